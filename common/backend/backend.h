@@ -1,0 +1,174 @@
+/* A backend says how a number is computed and on which memory. It is a table of coarse operations: coarse enough for each to be
+ * one fused kernel, few enough to read. The transformer over them is written once, in common/model/forward.c.
+ *
+ * All arrays are row-major float32 unless said otherwise. "rows" are the tokens fed in one step, of one or several sequences.
+ * Every operation gives each row the same bits whatever other rows, threads or ranks share the step; the CPU backend gives the
+ * same bits on every instruction set as well. No operation allocates. A context is used by one thread at a time (it may own a
+ * pool of threads that it uses inside an operation).
+ */
+#ifndef TANDEM_COMMON_BACKEND_BACKEND_H
+#define TANDEM_COMMON_BACKEND_BACKEND_H
+
+#include "common/base/arena.h"
+#include "common/base/rng.h"
+#include "common/base/status.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16 };
+size_t dtype_bytes(enum dtype dtype);
+const char *dtype_name(enum dtype dtype);
+/* Widens `count` values (of any alignment) to float32; exact. */
+void dtype_widen(enum dtype dtype, const void *from, float *to /* [count] */, size_t count);
+
+enum {
+    BACKEND_PANEL = 16,    /* output channels of a panel; keys of a cache tile */
+    BACKEND_MAX_ROWS = 64, /* rows of one step and sequence: the ancestor mask has 64 bits */
+    BACKEND_MAX_SLICES = 16,
+};
+
+struct backend_context; /* threads, instruction set, scratch */
+struct matrix;          /* packed weights of one linear map */
+
+struct backend_options {
+    int threads;     /* >= 1, the caller's own included */
+    int max_rows;    /* rows of one step over all sequences */
+    const char *isa; /* NULL for the best one, or "scalar", "avx2", "avx512": for tests */
+};
+
+/* Weights to pack. rows[o] points at output channel o's weights, `dtype`, of which the columns [column_first, column_first +
+ * columns) are taken; NULL is a row of zeros (padding, computed and ignored). The reduced dimension is cut into `slices` slices:
+ * slice i holds the columns [slice_bounds[i], slice_bounds[i + 1]) of those taken. Each output is one chain of fused
+ * multiply-adds over each slice in rising order of the column, starting from +0, and the slices are summed by
+ * backend_tree_sum. One slice is the plain chain. */
+struct matrix_source {
+    const void *const *rows; /* [outputs] */
+    int outputs;
+    int columns;
+    int column_first;
+    enum dtype dtype;
+    const int *slice_bounds; /* [slices + 1], NULL when slices is 1 */
+    int slices;
+};
+
+/* The fixed tree: neighbours are added level by level, an odd last one is carried up. Its value for S numbers equals the tree
+ * over R of the trees over S / R consecutive ones when R and S / R are powers of two, which is what makes tensor-parallel
+ * widths agree. */
+float backend_tree_sum(float *terms /* [count], overwritten */, int count);
+
+/* One rank's shard of the shapes: heads and ffn channels that it owns. Query head h reads key/value head h / (heads / kv_heads). */
+struct layer_shape {
+    int hidden;   /* of the residual stream, whole on every rank */
+    int heads;    /* query heads owned */
+    int kv_heads; /* owned */
+    int head_dim; /* even */
+    int ffn;      /* ffn channels owned */
+    int context;  /* places of a sequence in the cache, a multiple of BACKEND_PANEL */
+    float norm_eps;
+};
+
+struct layer_weights {
+    const float *attn_norm; /* [hidden] */
+    struct matrix *qkv;     /* hidden -> heads x head_dim of q, then kv_heads x head_dim of k, then the same of v */
+    const float *qkv_bias;  /* [(heads + 2 kv_heads) head_dim], or NULL */
+    const float *q_norm;    /* [head_dim], RMS norm of each query head before RoPE (Qwen3), or NULL */
+    const float *k_norm;    /* [head_dim], or NULL */
+    struct matrix *out;     /* heads x head_dim -> hidden: a partial sum, sliced */
+    const float *mlp_norm;  /* [hidden] */
+    struct matrix *gate_up; /* hidden -> 2 x ffn rounded up to BACKEND_PANEL: 16 gate channels, their 16 up channels, and so on */
+    struct matrix *down;    /* ffn -> hidden: a partial sum, sliced */
+};
+
+/* One layer of the cache, all slots. */
+struct cache_layer {
+    float *keys;   /* [slots][kv_heads][context / 16][head_dim][16]: a tile of 16 places has their keys transposed */
+    float *values; /* [slots][kv_heads][context][head_dim] */
+};
+
+/* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the
+ * 64 from base[i] on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i. */
+struct rows {
+    int count;
+    int32_t *token;      /* [count] */
+    int32_t *position;   /* [count], for RoPE */
+    int32_t *slot;       /* [count] */
+    int32_t *place;      /* [count] */
+    int32_t *base;       /* [count], places of the slot that every row of the step sees */
+    uint64_t *ancestors; /* [count] */
+};
+
+/* What one shard knows of one row of logits (DESIGN section 7). */
+struct row_stats {
+    float max;      /* the largest logit */
+    int32_t argmax; /* its lowest index in the shard */
+    double sum;     /* of exp(logit - max) over the shard */
+};
+
+struct scored_token {
+    float score;
+    int32_t token; /* index in the shard */
+};
+
+struct backend {
+    const char *name;
+
+    enum status (*open)(const struct backend_options *options, struct backend_context **context);
+    void (*close)(struct backend_context *context);
+    /* One line for --verbose: instruction set and threads. */
+    const char *(*describe)(const struct backend_context *context);
+
+    /* Bytes that matrix_pack will take from an arena. */
+    size_t (*matrix_bytes)(const struct matrix_source *source);
+    /* Packs into the arena; the source may go away afterwards. */
+    enum status (*matrix_pack)(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
+                               struct matrix **matrix);
+
+    /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */
+    void (*matmul)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+
+    /* q, k, v = W_qkv norm(x) + b; q, k normed by head where the model does; RoPE; k and v written at the rows' places.
+     * cosine, sine: [context][head_dim / 2]; RoPE turns the pairs (i, i + head_dim / 2).  x: [rows][hidden]
+     * q: [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
+    void (*attend_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                      const struct rows *rows, const float *x, const float *cosine, const float *sine,
+                      const struct cache_layer *cache, float *q);
+
+    /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees.  q, to: [rows][heads][head_dim] */
+    void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
+                   const struct cache_layer *cache, float *to);
+
+    /* partial = W_out from.  from: [rows][heads][head_dim]  partial: [rows][hidden] */
+    void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                       int rows, const float *from, float *partial);
+
+    /* to = silu(W_gate norm(x)) * (W_up norm(x)).  x: [rows][hidden]  to: [rows][ffn] */
+    void (*mlp_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                   const float *x, float *to);
+
+    /* partial = W_down from.  from: [rows][ffn]  partial: [rows][hidden] */
+    void (*mlp_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                    const float *from, float *partial);
+
+    /* x += sum */
+    void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
+
+    /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head] */
+    void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
+                 const float *x, float *logits);
+
+    /* Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
+    void (*row_scan)(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
+
+    /* The winner of the Gumbel race: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
+     * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL */
+    void (*row_race)(struct backend_context *context, const float *logits, int count, int32_t first_token,
+                     const struct rng_key *key, enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+
+    /* The `wanted` largest logits, largest first, ties to the lower index; returns how many (min(wanted, count)).
+     * best: [wanted] */
+    int (*row_top)(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
+};
+
+extern const struct backend backend_cpu;
+
+#endif

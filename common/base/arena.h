@@ -1,0 +1,32 @@
+/* An arena owns one mapping of memory that is taken from the front and given back as a whole: what a model, a cache or a loop
+ * needs is laid out at open, and a round takes nothing. Pages are zero and are touched by their first user (so that a thread
+ * may place its own part); huge pages are asked for. Not for use by two threads at once. */
+#ifndef TANDEM_COMMON_BASE_ARENA_H
+#define TANDEM_COMMON_BASE_ARENA_H
+
+#include "common/base/status.h"
+#include <stddef.h>
+
+enum { ARENA_ALIGN = 64 };
+
+struct arena {
+    char *base;
+    size_t size; /* bytes mapped */
+    size_t used; /* bytes taken */
+};
+
+/* Bytes that `bytes` occupy in an arena: rounded up to ARENA_ALIGN. */
+size_t arena_round(size_t bytes);
+
+/* Maps `bytes` of zero pages. STATUS_INTERNAL with a line that names `what` when the system has not got them. */
+enum status arena_open(struct arena *arena, size_t bytes, const char *what);
+void arena_close(struct arena *arena);
+
+/* Takes `bytes`, aligned to ARENA_ALIGN and zero. The size was computed by the opener, so running out is a fault of ours: the
+ * process ends with a line that names the sizes. Never returns NULL. */
+void *arena_take(struct arena *arena, size_t bytes);
+
+/* Gives back everything taken since `mark` (a value of arena->used). The bytes keep their old content. */
+void arena_rewind(struct arena *arena, size_t mark);
+
+#endif

@@ -1,0 +1,19 @@
+/* Monotonic time, and the means by phase that a report is made of. */
+#ifndef TANDEM_COMMON_BASE_CLOCK_H
+#define TANDEM_COMMON_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Nanoseconds of the monotonic clock of this host. */
+int64_t clock_ns(void);
+
+/* A sum of durations and how many there were; mean in microseconds, 0 when empty. */
+struct span_sum {
+    int64_t ns;
+    int64_t count;
+};
+
+void clock_add(struct span_sum *sum, int64_t ns);
+double clock_mean_us(const struct span_sum *sum);
+
+#endif

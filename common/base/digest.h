@@ -1,0 +1,16 @@
+/* 64-bit digests (XXH64). A digest of a token sequence grows by one token at a time, so both sides of the wire keep it up to date
+ * for nothing; two sequences with the same digest and length are taken to be the same. */
+#ifndef TANDEM_COMMON_BASE_DIGEST_H
+#define TANDEM_COMMON_BASE_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Digest of no tokens. */
+enum { DIGEST_EMPTY = 0x7a4d };
+
+uint64_t digest_bytes(const void *bytes, size_t count, uint64_t seed);
+/* Digest of the sequence that had `digest`, followed by tokens[0 .. count). */
+uint64_t digest_tokens(uint64_t digest, const int32_t *tokens /* [count] */, int count);
+
+#endif

@@ -1,0 +1,18 @@
+/* One line to stderr per event, whole or not at all (a single write), prefixed with the program and its rank. Levels: error (the
+ * run or a request fails), warn (it goes on, differently from what was asked), info (shown unless --quiet), debug (--verbose). */
+#ifndef TANDEM_COMMON_BASE_LOG_H
+#define TANDEM_COMMON_BASE_LOG_H
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* Sets the label of every later line (copied, at most 63 bytes) and the highest level shown. Local; call before threads start. */
+void log_init(const char *label, enum log_level highest);
+int log_shows(enum log_level level);
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
+
+#endif

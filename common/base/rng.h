@@ -1,0 +1,39 @@
+/* Every random number of the program: Philox4x32-10 (Salmon et al. 2011, Random123) as a pure function of what it is for. Key =
+ * seed; counter = (index, position, request, purpose). Nothing is keyed by slot, batch row or rank and nothing is a sequential
+ * stream, so a draw is the same whatever was batched, retried or sharded. Purposes are disjoint: a coin is never used twice
+ * (reusing the draft's noise for the residual breaks the law). */
+#ifndef TANDEM_COMMON_BASE_RNG_H
+#define TANDEM_COMMON_BASE_RNG_H
+
+#include <stdint.h>
+
+enum rng_purpose {
+    RNG_DRAFT = 1,    /* the drafter's draw from its quantised q */
+    RNG_ACCEPT = 2,   /* the coin u of the accept test */
+    RNG_RESIDUAL = 3, /* Gumbel noise of the residual, the bonus and the plain draw, by token */
+    RNG_NOISE = 4,    /* Gumbel noise shared by draft and target in coupled mode, by token */
+    RNG_TREE = 5,
+};
+
+/* Where a draw is made: seed of the request, its number, and the position of the token that is being decided. */
+struct rng_key {
+    uint64_t seed;
+    uint32_t request;
+    uint32_t position;
+};
+
+/* Four 32-bit words for index. */
+void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4]);
+/* Uniform in [0, 1) with 53 bits. */
+double rng_uniform(const struct rng_key *key, enum rng_purpose purpose);
+/* Uniform integer in [0, 65536). */
+uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose);
+/* Standard Gumbel noise of one token: G = -log(-log1p(-v)), v = (w + 1/2) 2^-32, with w word (token % 4) of index token / 4. Small
+ * v, which win, keep their full relative precision. The vector form in common/backend/cpu gives the same bits. */
+float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token);
+/* The same from a given word. */
+float rng_gumbel_of(uint32_t word);
+/* No Gumbel value is larger than this: 33 log 2 and a margin. */
+#define RNG_GUMBEL_MAX 22.9f
+
+#endif

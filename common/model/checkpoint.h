@@ -1,0 +1,37 @@
+/* A checkpoint is a model's tensors on disk, mapped and checked: safetensors (one file, or shards with an index) or a llama2.c .bin.
+ * Reading a tensor's rows touches only their pages, so a rank reads its own shard and no more. Everything in the file is
+ * untrusted: sizes are multiplied with overflow checks, offsets must tile the data exactly, names and counts are bounded. */
+#ifndef TANDEM_COMMON_MODEL_CHECKPOINT_H
+#define TANDEM_COMMON_MODEL_CHECKPOINT_H
+
+#include "common/backend/backend.h"
+#include "common/base/status.h"
+#include "common/model/config.h"
+
+struct checkpoint;
+
+/* A tensor as it lies in the file: row-major, any alignment, valid until the checkpoint is closed. A vector has rows = its length,
+ * columns = 1. */
+struct tensor {
+    const void *data;
+    enum dtype dtype;
+    int64_t rows;
+    int64_t columns;
+};
+
+/* Opens the checkpoint that belongs to `config` at `path` (folder or .bin). STATUS_NOINPUT, STATUS_DATA: the line names file and tensor. */
+enum status checkpoint_open(const char *path, const struct config *config, struct checkpoint **checkpoint);
+void checkpoint_close(struct checkpoint *checkpoint);
+/* Bytes of all its files. */
+int64_t checkpoint_bytes(const struct checkpoint *checkpoint);
+
+/* Finds a tensor by its Hugging Face name ("model.layers.0.self_attn.q_proj.weight"; a llama2.c .bin answers to the same names) and
+ * checks its shape; columns = 1 for a vector. STATUS_DATA, naming the tensor, when missing or of another shape or an unusable dtype. */
+enum status checkpoint_find(const struct checkpoint *checkpoint, const char *name, int64_t rows, int64_t columns,
+                            struct tensor *tensor);
+int checkpoint_has(const struct checkpoint *checkpoint, const char *name);
+
+/* Start of row `row`. */
+const void *checkpoint_row(const struct tensor *tensor, int64_t row);
+
+#endif

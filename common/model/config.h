@@ -1,0 +1,45 @@
+/* What a model is, from its config.json (or the header of a llama2.c .bin): plain data, checked. */
+#ifndef TANDEM_COMMON_MODEL_CONFIG_H
+#define TANDEM_COMMON_MODEL_CONFIG_H
+
+#include "common/base/status.h"
+#include <stdint.h>
+
+enum { CONFIG_MAX_EOS = 8 };
+
+enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3 };
+
+struct config {
+    char architecture[64]; /* "LlamaForCausalLM", ..., or "llama2.c" */
+    int hidden;
+    int layers;
+    int heads;
+    int kv_heads;
+    int head_dim;
+    int ffn;
+    int vocab;   /* rows of the embedding table, which may be padded */
+    int context; /* tokens */
+    float norm_eps;
+    int tied;     /* the classifier is the embedding */
+    int qkv_bias; /* Qwen2, or attention_bias */
+    int qk_norm;  /* Qwen3 */
+    double rope_theta;
+    enum rope_kind rope;
+    double rope_factor;
+    double rope_low_frequency;  /* llama3: low_freq_factor */
+    double rope_high_frequency; /* llama3: high_freq_factor */
+    double rope_original_context;
+    int rope_adjacent; /* the checkpoint's q and k rows pair (2i, 2i + 1), as llama2.c writes them, not (i, i + head_dim / 2) */
+    int32_t bos;       /* -1 when there is none */
+    int32_t eos[CONFIG_MAX_EOS];
+    int eos_count;
+};
+
+/* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the header of a llama2.c .bin. The line that
+ * is logged names the file, the key and what was expected. STATUS_NOINPUT, STATUS_DATA. */
+enum status config_read(const char *path, struct config *config);
+
+/* Tensor-parallel widths that divide the heads, kv heads and ffn of the model, as text "1, 2, 4". Returns whether `width` is one. */
+int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size);
+
+#endif

@@ -1,0 +1,40 @@
+/* A tokenizer turns text into token ids and back: byte-level BPE (GPT-2, Llama 3, Qwen 2, SmolLM) and SentencePiece-style BPE with
+ * byte fallback (Llama 2, Mistral), read from a Hugging Face tokenizer.json, or a llama2.c tokenizer.bin. Immutable once open, so
+ * any thread may use it. Text is bytes: invalid UTF-8 is refused by tokenizer_encode, never repaired. Nothing in a tokenizer file is
+ * run: patterns come from a built-in list or are compiled by PCRE2 under a size limit. */
+#ifndef TANDEM_COMMON_TEXT_TOKENIZER_H
+#define TANDEM_COMMON_TEXT_TOKENIZER_H
+
+#include "common/base/status.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct tokenizer;
+
+/* Opens `path`: a folder that holds tokenizer.json, a tokenizer.json, or a llama2.c tokenizer.bin. `vocab_size` is the size of the
+ * model's table for the .bin form, which does not store it (ignored otherwise). STATUS_NOINPUT, STATUS_DATA (named and logged). */
+enum status tokenizer_open(const char *path, int vocab_size, struct tokenizer **tokenizer);
+void tokenizer_close(struct tokenizer *tokenizer);
+
+/* Number of ids: one more than the highest id with a text. */
+int tokenizer_size(const struct tokenizer *tokenizer);
+/* Digest of the whole table (id, bytes, special), equal exactly when two tokenizers spell every id alike. */
+uint64_t tokenizer_digest(const struct tokenizer *tokenizer);
+
+enum { TOKENIZER_ADD_SPECIAL = 1 /* what the file's post-processor adds, such as a leading BOS */, TOKENIZER_PARSE_SPECIAL = 2 /* text
+ that spells a special token becomes that token; otherwise it is plain text */ };
+
+/* Encodes text[0 .. length). `*tokens` is malloc'ed, the caller frees it; `*count` may be 0. STATUS_DATA when the text is not valid
+ * UTF-8 (the offset of the first bad byte goes to *bad_offset, which may be NULL; not logged, the caller names the input). */
+enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens,
+                             int *count, size_t *bad_offset);
+
+/* Bytes of one token as it stands inside a text (`*length` may be 0: special tokens have no text unless `special` is set).
+ * `first` says that it is the first of a text (SentencePiece drops the space that it put in front). Valid until close. */
+const char *tokenizer_piece(const struct tokenizer *tokenizer, int32_t token, int first, int special, size_t *length);
+
+int tokenizer_is_special(const struct tokenizer *tokenizer, int32_t token);
+/* The id whose text is exactly `text` (special tokens too), or -1. */
+int32_t tokenizer_find(const struct tokenizer *tokenizer, const char *text);
+
+#endif

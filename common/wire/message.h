@@ -1,0 +1,135 @@
+/* The messages between roles as plain structs, and their packing. Generated protobuf types stay inside this folder. Messages from
+ * peers are untrusted: unpacking checks the frame, walks it before protobuf-c sees it (which has no depth limit), then checks every
+ * number; what does not fit is refused with a reason and counted by the caller, never repaired.
+ *
+ * Packing and unpacking allocate nothing: both work in a `struct message_space` laid out at open. What an unpacked struct points
+ * at lies in the space and lives until the next call with it. */
+#ifndef TANDEM_COMMON_WIRE_MESSAGE_H
+#define TANDEM_COMMON_WIRE_MESSAGE_H
+
+#include "common/base/sampling.h"
+#include "common/base/status.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MESSAGE_VERSION = 1, MESSAGE_MAX_DRAFT = 32, MESSAGE_MAX_SUPPORT = 1024, MESSAGE_MAX_TOKENS = 1 << 20, MESSAGE_Q_SUM = 65536 };
+
+enum message_type {
+    MESSAGE_HELLO = 1, /* any to any, once, gathered at start */
+    MESSAGE_OPEN,      /* lead to drafter: a request, or again after a gap, with all committed tokens */
+    MESSAGE_CLOSE,     /* lead to drafter: forget the request */
+    MESSAGE_PROPOSAL,  /* drafter to lead */
+    MESSAGE_COMMIT,    /* lead to drafter */
+    MESSAGE_HEARTBEAT, /* lead to drafter when idle, and back */
+    MESSAGE_FAILURE,   /* any to lead: this rank cannot go on */
+    MESSAGE_SHUTDOWN,  /* lead to drafter: the end */
+};
+
+struct hello {
+    uint32_t protocol;       /* MESSAGE_VERSION */
+    char program[32];        /* version text */
+    uint32_t role;           /* enum role */
+    uint64_t run;            /* drawn by world rank 0 */
+    uint64_t vocab_digest;   /* tokenizer_digest */
+    uint32_t vocab_size;     /* tokenizer_size */
+    int32_t bos;
+    int32_t eos;             /* the first */
+    uint32_t context;        /* tokens of the model's context */
+    char model[256];         /* its path as given */
+    char host[64];
+    uint32_t pid;
+    char device[64];
+};
+
+struct open_message {
+    uint64_t run;
+    uint32_t request;
+    uint32_t prompt_count;   /* how many of the tokens are the prompt (penalties treat the rest as generated) */
+    const int32_t *tokens;   /* [count] all committed tokens */
+    int count;
+    struct sampling sampling;
+    uint32_t draft_length;   /* tokens wanted in the next proposal, 0 .. MESSAGE_MAX_DRAFT */
+    uint32_t limit;          /* committed length at which the request ends */
+};
+
+struct close_message {
+    uint64_t run;
+    uint32_t request;
+};
+
+/* The distribution that one drafted token was sampled from: q(id[i]) = weight[i] / MESSAGE_Q_SUM, ids rising. count = 0 is the point
+ * mass on the token itself (greedy, coupled or copied drafts). */
+struct support {
+    int count;
+    const int32_t *id;       /* [count], strictly rising */
+    const uint32_t *weight;  /* [count], each >= 1, sum MESSAGE_Q_SUM */
+};
+
+struct proposal {
+    uint64_t run;
+    uint32_t request;
+    uint32_t base_length;    /* committed tokens it was computed on */
+    uint64_t base_digest;    /* digest_tokens of them */
+    uint64_t sampling_digest;
+    int count;               /* drafted tokens, 0 .. MESSAGE_MAX_DRAFT */
+    int32_t token[MESSAGE_MAX_DRAFT];
+    struct support q[MESSAGE_MAX_DRAFT];
+    uint32_t draft_us;       /* the drafter's own time for it, from the trigger to the send */
+};
+
+struct commit {
+    uint64_t run;
+    uint32_t request;
+    uint32_t old_length;     /* committed tokens before */
+    uint32_t accepted;       /* drafted tokens among the new ones */
+    const int32_t *tokens;   /* [count] newly committed */
+    int count;
+    uint32_t keep;           /* cache-truncation point: places that stay valid */
+    uint64_t digest;         /* of the committed tokens, the new ones included */
+    uint32_t finish;         /* enum finish_reason; not 0: the request is over */
+    uint32_t draft_length;   /* tokens wanted in the next proposal */
+};
+
+struct failure {
+    uint32_t code;           /* enum status */
+    char text[256];
+};
+
+/* A packed message: a frame header and the protobuf. */
+struct frame {
+    const unsigned char *bytes;
+    size_t count;
+};
+
+struct message_space;
+
+/* Largest frame of any message, in bytes: what a receiver must be ready for. */
+size_t message_frame_limit(void);
+enum status message_space_open(struct message_space **space);
+void message_space_close(struct message_space *space);
+
+/* Packing: the frame lies in the space. They cannot fail for values within the limits above; anything else is a fault of ours. */
+struct frame message_pack_hello(struct message_space *space, const struct hello *hello);
+struct frame message_pack_open(struct message_space *space, const struct open_message *open);
+struct frame message_pack_close(struct message_space *space, const struct close_message *close);
+struct frame message_pack_proposal(struct message_space *space, const struct proposal *proposal);
+struct frame message_pack_commit(struct message_space *space, const struct commit *commit);
+struct frame message_pack_failure(struct message_space *space, const struct failure *failure);
+/* Heartbeat and Shutdown carry the run alone. */
+struct frame message_pack_plain(struct message_space *space, enum message_type type, uint64_t run);
+
+/* Type of a frame, or 0 when it is none (too short, wrong magic, version or length). */
+int message_type(struct frame frame);
+
+/* Unpacking: 0 and `*out` filled, or a static text that says what is wrong (not logged: a peer may send it a million times). Beyond
+ * the frame: counts within the limits, sizes that agree, ids in [0, vocab), numbers finite and in range (sampling_check), weights
+ * >= 1 that sum to MESSAGE_Q_SUM, each drafted token in its own support, strings without NUL and valid in length. */
+const char *message_unpack_hello(struct message_space *space, struct frame frame, struct hello *out);
+const char *message_unpack_open(struct message_space *space, struct frame frame, int vocab, struct open_message *out);
+const char *message_unpack_close(struct message_space *space, struct frame frame, struct close_message *out);
+const char *message_unpack_proposal(struct message_space *space, struct frame frame, int vocab, struct proposal *out);
+const char *message_unpack_commit(struct message_space *space, struct frame frame, int vocab, struct commit *out);
+const char *message_unpack_failure(struct message_space *space, struct frame frame, struct failure *out);
+const char *message_unpack_plain(struct message_space *space, struct frame frame, uint64_t *run);
+
+#endif

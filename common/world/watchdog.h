@@ -1,0 +1,14 @@
+/* The last resort against a hang: a thread that makes no MPI call and ends the process with 76 when nothing has reported progress for
+ * too long (mpirun then ends the others). Everything that waits reports progress only when it got what it waited for. */
+#ifndef TANDEM_COMMON_WORLD_WATCHDOG_H
+#define TANDEM_COMMON_WORLD_WATCHDOG_H
+
+#include "common/base/status.h"
+
+/* Local. Starts the thread; `seconds` <= 0 starts none. One per process. */
+enum status watchdog_open(double seconds);
+void watchdog_close(void);
+/* Local. Reports progress; `doing` (a literal) is what a later line says was going on. Cheap enough for every round. */
+void watchdog_progress(const char *doing);
+
+#endif

@@ -1,0 +1,69 @@
+/* The ranks of one job: who they are, on which host, in which role, and how a rank waits without stealing a core. world_open and
+ * world_close are the only places that start and end MPI, and only this folder may abort the job.
+ *
+ * Waiting. MPI wakes nobody: a receiver polls. Ranks of one host share a page of bells: a sender rings the receiver's bell after
+ * sending, and a waiting rank polls for a short while and then sleeps in the kernel on its bell, so that it wakes within
+ * microseconds and costs nothing meanwhile. Messages from other hosts ring no bell; a sleeper that expects one naps in short turns. */
+#ifndef TANDEM_COMMON_WORLD_WORLD_H
+#define TANDEM_COMMON_WORLD_WORLD_H
+
+#include "common/base/status.h"
+#include <mpi.h>
+#include <stdint.h>
+
+enum role { ROLE_DRAFTER, ROLE_VERIFIER };
+enum { WORLD_MAX_RANKS = 1024, WORLD_HOST_BYTES = 64 };
+
+struct world {
+    int rank;
+    int size;
+    enum role role;
+    int node_rank; /* among the ranks of this host */
+    int node_size;
+    int spread; /* some rank is on another host */
+    int verifiers;
+    int drafters;
+    int lead;          /* world rank of the lead verifier; -1 when there is none */
+    int *verifier_rank; /* [verifiers] world ranks */
+    int *drafter_rank;  /* [drafters] */
+    char host[WORLD_HOST_BYTES];
+    MPI_Comm wire; /* every rank; the wire's own */
+    MPI_Comm team; /* the ranks of this role, in world order */
+    MPI_Comm node; /* the ranks of this host */
+    struct bells *bells;
+};
+
+/* Collective over all ranks. Starts MPI (errors return), learns the roles. */
+enum status world_open(int *argc, char ***argv, enum role role, struct world *world);
+/* Collective over all ranks when every one of them ends well; otherwise it ends MPI as far as it can without waiting for others. */
+void world_close(struct world *world);
+/* Collective over all ranks: the largest status of any, so that all go on or all stop. */
+enum status world_agree(struct world *world, enum status status);
+/* Local. Ends the whole job at once with `status` as its exit code. */
+void world_abort(enum status status) __attribute__((noreturn));
+
+/* A wait in progress. Start one with world_wait_begin before the first look for what is awaited; call world_wait_step after each
+ * look that found nothing. The order matters: a ring between begin and step is never lost. */
+struct wait {
+    int64_t started_ns;
+    uint32_t heard; /* the bell's value at the last look */
+    int looks;
+};
+
+/* Local. */
+void world_wait_begin(const struct world *world, struct wait *wait);
+/* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
+void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
+/* Local. Wakes `rank` (of the world) if it is on this host; call after what it waits for can be seen. */
+void world_ring(const struct world *world, int rank);
+
+/* TRY_MPI(call): returns STATUS_IO from the caller with the library's own words. */
+enum status world_mpi_failed(const char *call, const char *file, int line, int code);
+#define TRY_MPI(call)                                                                                                              \
+    do {                                                                                                                           \
+        int try_code_ = (call);                                                                                                    \
+        if (try_code_ != MPI_SUCCESS)                                                                                              \
+            return world_mpi_failed(#call, __FILE__, __LINE__, try_code_);                                                         \
+    } while (0)
+
+#endif
