@@ -33,6 +33,9 @@ struct matrix;          /* packed weights of one linear map */
 struct backend_options {
     int threads;     /* >= 1, the caller's own included */
     int max_rows;    /* rows of one step over all sequences */
+    int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
+    int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
+    int max_context; /* largest context of a shape; or 0 */
     const char *isa; /* NULL for the best one, or "scalar", "avx2", "avx512": for tests */
 };
 
@@ -101,7 +104,7 @@ struct rows {
 struct row_stats {
     float max;      /* the largest logit */
     int32_t argmax; /* its lowest index in the shard */
-    double sum;     /* of exp(logit - max) over the shard */
+    double sum;     /* of exp(logit - max) over the shard; 0 when max is minus infinity */
 };
 
 struct scored_token {
@@ -130,16 +133,16 @@ struct backend {
      * cosine, sine: [context][head_dim / 2]; RoPE turns the pairs (i, i + head_dim / 2).  x: [rows][hidden]
      * q: [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
     void (*attend_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
-                      const struct rows *rows, const float *x, const float *cosine, const float *sine,
-                      const struct cache_layer *cache, float *q);
+                      const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
+                      float *q);
 
     /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees.  q, to: [rows][heads][head_dim] */
     void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
                    const struct cache_layer *cache, float *to);
 
     /* partial = W_out from.  from: [rows][heads][head_dim]  partial: [rows][hidden] */
-    void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
-                       int rows, const float *from, float *partial);
+    void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                       const float *from, float *partial);
 
     /* to = silu(W_gate norm(x)) * (W_up norm(x)).  x: [rows][hidden]  to: [rows][ffn] */
     void (*mlp_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
@@ -160,9 +163,10 @@ struct backend {
     void (*row_scan)(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
 
     /* The winner of the Gumbel race: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
-     * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL */
-    void (*row_race)(struct backend_context *context, const float *logits, int count, int32_t first_token,
-                     const struct rng_key *key, enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+     * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL.
+     * When none has a logit above minus infinity the winner's token is -1. */
+    void (*row_race)(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+                     enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 
     /* The `wanted` largest logits, largest first, ties to the lower index; returns how many (min(wanted, count)).
      * best: [wanted] */

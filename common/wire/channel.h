@@ -11,7 +11,7 @@
 #include "common/wire/message.h"
 #include "common/world/world.h"
 
-enum { CHANNEL_OUTBOX = 64 };
+enum { CHANNEL_OUTBOX = 64, CHANNEL_TAG = 1 /* the one tag on world->wire */ };
 
 struct channel;
 
@@ -28,18 +28,21 @@ struct loop_faults {
     int64_t delay_us;
 };
 
-/* `ends` channels that reach each other inside this process; peers are named 0 .. ends - 1. The clock is virtual, moved by
- * channel_loop_advance; with no faults a frame can be received as soon as it is sent. */
+/* `ends` channels that reach each other inside this process; peers are named 0 .. ends - 1. `faults` may be NULL: none. The clock is
+ * virtual, moved for all ends by channel_loop_advance; with no faults a frame can be received as soon as it is sent. */
 enum status channel_open_loop(int ends, const struct loop_faults *faults, struct channel **channel /* [ends] */);
 void channel_loop_advance(struct channel *channel, int64_t us);
 
+/* Local. Never waits: frames that have not gone are left to MPI. NULL is allowed. */
 void channel_close(struct channel *channel);
 
-/* Point to point. Copies the frame. `*taken` says whether it went into the peer's outbox. */
+/* Point to point. Copies the frame. `*taken` says whether it went into the peer's outbox (a loop that loses it says so, too). A frame
+ * that is empty or above message_frame_limit() is a fault of ours: STATUS_INTERNAL. */
 enum status channel_send(struct channel *channel, int peer, struct frame frame, int *taken);
 
-/* Point to point. Looks for one frame from anybody: frame->count = 0 when there is none. The bytes live until the next call. A frame above
- * message_frame_limit() is received into nothing and reported as *peer with frame->count = 0 and *refused = 1. */
+/* Point to point. Looks for one frame from anybody: frame->count = 0 when there is none. The bytes live until the next call. An empty
+ * frame or one above message_frame_limit() is dropped and reported as *peer with frame->count = 0 and *refused = 1. Never waits: a long
+ * frame whose sender stopped in the middle is set aside, and the other peers go on being heard. */
 enum status channel_receive(struct channel *channel, int *peer, struct frame *frame, int *refused);
 
 /* Local. Waits until a frame may have come or deadline_ns (clock_ns) has passed: world_wait_begin / _step around channel_receive for

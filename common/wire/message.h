@@ -2,8 +2,8 @@
  * peers are untrusted: unpacking checks the frame, walks it before protobuf-c sees it (which has no depth limit), then checks every
  * number; what does not fit is refused with a reason and counted by the caller, never repaired.
  *
- * Packing and unpacking allocate nothing: both work in a `struct message_space` laid out at open. What an unpacked struct points
- * at lies in the space and lives until the next call with it. */
+ * Packing and unpacking allocate nothing: both work in a `struct message_space` laid out at open, which has one region for each. So a
+ * frame lives until the next packing with its space, and what an unpacked struct points at until the next unpacking with it. */
 #ifndef TANDEM_COMMON_WIRE_MESSAGE_H
 #define TANDEM_COMMON_WIRE_MESSAGE_H
 
@@ -12,7 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MESSAGE_VERSION = 1, MESSAGE_MAX_DRAFT = 32, MESSAGE_MAX_SUPPORT = 1024, MESSAGE_MAX_TOKENS = 1 << 20, MESSAGE_Q_SUM = 65536 };
+enum {
+    MESSAGE_VERSION = 1,
+    MESSAGE_MAX_DRAFT = 32,
+    MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
+    MESSAGE_MAX_SUPPORT = 1024,
+    MESSAGE_MAX_TOKENS = 1 << 20,
+    MESSAGE_Q_SUM = 65536,
+};
 
 enum message_type {
     MESSAGE_HELLO = 1, /* any to any, once, gathered at start */
@@ -32,8 +39,8 @@ struct hello {
     uint64_t run;            /* drawn by world rank 0 */
     uint64_t vocab_digest;   /* tokenizer_digest */
     uint32_t vocab_size;     /* tokenizer_size */
-    int32_t bos;
-    int32_t eos;             /* the first */
+    int32_t bos;             /* -1: none */
+    int32_t eos;             /* the first; -1: none */
     uint32_t context;        /* tokens of the model's context */
     char model[256];         /* its path as given */
     char host[64];
@@ -44,12 +51,12 @@ struct hello {
 struct open_message {
     uint64_t run;
     uint32_t request;
-    uint32_t prompt_count;   /* how many of the tokens are the prompt (penalties treat the rest as generated) */
+    uint32_t prompt_count;   /* 1 .. count: how many of the tokens are the prompt (penalties treat the rest as generated) */
     const int32_t *tokens;   /* [count] all committed tokens */
-    int count;
+    int count;               /* 1 .. MESSAGE_MAX_TOKENS */
     struct sampling sampling;
     uint32_t draft_length;   /* tokens wanted in the next proposal, 0 .. MESSAGE_MAX_DRAFT */
-    uint32_t limit;          /* committed length at which the request ends */
+    uint32_t limit;          /* committed length at which the request ends, count .. MESSAGE_MAX_TOKENS */
 };
 
 struct close_message {
@@ -83,7 +90,7 @@ struct commit {
     uint32_t old_length;     /* committed tokens before */
     uint32_t accepted;       /* drafted tokens among the new ones */
     const int32_t *tokens;   /* [count] newly committed */
-    int count;
+    int count;               /* 0 .. MESSAGE_MAX_COMMIT */
     uint32_t keep;           /* cache-truncation point: places that stay valid */
     uint64_t digest;         /* of the committed tokens, the new ones included */
     uint32_t finish;         /* enum finish_reason; not 0: the request is over */

@@ -1,0 +1,205 @@
+/* The two operations around the cache: heads instead of panels are what the threads share out. */
+#include "common/backend/cpu/context.h"
+
+#include <math.h>
+#include <string.h>
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+struct attend_in {
+    struct backend_context *context;
+    const struct layer_shape *shape;
+    const struct layer_weights *weights;
+    const struct rows *rows;
+    const float *x;      /* [rows][hidden] */
+    const float *cosine; /* [context][head_dim / 2] */
+    const float *sine;   /* [context][head_dim / 2] */
+    const struct cache_layer *cache;
+    float *q; /* [rows][heads][head_dim] */
+};
+
+/* Where key/value head h of the row's slot starts, in keys as in values. */
+static size_t cache_offset(const struct layer_shape *shape, int slot, int h)
+{
+    return ((size_t)slot * (size_t)shape->kv_heads + (size_t)h) * (size_t)shape->context * (size_t)shape->head_dim;
+}
+
+static void store_key(const struct attend_in *in, int row, int h, const float *head /* [head_dim] */)
+{
+    size_t dim = (size_t)in->shape->head_dim, place = (size_t)in->rows->place[row];
+    float *tile = in->cache->keys + cache_offset(in->shape, in->rows->slot[row], h) + place / BACKEND_PANEL * dim * BACKEND_PANEL;
+
+    for (size_t d = 0; d < dim; d++)
+        tile[d * BACKEND_PANEL + place % BACKEND_PANEL] = head[d];
+}
+
+static void store_value(const struct attend_in *in, int row, int h, const float *head /* [head_dim] */)
+{
+    size_t dim = (size_t)in->shape->head_dim, place = (size_t)in->rows->place[row];
+
+    memcpy(in->cache->values + cache_offset(in->shape, in->rows->slot[row], h) + place * dim, head, dim * sizeof *head);
+}
+
+/* Bias, norm, RoPE, and home: the head `h` of the row's q, k and v heads in a line. head: [head_dim], overwritten */
+static void finish_head(const struct attend_in *in, int row, int h, float *head)
+{
+    const struct kernels *kernels = in->context->kernels;
+    const struct layer_shape *shape = in->shape;
+    int dim = shape->head_dim, half = dim / 2, is_query = h < shape->heads, is_key = !is_query && h < shape->heads + shape->kv_heads;
+    const float *norm = is_query ? in->weights->q_norm : is_key ? in->weights->k_norm : NULL;
+    size_t turn = (size_t)in->rows->position[row] * (size_t)half;
+
+    if (in->weights->qkv_bias != NULL)
+        kernels->add(head, in->weights->qkv_bias + (size_t)h * (size_t)dim, (size_t)dim);
+    if (norm != NULL)
+        kernels->norm(head, norm, dim, shape->norm_eps, head);
+    if (is_query || is_key)
+        kernels->rope(head, in->cosine + turn, in->sine + turn, half, is_query ? 1.0f / sqrtf((float)dim) : 1.0f);
+    if (is_query)
+        memcpy(in->q + ((size_t)row * (size_t)shape->heads + (size_t)h) * (size_t)dim, head, (size_t)dim * sizeof *head);
+    else if (is_key)
+        store_key(in, row, h - shape->heads, head);
+    else
+        store_value(in, row, h - shape->heads - shape->kv_heads, head);
+}
+
+/* q, k and v of the rows from `first` on into qkv; a head may lie across panels of two threads, hence the meeting after it. */
+static void project(const struct attend_in *in, int first, int count, float *qkv /* [count][outputs] */, int thread)
+{
+    const struct backend_context *context = in->context;
+    const struct kernels *kernels = context->kernels;
+    const struct matrix *matrix = in->weights->qkv;
+    struct stretch panels = pool_stretch(context->pool, thread, matrix->panels);
+    size_t hidden = (size_t)in->shape->hidden;
+    float *normed = context->scratch[thread].normed;
+
+    if (panels.first == panels.last)
+        return;
+    for (int r = 0; r < count; r++)
+        kernels->norm(in->x + (size_t)(first + r) * hidden, in->weights->attn_norm, in->shape->hidden, in->shape->norm_eps,
+                      normed + (size_t)r * hidden);
+    kernels->matmul(matrix, panels.first, panels.last, count, normed, hidden, qkv + (size_t)panels.first * BACKEND_PANEL,
+                    (size_t)matrix->outputs);
+}
+
+static void attend_in_part(void *argument, int thread)
+{
+    const struct attend_in *in = argument;
+    const struct backend_context *context = in->context;
+    int heads = in->shape->heads + 2 * in->shape->kv_heads, dim = in->shape->head_dim;
+
+    for (int first = 0; first < in->rows->count; first += SWEEP_ROWS) {
+        int count = min(SWEEP_ROWS, in->rows->count - first);
+        float *qkv = context->qkv[first / SWEEP_ROWS % QKV_BUFFERS];
+        struct stretch mine = pool_stretch(context->pool, thread, count * heads);
+
+        project(in, first, count, qkv, thread);
+        pool_meet(context->pool);
+        for (int i = mine.first; i < mine.last; i++)
+            finish_head(in, first + i / heads, i % heads, qkv + (size_t)i * (size_t)dim);
+    }
+}
+
+void cpu_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                   const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
+                   float *q)
+{
+    struct attend_in in = {.context = context,
+                           .shape = shape,
+                           .weights = weights,
+                           .rows = rows,
+                           .x = x,
+                           .cosine = cosine,
+                           .sine = sine,
+                           .cache = cache,
+                           .q = q};
+
+    pool_run(context->pool, attend_in_part, &in);
+}
+
+struct attend {
+    struct backend_context *context;
+    const struct layer_shape *shape;
+    const struct rows *rows;
+    const float *q; /* [rows][heads][head_dim] */
+    const struct cache_layer *cache;
+    float *to; /* [rows][heads][head_dim] */
+};
+
+/* Consecutive rows of one slot. Their queries of one key/value head, row by row, are cut into blocks. */
+struct run {
+    int first, count;
+    int queries; /* of one key/value head */
+    int blocks;  /* of one key/value head */
+};
+
+static struct run run_from(const struct attend *attend, int first)
+{
+    const struct rows *rows = attend->rows;
+    int at_once = attend->context->kernels->attend_queries;
+    struct run run = {.first = first};
+
+    while (first + run.count < rows->count && rows->slot[first + run.count] == rows->slot[first])
+        run.count++;
+    run.queries = run.count * (attend->shape->heads / attend->shape->kv_heads);
+    run.blocks = (run.queries + at_once - 1) / at_once;
+    return run;
+}
+
+/* Block `b` of the run, counted over its key/value heads; blocks of nearly equal size. */
+static void attend_run_block(const struct attend *attend, const struct run *run, int b, int thread)
+{
+    const struct layer_shape *shape = attend->shape;
+    const struct rows *rows = attend->rows;
+    int group = shape->heads / shape->kv_heads, h = b / run->blocks;
+    int first = run->queries * (b % run->blocks) / run->blocks, last = run->queries * (b % run->blocks + 1) / run->blocks;
+    size_t offset = cache_offset(shape, rows->slot[run->first], h);
+    struct attend_block block = {.count = last - first,
+                                 .head_dim = shape->head_dim,
+                                 .context = shape->context,
+                                 .keys = attend->cache->keys + offset,
+                                 .values = attend->cache->values + offset,
+                                 .scores = attend->context->scratch[thread].scores};
+
+    for (int i = 0; i < block.count; i++) {
+        int row = run->first + (first + i) / group, head = h * group + (first + i) % group;
+        size_t at = ((size_t)row * (size_t)shape->heads + (size_t)head) * (size_t)shape->head_dim;
+
+        block.q[i] = attend->q + at;
+        block.to[i] = attend->to + at;
+        block.base[i] = rows->base[row];
+        block.ancestors[i] = rows->ancestors[row];
+    }
+    attend->context->kernels->attend(&block);
+}
+
+static void attend_part(void *argument, int thread)
+{
+    const struct attend *attend = argument;
+    int kv_heads = attend->shape->kv_heads, total = 0, done = 0;
+    struct stretch mine;
+    struct run run;
+
+    for (int first = 0; first < attend->rows->count; first += run.count) {
+        run = run_from(attend, first);
+        total += run.blocks * kv_heads;
+    }
+    mine = pool_stretch(attend->context->pool, thread, total);
+    for (int first = 0; first < attend->rows->count && done < mine.last; first += run.count) {
+        run = run_from(attend, first);
+        for (int b = 0; b < run.blocks * kv_heads; b++, done++)
+            if (done >= mine.first && done < mine.last)
+                attend_run_block(attend, &run, b, thread);
+    }
+}
+
+void cpu_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
+                const struct cache_layer *cache, float *to)
+{
+    struct attend attend = {.context = context, .shape = shape, .rows = rows, .q = q, .cache = cache, .to = to};
+
+    pool_run(context->pool, attend_part, &attend);
+}

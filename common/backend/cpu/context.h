@@ -1,0 +1,54 @@
+/* What the CPU backend owns between open and close: its kernels, its threads and their scratch. */
+#ifndef TANDEM_COMMON_BACKEND_CPU_CONTEXT_H
+#define TANDEM_COMMON_BACKEND_CPU_CONTEXT_H
+
+#include "common/backend/backend.h"
+#include "common/backend/cpu/kernels.h"
+#include "common/backend/cpu/pool.h"
+
+enum {
+    SWEEP_ROWS = 64,   /* rows that an operation takes through all weights at once */
+    CHUNK_PANELS = 24, /* panels whose sums wait together in scratch: a multiple of every size of group, and even */
+    QKV_BUFFERS = 2,   /* one sweep is written while a slow thread still reads the other */
+};
+
+/* One thread's own. */
+struct scratch {
+    float *normed; /* [SWEEP_ROWS][max_hidden] */
+    float *chunk;  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
+    float *scores; /* [ATTEND_QUERIES][max_context] */
+};
+
+struct backend_context {
+    const struct kernels *kernels;
+    struct pool *pool;
+    struct backend_options options;
+    struct arena arena;
+    struct scratch *scratch; /* [threads] */
+    float *qkv[QKV_BUFFERS]; /* [SWEEP_ROWS][max_qkv], shared */
+    char description[64];
+};
+
+/* The operations, as in struct backend: layer.c and attend.c */
+void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+void cpu_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                   const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
+                   float *q);
+void cpu_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
+                const struct cache_layer *cache, float *to);
+void cpu_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                    const float *from, float *partial);
+void cpu_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                const float *x, float *to);
+void cpu_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                 const float *from, float *partial);
+void cpu_add(struct backend_context *context, float *x, const float *sum, size_t count);
+void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
+              const float *x, float *logits);
+/* row.c */
+void cpu_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
+void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+                  enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
+
+#endif

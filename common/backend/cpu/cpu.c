@@ -1,0 +1,133 @@
+/* The CPU row of the table: open, close and packing. */
+#include "common/backend/cpu/context.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *cpu_describe(const struct backend_context *context)
+{
+    return context->description;
+}
+
+static size_t floats(int rows, int columns)
+{
+    return (size_t)rows * (size_t)columns * sizeof(float);
+}
+
+static size_t scratch_bytes(const struct backend_options *options)
+{
+    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
+                    arena_round(floats(ATTEND_QUERIES, options->max_context));
+
+    return arena_round(sizeof(struct scratch) * (size_t)options->threads) + (size_t)options->threads * thread +
+           QKV_BUFFERS * arena_round(floats(SWEEP_ROWS, options->max_qkv));
+}
+
+static void lay_out_scratch(struct backend_context *context)
+{
+    const struct backend_options *options = &context->options;
+    struct arena *arena = &context->arena;
+
+    context->scratch = arena_take(arena, sizeof *context->scratch * (size_t)options->threads);
+    for (int t = 0; t < options->threads; t++)
+        context->scratch[t] = (struct scratch){
+            .normed = arena_take(arena, floats(SWEEP_ROWS, options->max_hidden)),
+            .chunk = arena_take(arena, floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)),
+            .scores = arena_take(arena, floats(ATTEND_QUERIES, options->max_context)),
+        };
+    for (int i = 0; i < QKV_BUFFERS; i++)
+        context->qkv[i] = arena_take(arena, floats(SWEEP_ROWS, options->max_qkv));
+}
+
+static enum status cpu_open(const struct backend_options *options, struct backend_context **context)
+{
+    const struct kernels *kernels = kernels_find(options->isa);
+    struct backend_context *new;
+    enum status status;
+
+    if (kernels == NULL) {
+        log_error("this CPU does not run the instruction set %s; expected scalar, avx2 or avx512", options->isa);
+        return STATUS_USAGE;
+    }
+    if (options->threads < 1) {
+        log_error("%d threads, expected at least 1", options->threads);
+        return STATUS_USAGE;
+    }
+    new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        log_error("cannot have memory for the CPU backend");
+        return STATUS_INTERNAL;
+    }
+    new->kernels = kernels;
+    new->options = *options;
+    TRY_TO(arena_open(&new->arena, scratch_bytes(options), "the CPU backend's scratch"), free_context);
+    TRY_TO(pool_open(options->threads, &new->pool), close_arena);
+    lay_out_scratch(new);
+    snprintf(new->description, sizeof new->description, "cpu, %s, %d thread%s", kernels->isa, options->threads,
+             options->threads == 1 ? "" : "s");
+    *context = new;
+    return STATUS_OK;
+
+close_arena:
+    arena_close(&new->arena);
+free_context:
+    free(new);
+    return status;
+}
+
+static void cpu_close(struct backend_context *context)
+{
+    if (context == NULL)
+        return;
+    pool_close(context->pool);
+    arena_close(&context->arena);
+    free(context);
+}
+
+struct pack {
+    struct pool *pool;
+    struct matrix *matrix;
+    const struct matrix_source *source;
+};
+
+/* Each thread packs the panels that it will read, so that their pages are its own. */
+static void pack_part(void *argument, int thread)
+{
+    struct pack *pack = argument;
+    struct stretch panels = pool_stretch(pack->pool, thread, pack->matrix->panels);
+
+    matrix_fill(pack->matrix, pack->source, panels.first, panels.last);
+}
+
+static enum status cpu_matrix_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
+                                   struct matrix **matrix)
+{
+    struct pack pack = {.pool = context->pool, .source = source};
+
+    TRY(matrix_lay_out(source, arena, &pack.matrix));
+    pool_run(context->pool, pack_part, &pack);
+    *matrix = pack.matrix;
+    return STATUS_OK;
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .matrix_bytes = matrix_bytes,
+    .matrix_pack = cpu_matrix_pack,
+    .matmul = cpu_matmul,
+    .attend_in = cpu_attend_in,
+    .attend = cpu_attend,
+    .attend_out = cpu_attend_out,
+    .mlp_in = cpu_mlp_in,
+    .mlp_out = cpu_mlp_out,
+    .add = cpu_add,
+    .head = cpu_head,
+    .row_scan = cpu_row_scan,
+    .row_race = cpu_row_race,
+    .row_top = cpu_row_top,
+};

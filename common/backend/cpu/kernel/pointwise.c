@@ -1,0 +1,78 @@
+/* What is done to a row value by value, and the RMS norm. */
+#include "common/backend/cpu/kernel/table.h"
+#include "common/backend/cpu/kernel/vec.h"
+
+#include <math.h>
+
+void KERNEL(norm)(const float *x, const float *weight, int count, float eps, float *to)
+{
+    vec squares = vec_zero(), scale;
+
+    for (int i = 0; i < count; i += LANES) {
+        vec v = vec_load_left(x + i, count - i);
+
+        squares = vec_fma(v, v, squares);
+    }
+    scale = vec_set(1.0f / sqrtf(vec_sum(squares) / (float)count + eps));
+    for (int i = 0; i < count; i += LANES) {
+        vec v = vec_load_left(x + i, count - i), w = vec_load_left(weight + i, count - i);
+
+        vec_store_left(to + i, vec_mul(vec_mul(v, scale), w), count - i);
+    }
+}
+
+void KERNEL(rope)(float *head, const float *cosine, const float *sine, int half, float scale)
+{
+    vec s = vec_set(scale);
+
+    for (int i = 0; i < half; i += LANES) {
+        vec a = vec_load_left(head + i, half - i), b = vec_load_left(head + half + i, half - i);
+        vec c = vec_load_left(cosine + i, half - i), n = vec_load_left(sine + i, half - i);
+
+        vec_store_left(head + i, vec_mul(vec_fma(a, c, vec_negate(vec_mul(b, n))), s), half - i);
+        vec_store_left(head + half + i, vec_mul(vec_fma(b, c, vec_mul(a, n)), s), half - i);
+    }
+}
+
+void KERNEL(swiglu)(const float *pairs, int count, float *to)
+{
+    for (int i = 0; i < count; i += LANES) {
+        vec gate = vec_load(pairs + 2 * i), up = vec_load(pairs + 2 * i + LANES);
+        vec below = vec_add(vec_set(1.0f), vec_exp(vec_negate(gate)));
+
+        vec_store_left(to + i, vec_mul(vec_div(gate, below), up), count - i);
+    }
+}
+
+void KERNEL(add)(float *x, const float *y, size_t count)
+{
+    size_t i = 0;
+
+    for (; i + LANES <= count; i += LANES)
+        vec_store(x + i, vec_add(vec_load(x + i), vec_load(y + i)));
+    if (i < count)
+        vec_store_part(x + i, vec_add(vec_load_part(x + i, (int)(count - i)), vec_load_part(y + i, (int)(count - i))), (int)(count - i));
+}
+
+void KERNEL(map_exp)(const float *from, float *to, int count)
+{
+    for (int i = 0; i < count; i += LANES)
+        vec_store_left(to + i, vec_exp(vec_load_left(from + i, count - i)), count - i);
+}
+
+void KERNEL(map_log)(const float *from, float *to, int count)
+{
+    for (int i = 0; i < count; i += LANES)
+        vec_store_left(to + i, vec_log(vec_load_left(from + i, count - i)), count - i);
+}
+
+void KERNEL(map_gumbel)(const uint32_t *from, float *to, int count)
+{
+    for (int i = 0; i < count; i += LANES) {
+        uint32_t words[LANES] = {0};
+
+        for (int j = 0; j < LANES && i + j < count; j++)
+            words[j] = from[i + j];
+        vec_store_left(to + i, vec_gumbel(veci_load(words)), count - i);
+    }
+}

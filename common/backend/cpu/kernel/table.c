@@ -1,0 +1,18 @@
+#include "common/backend/cpu/kernel/table.h"
+
+const struct kernels KERNEL(kernels) = {
+    .isa = KERNEL_ISA,
+    .attend_queries = KERNEL_QUERIES,
+    .matmul = KERNEL(matmul),
+    .norm = KERNEL(norm),
+    .rope = KERNEL(rope),
+    .swiglu = KERNEL(swiglu),
+    .add = KERNEL(add),
+    .attend = KERNEL(attend),
+    .row_scan = KERNEL(row_scan),
+    .row_race = KERNEL(row_race),
+    .row_find = KERNEL(row_find),
+    .map_exp = KERNEL(map_exp),
+    .map_log = KERNEL(map_log),
+    .map_gumbel = KERNEL(map_gumbel),
+};

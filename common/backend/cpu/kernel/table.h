@@ -1,0 +1,37 @@
+/* Names of the kernels by instruction set: each file of this folder is compiled once per set, KERNEL(matmul) is matmul_avx2. */
+#ifndef TANDEM_COMMON_BACKEND_CPU_KERNEL_TABLE_H
+#define TANDEM_COMMON_BACKEND_CPU_KERNEL_TABLE_H
+
+#include "common/backend/cpu/kernels.h"
+
+#if defined(TANDEM_ISA_AVX512)
+#define KERNEL(name)   name##_avx512
+#define KERNEL_ISA     "avx512"
+#define KERNEL_QUERIES 8 /* that attend takes at once: their sums are registers */
+#elif defined(TANDEM_ISA_AVX2)
+#define KERNEL(name)   name##_avx2
+#define KERNEL_ISA     "avx2"
+#define KERNEL_QUERIES 4
+#else
+#define KERNEL(name)   name##_scalar
+#define KERNEL_ISA     "scalar"
+#define KERNEL_QUERIES 4
+#endif
+
+/* See kernels.h. */
+void KERNEL(matmul)(const struct matrix *matrix, int first, int last, int rows, const float *from, size_t from_stride, float *to,
+                    size_t to_stride);
+void KERNEL(norm)(const float *x, const float *weight, int count, float eps, float *to);
+void KERNEL(rope)(float *head, const float *cosine, const float *sine, int half, float scale);
+void KERNEL(swiglu)(const float *pairs, int count, float *to);
+void KERNEL(add)(float *x, const float *y, size_t count);
+void KERNEL(attend)(const struct attend_block *block);
+void KERNEL(row_scan)(const float *logits, int count, struct row_stats *stats);
+void KERNEL(row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,
+                      const uint32_t *excluded, struct scored_token *winner);
+int KERNEL(row_find)(const float *logits, int first, int count, float threshold);
+void KERNEL(map_exp)(const float *from, float *to, int count);
+void KERNEL(map_log)(const float *from, float *to, int count);
+void KERNEL(map_gumbel)(const uint32_t *from, float *to, int count);
+
+#endif

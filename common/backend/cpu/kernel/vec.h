@@ -1,0 +1,144 @@
+/* A vector of 16 floats, the unit of every kernel: a panel's channels, a tile's places, a stretch of a row. The kernels are
+ * written once over it and compiled once per instruction set (TANDEM_ISA_AVX512, TANDEM_ISA_AVX2, or neither). All forms give
+ * the same bits: each function is one IEEE operation per lane (fused where its name says so), sums across lanes go by one fixed
+ * tree, and exp, log and Gumbel noise repeat common/base/math32.c and rng.c operation by operation.
+ *
+ * vec, veci (16 x uint32_t), vecm (a truth value per lane), vecd (16 doubles).
+ *   vec_load_part, vec_store_part   the first `lanes` (0 .. 16) lanes; the rest read as 0, are not written, and are not touched
+ *   vec_max, vec_min                undefined sign for two zeros: only for results in which it is lost
+ *   vec_rint, veci_of_integral      to the nearest, ties to even; exact
+ *   veci_multiply                   low words returned, high words in *high
+ *   veci_transpose                  in each quarter of 4 lanes: lane i of w[v] becomes lane v of w[i]
+ *   veci_left, veci_right           shifts by a constant
+ *   vec_widen_bf16_even, _odd       16 pairs of bf16: the low halves, the high halves
+ *   vec_widen_f16                   16 consecutive f16
+ *   vecd_add                        adds 16 floats, widened
+ */
+#ifndef TANDEM_COMMON_BACKEND_CPU_KERNEL_VEC_H
+#define TANDEM_COMMON_BACKEND_CPU_KERNEL_VEC_H
+
+#include "common/base/math32.h"
+
+#define INLINE static inline __attribute__((always_inline, unused))
+#ifdef TANDEM_KERNELS_ROLLED
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
+#if defined(TANDEM_ISA_AVX512)
+#include "common/backend/cpu/kernel/vec_avx512.h"
+#elif defined(TANDEM_ISA_AVX2)
+#include "common/backend/cpu/kernel/vec_avx2.h"
+#else
+#include "common/backend/cpu/kernel/vec_scalar.h"
+#endif
+
+enum { LANES = 16 };
+
+/* The first `left` floats, at most a whole vector; and the same for a store. */
+INLINE vec vec_load_left(const float *from, int left)
+{
+    return left >= LANES ? vec_load(from) : vec_load_part(from, left);
+}
+
+INLINE void vec_store_left(float *to, vec v, int left)
+{
+    if (left >= LANES)
+        vec_store(to, v);
+    else
+        vec_store_part(to, v, left);
+}
+
+/* The fixed tree: lane i takes lane i + 8, then i + 4, i + 2, i + 1. */
+INLINE float vec_sum(vec v)
+{
+    float lane[LANES];
+
+    vec_store(lane, v);
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; i++)
+            lane[i] = lane[i] + lane[i + width];
+    return lane[0];
+}
+
+INLINE double vecd_sum(vecd v)
+{
+    double lane[LANES];
+
+    vecd_store(lane, v);
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; i++)
+            lane[i] = lane[i] + lane[i + width];
+    return lane[0];
+}
+
+INLINE float vec_largest(vec v)
+{
+    float lane[LANES], largest;
+
+    vec_store(lane, v);
+    largest = lane[0];
+    for (int i = 1; i < LANES; i++)
+        largest = lane[i] > largest ? lane[i] : largest;
+    return largest;
+}
+
+INLINE vec vec_negate(vec a)
+{
+    return vec_of_bits(veci_xor(veci_of_vec_bits(a), veci_set(0x80000000)));
+}
+
+/* math32_exp of each lane. */
+INLINE vec vec_exp(vec x)
+{
+    static const float terms[] = MATH32_EXP_TERMS;
+    vec clamped = vec_min(vec_max(x, vec_set(MATH32_EXP_LOW)), vec_set(MATH32_EXP_HIGH));
+    vec n = vec_rint(vec_mul(clamped, vec_set(MATH32_LOG2E)));
+    vec r = vec_fma(n, vec_set(-MATH32_LN2_LOW), vec_fma(n, vec_set(-MATH32_LN2_HIGH), clamped));
+    vec poly = vec_set(terms[0]);
+    vec scale = vec_of_bits(veci_left(veci_add(veci_of_integral(n), veci_set(127)), 23));
+
+    UNROLL for (int i = 1; i < 6; i++) poly = vec_fma(poly, r, vec_set(terms[i]));
+    poly = vec_add(vec_fma(poly, vec_mul(r, r), r), vec_set(1.0f));
+    return vec_select(vec_less(x, vec_set(MATH32_EXP_LOW)), vec_zero(), vec_mul(poly, scale));
+}
+
+/* math32_log of each lane. */
+INLINE vec vec_log(vec x)
+{
+    static const float terms[] = MATH32_LOG_TERMS;
+    veci bits = veci_of_vec_bits(x);
+    vec exponent = vec_of_int(veci_add(veci_right(bits, 23), veci_set((uint32_t)-126)));
+    vec mantissa = vec_of_bits(veci_or(veci_and(bits, veci_set(0x007fffff)), veci_set(0x3f000000)));
+    vecm small = vec_less(mantissa, vec_set(MATH32_SQRT_HALF));
+    vec f = vec_sub(vec_select(small, vec_add(mantissa, mantissa), mantissa), vec_set(1.0f));
+    vec square = vec_mul(f, f), poly = vec_set(terms[0]);
+
+    exponent = vec_select(small, vec_sub(exponent, vec_set(1.0f)), exponent);
+    UNROLL for (int i = 1; i < 9; i++) poly = vec_fma(poly, f, vec_set(terms[i]));
+    poly = vec_mul(vec_mul(poly, f), square);
+    poly = vec_fma(exponent, vec_set(MATH32_LN2_LOW), poly);
+    poly = vec_fma(vec_set(-0.5f), square, poly);
+    poly = vec_fma(exponent, vec_set(MATH32_LN2_HIGH), vec_add(f, poly));
+    return vec_select(vec_less(vec_zero(), x), poly, vec_set(-88.0f));
+}
+
+/* (w + 1/2) 2^-32, the v of rng_gumbel. */
+INLINE vec vec_unit_of_words(veci words)
+{
+    return vec_mul(vec_add(vec_of_unsigned(words), vec_set(0.5f)), vec_set(0x1p-32f));
+}
+
+/* rng_gumbel_of each word. */
+INLINE vec vec_gumbel(veci words)
+{
+    vec v = vec_min(vec_unit_of_words(words), vec_set(0x1.fffffep-1f));
+    vec t = vec_sub(vec_set(1.0f), v);
+    vec lost = vec_sub(vec_set(1.0f), t);
+    vec exponential = vec_mul(vec_negate(vec_log(t)), vec_div(v, lost));
+
+    return vec_negate(vec_log(vec_select(vec_equal(lost, vec_zero()), v, exponential)));
+}
+
+#endif

@@ -1,0 +1,270 @@
+/* The 16-float vector on AVX2 with FMA and F16C: two registers. See vec.h for what each function promises. */
+#ifndef TANDEM_COMMON_BACKEND_CPU_KERNEL_VEC_AVX2_H
+#define TANDEM_COMMON_BACKEND_CPU_KERNEL_VEC_AVX2_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    __m256 half[2];
+} vec, vecm;
+typedef struct {
+    __m256i half[2];
+} veci;
+typedef struct {
+    __m256d part[4];
+} vecd;
+
+INLINE vec vec_set(float value)
+{
+    return (vec){{_mm256_set1_ps(value), _mm256_set1_ps(value)}};
+}
+
+INLINE vec vec_zero(void)
+{
+    return vec_set(0.0f);
+}
+
+INLINE vec vec_load(const float *from)
+{
+    return (vec){{_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}};
+}
+
+INLINE __m256i lanes_below(int lanes)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+INLINE vec vec_load_part(const float *from, int lanes)
+{
+    return (vec){{_mm256_maskload_ps(from, lanes_below(lanes)), _mm256_maskload_ps(from + 8, lanes_below(lanes - 8))}};
+}
+
+INLINE void vec_store(float *to, vec v)
+{
+    _mm256_storeu_ps(to, v.half[0]);
+    _mm256_storeu_ps(to + 8, v.half[1]);
+}
+
+INLINE void vec_store_part(float *to, vec v, int lanes)
+{
+    _mm256_maskstore_ps(to, lanes_below(lanes), v.half[0]);
+    _mm256_maskstore_ps(to + 8, lanes_below(lanes - 8), v.half[1]);
+}
+
+INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return (vec){{_mm256_fmadd_ps(a.half[0], b.half[0], c.half[0]), _mm256_fmadd_ps(a.half[1], b.half[1], c.half[1])}};
+}
+
+INLINE vec vec_add(vec a, vec b)
+{
+    return (vec){{_mm256_add_ps(a.half[0], b.half[0]), _mm256_add_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_sub(vec a, vec b)
+{
+    return (vec){{_mm256_sub_ps(a.half[0], b.half[0]), _mm256_sub_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_mul(vec a, vec b)
+{
+    return (vec){{_mm256_mul_ps(a.half[0], b.half[0]), _mm256_mul_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_div(vec a, vec b)
+{
+    return (vec){{_mm256_div_ps(a.half[0], b.half[0]), _mm256_div_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_max(vec a, vec b)
+{
+    return (vec){{_mm256_max_ps(a.half[0], b.half[0]), _mm256_max_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_min(vec a, vec b)
+{
+    return (vec){{_mm256_min_ps(a.half[0], b.half[0]), _mm256_min_ps(a.half[1], b.half[1])}};
+}
+
+INLINE vec vec_rint(vec a)
+{
+    enum { NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+
+    return (vec){{_mm256_round_ps(a.half[0], NEAREST), _mm256_round_ps(a.half[1], NEAREST)}};
+}
+
+INLINE vecm vec_less(vec a, vec b)
+{
+    return (vecm){{_mm256_cmp_ps(a.half[0], b.half[0], _CMP_LT_OQ), _mm256_cmp_ps(a.half[1], b.half[1], _CMP_LT_OQ)}};
+}
+
+INLINE vecm vec_equal(vec a, vec b)
+{
+    return (vecm){{_mm256_cmp_ps(a.half[0], b.half[0], _CMP_EQ_OQ), _mm256_cmp_ps(a.half[1], b.half[1], _CMP_EQ_OQ)}};
+}
+
+INLINE vec vec_select(vecm mask, vec a, vec b)
+{
+    return (vec){{_mm256_blendv_ps(b.half[0], a.half[0], mask.half[0]), _mm256_blendv_ps(b.half[1], a.half[1], mask.half[1])}};
+}
+
+INLINE vecm vecm_of_bits(uint32_t bits)
+{
+    const __m256i low = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128), high = _mm256_slli_epi32(low, 8);
+    __m256i all = _mm256_set1_epi32((int)bits);
+
+    return (vecm){{_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(all, low), low)),
+                   _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_and_si256(all, high), high))}};
+}
+
+INLINE uint32_t vecm_bits(vecm mask)
+{
+    return (uint32_t)_mm256_movemask_ps(mask.half[0]) | (uint32_t)_mm256_movemask_ps(mask.half[1]) << 8;
+}
+
+INLINE veci veci_set(uint32_t value)
+{
+    return (veci){{_mm256_set1_epi32((int)value), _mm256_set1_epi32((int)value)}};
+}
+
+INLINE veci veci_load(const uint32_t *from)
+{
+    return (veci){{_mm256_loadu_si256((const __m256i *)from), _mm256_loadu_si256((const __m256i *)(from + 8))}};
+}
+
+INLINE veci veci_add(veci a, veci b)
+{
+    return (veci){{_mm256_add_epi32(a.half[0], b.half[0]), _mm256_add_epi32(a.half[1], b.half[1])}};
+}
+
+INLINE veci veci_and(veci a, veci b)
+{
+    return (veci){{_mm256_and_si256(a.half[0], b.half[0]), _mm256_and_si256(a.half[1], b.half[1])}};
+}
+
+INLINE veci veci_or(veci a, veci b)
+{
+    return (veci){{_mm256_or_si256(a.half[0], b.half[0]), _mm256_or_si256(a.half[1], b.half[1])}};
+}
+
+INLINE veci veci_xor(veci a, veci b)
+{
+    return (veci){{_mm256_xor_si256(a.half[0], b.half[0]), _mm256_xor_si256(a.half[1], b.half[1])}};
+}
+
+INLINE veci veci_left(veci a, int bits)
+{
+    return (veci){{_mm256_slli_epi32(a.half[0], bits), _mm256_slli_epi32(a.half[1], bits)}};
+}
+
+INLINE veci veci_right(veci a, int bits)
+{
+    return (veci){{_mm256_srli_epi32(a.half[0], bits), _mm256_srli_epi32(a.half[1], bits)}};
+}
+
+INLINE veci veci_of_vec_bits(vec a)
+{
+    return (veci){{_mm256_castps_si256(a.half[0]), _mm256_castps_si256(a.half[1])}};
+}
+
+INLINE vec vec_of_bits(veci a)
+{
+    return (vec){{_mm256_castsi256_ps(a.half[0]), _mm256_castsi256_ps(a.half[1])}};
+}
+
+INLINE vec vec_of_int(veci a)
+{
+    return (vec){{_mm256_cvtepi32_ps(a.half[0]), _mm256_cvtepi32_ps(a.half[1])}};
+}
+
+/* There is no unsigned conversion: both halves are exact, so the fused multiply-add rounds once, as the scalar one does. */
+INLINE vec vec_of_unsigned(veci a)
+{
+    vec high = vec_of_int(veci_right(a, 16)), low = vec_of_int(veci_and(a, veci_set(0xffff)));
+
+    return vec_fma(high, vec_set(65536.0f), low);
+}
+
+INLINE veci veci_of_integral(vec a)
+{
+    return (veci){{_mm256_cvtps_epi32(a.half[0]), _mm256_cvtps_epi32(a.half[1])}};
+}
+
+INLINE __m256i multiply_half(__m256i a, __m256i f, __m256i *high)
+{
+    __m256i even = _mm256_mul_epu32(a, f), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), f);
+
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+}
+
+INLINE veci veci_multiply(veci a, uint32_t factor, veci *high)
+{
+    __m256i f = _mm256_set1_epi64x(factor);
+    veci low;
+
+    low.half[0] = multiply_half(a.half[0], f, &high->half[0]);
+    low.half[1] = multiply_half(a.half[1], f, &high->half[1]);
+    return low;
+}
+
+INLINE void veci_transpose(veci w[4])
+{
+    for (int h = 0; h < 2; h++) {
+        __m256i a = _mm256_unpacklo_epi32(w[0].half[h], w[1].half[h]), b = _mm256_unpackhi_epi32(w[0].half[h], w[1].half[h]);
+        __m256i c = _mm256_unpacklo_epi32(w[2].half[h], w[3].half[h]), d = _mm256_unpackhi_epi32(w[2].half[h], w[3].half[h]);
+
+        w[0].half[h] = _mm256_unpacklo_epi64(a, c);
+        w[1].half[h] = _mm256_unpackhi_epi64(a, c);
+        w[2].half[h] = _mm256_unpacklo_epi64(b, d);
+        w[3].half[h] = _mm256_unpackhi_epi64(b, d);
+    }
+}
+
+INLINE vec vec_widen_bf16_even(const void *pairs)
+{
+    const __m256i *from = pairs;
+
+    return (vec){{_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(from), 16)),
+                  _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_loadu_si256(from + 1), 16))}};
+}
+
+INLINE vec vec_widen_bf16_odd(const void *pairs)
+{
+    const __m256i *from = pairs;
+    const __m256i high = _mm256_set1_epi32((int)0xffff0000);
+
+    return (vec){{_mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(from), high)),
+                  _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(from + 1), high))}};
+}
+
+INLINE vec vec_widen_f16(const void *halves)
+{
+    const __m128i *from = halves;
+
+    return (vec){{_mm256_cvtph_ps(_mm_loadu_si128(from)), _mm256_cvtph_ps(_mm_loadu_si128(from + 1))}};
+}
+
+INLINE vecd vecd_zero(void)
+{
+    return (vecd){{_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd()}};
+}
+
+INLINE vecd vecd_add(vecd sum, vec v)
+{
+    for (int h = 0; h < 2; h++) {
+        sum.part[2 * h] = _mm256_add_pd(sum.part[2 * h], _mm256_cvtps_pd(_mm256_castps256_ps128(v.half[h])));
+        sum.part[2 * h + 1] = _mm256_add_pd(sum.part[2 * h + 1], _mm256_cvtps_pd(_mm256_extractf128_ps(v.half[h], 1)));
+    }
+    return sum;
+}
+
+INLINE void vecd_store(double *to, vecd v)
+{
+    for (int i = 0; i < 4; i++)
+        _mm256_storeu_pd(to + 4 * i, v.part[i]);
+}
+
+#endif

@@ -1,0 +1,38 @@
+#include "common/backend/cpu/kernels.h"
+
+#include <string.h>
+
+static int runs_avx512(void)
+{
+#ifdef TANDEM_X86
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq");
+#else
+    return 0;
+#endif
+}
+
+static int runs_avx2(void)
+{
+#ifdef TANDEM_X86
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+#else
+    return 0;
+#endif
+}
+
+static int is_asked(const char *isa, const char *name)
+{
+    return isa == NULL || strcmp(isa, name) == 0;
+}
+
+const struct kernels *kernels_find(const char *isa)
+{
+#ifdef TANDEM_X86
+    if (is_asked(isa, "avx512") && runs_avx512())
+        return &kernels_avx512;
+    if (is_asked(isa, "avx2") && runs_avx2())
+        return &kernels_avx2;
+#endif
+    return is_asked(isa, "scalar") ? &kernels_scalar : NULL;
+}

@@ -1,0 +1,63 @@
+/* The inner loops of the CPU backend, one table per instruction set, all three with the same bits. A kernel works for one thread
+ * on what it is given; who does which part is decided in layer.c. Nothing here allocates or fails. */
+#ifndef TANDEM_COMMON_BACKEND_CPU_KERNELS_H
+#define TANDEM_COMMON_BACKEND_CPU_KERNELS_H
+
+#include "common/backend/backend.h"
+#include "common/backend/cpu/matrix.h"
+
+enum { ATTEND_QUERIES = 8 }; /* no instruction set takes more queries at once */
+
+/* Some queries of one sequence that read one key/value head together. */
+struct attend_block {
+    int count; /* of queries, 1 .. kernels->attend_queries */
+    int head_dim;
+    int context;                        /* places of the slot */
+    const float *q[ATTEND_QUERIES];     /* [head_dim] each */
+    float *to[ATTEND_QUERIES];          /* [head_dim] each */
+    int32_t base[ATTEND_QUERIES];       /* as in struct rows */
+    uint64_t ancestors[ATTEND_QUERIES]; /* as in struct rows */
+    const float *keys;                  /* [context / 16][head_dim][16] */
+    const float *values;                /* [context][head_dim] */
+    float *scores;                      /* [ATTEND_QUERIES][context], scratch */
+};
+
+struct kernels {
+    const char *isa;
+    int attend_queries;
+
+    /* to[r][o] = W[o] . from[r] for the output channels o of the panels [first, last); `to` points at channel 16 first.
+     * from: [rows][from_stride]  to: [rows][to_stride] */
+    void (*matmul)(const struct matrix *matrix, int first, int last, int rows, const float *from, size_t from_stride, float *to,
+                   size_t to_stride);
+
+    /* to = x / sqrt(mean(x^2) + eps) * weight; `to` may be x.  x, weight, to: [count] */
+    void (*norm)(const float *x, const float *weight, int count, float eps, float *to);
+    /* Turns the pairs (i, i + half) of one head and scales them.  head: [2 half]  cosine, sine: [half] */
+    void (*rope)(float *head, const float *cosine, const float *sine, int half, float scale);
+    /* to[c] = silu(gate[c]) * up[c] from panels in pairs (gate, up): pairs of [2][16], the first `count` channels.  to: [count] */
+    void (*swiglu)(const float *pairs, int count, float *to);
+    /* x += y.  x, y: [count] */
+    void (*add)(float *x, const float *y, size_t count);
+
+    void (*attend)(const struct attend_block *block);
+
+    /* As in struct backend. */
+    void (*row_scan)(const float *logits, int count, struct row_stats *stats);
+    void (*row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,
+                     const uint32_t *excluded, struct scored_token *winner);
+    /* The first i >= first with logits[i] > threshold, or count. */
+    int (*row_find)(const float *logits, int first, int count, float threshold);
+
+    /* Element by element, for tests.  [count] */
+    void (*map_exp)(const float *from, float *to, int count);
+    void (*map_log)(const float *from, float *to, int count);
+    void (*map_gumbel)(const uint32_t *from, float *to, int count);
+};
+
+/* The table of that name, or of the best one that this CPU runs when NULL; NULL when the CPU or this build has not got it. */
+const struct kernels *kernels_find(const char *isa);
+
+extern const struct kernels kernels_scalar, kernels_avx2, kernels_avx512;
+
+#endif

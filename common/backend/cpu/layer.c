@@ -1,0 +1,140 @@
+/* The operations of a layer: who does which part of each. Output channels are cut into stretches of panels, one per thread and
+ * always the same one, so a thread's weights stay in its own cache; norms are computed by every thread for itself, which is
+ * cheaper than meeting. Steps of more than SWEEP_ROWS rows go sweep by sweep. */
+#include "common/backend/cpu/context.h"
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* One linear map of a step, perhaps with its norm before it. */
+struct linear {
+    struct backend_context *context;
+    const struct matrix *matrix;
+    int rows;
+    const float *from; /* [rows][columns] */
+    const float *norm; /* [columns], or NULL */
+    float norm_eps;
+    float *to; /* [rows][to_stride] */
+    size_t to_stride;
+};
+
+/* What the matrix is to read for the rows from `first` on: the rows themselves, or normed in the thread's scratch. */
+static const float *linear_input(const struct linear *linear, int first, int count, int thread)
+{
+    size_t columns = (size_t)linear->matrix->columns;
+    const float *from = linear->from + (size_t)first * columns;
+    float *normed = linear->context->scratch[thread].normed;
+
+    if (linear->norm == NULL)
+        return from;
+    for (int r = 0; r < count; r++)
+        linear->context->kernels->norm(from + (size_t)r * columns, linear->norm, linear->matrix->columns, linear->norm_eps,
+                                       normed + (size_t)r * columns);
+    return normed;
+}
+
+static void linear_part(void *argument, int thread)
+{
+    const struct linear *linear = argument;
+    const struct backend_context *context = linear->context;
+    struct stretch panels = pool_stretch(context->pool, thread, linear->matrix->panels);
+
+    for (int first = 0; first < linear->rows && panels.first < panels.last; first += SWEEP_ROWS) {
+        int count = min(SWEEP_ROWS, linear->rows - first);
+        const float *from = linear_input(linear, first, count, thread);
+
+        context->kernels->matmul(linear->matrix, panels.first, panels.last, count, from, (size_t)linear->matrix->columns,
+                                 linear->to + (size_t)first * linear->to_stride + (size_t)panels.first * BACKEND_PANEL, linear->to_stride);
+    }
+}
+
+void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to)
+{
+    struct linear linear = {
+        .context = context, .matrix = matrix, .rows = rows, .from = from, .to = to, .to_stride = (size_t)matrix->outputs};
+
+    pool_run(context->pool, linear_part, &linear);
+}
+
+void cpu_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                    const float *from, float *partial)
+{
+    (void)shape;
+    cpu_matmul(context, weights->out, rows, from, partial);
+}
+
+void cpu_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                 const float *from, float *partial)
+{
+    (void)shape;
+    cpu_matmul(context, weights->down, rows, from, partial);
+}
+
+void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
+              const float *x, float *logits)
+{
+    struct linear linear = {.context = context,
+                            .matrix = head,
+                            .rows = rows,
+                            .from = x,
+                            .norm = norm,
+                            .norm_eps = norm_eps,
+                            .to = logits,
+                            .to_stride = (size_t)head->outputs};
+
+    (void)hidden;
+    pool_run(context->pool, linear_part, &linear);
+}
+
+void cpu_add(struct backend_context *context, float *x, const float *sum, size_t count)
+{
+    context->kernels->add(x, sum, count);
+}
+
+/* Gate and up channels of panels [first, last), an even number that fits a chunk, and what silu makes of them.
+ * from: [count][columns]  to: [count][to_stride] */
+static void mlp_chunk(const struct linear *linear, int ffn, int first, int last, int count, const float *from, float *to, int thread)
+{
+    const struct kernels *kernels = linear->context->kernels;
+    float *chunk = linear->context->scratch[thread].chunk;
+    size_t stride = CHUNK_PANELS * BACKEND_PANEL;
+    int channel = first / 2 * BACKEND_PANEL;
+
+    kernels->matmul(linear->matrix, first, last, count, from, (size_t)linear->matrix->columns, chunk, stride);
+    for (int r = 0; r < count; r++)
+        kernels->swiglu(chunk + (size_t)r * stride, min((last - first) / 2 * BACKEND_PANEL, ffn - channel),
+                        to + (size_t)r * linear->to_stride + channel);
+}
+
+static void mlp_part(void *argument, int thread)
+{
+    const struct linear *linear = argument;
+    int ffn = (int)linear->to_stride;
+    struct stretch pairs = pool_stretch(linear->context->pool, thread, linear->matrix->panels / 2);
+
+    for (int row = 0; row < linear->rows && pairs.first < pairs.last; row += SWEEP_ROWS) {
+        int count = min(SWEEP_ROWS, linear->rows - row);
+        const float *from = linear_input(linear, row, count, thread);
+
+        for (int p = 2 * pairs.first; p < 2 * pairs.last; p += CHUNK_PANELS)
+            mlp_chunk(linear, ffn, p, min(p + CHUNK_PANELS, 2 * pairs.last), count, from, linear->to + (size_t)row * linear->to_stride,
+                      thread);
+    }
+}
+
+void cpu_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                const float *x, float *to)
+{
+    struct linear linear = {.context = context,
+                            .matrix = weights->gate_up,
+                            .rows = rows,
+                            .from = x,
+                            .norm = weights->mlp_norm,
+                            .norm_eps = shape->norm_eps,
+                            .to = to,
+                            .to_stride = (size_t)shape->ffn};
+
+    pool_run(context->pool, mlp_part, &linear);
+}

@@ -1,0 +1,122 @@
+#include "common/backend/cpu/matrix.h"
+
+#include "common/base/log.h"
+#include <string.h>
+
+size_t matrix_slice_bytes(enum dtype dtype, int columns)
+{
+    size_t vectors = dtype == DTYPE_F32 ? (size_t)columns : ((size_t)columns + 1) / 2;
+
+    return vectors * 64;
+}
+
+static int slice_bound(const struct matrix_source *source, int i)
+{
+    if (source->slice_bounds != NULL)
+        return source->slice_bounds[i];
+    return i == 0 ? 0 : source->columns;
+}
+
+static size_t panel_bytes(const struct matrix_source *source)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < source->slices; i++)
+        bytes += matrix_slice_bytes(source->dtype, slice_bound(source, i + 1) - slice_bound(source, i));
+    return bytes;
+}
+
+static size_t panel_count(const struct matrix_source *source)
+{
+    return ((size_t)source->outputs + BACKEND_PANEL - 1) / BACKEND_PANEL;
+}
+
+size_t matrix_bytes(const struct matrix_source *source)
+{
+    return arena_round(sizeof(struct matrix)) + arena_round(panel_count(source) * panel_bytes(source));
+}
+
+static int source_is_sound(const struct matrix_source *source)
+{
+    if (source->outputs < 1 || source->columns < 1 || source->slices < 1 || source->slices > BACKEND_MAX_SLICES)
+        return 0;
+    if (source->slices > 1 && source->slice_bounds == NULL)
+        return 0;
+    for (int i = 0; i < source->slices; i++)
+        if (slice_bound(source, i + 1) < slice_bound(source, i))
+            return 0;
+    return slice_bound(source, 0) == 0 && slice_bound(source, source->slices) == source->columns;
+}
+
+enum status matrix_lay_out(const struct matrix_source *source, struct arena *arena, struct matrix **matrix)
+{
+    struct matrix *new;
+
+    if (!source_is_sound(source)) {
+        log_error("internal: cannot pack %d outputs of %d columns in %d slices", source->outputs, source->columns, source->slices);
+        return STATUS_INTERNAL;
+    }
+    new = arena_take(arena, sizeof *new);
+    *new = (struct matrix){
+        .dtype = source->dtype,
+        .outputs = source->outputs,
+        .columns = source->columns,
+        .panels = (int)panel_count(source),
+        .slices = source->slices,
+        .panel_bytes = panel_bytes(source),
+    };
+    for (int i = 0; i <= source->slices; i++)
+        new->bound[i] = slice_bound(source, i);
+    new->data = arena_take(arena, (size_t) new->panels *new->panel_bytes);
+    *matrix = new;
+    return STATUS_OK;
+}
+
+/* Where weight k of a slice stands for channel 0, and how far apart the channels are. */
+static size_t weight_offset(enum dtype dtype, size_t k)
+{
+    switch (dtype) {
+    case DTYPE_BF16:
+        return k / 2 * 64 + k % 2 * 2;
+    case DTYPE_F16:
+        return k * 32;
+    default:
+        return k * 64;
+    }
+}
+
+static void fill_channel(const struct matrix *matrix, const char *from, unsigned char *to)
+{
+    enum dtype dtype = matrix->dtype;
+    size_t bytes = dtype_bytes(dtype);
+
+    for (int i = 0; i < matrix->slices; i++) {
+        int columns = matrix->bound[i + 1] - matrix->bound[i];
+        const char *slice = from + (size_t)matrix->bound[i] * bytes;
+
+        if (bytes == 2)
+            for (int k = 0; k < columns; k++)
+                memcpy(to + weight_offset(dtype, (size_t)k), slice + 2 * (size_t)k, 2);
+        else
+            for (int k = 0; k < columns; k++)
+                memcpy(to + 64 * (size_t)k, slice + 4 * (size_t)k, 4);
+        to += matrix_slice_bytes(dtype, columns);
+    }
+}
+
+void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int first, int last)
+{
+    size_t apart = matrix->dtype == DTYPE_F16 ? 2 : 4, skipped = (size_t)source->column_first * dtype_bytes(matrix->dtype);
+
+    for (int p = first; p < last; p++) {
+        unsigned char *panel = matrix->data + (size_t)p * matrix->panel_bytes;
+
+        memset(panel, 0, matrix->panel_bytes);
+        for (int c = 0; c < BACKEND_PANEL && p * BACKEND_PANEL + c < source->outputs; c++) {
+            const char *row = source->rows[p * BACKEND_PANEL + c];
+
+            if (row != NULL)
+                fill_channel(matrix, row + skipped, panel + (size_t)c * apart);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/* Every option of the two programs and of `tandem run`, in one table: parsing, --help, the manual pages and config files (INI, the
+ * same names) all come from it. A value that is out of range or an unknown name gives one line that names it. */
+#ifndef TANDEM_COMMON_BASE_OPTIONS_H
+#define TANDEM_COMMON_BASE_OPTIONS_H
+
+#include "common/base/sampling.h"
+#include "common/base/status.h"
+#include <stdio.h>
+
+enum { OPTIONS_MAX_STOPS = 16 };
+enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+struct options {
+    const char *target; /* NULL: the embedded pair */
+    const char *draft;
+    int drafters;  /* -1: the default */
+    int verifiers; /* -1: the default */
+    const char *config;
+    int dry_run;
+    int solo;
+    const char *prompt;
+    const char *prompts;
+    const char *output;
+    int max_tokens;
+    struct sampling sampling;
+    const char *stop[OPTIONS_MAX_STOPS];
+    int stops;
+    int ignore_eos;
+    int draft_length; /* -1: the default */
+    int support;
+    int max_sequences;
+    int context; /* 0: the model's */
+    int threads; /* 0: the cores of the host over its ranks */
+    double draft_deadline_ms;
+    double watchdog_s;
+    const char *stats;
+    int hash_logits;
+    int colour;
+    int quiet;
+    int verbose;
+    const char *hosts;
+    const char *mpirun_options;
+    int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
+    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr */
+    const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
+    int print; /* what to print instead of running: enum options_print */
+};
+
+enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
+
+/* Parses the command line, a --config file first. The texts point into argv or live until the process ends. STATUS_USAGE,
+ * STATUS_NOINPUT (config file), each with one logged line. */
+enum status options_parse(int argc, char **argv, struct options *options);
+
+/* Writes what options->print asks for, about the program `name` that does `what` ("drafts tokens ..."). */
+void options_print(const struct options *options, const char *name, const char *what, FILE *to);
+
+/* Sets one sampling-related value of a request line by its snake_case name ("top_k"); `reason` on failure. 1 when there is such a
+ * number, 0 when the name is unknown, -1 when the value does not fit. */
+int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size);
+
+#endif

@@ -1,0 +1,99 @@
+/* --help, the help of `tandem run` and the manual pages, from the table. */
+#include "common/base/options.h"
+#include "common/base/options_table.h"
+
+#include <string.h>
+
+#ifndef TANDEM_VERSION
+#define TANDEM_VERSION "unknown"
+#endif
+
+static void print_wrapped(FILE *to, const char *text, int indent, int width)
+{
+    int column = indent;
+
+    while (*text != '\0') {
+        int word = (int)strcspn(text, " ");
+
+        if (column + word > width && column > indent) {
+            fprintf(to, "\n%*s", indent, "");
+            column = indent;
+        }
+        fprintf(to, "%.*s", word, text);
+        column += word;
+        text += word;
+        while (*text == ' ')
+            text++;
+        if (*text != '\0' && column < width) {
+            fputc(' ', to);
+            column++;
+        }
+    }
+    fputc('\n', to);
+}
+
+static int print_name(FILE *to, const struct option_entry *entry)
+{
+    return fprintf(to, "  --%s%s%s", entry->name, entry->value != NULL ? " " : "", entry->value != NULL ? entry->value : "");
+}
+
+static void print_group(FILE *to, int group)
+{
+    fprintf(to, "\n%s:\n", option_group_title[group]);
+    for (int i = 0; i < option_count; i++) {
+        if ((int)option_table[i].group != group)
+            continue;
+        int used = print_name(to, &option_table[i]);
+
+        fprintf(to, "%*s", used < 27 ? 28 - used : 1, "");
+        print_wrapped(to, option_table[i].help, 28, 110);
+        if (option_table[i].choices != NULL)
+            fprintf(to, "%28s(%s)\n", "", option_table[i].choices);
+    }
+}
+
+static const char *const endings = "Exit codes: 0 done; 64 usage; 65 bad input or model; 66 input missing; 70 internal; 74 I/O; "
+                                   "75 drained, run again; 76 no progress.";
+
+static void print_help(const char *name, const char *what, FILE *to)
+{
+    fprintf(to, "Usage: %s [OPTION]...\n", name);
+    print_wrapped(to, what, 0, 110);
+    for (int group = 0; group < OPTION_HIDDEN; group++)
+        print_group(to, group);
+    fputc('\n', to);
+    print_wrapped(to, endings, 0, 110);
+}
+
+static void print_man(const char *name, const char *what, FILE *to)
+{
+    fprintf(to, ".TH %s 1 \"\" \"tandem %s\" \"Tandem\"\n.SH NAME\n%s \\- %s\n", name, TANDEM_VERSION, name, what);
+    fprintf(to, ".SH SYNOPSIS\n.B %s\n[\\fIOPTION\\fR]...\n", name);
+    for (int group = 0; group < OPTION_HIDDEN; group++) {
+        fprintf(to, ".SH %s\n", option_group_title[group]);
+        for (int i = 0; i < option_count; i++) {
+            const struct option_entry *entry = &option_table[i];
+
+            if ((int)entry->group != group)
+                continue;
+            fprintf(to, ".TP\n\\fB\\-\\-%s\\fR%s%s%s\n%s\n", entry->name, entry->value != NULL ? " \\fI" : "",
+                    entry->value != NULL ? entry->value : "", entry->value != NULL ? "\\fR" : "", entry->help);
+        }
+    }
+    fprintf(to, ".SH EXIT STATUS\n%s\n", endings);
+}
+
+void options_print(const struct options *options, const char *name, const char *what, FILE *to)
+{
+    if (options->print == OPTIONS_PRINT_VERSION)
+        fprintf(to, "tandem %s\n", TANDEM_VERSION);
+    else if (options->print == OPTIONS_PRINT_MAN)
+        print_man(name, what, to);
+    else if (options->print == OPTIONS_PRINT_RUN_HELP)
+        print_help("tandem run",
+                   "Completes prompts with the target model, faster by a draft model and with exactly the target's law: starts "
+                   "tandem-drafter and tandem-verifier ranks with mpirun. Without a prompt it shows the embedded pair at work.",
+                   to);
+    else
+        print_help(name, what, to);
+}

@@ -1,0 +1,134 @@
+#include "common/base/options_table.h"
+
+#include <string.h>
+
+#define AT(field) offsetof(struct options, field)
+#define BIG 1e9
+
+const char *const option_group_title[] = {"Models",      "Ranks and hosts", "Input and output", "Sampling",
+                                          "Speculation", "Reports",         "Other",            NULL};
+
+const struct option_entry option_table[] = {
+    {"target", "M", OPTION_TEXT, OPTION_MODELS, AT(target), 0, 0, NULL, 0,
+     "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a llama2.c .bin; default: the embedded pair"},
+    {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(draft), 0, 0, NULL, 0,
+     "draft model, with the same vocabulary; without one and with --target given, decoding is solo"},
+    {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,
+     "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
+    {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},
+    {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(verifiers), 1, 512, NULL, 0,
+     "verifier ranks, which share the target by tensor parallelism; default 2 where the model and the cores allow it, else 1"},
+    {"threads", "N", OPTION_INT, OPTION_RANKS, AT(threads), 0, 1024, NULL, 0,
+     "threads of each rank; 0: the cores of a host divided by its ranks"},
+    {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(hosts), 0, 0, NULL, 0, "hosts for mpirun, as HOST[:SLOTS],..."},
+    {"mpirun-options", "TEXT", OPTION_TEXT, OPTION_RANKS, AT(mpirun_options), 0, 0, NULL, 0,
+     "more options for mpirun, put into the line as they are"},
+    {"config", "FILE", OPTION_TEXT, OPTION_RANKS, AT(config), 0, 0, NULL, 0,
+     "read options from an INI file first (cluster-configs/); the command line wins"},
+    {"dry-run", NULL, OPTION_FLAG, OPTION_RANKS, AT(dry_run), 0, 0, NULL, 0, "check everything, print the mpirun line, run nothing"},
+    {"prompt", "TEXT", OPTION_TEXT, OPTION_INPUT, AT(prompt), 0, 0, NULL, 0,
+     "complete one prompt; its completion alone goes to stdout when that is not a terminal"},
+    {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(prompts), 0, 0, NULL, 0,
+     "complete every line of a JSON-lines file: {\"id\"?, \"prompt\" or \"prompt_tokens\", any sampling option in snake_case}"},
+    {"output", "FILE", OPTION_TEXT, OPTION_INPUT, AT(output), 0, 0, NULL, 0, "write results as JSON lines, in input order; - is stdout"},
+    {"max-tokens", "N", OPTION_INT, OPTION_INPUT, AT(max_tokens), 0, BIG, NULL, 1, "tokens to generate at most for each prompt; default 128"},
+    {"stop", "STR", OPTION_TEXTS, OPTION_INPUT, AT(stop), 0, 0, NULL, 0,
+     "end a completion before this text; may be given up to 16 times"},
+    {"ignore-eos", NULL, OPTION_FLAG, OPTION_INPUT, AT(ignore_eos), 0, 1, NULL, 1, "go on after the end-of-sequence token"},
+    {"temperature", "T", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.temperature), 0, 100, NULL, 1, "0 (the default) is greedy"},
+    {"top-k", "K", OPTION_INT, OPTION_SAMPLING, AT(sampling.top_k), 0, BIG, NULL, 1, "keep the K most probable tokens; 0: all"},
+    {"top-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.top_p), 0, 1, NULL, 1,
+     "keep the fewest tokens that together have probability P; 1: all"},
+    {"min-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.min_p), 0, 1, NULL, 1,
+     "keep tokens at least P times as probable as the best; 0: all"},
+    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.repetition_penalty), 0, 100, NULL, 1,
+     "divide positive and multiply negative logits of tokens seen before; 1: off"},
+    {"presence-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.presence_penalty), -2, 2, NULL, 1,
+     "subtract from the logits of tokens generated before; 0: off"},
+    {"frequency-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.frequency_penalty), -2, 2, NULL, 1,
+     "subtract once for each time a token was generated before; 0: off"},
+    {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(sampling.seed), 0, 0, NULL, 1, "seed of every random number; default 0"},
+    {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, "rejection|coupled", 1,
+     "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
+    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1, "tokens drafted in each round; default 4"},
+    {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
+    {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, 1024, NULL, 0,
+     "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
+    {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(draft_deadline_ms), 0, 1e6, NULL, 0,
+     "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
+    {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(max_sequences), 1, 256, NULL, 0,
+     "sequences decoded together; default 4 (1 with --prompt)"},
+    {"stats", "FILE", OPTION_TEXT, OPTION_REPORT, AT(stats), 0, 0, NULL, 0, "write figures of the run as one JSON object"},
+    {"hash-logits", NULL, OPTION_FLAG, OPTION_REPORT, AT(hash_logits), 0, 0, NULL, 0,
+     "add to --stats a digest of the target's logits at all committed positions"},
+    {"compare", NULL, OPTION_FLAG, OPTION_REPORT, AT(compare), 0, 0, NULL, 0,
+     "decode every prompt solo, then speculatively, and show both speeds; the default without a prompt"},
+    {"colour", "WHEN", OPTION_CHOICE, OPTION_REPORT, AT(colour), 0, 0, "auto|always|never", 0,
+     "green: accepted draft tokens; red: the rejected one; blue: its replacement"},
+    {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
+    {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
+    {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(watchdog_s), 0, 1e6, NULL, 0,
+     "end the job with 76 after this many seconds without progress; default 60, 0: never"},
+    {"help", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_HELP, 0, 0, NULL, 0, "show this and exit"},
+    {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, "show the version and exit"},
+    {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, "the help of `tandem run`"},
+    {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, "the manual page"},
+    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 3, NULL, 0, "stdout, stderr are terminals (the launcher tells)"},
+    {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},
+};
+
+const int option_count = (int)(sizeof option_table / sizeof option_table[0]);
+
+static char folded(char c)
+{
+    return c == '_' ? '-' : c;
+}
+
+static int same_name(const char *a, const char *b)
+{
+    while (*a != '\0' && folded(*a) == folded(*b))
+        a++, b++;
+    return *a == '\0' && *b == '\0';
+}
+
+const struct option_entry *option_find(const char *name)
+{
+    for (int i = 0; i < option_count; i++)
+        if (same_name(option_table[i].name, name))
+            return &option_table[i];
+    return NULL;
+}
+
+/* Levenshtein distance, over the first 31 characters. */
+static int distance(const char *a, const char *b)
+{
+    int row[32], lengths[2] = {(int)strnlen(a, 31), (int)strnlen(b, 31)};
+
+    for (int j = 0; j <= lengths[1]; j++)
+        row[j] = j;
+    for (int i = 1; i <= lengths[0]; i++) {
+        int diagonal = row[0];
+
+        row[0] = i;
+        for (int j = 1; j <= lengths[1]; j++) {
+            int change = diagonal + (folded(a[i - 1]) != folded(b[j - 1])), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
+
+            diagonal = row[j];
+            row[j] = change < least + 1 ? change : least + 1;
+        }
+    }
+    return row[lengths[1]];
+}
+
+const char *option_nearest(const char *name)
+{
+    int best = 1000;
+    const char *nearest = option_table[0].name;
+
+    for (int i = 0; i < option_count; i++)
+        if (option_table[i].group != OPTION_HIDDEN && distance(option_table[i].name, name) < best) {
+            best = distance(option_table[i].name, name);
+            nearest = option_table[i].name;
+        }
+    return nearest;
+}

@@ -1,0 +1,34 @@
+/* The table of options, for options*.c alone. */
+#ifndef TANDEM_COMMON_BASE_OPTIONS_TABLE_H
+#define TANDEM_COMMON_BASE_OPTIONS_TABLE_H
+
+#include "common/base/options.h"
+#include <stddef.h>
+
+enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_CHOICE, OPTION_PRINT };
+enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_OTHER, OPTION_HIDDEN };
+
+struct option_entry {
+    const char *name;
+    const char *value; /* what stands for the value in help; NULL for a flag */
+    enum option_kind kind;
+    enum option_group group;
+    size_t at; /* offset in struct options */
+    double low, high;
+    const char *choices; /* "rejection|coupled": the value is the index */
+    int per_request;     /* may stand in a line of --prompts */
+    const char *help;
+};
+
+extern const struct option_entry option_table[];
+extern const int option_count;
+extern const char *const option_group_title[];
+
+/* The entry of that name ('-' and '_' are the same), or NULL. */
+const struct option_entry *option_find(const char *name);
+/* The known name that is nearest to `name`. */
+const char *option_nearest(const char *name);
+/* Sets the value from text; logs and returns STATUS_USAGE when it does not fit. `where` is "--" or "FILE:LINE: ". */
+enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where);
+
+#endif

@@ -1,0 +1,268 @@
+/* Opening goes file by file: map it, let the reader of its format add its tensors to the one table, and at the end sort the
+ * table and ask each file once more for its size. After that nothing changes. */
+#include "common/model/checkpoint.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/model/checkpoint_file.h"
+#include "common/model/checkpoint_json.h"
+#include "common/model/checkpoint_llama2c.h"
+#include "common/model/checkpoint_table.h"
+#include "common/model/safetensors.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH_BYTES = 4096 };
+
+struct checkpoint {
+    char *path;
+    int tied;
+    struct checkpoint_file *files; /* [SHARDS_MAX] */
+    int file_count;
+    struct checkpoint_table table;
+};
+
+static enum status file_add(struct checkpoint *checkpoint, const char *path)
+{
+    if (checkpoint->file_count == SHARDS_MAX) {
+        log_error("%s: one file too many, expected at most %d", path, SHARDS_MAX);
+        return STATUS_DATA;
+    }
+    TRY(checkpoint_file_open(path, &checkpoint->files[checkpoint->file_count]));
+    checkpoint->file_count++;
+    return STATUS_OK;
+}
+
+/* A shard's name comes from the index: it may name a file of the folder and nothing else. */
+static enum status shard_name_check(const char *index, const char *tensor, const json_t *shard, const char **name)
+{
+    const char *text = json_string_value(shard);
+
+    if (!checkpoint_json_plain(tensor, CHECKPOINT_NAME_MAX)) {
+        log_error("%s: a tensor's name is empty, longer than %d bytes or holds control characters", index, CHECKPOINT_NAME_MAX);
+        return STATUS_DATA;
+    }
+    if (text != NULL && checkpoint_json_plain(text, SHARD_NAME_MAX) && strchr(text, '/') == NULL && strstr(text, "..") == NULL) {
+        *name = text;
+        return STATUS_OK;
+    }
+    if (text != NULL && checkpoint_json_plain(text, SHARD_NAME_MAX))
+        log_error("%s: tensor %s is said to be in \"%s\", expected the name of a file in this folder", index, tensor, text);
+    else
+        log_error("%s: the shard of tensor %s must be the name of a file in this folder", index, tensor);
+    return STATUS_DATA;
+}
+
+static int file_of(const struct checkpoint *checkpoint, const char *path)
+{
+    for (int i = checkpoint->file_count - 1; i >= 0; i--) /* neighbours in the index mostly share the newest */
+        if (strcmp(checkpoint->files[i].path, path) == 0)
+            return i;
+    return -1;
+}
+
+static enum status shards_open(struct checkpoint *checkpoint, const char *index, json_t *map)
+{
+    const char *tensor, *name = NULL;
+    char path[PATH_BYTES];
+    json_t *shard;
+
+    json_object_foreach(map, tensor, shard)
+    {
+        TRY(shard_name_check(index, tensor, shard, &name));
+        snprintf(path, sizeof path, "%s/%s", checkpoint->path, name);
+        if (file_of(checkpoint, path) >= 0)
+            continue;
+        if (access(path, F_OK) != 0) {
+            log_error("%s: tensor %s is in %s, which is missing", index, tensor, path);
+            return STATUS_NOINPUT;
+        }
+        TRY(file_add(checkpoint, path));
+        TRY(safetensors_read(&checkpoint->files[checkpoint->file_count - 1], &checkpoint->table));
+    }
+    return checkpoint_table_sort(&checkpoint->table);
+}
+
+static enum status index_check(const struct checkpoint *checkpoint, const char *index, json_t *map)
+{
+    const char *tensor;
+    json_t *shard;
+
+    json_object_foreach(map, tensor, shard)
+    {
+        const struct checkpoint_entry *entry = checkpoint_table_find(&checkpoint->table, tensor);
+        const char *file = entry == NULL ? NULL : strrchr(entry->file, '/') + 1; /* shards_open joined it */
+
+        if (file == NULL || strcmp(file, json_string_value(shard)) != 0) {
+            log_error("%s: tensor %s is not in %s", index, tensor, json_string_value(shard));
+            return STATUS_DATA;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status index_open(struct checkpoint *checkpoint, const char *index)
+{
+    json_t *root = NULL, *map;
+    enum status status;
+
+    TRY(checkpoint_json_read(index, INDEX_BYTES_MAX, &root));
+    map = json_object_get(root, "weight_map");
+    if (!json_is_object(map) || json_object_size(map) == 0 || json_object_size(map) > CHECKPOINT_TENSORS_MAX) {
+        log_error("%s: key \"weight_map\" must be an object of 1 to %d tensors", index, CHECKPOINT_TENSORS_MAX);
+        status = STATUS_DATA;
+        goto release;
+    }
+    TRY_TO(shards_open(checkpoint, index, map), release);
+    status = index_check(checkpoint, index, map);
+release:
+    json_decref(root);
+    return status;
+}
+
+static enum status folder_open(struct checkpoint *checkpoint)
+{
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/model.safetensors", checkpoint->path);
+    if (access(path, F_OK) == 0) {
+        TRY(file_add(checkpoint, path));
+        TRY(safetensors_read(&checkpoint->files[0], &checkpoint->table));
+        return checkpoint_table_sort(&checkpoint->table);
+    }
+    snprintf(path, sizeof path, "%s/model.safetensors.index.json", checkpoint->path);
+    if (access(path, F_OK) == 0)
+        return index_open(checkpoint, path);
+    log_error("%s has no weights: expected model.safetensors or model.safetensors.index.json", checkpoint->path);
+    return STATUS_DATA;
+}
+
+static enum status path_open(struct checkpoint *checkpoint, const struct config *config)
+{
+    struct stat entry;
+
+    if (stat(checkpoint->path, &entry) != 0) {
+        log_error("%s: no such file or folder", checkpoint->path);
+        return STATUS_NOINPUT;
+    }
+    if (S_ISDIR(entry.st_mode)) {
+        TRY(folder_open(checkpoint));
+    } else {
+        TRY(file_add(checkpoint, checkpoint->path));
+        TRY(checkpoint_llama2c_read(&checkpoint->files[0], config, &checkpoint->table));
+        TRY(checkpoint_table_sort(&checkpoint->table));
+    }
+    for (int i = 0; i < checkpoint->file_count; i++)
+        TRY(checkpoint_file_recheck(&checkpoint->files[i]));
+    return STATUS_OK;
+}
+
+enum status checkpoint_open(const char *path, const struct config *config, struct checkpoint **checkpoint)
+{
+    struct checkpoint *opened = calloc(1, sizeof *opened);
+    enum status status = STATUS_INTERNAL;
+
+    if (opened == NULL)
+        goto no_memory;
+    opened->tied = config->tied;
+    opened->path = strdup(path);
+    opened->files = calloc(SHARDS_MAX, sizeof *opened->files);
+    if (opened->path == NULL || opened->files == NULL)
+        goto no_memory;
+    TRY_TO(path_open(opened, config), close_checkpoint);
+    *checkpoint = opened;
+    return STATUS_OK;
+
+no_memory:
+    log_error("%s: no memory to open it", path);
+close_checkpoint:
+    checkpoint_close(opened);
+    return status;
+}
+
+void checkpoint_close(struct checkpoint *checkpoint)
+{
+    if (checkpoint == NULL)
+        return;
+    for (int i = 0; i < checkpoint->file_count; i++)
+        checkpoint_file_close(&checkpoint->files[i]);
+    checkpoint_table_release(&checkpoint->table);
+    free(checkpoint->files);
+    free(checkpoint->path);
+    free(checkpoint);
+}
+
+int64_t checkpoint_bytes(const struct checkpoint *checkpoint)
+{
+    int64_t bytes = 0;
+
+    for (int i = 0; i < checkpoint->file_count; i++)
+        bytes += (int64_t)checkpoint->files[i].size;
+    return bytes;
+}
+
+/* A tied model's classifier is its embedding, whatever else the file may hold under the classifier's name. */
+static const struct checkpoint_entry *entry_of(const struct checkpoint *checkpoint, const char *name)
+{
+    if (checkpoint->tied && strcmp(name, "lm_head.weight") == 0)
+        return NULL;
+    return checkpoint_table_find(&checkpoint->table, name);
+}
+
+static enum status shape_refuse(const struct checkpoint_entry *entry, int64_t rows, int64_t columns)
+{
+    char found[256] = "", expected[64];
+    int used = 0;
+
+    for (int i = 0; i < entry->dims; i++)
+        used += snprintf(found + used, sizeof found - (size_t)used, i == 0 ? "%lld" : ", %lld", (long long)entry->shape[i]);
+    snprintf(expected, sizeof expected, columns == 1 ? "%lld" : "%lld, %lld", (long long)rows, (long long)columns);
+    log_error("%s: tensor %s has shape [%s], expected [%s]", entry->file, entry->name, found, expected);
+    return STATUS_DATA;
+}
+
+static int dtype_of(const char *name, enum dtype *dtype)
+{
+    static const enum dtype usable[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+
+    for (size_t i = 0; i < sizeof usable / sizeof *usable; i++) {
+        if (strcmp(dtype_name(usable[i]), name) == 0) {
+            *dtype = usable[i];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+enum status checkpoint_find(const struct checkpoint *checkpoint, const char *name, int64_t rows, int64_t columns, struct tensor *tensor)
+{
+    const struct checkpoint_entry *entry = entry_of(checkpoint, name);
+    enum dtype dtype = DTYPE_F32;
+
+    if (entry == NULL) {
+        log_error("%s: tensor %s is missing", checkpoint->path, name);
+        return STATUS_DATA;
+    }
+    if (!dtype_of(entry->dtype, &dtype)) {
+        log_error("%s: tensor %s is %s, expected F32, F16 or BF16", entry->file, entry->name, entry->dtype);
+        return STATUS_DATA;
+    }
+    if (!(entry->dims == 2 && entry->shape[0] == rows && entry->shape[1] == columns) &&
+        !(entry->dims == 1 && entry->shape[0] == rows && columns == 1))
+        return shape_refuse(entry, rows, columns);
+    *tensor = (struct tensor){.data = entry->data, .dtype = dtype, .rows = rows, .columns = columns};
+    return STATUS_OK;
+}
+
+int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
+{
+    return entry_of(checkpoint, name) != NULL;
+}
+
+const void *checkpoint_row(const struct tensor *tensor, int64_t row)
+{
+    return (const unsigned char *)tensor->data + (size_t)(row * tensor->columns) * dtype_bytes(tensor->dtype);
+}

@@ -1,0 +1,275 @@
+#include "common/model/config.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/model/checkpoint_json.h"
+#include "common/model/checkpoint_llama2c.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    JSON_BYTES_MAX = 4 << 20,
+    /* Wide enough for any model of these families; every product of two of them fits easily in 64 bits. */
+    HIDDEN_MAX = 1 << 17,
+    LAYERS_MAX = 1 << 10,
+    HEADS_MAX = 1 << 10,
+    HEAD_DIM_MAX = 1 << 10,
+    FFN_MAX = 1 << 20,
+    VOCAB_MAX = 1 << 22,
+    CONTEXT_MAX = 1 << 26,
+};
+
+/* When attention looks back over `sliding_window` tokens only. */
+enum window { WINDOW_NEVER, WINDOW_SET, WINDOW_IN_USE };
+
+/* What a family fixes without a key of config.json. Keys that default to a number of one release of one library are needed. */
+static const struct family {
+    const char *model_type;
+    const char *architecture;
+    int qkv_bias;
+    int qk_norm;
+    enum window window;
+    enum checkpoint_json_need kv_heads;
+    enum checkpoint_json_need head_dim;
+} families[] = {
+    {"llama", "LlamaForCausalLM", 0, 0, WINDOW_NEVER, CHECKPOINT_JSON_OPTIONAL, CHECKPOINT_JSON_OPTIONAL},
+    {"mistral", "MistralForCausalLM", 0, 0, WINDOW_SET, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_OPTIONAL},
+    {"qwen2", "Qwen2ForCausalLM", 1, 0, WINDOW_IN_USE, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_OPTIONAL},
+    {"qwen3", "Qwen3ForCausalLM", 0, 1, WINDOW_IN_USE, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_NEEDED},
+};
+
+static int json_says(const json_t *value, const char *text)
+{
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+static enum status family_find(const struct checkpoint_json *json, const struct family **found)
+{
+    json_t *type = checkpoint_json_get(json, "model_type"), *architectures = checkpoint_json_get(json, "architectures");
+
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        const struct family *family = &families[i];
+        char expected[80];
+
+        if (!json_says(type, family->model_type))
+            continue;
+        snprintf(expected, sizeof expected, "[\"%s\"] for model_type \"%s\"", family->architecture, family->model_type);
+        if (architectures != NULL &&
+            (json_array_size(architectures) != 1 || !json_says(json_array_get(architectures, 0), family->architecture)))
+            return checkpoint_json_refuse(json, "architectures", expected);
+        *found = family;
+        return STATUS_OK;
+    }
+    return checkpoint_json_refuse(json, "model_type", "\"llama\", \"mistral\", \"qwen2\" or \"qwen3\"");
+}
+
+/* Refuses what would change the arithmetic in a way that the forward pass does not know. */
+static enum status variant_check(const struct checkpoint_json *json, const struct family *family)
+{
+    json_t *activation = checkpoint_json_get(json, "hidden_act");
+    int mlp_bias = 0, attention_bias = 0, interleaved = 0;
+    double rotated = 1;
+
+    if (activation != NULL && !json_says(activation, "silu"))
+        return checkpoint_json_refuse(json, "hidden_act", "\"silu\"");
+    if (checkpoint_json_get(json, "quantization_config") != NULL)
+        return checkpoint_json_refuse(json, "quantization_config", "none: quantised weights are not supported");
+    TRY(checkpoint_json_flag(json, "mlp_bias", &mlp_bias));
+    if (mlp_bias)
+        return checkpoint_json_refuse(json, "mlp_bias", "false");
+    TRY(checkpoint_json_flag(json, "attention_bias", &attention_bias));
+    /* It biases the output projection too; Qwen2 has its q, k, v biases without this key and ignores it. */
+    if (attention_bias && !family->qkv_bias)
+        return checkpoint_json_refuse(json, "attention_bias", "false: a biased output projection is not supported");
+    TRY(checkpoint_json_flag(json, "rope_interleaved", &interleaved));
+    if (interleaved)
+        return checkpoint_json_refuse(json, "rope_interleaved", "false");
+    return checkpoint_json_real(json, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated);
+}
+
+static enum status sizes_read(const struct checkpoint_json *json, const struct family *family, struct config *config)
+{
+    double eps = 0;
+    char expected[80];
+
+    TRY(checkpoint_json_integer(json, "hidden_size", CHECKPOINT_JSON_NEEDED, 2, HIDDEN_MAX, &config->hidden));
+    TRY(checkpoint_json_integer(json, "num_hidden_layers", CHECKPOINT_JSON_NEEDED, 1, LAYERS_MAX, &config->layers));
+    TRY(checkpoint_json_integer(json, "num_attention_heads", CHECKPOINT_JSON_NEEDED, 1, HEADS_MAX, &config->heads));
+    config->kv_heads = config->heads;
+    TRY(checkpoint_json_integer(json, "num_key_value_heads", family->kv_heads, 1, HEADS_MAX, &config->kv_heads));
+    if (config->heads % config->kv_heads != 0) {
+        snprintf(expected, sizeof expected, "a multiple of num_key_value_heads, which is %d", config->kv_heads);
+        return checkpoint_json_refuse(json, "num_attention_heads", expected);
+    }
+    TRY(checkpoint_json_integer(json, "head_dim", family->head_dim, 2, HEAD_DIM_MAX, &config->head_dim));
+    if (config->head_dim == 0) {
+        config->head_dim = config->hidden / config->heads;
+        snprintf(expected, sizeof expected, "an even multiple of num_attention_heads, which is %d", config->heads);
+        if (config->hidden % config->heads != 0 || config->head_dim % 2 != 0 || config->head_dim > HEAD_DIM_MAX)
+            return checkpoint_json_refuse(json, "hidden_size", expected);
+    }
+    if (config->head_dim % 2 != 0)
+        return checkpoint_json_refuse(json, "head_dim", "an even number");
+    TRY(checkpoint_json_integer(json, "intermediate_size", CHECKPOINT_JSON_NEEDED, 1, FFN_MAX, &config->ffn));
+    TRY(checkpoint_json_integer(json, "vocab_size", CHECKPOINT_JSON_NEEDED, 2, VOCAB_MAX, &config->vocab));
+    TRY(checkpoint_json_integer(json, "max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONTEXT_MAX, &config->context));
+    TRY(checkpoint_json_real(json, "rms_norm_eps", CHECKPOINT_JSON_NEEDED, 1e-12, 0.1, &eps));
+    config->norm_eps = (float)eps;
+    return checkpoint_json_flag(json, "tie_word_embeddings", &config->tied);
+}
+
+/* Up to the window's length a windowed model is a plain one, so the context ends there. */
+static enum status window_read(const struct checkpoint_json *json, const struct family *family, struct config *config)
+{
+    int window = CONTEXT_MAX, used = family->window == WINDOW_SET;
+
+    if (family->window == WINDOW_IN_USE)
+        TRY(checkpoint_json_flag(json, "use_sliding_window", &used));
+    if (!used)
+        return STATUS_OK;
+    TRY(checkpoint_json_integer(json, "sliding_window", CHECKPOINT_JSON_OPTIONAL, 1, CONTEXT_MAX, &window));
+    if (window < config->context) {
+        log_warn("%s: attention slides over %d tokens, so the context is %d tokens, not %d", json->file, window, window, config->context);
+        config->context = window;
+    }
+    return STATUS_OK;
+}
+
+static enum status rope_llama3_read(const struct checkpoint_json *rope, struct config *config)
+{
+    char expected[64];
+
+    TRY(checkpoint_json_real(rope, "low_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_low_frequency));
+    TRY(checkpoint_json_real(rope, "high_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_high_frequency));
+    TRY(checkpoint_json_real(rope, "original_max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONTEXT_MAX,
+                             &config->rope_original_context));
+    if (config->rope_high_frequency > config->rope_low_frequency)
+        return STATUS_OK;
+    snprintf(expected, sizeof expected, "more than low_freq_factor, which is %g", config->rope_low_frequency);
+    return checkpoint_json_refuse(rope, "high_freq_factor", expected);
+}
+
+static enum status rope_kind_read(const struct checkpoint_json *rope, struct config *config)
+{
+    const char *key = checkpoint_json_get(rope, "rope_type") != NULL ? "rope_type" : "type"; /* the older name */
+    json_t *kind = checkpoint_json_get(rope, key);
+
+    if (kind == NULL && checkpoint_json_get(rope, "factor") == NULL)
+        return STATUS_OK;
+    if (json_says(kind, "default"))
+        return STATUS_OK;
+    if (!json_says(kind, "linear") && !json_says(kind, "llama3"))
+        return checkpoint_json_refuse(rope, kind != NULL ? key : "rope_type", "\"default\", \"linear\" or \"llama3\"");
+    TRY(checkpoint_json_real(rope, "factor", CHECKPOINT_JSON_NEEDED, 1, 1e6, &config->rope_factor));
+    config->rope = json_says(kind, "linear") ? ROPE_LINEAR : ROPE_LLAMA3;
+    return config->rope == ROPE_LLAMA3 ? rope_llama3_read(rope, config) : STATUS_OK;
+}
+
+/* rope_theta and rope_scaling, or both in rope_parameters, which newer files have instead. */
+static enum status rope_read(const struct checkpoint_json *json, struct config *config)
+{
+    const char *key = checkpoint_json_get(json, "rope_parameters") != NULL ? "rope_parameters" : "rope_scaling";
+    struct checkpoint_json rope = {json->file, checkpoint_json_get(json, key)};
+    double rotated = 1;
+
+    config->rope_theta = 10000;
+    config->rope_factor = 1;
+    TRY(checkpoint_json_real(json, "rope_theta", CHECKPOINT_JSON_OPTIONAL, 1, 1e12, &config->rope_theta));
+    if (rope.object == NULL)
+        return STATUS_OK;
+    if (!json_is_object(rope.object))
+        return checkpoint_json_refuse(json, key, "an object or null");
+    TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, 1, 1e12, &config->rope_theta));
+    TRY(checkpoint_json_real(&rope, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated));
+    return rope_kind_read(&rope, config);
+}
+
+/* eos_token_id is a number or a list of them. An absent one leaves what the config has. */
+static enum status eos_read(const struct checkpoint_json *json, struct config *config)
+{
+    json_t *found = checkpoint_json_get(json, "eos_token_id");
+    size_t count = json_is_array(found) ? json_array_size(found) : 1;
+    int32_t ids[CONFIG_MAX_EOS];
+    char expected[96];
+
+    if (found == NULL)
+        return STATUS_OK;
+    snprintf(expected, sizeof expected, "a token id from 0 to %d, or a list of at most %d", config->vocab - 1, CONFIG_MAX_EOS);
+    if (count > CONFIG_MAX_EOS)
+        return checkpoint_json_refuse(json, "eos_token_id", expected);
+    for (size_t i = 0; i < count; i++) {
+        json_t *id = json_is_array(found) ? json_array_get(found, i) : found;
+
+        if (!json_is_integer(id) || json_integer_value(id) < 0 || json_integer_value(id) >= config->vocab)
+            return checkpoint_json_refuse(json, "eos_token_id", expected);
+        ids[i] = (int32_t)json_integer_value(id);
+    }
+    memcpy(config->eos, ids, count * sizeof *ids);
+    config->eos_count = (int)count;
+    return STATUS_OK;
+}
+
+static enum status object_read(const struct checkpoint_json *json, struct config *config)
+{
+    const struct family *family = NULL;
+
+    TRY(family_find(json, &family));
+    snprintf(config->architecture, sizeof config->architecture, "%s", family->architecture);
+    config->qkv_bias = family->qkv_bias;
+    config->qk_norm = family->qk_norm;
+    TRY(variant_check(json, family));
+    TRY(sizes_read(json, family, config));
+    TRY(window_read(json, family, config));
+    TRY(rope_read(json, config));
+    config->bos = -1;
+    TRY(checkpoint_json_integer(json, "bos_token_id", CHECKPOINT_JSON_OPTIONAL, 0, config->vocab - 1, &config->bos));
+    return eos_read(json, config);
+}
+
+static enum status folder_read(const char *path, struct config *config)
+{
+    char file[4096], generation[4096];
+    struct checkpoint_json json = {file, NULL}, extra = {generation, NULL};
+    enum status status;
+
+    snprintf(file, sizeof file, "%s/config.json", path);
+    snprintf(generation, sizeof generation, "%s/generation_config.json", path);
+    if (access(file, F_OK) != 0) {
+        log_error("%s is not a model folder: it has no config.json", path);
+        return STATUS_DATA;
+    }
+    TRY(checkpoint_json_read(file, JSON_BYTES_MAX, &json.object));
+    TRY_TO(object_read(&json, config), release);
+    if (access(generation, F_OK) == 0) {
+        TRY_TO(checkpoint_json_read(generation, JSON_BYTES_MAX, &extra.object), release);
+        TRY_TO(eos_read(&extra, config), release);
+    }
+release:
+    json_decref(extra.object);
+    json_decref(json.object);
+    return status;
+}
+
+enum status config_read(const char *path, struct config *config)
+{
+    struct config read = {.rope = ROPE_PLAIN};
+    size_t length = strlen(path);
+    struct stat entry;
+
+    if (stat(path, &entry) != 0) {
+        log_error("%s: no such file or folder", path);
+        return STATUS_NOINPUT;
+    }
+    if (S_ISDIR(entry.st_mode)) {
+        TRY(folder_read(path, &read));
+    } else if (length >= 4 && strcmp(path + length - 4, ".bin") == 0) {
+        TRY(checkpoint_llama2c_config(path, &read));
+    } else {
+        log_error("%s: neither a model folder nor a llama2.c .bin file", path);
+        return STATUS_NOINPUT;
+    }
+    *config = read;
+    return STATUS_OK;
+}

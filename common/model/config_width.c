@@ -1,0 +1,28 @@
+#include "common/model/config.h"
+
+#include <stdio.h>
+
+static int divides(const struct config *config, int width)
+{
+    return config->heads % width == 0 && config->kv_heads % width == 0 && config->ffn % width == 0;
+}
+
+int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size)
+{
+    int used = 0;
+
+    if (allowed_size > 0)
+        allowed[0] = '\0';
+    for (int each = 1; each <= config->kv_heads; each++) { /* no wider one divides the kv heads */
+        char item[16];
+        int length;
+
+        if (!divides(config, each))
+            continue;
+        length = snprintf(item, sizeof item, used == 0 ? "%d" : ", %d", each);
+        if (used + length >= allowed_size)
+            break;
+        used += snprintf(allowed + used, (size_t)(allowed_size - used), "%s", item);
+    }
+    return width >= 1 && divides(config, width);
+}

@@ -1,0 +1,83 @@
+#include "common/model/forward.h"
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include <string.h>
+
+enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
+{
+    const struct layer_shape *shape = &model->shape;
+    size_t rows = (size_t)model->max_rows * sizeof(float);
+    size_t hidden = arena_round(rows * (size_t)shape->hidden), ffn = arena_round(rows * (size_t)shape->ffn);
+    size_t heads = arena_round(rows * (size_t)(shape->heads * shape->head_dim));
+
+    *forward = (struct forward){.model = model, .cache = cache};
+    TRY(arena_open(&forward->arena, 3 * hidden + 2 * heads + ffn, "the activations"));
+    forward->x = arena_take(&forward->arena, hidden);
+    forward->partial = arena_take(&forward->arena, hidden);
+    forward->asked = arena_take(&forward->arena, hidden);
+    forward->q = arena_take(&forward->arena, heads);
+    forward->attended = arena_take(&forward->arena, heads);
+    forward->ffn = arena_take(&forward->arena, ffn);
+    return STATUS_OK;
+}
+
+void forward_close(struct forward *forward)
+{
+    arena_close(&forward->arena);
+}
+
+static void embed(struct forward *forward, const struct rows *rows)
+{
+    const struct tensor *table = &forward->model->embedding;
+    size_t hidden = (size_t)forward->model->shape.hidden;
+
+    for (int r = 0; r < rows->count; r++)
+        dtype_widen(table->dtype, checkpoint_row(table, rows->token[r]), forward->x + (size_t)r * hidden, hidden);
+}
+
+/* x += the sum of the group's partials. */
+static enum status reduce(struct forward *forward, int rows)
+{
+    struct model *model = forward->model;
+    size_t count = (size_t)rows * (size_t)model->shape.hidden;
+    int64_t start = clock_ns();
+
+    TRY(group_sum(model->group, forward->partial, count));
+    forward->group_ns += clock_ns() - start;
+    model->backend->add(model->context, forward->x, forward->partial, count);
+    return STATUS_OK;
+}
+
+static enum status run_layer(struct forward *forward, const struct rows *rows, int i)
+{
+    struct model *model = forward->model;
+    const struct backend *backend = model->backend;
+    const struct layer_weights *layer = &model->layer[i];
+    const struct cache_layer *cache = &forward->cache->layer[i];
+
+    backend->attend_in(model->context, &model->shape, layer, rows, forward->x, model->cosine, model->sine, cache, forward->q);
+    backend->attend(model->context, &model->shape, rows, forward->q, cache, forward->attended);
+    backend->attend_out(model->context, &model->shape, layer, rows->count, forward->attended, forward->partial);
+    TRY(reduce(forward, rows->count));
+    backend->mlp_in(model->context, &model->shape, layer, rows->count, forward->x, forward->ffn);
+    backend->mlp_out(model->context, &model->shape, layer, rows->count, forward->ffn, forward->partial);
+    return reduce(forward, rows->count);
+}
+
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+{
+    struct model *model = forward->model;
+    size_t hidden = (size_t)model->shape.hidden;
+
+    embed(forward, rows);
+    for (int i = 0; i < model->config.layers; i++)
+        TRY(run_layer(forward, rows, i));
+    if (asked_count == 0)
+        return STATUS_OK;
+    for (int r = 0; r < asked_count; r++)
+        memcpy(forward->asked + (size_t)r * hidden, forward->x + (size_t)asked[r] * hidden, hidden * sizeof(float));
+    model->backend->head(model->context, model->shape.hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count,
+                         forward->asked, logits);
+    return STATUS_OK;
+}

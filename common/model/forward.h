@@ -1,0 +1,30 @@
+/* The transformer, written once, for any number of rows: prefill, draft (one row per sequence) and verify (K + 1 rows per sequence) are
+ * the same call. */
+#ifndef TANDEM_COMMON_MODEL_FORWARD_H
+#define TANDEM_COMMON_MODEL_FORWARD_H
+
+#include "common/model/kv_cache.h"
+#include "common/model/model.h"
+
+/* The activations of one step, laid out at open. */
+struct forward {
+    struct model *model;
+    struct kv_cache *cache;
+    struct arena arena;
+    float *x;        /* [max_rows][hidden] the residual stream */
+    float *q;        /* [max_rows][heads][head_dim] */
+    float *attended; /* [max_rows][heads][head_dim] */
+    float *partial;  /* [max_rows][hidden] */
+    float *ffn;      /* [max_rows][ffn] */
+    float *asked;    /* [max_rows][hidden] the rows whose logits are asked for */
+    int64_t group_ns; /* time spent in the group's sums, added up */
+};
+
+enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache);
+void forward_close(struct forward *forward);
+
+/* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this rank's
+ * shard of the logits of the `asked_count` rows named in `asked`.  logits: [asked_count][vocab_count] */
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits);
+
+#endif

@@ -1,0 +1,43 @@
+#include "common/model/kv_cache.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/model/memory.h"
+#include <stdlib.h>
+
+enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int slots)
+{
+    const struct layer_shape *shape = &model->shape;
+    size_t side = arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim * sizeof(float));
+    size_t bytes = 2 * side * (size_t)model->config.layers;
+
+    *cache = (struct kv_cache){.slots = slots, .context = shape->context};
+    TRY(memory_check("the cache of this rank", (int64_t)bytes));
+    cache->layer = calloc((size_t)model->config.layers, sizeof *cache->layer);
+    if (cache->layer == NULL) {
+        log_error("no memory for the cache's %d layers", model->config.layers);
+        return STATUS_INTERNAL;
+    }
+    enum status status = arena_open(&cache->arena, bytes, "the cache");
+    if (status != STATUS_OK) {
+        free(cache->layer);
+        return status;
+    }
+    for (int i = 0; i < model->config.layers; i++) {
+        cache->layer[i].keys = arena_take(&cache->arena, side);
+        cache->layer[i].values = arena_take(&cache->arena, side);
+    }
+    return STATUS_OK;
+}
+
+void kv_cache_close(struct kv_cache *cache)
+{
+    arena_close(&cache->arena);
+    free(cache->layer);
+    *cache = (struct kv_cache){0};
+}
+
+size_t kv_cache_bytes(const struct kv_cache *cache)
+{
+    return cache->arena.size;
+}

@@ -1,0 +1,20 @@
+/* A key/value cache holds, for each slot, the keys and values of the tokens that were fed there: place i holds the sequence's token
+ * i. It knows no lengths: who feeds says where, and truncation is to feed again from an earlier place. */
+#ifndef TANDEM_COMMON_MODEL_KV_CACHE_H
+#define TANDEM_COMMON_MODEL_KV_CACHE_H
+
+#include "common/model/model.h"
+
+struct kv_cache {
+    struct arena arena;
+    int slots;
+    int context;               /* places of a slot */
+    struct cache_layer *layer; /* [layers] */
+};
+
+/* Local. Room for `slots` sequences of the model's context. Refuses with the figures what this host cannot hold. */
+enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int slots);
+void kv_cache_close(struct kv_cache *cache);
+size_t kv_cache_bytes(const struct kv_cache *cache);
+
+#endif

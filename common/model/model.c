@@ -1,0 +1,122 @@
+#include "common/model/model.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/model/memory.h"
+#include "common/model/rope.h"
+#include "common/model/weights.h"
+#include <stdlib.h>
+
+static enum status choose_context(const struct config *config, int asked, int *context)
+{
+    int tokens = asked > 0 ? asked : config->context < MODEL_DEFAULT_CONTEXT ? config->context : MODEL_DEFAULT_CONTEXT;
+
+    if (tokens > config->context) {
+        log_error("a context of %d tokens was asked for, the model has %d", tokens, config->context);
+        return STATUS_USAGE;
+    }
+    *context = (tokens + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL;
+    return STATUS_OK;
+}
+
+static enum status cut_shard(struct model *model, const struct model_options *options)
+{
+    const struct config *config = &model->config;
+    int size = model->group->size, rank = model->group->rank, last;
+    char allowed[128];
+
+    if (!config_allows_width(config, size, allowed, sizeof allowed)) {
+        log_error("%d verifiers cannot share this model (%d heads, %d kv heads, ffn %d), expected one of: %s", size, config->heads,
+                  config->kv_heads, config->ffn, allowed);
+        return STATUS_USAGE;
+    }
+    model->shape = (struct layer_shape){.hidden = config->hidden,
+                                        .heads = config->heads / size,
+                                        .kv_heads = config->kv_heads / size,
+                                        .head_dim = config->head_dim,
+                                        .ffn = config->ffn / size,
+                                        .norm_eps = config->norm_eps};
+    TRY(choose_context(config, options->context, &model->shape.context));
+    model->max_rows = options->max_rows;
+    model->vocab = options->vocab > 0 && options->vocab < config->vocab ? options->vocab : config->vocab;
+    model->vocab_first = (int)((int64_t)model->vocab * rank / size / BACKEND_PANEL * BACKEND_PANEL);
+    last = rank + 1 == size ? model->vocab : (int)((int64_t)model->vocab * (rank + 1) / size / BACKEND_PANEL * BACKEND_PANEL);
+    model->vocab_count = last - model->vocab_first;
+    return STATUS_OK;
+}
+
+static enum status fill_rope(struct model *model)
+{
+    size_t bytes = (size_t)model->shape.context * (size_t)(model->config.head_dim / 2) * sizeof(float);
+
+    model->cosine = malloc(bytes);
+    model->sine = malloc(bytes);
+    if (model->cosine == NULL || model->sine == NULL) {
+        log_error("no memory for the position tables of %d tokens", model->shape.context);
+        return STATUS_INTERNAL;
+    }
+    rope_fill(&model->config, model->shape.context, model->cosine, model->sine);
+    return STATUS_OK;
+}
+
+static enum status load(const char *path, const struct model_options *options, struct model *model)
+{
+    TRY(config_read(path, &model->config));
+    TRY(cut_shard(model, options));
+    TRY(checkpoint_open(path, &model->config, &model->checkpoint));
+    TRY(memory_check("this rank's share of the weights", checkpoint_bytes(model->checkpoint) / model->group->size));
+    const struct backend_options backend = {.threads = options->threads,
+                                            .max_rows = options->max_rows,
+                                            .max_hidden = model->config.hidden,
+                                            .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
+                                            .max_context = model->shape.context,
+                                            .isa = options->isa};
+    TRY(model->backend->open(&backend, &model->context));
+    model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);
+    if (model->layer == NULL) {
+        log_error("no memory for %d layers", model->config.layers);
+        return STATUS_INTERNAL;
+    }
+    TRY(weights_pack(model));
+    return fill_rope(model);
+}
+
+enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **out)
+{
+    struct model *model = calloc(1, sizeof *model);
+    enum status status;
+
+    if (model == NULL) {
+        log_error("no memory for a model");
+        return STATUS_INTERNAL;
+    }
+    model->backend = &backend_cpu;
+    model->group = group;
+    status = load(path, options, model);
+    if (status != STATUS_OK) {
+        model_close(model);
+        return status;
+    }
+    *out = model;
+    return STATUS_OK;
+}
+
+void model_close(struct model *model)
+{
+    if (model == NULL)
+        return;
+    arena_close(&model->weights);
+    if (model->context != NULL)
+        model->backend->close(model->context);
+    if (model->checkpoint != NULL)
+        checkpoint_close(model->checkpoint);
+    free(model->layer);
+    free(model->cosine);
+    free(model->sine);
+    free(model);
+}
+
+size_t model_bytes(const struct model *model)
+{
+    return model->weights.size + 2 * (size_t)model->shape.context * (size_t)(model->config.head_dim / 2) * sizeof(float);
+}

@@ -1,0 +1,52 @@
+/* A model is one rank's shard of the weights, packed once and immutable, with the shapes that follow from the group. It does not
+ * know sequences: those are places in a kv_cache, fed by forward.
+ *
+ * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from
+ * the mapped file. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not depend on R where R
+ * divides them, so that every width gives the same bits. */
+#ifndef TANDEM_COMMON_MODEL_MODEL_H
+#define TANDEM_COMMON_MODEL_MODEL_H
+
+#include "common/backend/backend.h"
+#include "common/group/group.h"
+#include "common/model/checkpoint.h"
+#include "common/model/config.h"
+
+struct model_options {
+    int threads;
+    int max_rows;    /* rows of one step */
+    int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
+    int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
+    const char *isa; /* see backend_options */
+};
+
+enum { MODEL_DEFAULT_CONTEXT = 8192 };
+
+struct model {
+    struct config config;
+    const struct backend *backend;
+    struct backend_context *context;
+    struct group *group; /* borrowed */
+    struct checkpoint *checkpoint;
+    struct tensor embedding;
+    struct layer_shape shape; /* this rank's; shape.context is the cache's */
+    struct layer_weights *layer; /* [config.layers] */
+    const float *final_norm;     /* [hidden] */
+    struct matrix *head;
+    int vocab;       /* ids in use, over all ranks */
+    int vocab_first; /* this rank's first id, a multiple of 16 */
+    int vocab_count;
+    int max_rows;
+    float *cosine; /* [context][head_dim / 2] */
+    float *sine;
+    struct arena weights;
+};
+
+/* Local (every rank of the group opens its own shard). STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE for a width that does not divide. */
+enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **model);
+void model_close(struct model *model);
+
+/* Bytes of packed weights and tables that this rank would hold or holds. */
+size_t model_bytes(const struct model *model);
+
+#endif

@@ -1,0 +1,274 @@
+/* Weights are taken row by row: a matrix to pack is a list of pointers to rows of tensors. So fusing q, k and v, interleaving gate
+ * and up, cutting a shard, and turning llama2.c's adjacent RoPE pairs into halves are all the same thing: another order of the
+ * list. The first pass adds up bytes, the second packs. */
+#include "common/model/weights.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct packing {
+    struct model *model;
+    int measuring; /* first pass: only `bytes` grows */
+    size_t bytes;
+    const void **rows; /* the list, long enough for the largest matrix */
+    int layer;
+};
+
+int weights_slices(const struct config *config)
+{
+    int power = 1;
+
+    while (config->kv_heads % (2 * power) == 0 && 2 * power <= BACKEND_MAX_SLICES)
+        power *= 2;
+    if (power == 1 && config->kv_heads <= BACKEND_MAX_SLICES)
+        return config->kv_heads;
+    return power;
+}
+
+static enum status find(struct packing *packing, const char *part, int64_t rows, int64_t columns, struct tensor *tensor)
+{
+    char name[128];
+
+    if (packing->layer >= 0)
+        snprintf(name, sizeof name, "model.layers.%d.%s", packing->layer, part);
+    else
+        snprintf(name, sizeof name, "%s", part);
+    return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
+}
+
+static enum status pack(struct packing *packing, const struct matrix_source *source, struct matrix **matrix)
+{
+    const struct backend *backend = packing->model->backend;
+
+    if (packing->measuring) {
+        packing->bytes += arena_round(backend->matrix_bytes(source)) + ARENA_ALIGN;
+        return STATUS_OK;
+    }
+    return backend->matrix_pack(packing->model->context, source, &packing->model->weights, matrix);
+}
+
+static enum status pack_vector(struct packing *packing, const char *part, int64_t count, int64_t first, int64_t taken, float *into)
+{
+    struct tensor tensor;
+
+    TRY(find(packing, part, count, 1, &tensor));
+    if (!packing->measuring)
+        dtype_widen(tensor.dtype, checkpoint_row(&tensor, first), into, (size_t)taken);
+    return STATUS_OK;
+}
+
+/* A vector of its own in the arena. */
+static enum status take_vector(struct packing *packing, const char *part, int64_t count, const float **vector)
+{
+    float *into = NULL;
+
+    if (packing->measuring)
+        packing->bytes += arena_round((size_t)count * sizeof(float));
+    else
+        into = arena_take(&packing->model->weights, (size_t)count * sizeof(float));
+    TRY(pack_vector(packing, part, count, 0, count, into));
+    *vector = into;
+    return STATUS_OK;
+}
+
+/* Adds this rank's heads of a projection to the list. */
+static void add_heads(struct packing *packing, int *at, const struct tensor *tensor, int heads, int adjacent)
+{
+    const struct model *model = packing->model;
+    int dim = model->config.head_dim, first = model->group->rank * heads;
+
+    for (int h = 0; h < heads; h++)
+        for (int i = 0; i < dim; i++) {
+            int within = !adjacent ? i : i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1;
+
+            packing->rows[(*at)++] = checkpoint_row(tensor, (int64_t)(first + h) * dim + within);
+        }
+}
+
+static enum status same_dtype(const struct tensor *a, const struct tensor *b, const char *what, int layer)
+{
+    if (a->dtype == b->dtype)
+        return STATUS_OK;
+    log_error("layer %d: the tensors of %s have dtypes %s and %s, expected one dtype", layer, what, dtype_name(a->dtype),
+              dtype_name(b->dtype));
+    return STATUS_DATA;
+}
+
+static enum status pack_qkv(struct packing *packing, struct layer_weights *layer)
+{
+    const struct model *model = packing->model;
+    const struct config *config = &model->config;
+    int64_t q_rows = (int64_t)config->heads * config->head_dim, kv_rows = (int64_t)config->kv_heads * config->head_dim;
+    struct tensor q, k, v;
+    int count = 0;
+
+    TRY(find(packing, "self_attn.q_proj.weight", q_rows, config->hidden, &q));
+    TRY(find(packing, "self_attn.k_proj.weight", kv_rows, config->hidden, &k));
+    TRY(find(packing, "self_attn.v_proj.weight", kv_rows, config->hidden, &v));
+    TRY(same_dtype(&q, &k, "self_attn", packing->layer));
+    TRY(same_dtype(&q, &v, "self_attn", packing->layer));
+    add_heads(packing, &count, &q, model->shape.heads, config->rope_adjacent);
+    add_heads(packing, &count, &k, model->shape.kv_heads, config->rope_adjacent);
+    add_heads(packing, &count, &v, model->shape.kv_heads, 0);
+    const struct matrix_source source = {
+        .rows = packing->rows, .outputs = count, .columns = config->hidden, .dtype = q.dtype, .slices = 1};
+    return pack(packing, &source, &layer->qkv);
+}
+
+static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *layer)
+{
+    const struct model *model = packing->model;
+    const struct config *config = &model->config;
+    int q = model->shape.heads * config->head_dim, kv = model->shape.kv_heads * config->head_dim, rank = model->group->rank;
+    float *into = NULL;
+
+    if (!config->qkv_bias)
+        return STATUS_OK;
+    if (packing->measuring)
+        packing->bytes += arena_round((size_t)(q + 2 * kv) * sizeof(float));
+    else
+        into = arena_take(&packing->model->weights, (size_t)(q + 2 * kv) * sizeof(float));
+    TRY(pack_vector(packing, "self_attn.q_proj.bias", (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
+    TRY(pack_vector(packing, "self_attn.k_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv,
+                    into + q));
+    TRY(pack_vector(packing, "self_attn.v_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv,
+                    into + q + kv));
+    layer->qkv_bias = into;
+    return STATUS_OK;
+}
+
+/* The slices of a reduced dimension that this rank owns, as bounds within its own columns. */
+static int own_slices(const struct model *model, int64_t whole, int first_column, int columns, int bounds[BACKEND_MAX_SLICES + 1])
+{
+    int slices = weights_slices(&model->config), size = model->group->size;
+    int own = slices / size;
+
+    if (slices % size != 0) { /* such a width has bits of its own */
+        bounds[0] = 0;
+        bounds[1] = columns;
+        return 1;
+    }
+    for (int i = 0; i <= own; i++)
+        bounds[i] = (int)(whole * (model->group->rank * own + i) / slices) - first_column;
+    return own;
+}
+
+static enum status pack_partial(struct packing *packing, const char *part, int columns, struct matrix **matrix)
+{
+    const struct model *model = packing->model;
+    int64_t whole = (int64_t)columns * model->group->size;
+    int bounds[BACKEND_MAX_SLICES + 1];
+    struct tensor tensor;
+
+    TRY(find(packing, part, model->config.hidden, whole, &tensor));
+    for (int i = 0; i < model->config.hidden; i++)
+        packing->rows[i] = checkpoint_row(&tensor, i);
+    struct matrix_source source = {.rows = packing->rows,
+                                   .outputs = model->config.hidden,
+                                   .columns = columns,
+                                   .column_first = columns * model->group->rank,
+                                   .dtype = tensor.dtype,
+                                   .slice_bounds = bounds};
+    source.slices = own_slices(model, whole, source.column_first, columns, bounds);
+    return pack(packing, &source, matrix);
+}
+
+static enum status pack_gate_up(struct packing *packing, struct layer_weights *layer)
+{
+    const struct model *model = packing->model;
+    int ffn = model->shape.ffn, first = model->group->rank * ffn, count = 0;
+    struct tensor gate, up;
+
+    TRY(find(packing, "mlp.gate_proj.weight", model->config.ffn, model->config.hidden, &gate));
+    TRY(find(packing, "mlp.up_proj.weight", model->config.ffn, model->config.hidden, &up));
+    TRY(same_dtype(&gate, &up, "mlp", packing->layer));
+    for (int at = 0; at < ffn; at += BACKEND_PANEL) {
+        for (int i = at; i < at + BACKEND_PANEL; i++)
+            packing->rows[count++] = i < ffn ? checkpoint_row(&gate, first + i) : NULL;
+        for (int i = at; i < at + BACKEND_PANEL; i++)
+            packing->rows[count++] = i < ffn ? checkpoint_row(&up, first + i) : NULL;
+    }
+    const struct matrix_source source = {
+        .rows = packing->rows, .outputs = count, .columns = model->config.hidden, .dtype = gate.dtype, .slices = 1};
+    return pack(packing, &source, &layer->gate_up);
+}
+
+static enum status pack_layer(struct packing *packing, struct layer_weights *layer)
+{
+    const struct model *model = packing->model;
+
+    TRY(take_vector(packing, "input_layernorm.weight", model->config.hidden, &layer->attn_norm));
+    TRY(pack_qkv(packing, layer));
+    TRY(pack_qkv_bias(packing, layer));
+    if (model->config.qk_norm) {
+        TRY(take_vector(packing, "self_attn.q_norm.weight", model->config.head_dim, &layer->q_norm));
+        TRY(take_vector(packing, "self_attn.k_norm.weight", model->config.head_dim, &layer->k_norm));
+    }
+    TRY(pack_partial(packing, "self_attn.o_proj.weight", model->shape.heads * model->config.head_dim, &layer->out));
+    TRY(take_vector(packing, "post_attention_layernorm.weight", model->config.hidden, &layer->mlp_norm));
+    TRY(pack_gate_up(packing, layer));
+    return pack_partial(packing, "mlp.down_proj.weight", model->shape.ffn, &layer->down);
+}
+
+static enum status pack_head(struct packing *packing)
+{
+    struct model *model = packing->model;
+    struct tensor head;
+
+    packing->layer = -1;
+    TRY(take_vector(packing, "model.norm.weight", model->config.hidden, &model->final_norm));
+    TRY(find(packing, "model.embed_tokens.weight", model->config.vocab, model->config.hidden, &model->embedding));
+    head = model->embedding;
+    if (!model->config.tied)
+        TRY(find(packing, "lm_head.weight", model->config.vocab, model->config.hidden, &head));
+    for (int i = 0; i < model->vocab_count; i++)
+        packing->rows[i] = checkpoint_row(&head, model->vocab_first + i);
+    const struct matrix_source source = {.rows = packing->rows,
+                                         .outputs = model->vocab_count,
+                                         .columns = model->config.hidden,
+                                         .dtype = head.dtype,
+                                         .slices = 1};
+    return pack(packing, &source, &model->head);
+}
+
+static enum status pass(struct packing *packing)
+{
+    struct model *model = packing->model;
+
+    for (packing->layer = 0; packing->layer < model->config.layers; packing->layer++)
+        TRY(pack_layer(packing, &model->layer[packing->layer]));
+    return pack_head(packing);
+}
+
+static int longest_list(const struct model *model)
+{
+    int qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim;
+    int gate_up = 2 * (model->shape.ffn + BACKEND_PANEL), longest = model->vocab_count;
+
+    longest = qkv > longest ? qkv : longest;
+    longest = gate_up > longest ? gate_up : longest;
+    return model->config.hidden > longest ? model->config.hidden : longest;
+}
+
+enum status weights_pack(struct model *model)
+{
+    struct packing packing = {.model = model, .measuring = 1};
+    enum status status = STATUS_INTERNAL;
+
+    packing.rows = calloc((size_t)longest_list(model), sizeof *packing.rows);
+    if (packing.rows == NULL) {
+        log_error("no memory for the list of rows of a matrix");
+        return status;
+    }
+    TRY_TO(pass(&packing), free_rows);
+    TRY_TO(arena_open(&model->weights, packing.bytes, "the weights"), free_rows);
+    packing.measuring = 0;
+    TRY_TO(pass(&packing), free_rows);
+
+free_rows:
+    free(packing.rows);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* Packing: which rows of which tensors make up this rank's matrices. Used by model_open alone. */
+#ifndef TANDEM_COMMON_MODEL_WEIGHTS_H
+#define TANDEM_COMMON_MODEL_WEIGHTS_H
+
+#include "common/model/model.h"
+
+/* Slices of the reduced dimension of out and down over the whole group: the power of two in kv_heads, or kv_heads when odd. */
+int weights_slices(const struct config *config);
+/* Sizes model->weights by a first pass and fills it by a second. */
+enum status weights_pack(struct model *model);
+
+#endif

@@ -1,0 +1,34 @@
+/* Added tokens are found in a text before the model sees it, the leftmost first and of those the longest (Hugging Face's rules for
+ * lstrip, rstrip and single_word). They hang in a trie of bytes. Filled at open, immutable after that. */
+#ifndef TANDEM_COMMON_TEXT_ADDED_TOKENS_H
+#define TANDEM_COMMON_TEXT_ADDED_TOKENS_H
+
+#include "common/base/status.h"
+#include "common/text/byte_buffer.h"
+#include <stdint.h>
+
+enum added_flag {
+    ADDED_SPECIAL = 1,
+    ADDED_LSTRIP = 2,      /* takes the white space in front of it */
+    ADDED_RSTRIP = 4,      /* takes the white space behind it */
+    ADDED_SINGLE_WORD = 8, /* only where no letter, digit or mark touches it */
+};
+
+struct added_tokens {
+    struct byte_buffer nodes; /* of struct added_node, the root first */
+};
+
+struct added_match {
+    size_t start, stop; /* the bytes it takes, white space too */
+    int32_t token;
+};
+
+/* Adds a text of at least one byte. The same text again takes the new token. STATUS_INTERNAL (logged). */
+enum status added_tokens_put(struct added_tokens *added, const char *text, size_t length, int32_t token, unsigned flags);
+/* Finds the first match in text[from .. length). Without `special`, text that spells a special token is passed over as plain
+ * text. Returns 0 when there is none. */
+int added_tokens_find(const struct added_tokens *added, const char *text, size_t length, size_t from, int special,
+                      struct added_match *match);
+void added_tokens_release(struct added_tokens *added);
+
+#endif

@@ -1,0 +1,37 @@
+/* What a tokenizer is made of, for the readers that fill it in (tokenizer_json, tokenizer_bin) and the code that uses it
+ * (tokenizer.c). Nobody outside this folder includes it. A text goes: added tokens as written, normalizer, added tokens as
+ * normalized, pretokenizer, model; then the template's tokens stand around the result. */
+#ifndef TANDEM_COMMON_TEXT_TOKENIZER_PARTS_H
+#define TANDEM_COMMON_TEXT_TOKENIZER_PARTS_H
+
+#include "common/text/added_tokens.h"
+#include "common/text/bpe.h"
+#include "common/text/normalizer.h"
+#include "common/text/pretokenizer.h"
+#include "common/text/tokenizer.h"
+
+enum { TOKENIZER_TEMPLATE = 16, TOKENIZER_FILE_BYTES = 1 << 28, TOKENIZER_TEXT_BYTES = 1 << 28 };
+
+struct tokenizer_template {
+    int32_t tokens[TOKENIZER_TEMPLATE];
+    int count;
+};
+
+struct tokenizer {
+    struct added_tokens as_written, as_normalized;
+    struct normalizer normalizer;
+    struct pretokenizer pretokenizer;
+    struct bpe bpe;
+    struct tokenizer_template before, after; /* added for TOKENIZER_ADD_SPECIAL */
+    int drops_first_space;                   /* the first piece of a text loses its leading space */
+    uint64_t digest;
+};
+
+/* A tokenizer with nothing in it, or NULL (logged). */
+struct tokenizer *tokenizer_parts_new(void);
+/* Indexes and digests; to be called when pieces and merges are complete. */
+void tokenizer_parts_finish(struct tokenizer *tokenizer);
+/* The byte that a piece named <0xNN> stands for, or -1. */
+int tokenizer_parts_byte(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,35 @@
+/* Frames on their way out over MPI: CHANNEL_OUTBOX slots for each peer, each with its own request and buffer, so that a send never
+ * waits. Used inside common/wire only. */
+#ifndef TANDEM_COMMON_WIRE_MPI_OUTBOX_H
+#define TANDEM_COMMON_WIRE_MPI_OUTBOX_H
+
+#include "common/base/arena.h"
+#include "common/wire/message.h"
+#include <mpi.h>
+
+/* Holds a proposal of K = 8 with a support of 256. A larger frame (a long prompt) gets a buffer of its own. */
+enum { OUTBOX_SLOT_BYTES = 16 << 10 };
+
+struct mpi_outbox {
+    struct arena arena;
+    int peers;
+    uint64_t *busy;        /* [peers] bit i: slot i is on its way */
+    MPI_Request *request;  /* [peers][CHANNEL_OUTBOX] */
+    unsigned char **large; /* [peers][CHANNEL_OUTBOX] the buffer of a large frame, or NULL */
+    /* [CHANNEL_OUTBOX][peers][OUTBOX_SLOT_BYTES]: the slots numbered 0, which are nearly all that is used, lie together, so that an
+     * outbox for a thousand peers touches few pages. */
+    unsigned char *slots;
+};
+
+enum status mpi_outbox_open(int peers, struct mpi_outbox *outbox);
+/* Frees what has gone. Where something has not, its buffer is left to MPI for as long as the process lives. */
+void mpi_outbox_close(struct mpi_outbox *outbox);
+
+/* Point to point, never blocks. *taken = 0 when all slots of the peer are on their way. */
+enum status mpi_outbox_send(struct mpi_outbox *outbox, MPI_Comm comm, int peer, struct frame frame, int *taken);
+/* Local. Frees the slots of the peer whose frames have gone. */
+enum status mpi_outbox_reap(struct mpi_outbox *outbox, int peer);
+/* Local. Slots of the peer on their way, as of the last reap. */
+int mpi_outbox_count(const struct mpi_outbox *outbox, int peer);
+
+#endif

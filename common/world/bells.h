@@ -1,0 +1,26 @@
+/* The bells of one host: a word for each of its ranks in a page that they share. Ringing counts the word up and wakes its owner when it
+ * sleeps. Only world.c and wait.c look inside. */
+#ifndef TANDEM_COMMON_WORLD_BELLS_H
+#define TANDEM_COMMON_WORLD_BELLS_H
+
+#include "common/world/world.h"
+#include <stdatomic.h>
+
+struct bell {
+    _Atomic uint32_t rings;
+    _Atomic uint32_t asleep;
+    char apart[56]; /* one bell to a cache line */
+};
+
+struct bells {
+    MPI_Win window;
+    struct bell *mine;
+    struct bell *of[WORLD_MAX_RANKS]; /* by world rank; NULL on another host */
+};
+
+/* Collective over the ranks of the host. */
+enum status bells_open(struct world *world);
+/* Collective over the ranks of the host. */
+void bells_close(struct world *world);
+
+#endif

@@ -1,0 +1,77 @@
+#include "common/world/watchdog.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+/* One per process by nature: it ends the process. */
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int running;
+    int64_t limit_ns;
+    _Atomic int64_t last_ns;
+    _Atomic(const char *) doing;
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void bite(int64_t silent_ns)
+{
+    log_error("no progress for %.0f s while %s: ending the job (a rank is lost or hangs)", (double)silent_ns / 1e9, atomic_load(&dog.doing));
+    _exit(STATUS_WATCHDOG);
+}
+
+static void *watch(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&dog.lock);
+    while (dog.running) {
+        struct timespec until;
+        int64_t silent = clock_ns() - atomic_load(&dog.last_ns);
+
+        if (silent > dog.limit_ns)
+            bite(silent);
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 1;
+        pthread_cond_timedwait(&dog.ended, &dog.lock, &until);
+    }
+    pthread_mutex_unlock(&dog.lock);
+    return NULL;
+}
+
+enum status watchdog_open(double seconds)
+{
+    watchdog_progress("starting");
+    if (seconds <= 0)
+        return STATUS_OK;
+    dog.limit_ns = (int64_t)(seconds * 1e9);
+    dog.running = 1;
+    pthread_cond_init(&dog.ended, NULL);
+    if (pthread_create(&dog.thread, NULL, watch, NULL) != 0) {
+        dog.running = 0;
+        log_error("cannot start the watchdog thread");
+        return STATUS_INTERNAL;
+    }
+    return STATUS_OK;
+}
+
+void watchdog_close(void)
+{
+    if (!dog.running)
+        return;
+    pthread_mutex_lock(&dog.lock);
+    dog.running = 0;
+    pthread_cond_signal(&dog.ended);
+    pthread_mutex_unlock(&dog.lock);
+    pthread_join(dog.thread, NULL);
+}
+
+void watchdog_progress(const char *doing)
+{
+    atomic_store_explicit(&dog.last_ns, clock_ns(), memory_order_relaxed);
+    atomic_store_explicit(&dog.doing, doing, memory_order_relaxed);
+}

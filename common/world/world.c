@@ -1,0 +1,136 @@
+/* Starting and ending MPI, and the roles. Roles come from the programs themselves (srun gives every rank application number 0), are
+ * gathered once, and never change. */
+#include "common/world/world.h"
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/world/bells.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long a rank that ended well waits for the others before it ends alone. */
+#define END_DEADLINE_NS (10 * (int64_t)1000000000)
+
+struct introduction {
+    int role;
+    char host[WORLD_HOST_BYTES];
+};
+
+enum status world_mpi_failed(const char *call, const char *file, int line, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+
+    MPI_Error_string(code, text, &length);
+    log_error("%s failed at %s:%d: %s", call, file, line, text);
+    return STATUS_IO;
+}
+
+static enum status start_mpi(int *argc, char ***argv, struct world *world)
+{
+    int provided;
+
+    TRY_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+    TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &world->rank));
+    TRY_MPI(MPI_Comm_size(MPI_COMM_WORLD, &world->size));
+    TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world->wire));
+    TRY_MPI(MPI_Comm_split(MPI_COMM_WORLD, (int)world->role, world->rank, &world->team));
+    TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &world->node));
+    TRY_MPI(MPI_Comm_rank(world->node, &world->node_rank));
+    TRY_MPI(MPI_Comm_size(world->node, &world->node_size));
+    world->spread = world->node_size < world->size;
+    gethostname(world->host, sizeof world->host - 1);
+    return STATUS_OK;
+}
+
+static enum status learn_roles(struct world *world)
+{
+    struct introduction mine = {.role = (int)world->role}, *all;
+
+    if (world->size > WORLD_MAX_RANKS) {
+        if (world->rank == 0)
+            log_error("%d ranks, at most %d are supported", world->size, WORLD_MAX_RANKS);
+        return STATUS_USAGE;
+    }
+    all = calloc((size_t)world->size, sizeof *all);
+    world->verifier_rank = calloc((size_t)world->size, sizeof(int));
+    world->drafter_rank = calloc((size_t)world->size, sizeof(int));
+    if (all == NULL || world->verifier_rank == NULL || world->drafter_rank == NULL) {
+        free(all);
+        log_error("no memory for the table of %d ranks", world->size);
+        return STATUS_INTERNAL;
+    }
+    memcpy(mine.host, world->host, sizeof mine.host);
+    int code = MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    for (int i = 0; code == MPI_SUCCESS && i < world->size; i++)
+        if (all[i].role == ROLE_VERIFIER)
+            world->verifier_rank[world->verifiers++] = i;
+        else
+            world->drafter_rank[world->drafters++] = i;
+    free(all);
+    TRY_MPI(code);
+    world->lead = world->verifiers > 0 ? world->verifier_rank[0] : -1;
+    return STATUS_OK;
+}
+
+enum status world_open(int *argc, char ***argv, enum role role, struct world *world)
+{
+    *world = (struct world){.role = role, .lead = -1};
+    TRY(start_mpi(argc, argv, world));
+    TRY(learn_roles(world));
+    return bells_open(world);
+}
+
+enum status world_agree(struct world *world, enum status status)
+{
+    int mine = (int)status, worst = (int)status;
+
+    TRY_MPI(MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, world->wire));
+    return (enum status)worst;
+}
+
+/* Has every rank come to its end? A rank that hangs must not keep the others from ending. */
+static int all_arrived(struct world *world)
+{
+    MPI_Request request;
+    int64_t deadline = clock_ns() + END_DEADLINE_NS;
+    int arrived = 0;
+
+    if (MPI_Ibarrier(world->wire, &request) != MPI_SUCCESS)
+        return 0;
+    for (;;) {
+        if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || clock_ns() > deadline)
+            return arrived;
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+}
+
+void world_close(struct world *world)
+{
+    if (!all_arrived(world)) {
+        log_warn("some rank did not come to the end within %d s; ending the job without it", (int)(END_DEADLINE_NS / 1000000000));
+        MPI_Abort(MPI_COMM_WORLD, 0);
+    }
+    bells_close(world);
+    MPI_Comm_free(&world->node);
+    MPI_Comm_free(&world->team);
+    MPI_Comm_free(&world->wire);
+    free(world->verifier_rank);
+    free(world->drafter_rank);
+    MPI_Finalize();
+}
+
+void world_abort(enum status status)
+{
+    int started = 0;
+
+    MPI_Initialized(&started);
+    if (started)
+        MPI_Abort(MPI_COMM_WORLD, (int)status);
+    _exit((int)status);
+}

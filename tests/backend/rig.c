@@ -1,0 +1,127 @@
+#include "tests/backend/rig.h"
+
+#include "common/backend/cpu/kernels.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct backend_context *rig_open(int i)
+{
+    static const char *const isas[] = {"scalar", "avx2", "avx512"};
+    const char *isa = isas[i / 3];
+    struct backend_options options = {
+        .threads = i % 3 + 1, .max_rows = 128, .max_hidden = RIG_HIDDEN, .max_qkv = RIG_QKV, .max_context = RIG_CONTEXT, .isa = isa};
+    struct backend_context *context = NULL;
+
+    if (kernels_find(isa) == NULL) {
+        if (i % 3 == 0)
+            printf("skipped: this CPU does not run %s\n", isa);
+        return NULL;
+    }
+    assert_int_equal(backend_cpu.open(&options, &context), STATUS_OK);
+    return context;
+}
+
+uint32_t random_word(struct random *random)
+{
+    uint32_t x = random->state += 0x9e3779b9;
+
+    x = (x ^ x >> 16) * 0x85ebca6b;
+    x = (x ^ x >> 13) * 0xc2b2ae35;
+    return x ^ x >> 16;
+}
+
+float random_float(struct random *random)
+{
+    return (float)(random_word(random) >> 8) * 0x1p-23f - 1.0f;
+}
+
+void random_floats(struct random *random, float *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = random_float(random);
+}
+
+void *zeroed(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    assert_non_null(memory);
+    return memory;
+}
+
+void *random_weights(struct random *random, enum dtype dtype, size_t count)
+{
+    unsigned char *bytes = zeroed(count, dtype_bytes(dtype));
+
+    for (size_t i = 0; i < count; i++) {
+        float value = random_float(random);
+        uint32_t bits, word = random_word(random);
+        uint16_t half;
+
+        memcpy(&bits, &value, sizeof bits);
+        half = dtype == DTYPE_BF16 ? (uint16_t)(bits >> 16)
+                                   : (uint16_t)((word & 0x83ff) | (word >> 16) % 15 << 10); /* below 1, subnormals too */
+        if (dtype == DTYPE_F32)
+            memcpy(bytes + 4 * i, &value, 4);
+        else
+            memcpy(bytes + 2 * i, &half, 2);
+    }
+    return bytes;
+}
+
+void weights_init(struct weights *weights, struct random *random, enum dtype dtype, int outputs, int columns)
+{
+    size_t count = (size_t)outputs * (size_t)columns;
+
+    *weights = (struct weights){.dtype = dtype, .outputs = outputs, .columns = columns};
+    weights->data = random_weights(random, dtype, count);
+    weights->wide = zeroed(count, sizeof(float));
+    dtype_widen(dtype, weights->data, weights->wide, count);
+}
+
+void weights_release(struct weights *weights)
+{
+    free(weights->data);
+    free(weights->wide);
+}
+
+struct matrix *weights_pack(const struct weights *weights, struct backend_context *context, const int *bounds, int slices,
+                            struct arena *arena)
+{
+    const void **rows = zeroed((size_t)weights->outputs, sizeof *rows);
+    int relative[BACKEND_MAX_SLICES + 1];
+    struct matrix_source source = {.rows = rows,
+                                   .outputs = weights->outputs,
+                                   .columns = bounds[slices] - bounds[0],
+                                   .column_first = bounds[0],
+                                   .dtype = weights->dtype,
+                                   .slice_bounds = slices > 1 ? relative : NULL,
+                                   .slices = slices};
+    struct matrix *matrix = NULL;
+
+    for (int i = 0; i <= slices; i++)
+        relative[i] = bounds[i] - bounds[0];
+    for (int o = 0; o < weights->outputs; o++)
+        rows[o] = (const char *)weights->data + (size_t)o * (size_t)weights->columns * dtype_bytes(weights->dtype);
+    assert_int_equal(arena_open(arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
+    assert_int_equal(backend_cpu.matrix_pack(context, &source, arena, &matrix), STATUS_OK);
+    assert_true(arena->used == arena->size);
+    free(rows);
+    return matrix;
+}
+
+void assert_same_bits(const float *a, const float *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (memcmp(a + i, b + i, sizeof *a) != 0)
+            fail_msg("value %zu of %zu: %a is not %a", i, count, (double)a[i], (double)b[i]);
+}
+
+void assert_close(const float *a, const double *b, size_t count, double relative, double absolute)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)a[i] - b[i]) <= relative * fabs(b[i]) + absolute))
+            fail_msg("value %zu of %zu: %.9g is far from %.9g", i, count, (double)a[i], b[i]);
+}

@@ -1,0 +1,263 @@
+#include "tests/backend/rig.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 2, CONTEXT = 192, ROWS = 20 };
+
+/* A step over two slots: 9 rows of a tree in slot 0, 8 of a chain in slot 1, and 3 more of slot 0 that see only the base. */
+struct step {
+    struct layer_shape shape;
+    struct rows rows;
+    int32_t token[ROWS], position[ROWS], slot[ROWS], place[ROWS], base[ROWS];
+    uint64_t ancestors[ROWS];
+    struct cache_layer cache;
+    float *q; /* [ROWS][heads][head_dim] */
+};
+
+static size_t cache_floats(const struct layer_shape *shape)
+{
+    return (size_t)SLOTS * (size_t)shape->kv_heads * CONTEXT * (size_t)shape->head_dim;
+}
+
+static float *key_at(const struct step *step, int slot, int h, int place, int d)
+{
+    size_t dim = (size_t)step->shape.head_dim, head = (size_t)(slot * step->shape.kv_heads + h);
+
+    return step->cache.keys + (head * CONTEXT + (size_t)(place / 16 * 16)) * dim + (size_t)d * 16 + (size_t)(place % 16);
+}
+
+static float *value_at(const struct step *step, int slot, int h, int place, int d)
+{
+    size_t head = (size_t)(slot * step->shape.kv_heads + h);
+
+    return step->cache.values + (head * CONTEXT + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
+}
+
+static int sees(const struct step *step, int row, int place)
+{
+    int past = place - step->base[row];
+
+    return past < 0 || (past < 64 && (step->ancestors[row] >> past & 1) != 0);
+}
+
+static void step_init(struct step *step, int heads, int kv_heads, int head_dim, int base)
+{
+    struct random random = {.state = (uint32_t)(heads * 1000 + head_dim + base)};
+
+    *step = (struct step){.shape = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .context = CONTEXT}};
+    step->rows = (struct rows){.count = ROWS,
+                               .token = step->token,
+                               .position = step->position,
+                               .slot = step->slot,
+                               .place = step->place,
+                               .base = step->base,
+                               .ancestors = step->ancestors};
+    for (int r = 0; r < ROWS; r++) {
+        int at = r < 9 ? r : r < 17 ? r - 9 : r - 17;
+
+        step->slot[r] = r >= 9 && r < 17;
+        step->base[r] = step->slot[r] ? base / 2 : base;
+        step->place[r] = step->base[r] + at;
+        step->ancestors[r] =
+            r >= 9 && r < 17 ? (UINT64_C(2) << at) - 1 : (random_word(&random) & ((UINT64_C(1) << at) - 1)) | UINT64_C(1) << at;
+    }
+    step->q = zeroed((size_t)ROWS * (size_t)(heads * head_dim), sizeof(float));
+    random_floats(&random, step->q, (size_t)ROWS * (size_t)(heads * head_dim));
+    step->cache.keys = zeroed(cache_floats(&step->shape), sizeof(float));
+    step->cache.values = zeroed(cache_floats(&step->shape), sizeof(float));
+    random_floats(&random, step->cache.keys, cache_floats(&step->shape));
+    random_floats(&random, step->cache.values, cache_floats(&step->shape));
+}
+
+static void step_release(struct step *step)
+{
+    free(step->q);
+    free(step->cache.keys);
+    free(step->cache.values);
+}
+
+static size_t row_floats(const struct step *step)
+{
+    return (size_t)(step->shape.heads * step->shape.head_dim);
+}
+
+static void naive_head(const struct step *step, int row, int head, double *to /* [head_dim] */)
+{
+    int dim = step->shape.head_dim, h = head / (step->shape.heads / step->shape.kv_heads);
+    const float *q = step->q + (size_t)row * row_floats(step) + (size_t)head * (size_t)dim;
+    double weight[CONTEXT], max = -INFINITY, total = 0;
+
+    memset(to, 0, (size_t)dim * sizeof *to);
+    for (int place = 0; place < CONTEXT; place++) {
+        weight[place] = sees(step, row, place) ? 0 : -INFINITY;
+        for (int d = 0; d < dim; d++)
+            weight[place] += (double)q[d] * (double)*key_at(step, step->slot[row], h, place, d);
+        max = fmax(max, weight[place]);
+    }
+    for (int place = 0; place < CONTEXT; place++)
+        total += weight[place] = exp(weight[place] - max);
+    for (int place = 0; place < CONTEXT; place++)
+        for (int d = 0; d < dim; d++)
+            to[d] += weight[place] / total * (double)*value_at(step, step->slot[row], h, place, d);
+}
+
+static void check_against_naive(const struct step *step, const float *to)
+{
+    double expected[256];
+
+    for (int r = 0; r < ROWS; r++)
+        for (int head = 0; head < step->shape.heads; head++) {
+            naive_head(step, r, head, expected);
+            assert_close(to + (size_t)r * row_floats(step) + (size_t)(head * step->shape.head_dim), expected, (size_t)step->shape.head_dim,
+                         2e-5, 2e-6);
+        }
+}
+
+/* Fills what no row of the step sees with NaN. */
+static void poison(const struct step *step)
+{
+    for (int slot = 0; slot < SLOTS; slot++)
+        for (int place = 0; place < CONTEXT; place++) {
+            int seen = 0;
+
+            for (int r = 0; r < step->rows.count; r++)
+                seen |= step->slot[r] == slot && sees(step, r, place);
+            for (int h = 0; h < step->shape.kv_heads && !seen; h++)
+                for (int d = 0; d < step->shape.head_dim; d++)
+                    *key_at(step, slot, h, place, d) = *value_at(step, slot, h, place, d) = NAN;
+        }
+}
+
+static void attend(struct backend_context *context, struct step *step, int first, int count, float *to)
+{
+    struct rows rows = {.count = count,
+                        .token = step->token + first,
+                        .position = step->position + first,
+                        .slot = step->slot + first,
+                        .place = step->place + first,
+                        .base = step->base + first,
+                        .ancestors = step->ancestors + first};
+
+    backend_cpu.attend(context, &step->shape, &rows, step->q + (size_t)first * row_floats(step), &step->cache, to);
+}
+
+/* One shape: near the naive result, same bits everywhere, each row the same alone, with NaN where nothing is seen. */
+static void check_shape(int heads, int kv_heads, int head_dim, int base)
+{
+    struct step step;
+    float *first = NULL, *to, *alone;
+
+    step_init(&step, heads, kv_heads, head_dim, base);
+    to = zeroed(ROWS * row_floats(&step), sizeof *to);
+    alone = zeroed(row_floats(&step), sizeof *alone);
+    for (int i = 0; i < RIGS; i++) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        attend(context, &step, 0, ROWS, to);
+        if (first == NULL) {
+            first = zeroed(ROWS * row_floats(&step), sizeof *first);
+            memcpy(first, to, ROWS * row_floats(&step) * sizeof *first);
+            check_against_naive(&step, first);
+            poison(&step);
+        }
+        assert_same_bits(to, first, ROWS * row_floats(&step));
+        for (int r = 0; r < ROWS; r++) {
+            attend(context, &step, r, 1, alone);
+            assert_same_bits(alone, first + (size_t)r * row_floats(&step), row_floats(&step));
+        }
+        backend_cpu.close(context);
+    }
+    free(first);
+    free(to);
+    free(alone);
+    step_release(&step);
+}
+
+static void test_attend__matches_naive_with_the_same_bits_everywhere(void **state)
+{
+    static const int dims[] = {8, 24, 32, 64, 128, 80};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        check_shape(6, 2, dims[i], 37);
+        check_shape(2, 2, dims[i], 128);
+    }
+    check_shape(5, 1, 32, 0);
+    check_shape(9, 1, 16, 160);
+    check_shape(16, 2, 32, 1);
+    check_shape(4, 4, 2, 16);
+}
+
+/* NaN in the places of the other branch: seen by other rows of the step, not by this one. */
+static void test_attend__what_a_row_does_not_see_does_not_matter_to_it(void **state)
+{
+    struct step step;
+    float *before, *after;
+
+    (void)state;
+    step_init(&step, 4, 2, 32, 50);
+    before = zeroed(ROWS * row_floats(&step), sizeof *before);
+    after = zeroed(ROWS * row_floats(&step), sizeof *after);
+    step.ancestors[8] = 0x101; /* the base, its first row and itself */
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        attend(context, &step, 0, ROWS, before);
+        for (int h = 0; h < 2; h++)
+            for (int d = 0; d < 32; d++)
+                *key_at(&step, 0, h, 53, d) = *value_at(&step, 0, h, 53, d) = NAN;
+        attend(context, &step, 0, ROWS, after);
+        assert_same_bits(after + 8 * row_floats(&step), before + 8 * row_floats(&step), row_floats(&step));
+        assert_same_bits(after + 9 * row_floats(&step), before + 9 * row_floats(&step), 8 * row_floats(&step));
+        for (int h = 0; h < 2; h++)
+            for (int d = 0; d < 32; d++)
+                *key_at(&step, 0, h, 53, d) = *value_at(&step, 0, h, 53, d) = 0.5f;
+        backend_cpu.close(context);
+    }
+    free(before);
+    free(after);
+    step_release(&step);
+}
+
+/* A branch of a tree leaves gaps between the places of its tokens; the result is that of the chain without gaps. */
+static void test_attend__gaps_of_a_tree_change_no_bits(void **state)
+{
+    struct step step;
+    struct backend_context *context = rig_open(0);
+    float chain[4 * 32], tree[4 * 32];
+
+    (void)state;
+    step_init(&step, 4, 2, 32, 45);
+    step.base[0] = 45;
+    step.ancestors[0] = 0x7;
+    attend(context, &step, 0, 1, chain);
+    for (int h = 0; h < 2; h++)
+        for (int d = 0; d < 32; d++) {
+            *key_at(&step, 0, h, 45 + 40, d) = *key_at(&step, 0, h, 47, d);
+            *key_at(&step, 0, h, 45 + 9, d) = *key_at(&step, 0, h, 46, d);
+            *value_at(&step, 0, h, 45 + 40, d) = *value_at(&step, 0, h, 47, d);
+            *value_at(&step, 0, h, 45 + 9, d) = *value_at(&step, 0, h, 46, d);
+        }
+    step.ancestors[0] = UINT64_C(1) | UINT64_C(1) << 9 | UINT64_C(1) << 40;
+    attend(context, &step, 0, 1, tree);
+    assert_same_bits(tree, chain, 4 * 32);
+    step_release(&step);
+    backend_cpu.close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attend__matches_naive_with_the_same_bits_everywhere),
+        cmocka_unit_test(test_attend__what_a_row_does_not_see_does_not_matter_to_it),
+        cmocka_unit_test(test_attend__gaps_of_a_tree_change_no_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+#include "common/backend/cpu/kernels.h"
+#include "common/base/math32.h"
+#include "tests/backend/rig.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT = 4099 };
+
+static const char *const isas[] = {"scalar", "avx2", "avx512"};
+
+static float float_of(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Calls check for each instruction set of this CPU. */
+static void each_isa(void (*check)(const struct kernels *kernels))
+{
+    for (int i = 0; i < 3; i++)
+        if (kernels_find(isas[i]) != NULL)
+            check(kernels_find(isas[i]));
+        else
+            print_message("skipped: this CPU does not run %s\n", isas[i]);
+}
+
+static void check_exp(const struct kernels *kernels)
+{
+    struct random random = {.state = 1};
+    float from[COUNT] = {0.0f, -0.0f, 88.0f, 88.1f, -87.0f, -87.01f, -INFINITY, INFINITY, 1e30f, -1e30f, 1e-40f}, to[COUNT];
+
+    for (int round = 0; round < 300; round++) {
+        for (int i = round == 0 ? 11 : 0; i < COUNT; i++)
+            from[i] = random_float(&random) * 95.0f;
+        kernels->map_exp(from, to, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            float expected = math32_exp(from[i]);
+
+            assert_same_bits(&to[i], &expected, 1);
+        }
+    }
+}
+
+static void check_log(const struct kernels *kernels)
+{
+    struct random random = {.state = 2};
+    float from[COUNT] = {0.0f, -0.0f, 1.0f, -1.0f, 0x1p-126f, 0x1.fffffep+127f, 0x1.6a09e6p-1f, 0x1.6a09e8p-1f}, to[COUNT];
+
+    for (int round = 0; round < 300; round++) {
+        for (int i = round == 0 ? 8 : 0; i < COUNT; i++)
+            from[i] = float_of(0x00800000 + random_word(&random) % 0x7f000000);
+        kernels->map_log(from, to, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            float expected = math32_log(from[i]);
+
+            assert_same_bits(&to[i], &expected, 1);
+        }
+    }
+}
+
+static void check_gumbel(const struct kernels *kernels)
+{
+    struct random random = {.state = 3};
+    uint32_t from[COUNT] = {0, 1, 2, 3, UINT32_MAX, UINT32_MAX - 1, 0x80000000, 0x7fffffff, 0x01000001, 0xffffff80, 0xffffff00, 0xff};
+    float to[COUNT];
+
+    for (int round = 0; round < 300; round++) {
+        for (int i = round == 0 ? 12 : 0; i < COUNT; i++)
+            from[i] = random_word(&random) >> (round % 4 == 0 ? random_word(&random) % 32 : 0);
+        kernels->map_gumbel(from, to, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            float expected = rng_gumbel_of(from[i]);
+
+            assert_same_bits(&to[i], &expected, 1);
+        }
+    }
+}
+
+static void test_kernels__exp_has_the_bits_of_math32(void **state)
+{
+    (void)state;
+    each_isa(check_exp);
+}
+
+static void test_kernels__log_has_the_bits_of_math32(void **state)
+{
+    (void)state;
+    each_isa(check_log);
+}
+
+static void test_kernels__gumbel_has_the_bits_of_rng(void **state)
+{
+    (void)state;
+    each_isa(check_gumbel);
+}
+
+static void test_kernels__every_f16_widens_as_dtype_widen_does(void **state)
+{
+    static uint16_t halves[65536];
+    const float one = 1.0f;
+
+    (void)state;
+    for (int i = 0; i < 65536; i++)
+        halves[i] = (uint16_t)((i >> 10 & 31) == 31 ? 0 : i); /* infinities and NaN do not stand in weights */
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        for (int first = 0; first < 65536; first += 4096) {
+            const void *rows[4096];
+            struct matrix_source source = {.rows = rows, .outputs = 4096, .columns = 1, .dtype = DTYPE_F16, .slices = 1};
+            struct matrix *matrix;
+            struct arena arena;
+            float to[4096], wide;
+
+            for (int o = 0; o < 4096; o++)
+                rows[o] = &halves[first + o];
+            assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+            assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+            backend_cpu.matmul(context, matrix, 1, &one, to);
+            for (int o = 0; o < 4096; o++) {
+                dtype_widen(DTYPE_F16, rows[o], &wide, 1);
+                assert_true(to[o] == wide);
+            }
+            arena_close(&arena);
+        }
+        backend_cpu.close(context);
+    }
+}
+
+static void test_kernels__an_unknown_isa_is_refused(void **state)
+{
+    struct backend_options options = {.threads = 1, .isa = "mmx"};
+    struct backend_context *context = NULL;
+
+    (void)state;
+    assert_int_equal(backend_cpu.open(&options, &context), STATUS_USAGE);
+    assert_null(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels__exp_has_the_bits_of_math32), cmocka_unit_test(test_kernels__log_has_the_bits_of_math32),
+        cmocka_unit_test(test_kernels__gumbel_has_the_bits_of_rng), cmocka_unit_test(test_kernels__every_f16_widens_as_dtype_widen_does),
+        cmocka_unit_test(test_kernels__an_unknown_isa_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
