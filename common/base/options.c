@@ -54,7 +54,7 @@ static enum status set_u64(struct options *options, const struct option_entry *e
 
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || strchr(text, '-') != NULL)
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
         return refuse(where, entry, text, "a whole number from 0 to 18446744073709551615");
     *(uint64_t *)field(options, entry) = value;
     return STATUS_OK;
@@ -129,40 +129,84 @@ enum status option_set(struct options *options, const struct option_entry *entry
 struct reading {
     struct options *options;
     const char *path;
+    FILE *file;
+    int line; /* the one that was read last, from 1 */
     enum status status;
 };
 
-static int take_line(void *user, const char *section, const char *name, const char *value, int line)
+/* inih tells the handler no line numbers, cuts a line that is longer than its buffer in two, and takes an indented line for more of the
+ * value above. So lines are read here: counted, whole, and without their indentation. */
+static char *read_line(char *line, int size, void *user)
 {
     struct reading *reading = user;
+    size_t length, indent;
+
+    if (reading->status != STATUS_OK || fgets(line, size, reading->file) == NULL)
+        return NULL;
+    reading->line++;
+    length = strlen(line);
+    if ((length == 0 || line[length - 1] != '\n') && !feof(reading->file)) {
+        log_error("%s:%d: the line is too long, expected at most %d bytes of text", reading->path, reading->line, size - 2);
+        reading->status = STATUS_USAGE;
+        return NULL;
+    }
+    indent = strspn(line, " \t");
+    memmove(line, line + indent, length - indent + 1);
+    return line;
+}
+
+static enum status take_pair(const struct reading *reading, const char *name, const char *value)
+{
     const struct option_entry *entry = option_find(name);
     char where[512];
 
-    (void)section; /* sections group the keys for the reader */
-    if (reading->status != STATUS_OK)
-        return 1;
-    snprintf(where, sizeof where, "%s:%d: ", reading->path, line);
-    if (entry == NULL || entry->group == OPTION_HIDDEN || entry->kind == OPTION_PRINT) {
+    snprintf(where, sizeof where, "%s:%d: ", reading->path, reading->line);
+    if (entry == NULL || entry->group == OPTION_HIDDEN) {
         log_error("%sunknown key '%s'; did you mean '%s'?", where, name, option_nearest(name));
-        reading->status = STATUS_USAGE;
-        return 1;
+        return STATUS_USAGE;
     }
+    if (entry->kind == OPTION_PRINT || strcmp(entry->name, "config") == 0) {
+        log_error("%s'%s' has no place in a config file", where, name);
+        return STATUS_USAGE;
+    }
+    if (entry->kind != OPTION_TEXT && entry->kind != OPTION_TEXTS)
+        return option_set(reading->options, entry, value, where);
     char *kept = strdup(value); /* texts live as long as the process */
-    reading->status = kept == NULL ? STATUS_INTERNAL : option_set(reading->options, entry, kept, where);
-    return 1;
+    if (kept == NULL) {
+        log_error("%sno memory for a text of %zu bytes", where, strlen(value));
+        return STATUS_INTERNAL;
+    }
+    return option_set(reading->options, entry, kept, where);
+}
+
+/* 1, or 0 to end with an error, which has been logged. Sections group the keys for the reader and mean nothing. */
+static int take_line(void *user, const char *section, const char *name, const char *value)
+{
+    struct reading *reading = user;
+
+    (void)section;
+    if (reading->status == STATUS_OK)
+        reading->status = take_pair(reading, name, value);
+    return reading->status == STATUS_OK;
 }
 
 static enum status read_config(struct options *options, const char *path)
 {
-    struct reading reading = {.options = options, .path = path};
-    FILE *file = fopen(path, "r");
+    struct reading reading = {.options = options, .path = path, .file = fopen(path, "r")};
+    int bad_line, unread;
 
-    if (file == NULL) {
+    if (reading.file == NULL) {
         log_error("--config %s: %s", path, strerror(errno));
         return STATUS_NOINPUT;
     }
-    int bad_line = ini_parse_file(file, take_line, &reading);
-    fclose(file);
+    errno = 0;
+    bad_line = ini_parse_stream(read_line, &reading, take_line, &reading);
+    unread = ferror(reading.file) ? errno : 0;
+    fclose(reading.file);
+    if (unread != 0) {
+        log_error("--config %s: %s", path, strerror(unread));
+        return STATUS_NOINPUT;
+    }
     if (reading.status == STATUS_OK && bad_line != 0) {
         log_error("%s:%d: expected [section], key = value, or a comment", path, bad_line);
         return STATUS_USAGE;
@@ -244,11 +288,12 @@ int options_set_number(struct options *options, const char *name, double value, 
 
     if (entry == NULL || !entry->per_request)
         return 0;
-    if (!(value >= entry->low && value <= entry->high) && entry->kind != OPTION_U64) {
-        snprintf(reason, reason_size, "%s is %g, expected a number from %g to %g", name, value, entry->low, entry->high);
+    double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
+    if (!(value >= low && value <= high)) { /* 2^53: beyond it a number of JSON is not exact */
+        snprintf(reason, reason_size, "%s is %g, expected a number from %g to %g", name, value, low, high);
         return -1;
     }
-    if (entry->kind != OPTION_DOUBLE && (value != floor(value) || value < 0)) {
+    if (entry->kind != OPTION_DOUBLE && value != floor(value)) {
         snprintf(reason, reason_size, "%s is %g, expected a whole number", name, value);
         return -1;
     }

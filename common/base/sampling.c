@@ -49,6 +49,9 @@ uint64_t sampling_digest(const struct sampling *s)
     double numbers[6] = {s->temperature, s->top_p, s->min_p, s->repetition_penalty, s->presence_penalty, s->frequency_penalty};
     int32_t integers[2] = {s->top_k, s->accept};
 
+    for (int i = 0; i < 6; i++)
+        numbers[i] += 0.0; /* -0 and +0 are one value; the wire keeps only one of them */
+
     return digest_bytes(integers, sizeof integers, digest_bytes(numbers, sizeof numbers, s->seed));
 }
 

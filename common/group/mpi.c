@@ -4,10 +4,13 @@
 
 #include "common/backend/backend.h"
 #include "common/base/check.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NAP_NS = 50000 }; /* a collective rings no bell, and goes on only while its ranks look at it */
 
 struct mpi {
     const struct world *world;
@@ -26,7 +29,7 @@ static enum status finish(const struct mpi *mpi, MPI_Request *request)
         TRY_MPI(MPI_Test(request, &arrived, MPI_STATUS_IGNORE));
         if (arrived)
             return STATUS_OK;
-        world_wait_step(mpi->world, &wait, INT64_MAX);
+        world_wait_step(mpi->world, &wait, clock_ns() + NAP_NS);
     }
 }
 

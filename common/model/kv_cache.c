@@ -11,22 +11,23 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
     size_t side = arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim * sizeof(float));
     size_t bytes = 2 * side * (size_t)model->config.layers;
 
-    *cache = (struct kv_cache){.slots = slots, .context = shape->context};
     TRY(memory_check("the cache of this rank", (int64_t)bytes));
-    cache->layer = calloc((size_t)model->config.layers, sizeof *cache->layer);
-    if (cache->layer == NULL) {
+    struct kv_cache opened = {.slots = slots, .context = shape->context};
+    opened.layer = calloc((size_t)model->config.layers, sizeof *opened.layer);
+    if (opened.layer == NULL) {
         log_error("no memory for the cache's %d layers", model->config.layers);
         return STATUS_INTERNAL;
     }
-    enum status status = arena_open(&cache->arena, bytes, "the cache");
+    enum status status = arena_open(&opened.arena, bytes, "the cache");
     if (status != STATUS_OK) {
-        free(cache->layer);
+        free(opened.layer);
         return status;
     }
     for (int i = 0; i < model->config.layers; i++) {
-        cache->layer[i].keys = arena_take(&cache->arena, side);
-        cache->layer[i].values = arena_take(&cache->arena, side);
+        opened.layer[i].keys = arena_take(&opened.arena, side);
+        opened.layer[i].values = arena_take(&opened.arena, side);
     }
+    *cache = opened;
     return STATUS_OK;
 }
 

@@ -42,6 +42,10 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     model->vocab_first = (int)((int64_t)model->vocab * rank / size / BACKEND_PANEL * BACKEND_PANEL);
     last = rank + 1 == size ? model->vocab : (int)((int64_t)model->vocab * (rank + 1) / size / BACKEND_PANEL * BACKEND_PANEL);
     model->vocab_count = last - model->vocab_first;
+    if (model->vocab_count == 0) {
+        log_error("%d verifiers cannot share a vocabulary of %d, expected at least %d ids for each", size, model->vocab, BACKEND_PANEL);
+        return STATUS_USAGE;
+    }
     return STATUS_OK;
 }
 

@@ -53,7 +53,7 @@ static uint32_t tile_mask(const struct attend_block *block, int i, int first)
 }
 
 /* Scores of `queries` queries over `tiles` tiles from `tile` on; unseen places become minus infinity. */
-INLINE void score_tiles(const struct attend_block *block, int queries, int tiles, int tile, vec *largest /* [queries] */)
+SPECIALISED void score_tiles(const struct attend_block *block, int queries, int tiles, int tile, vec *largest /* [queries] */)
 {
     int dim = block->head_dim;
     const float *keys = block->keys + (size_t)tile * (size_t)dim * TILE;
@@ -84,7 +84,7 @@ INLINE void score_tiles(const struct attend_block *block, int queries, int tiles
     }
 }
 
-INLINE void score_all(const struct attend_block *block, int queries, int tiles, int end, float *max /* [queries] */)
+SPECIALISED void score_all(const struct attend_block *block, int queries, int tiles, int end, float *max /* [queries] */)
 {
     vec largest[ATTEND_QUERIES];
     int count = (end + TILE - 1) / TILE, tile = 0;
@@ -139,7 +139,7 @@ static void exponentiate(float *scores /* [end] */, int end, float max)
 }
 
 /* One place into the sums of one query. */
-INLINE void add_place(float weight, int vecs, const vec *value /* [vecs] */, vec *sum /* [vecs] */, float *total)
+SPECIALISED void add_place(float weight, int vecs, const vec *value /* [vecs] */, vec *sum /* [vecs] */, float *total)
 {
     vec w = vec_set(weight);
 
@@ -147,7 +147,7 @@ INLINE void add_place(float weight, int vecs, const vec *value /* [vecs] */, vec
     UNROLL for (int v = 0; v < vecs; v++) sum[v] = vec_fma(value[v], w, sum[v]);
 }
 
-INLINE void load_value(const float *from, int vecs, int left, vec *value /* [vecs] */)
+SPECIALISED void load_value(const float *from, int vecs, int left, vec *value /* [vecs] */)
 {
     UNROLL for (int v = 0; v < vecs - 1; v++) value[v] = vec_load(from + v * LANES);
     value[vecs - 1] = vec_load_part(from + (vecs - 1) * LANES, left);
@@ -155,7 +155,7 @@ INLINE void load_value(const float *from, int vecs, int left, vec *value /* [vec
 
 /* Dimensions [d, d + 16 vecs) of the queries [first, first + queries): the places below `seen` belong to all of them, those up to
  * `end` are asked for one by one. */
-INLINE void add_values(const struct attend_block *block, int first, int queries, int d, int vecs, int seen, int end)
+SPECIALISED void add_values(const struct attend_block *block, int first, int queries, int d, int vecs, int seen, int end)
 {
     int left = block->head_dim - d - (vecs - 1) * LANES;
     const float *scores = block->scores + (size_t)first * (size_t)block->context, *values = block->values + d;
@@ -181,7 +181,7 @@ INLINE void add_values(const struct attend_block *block, int first, int queries,
     }
 }
 
-INLINE void add_all_values(const struct attend_block *block, int first, int queries, int seen, int end)
+SPECIALISED void add_all_values(const struct attend_block *block, int first, int queries, int seen, int end)
 {
     for (int d = 0; d < block->head_dim; d += VALUE_VECS * LANES) {
         int vecs = (block->head_dim - d + LANES - 1) / LANES;

@@ -15,9 +15,11 @@ static const int most_panels[MAX_ROWS + 1] = {0, 8, 8, 8, 6, 4, 4, 3, 3};
 #define BLOCKS(X, T)                                                                                                                       \
     X(1, 8, T)                                                                                                                             \
     X(1, 4, T)                                                                                                                             \
-    X(1, 2, T) X(1, 1, T) X(2, 8, T) X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 8, T) X(3, 4, T) X(3, 2, T) X(3, 1, T) X(4, 6, T) X(4, 4, T)    \
-        X(4, 2, T) X(4, 1, T) X(5, 4, T) X(5, 2, T) X(5, 1, T) X(6, 4, T) X(6, 3, T) X(6, 2, T) X(6, 1, T) X(7, 3, T) X(7, 2, T)           \
-            X(7, 1, T) X(8, 3, T) X(8, 2, T) X(8, 1, T)
+    X(1, 2, T)                                                                                                                             \
+    X(1, 1, T)                                                                                                                             \
+    X(2, 8, T) X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 8, T) X(3, 4, T) X(3, 2, T) X(3, 1, T) X(4, 6, T) X(4, 4, T) X(4, 2, T) X(4, 1, T)    \
+        X(5, 4, T) X(5, 2, T) X(5, 1, T) X(6, 4, T) X(6, 3, T) X(6, 2, T) X(6, 1, T) X(7, 3, T) X(7, 2, T) X(7, 1, T) X(8, 3, T)           \
+            X(8, 2, T) X(8, 1, T)
 #elif defined(TANDEM_ISA_AVX2)
 enum { MAX_ROWS = 6, MAX_PANELS = 4 };
 static const int most_panels[MAX_ROWS + 1] = {0, 4, 2, 1, 1, 1, 1};
@@ -43,7 +45,7 @@ struct block {
     int channels; /* that may be written, from the first panel on */
 };
 
-INLINE vec widen(enum dtype dtype, const unsigned char *at, int odd)
+SPECIALISED vec widen(enum dtype dtype, const unsigned char *at, int odd)
 {
     switch (dtype) {
     case DTYPE_BF16:
@@ -56,8 +58,8 @@ INLINE vec widen(enum dtype dtype, const unsigned char *at, int odd)
 }
 
 /* One column, even or odd of its pair, into all sums. */
-INLINE void add_column(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, int odd, const float *from,
-                       size_t from_stride, vec *sum /* [rows][panels] */)
+SPECIALISED void add_column(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, int odd, const float *from,
+                            size_t from_stride, vec *sum /* [rows][panels] */)
 {
     vec weight[MAX_PANELS];
 
@@ -72,8 +74,8 @@ INLINE void add_column(int rows, int panels, enum dtype dtype, const unsigned ch
 
 /* The sums of one slice. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes
  * its place in the next group. */
-INLINE void sum_slice(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at, const float *from,
-                      int columns, const unsigned char *jump_from, vec *sum /* [rows][panels] */)
+SPECIALISED void sum_slice(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at, const float *from,
+                           int columns, const unsigned char *jump_from, vec *sum /* [rows][panels] */)
 {
     size_t panel_bytes = block->matrix->panel_bytes, pair_bytes = dtype == DTYPE_F32 ? 128 : 64, jump = (size_t)(panels - 1) * panel_bytes;
 
@@ -92,7 +94,7 @@ INLINE void sum_slice(int rows, int panels, enum dtype dtype, const struct block
         add_column(rows, panels, dtype, at, panel_bytes, 0, from + columns - 1, block->from_stride, sum);
 }
 
-INLINE void store_sums(int rows, int panels, const struct block *block, const vec *sum /* [rows][panels] */)
+SPECIALISED void store_sums(int rows, int panels, const struct block *block, const vec *sum /* [rows][panels] */)
 {
     UNROLL for (int r = 0; r < rows; r++)
     {
@@ -117,7 +119,7 @@ static void tree_sum(vec terms[][MAX_ROWS * MAX_PANELS], int slices, int count)
     }
 }
 
-INLINE void run_block(int rows, int panels, enum dtype dtype, const struct block *block)
+SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct block *block)
 {
     const struct matrix *matrix = block->matrix;
     const unsigned char *at = block->weights,

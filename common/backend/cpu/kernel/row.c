@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* Lanes past the end read as minus infinity: no logit is lower. */
-INLINE vec load_logits(const float *logits, int left)
+SPECIALISED vec load_logits(const float *logits, int left)
 {
     if (left >= LANES)
         return vec_load(logits);
@@ -66,7 +66,7 @@ void KERNEL(row_scan)(const float *logits, int count, struct row_stats *stats)
 }
 
 /* Philox4x32-10 on 16 counters (index, position, request, purpose) at once. */
-INLINE void philox(const struct rng_key *key, enum rng_purpose purpose, veci index, veci words[4])
+SPECIALISED void philox(const struct rng_key *key, enum rng_purpose purpose, veci index, veci words[4])
 {
     uint32_t key_low = (uint32_t)key->seed, key_high = (uint32_t)(key->seed >> 32);
 
@@ -91,7 +91,7 @@ INLINE void philox(const struct rng_key *key, enum rng_purpose purpose, veci ind
 enum { RACE = 4 * LANES }; /* tokens of one call of philox */
 
 /* The words of the 64 tokens from `token` (a multiple of 4) on, in order: veci_transpose undoes the order of the counters. */
-INLINE void race_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t token, veci words[4])
+SPECIALISED void race_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t token, veci words[4])
 {
     static const uint32_t order[LANES] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
 
@@ -101,7 +101,7 @@ INLINE void race_words(const struct rng_key *key, enum rng_purpose purpose, uint
 
 /* The tokens of one vector that may beat `best`. For all v, gumbel(v) <= -log(v), so one that wins has v < exp(best - logit)^-1;
  * the margin is many times what the rounding of either side can be. */
-INLINE uint32_t may_win(vec logits, veci words, float best)
+SPECIALISED uint32_t may_win(vec logits, veci words, float best)
 {
     float margin = 1e-3f + 1e-6f * fabsf(best);
     vec bound = vec_exp(vec_sub(logits, vec_set(best - margin)));
@@ -109,7 +109,7 @@ INLINE uint32_t may_win(vec logits, veci words, float best)
     return vecm_bits(vec_less(vec_unit_of_words(words), bound));
 }
 
-INLINE void race_vector(vec logits, veci words, uint32_t excluded, int first, struct scored_token *winner)
+SPECIALISED void race_vector(vec logits, veci words, uint32_t excluded, int first, struct scored_token *winner)
 {
     uint32_t open = ~excluded & 0xffff;
     float scores[LANES];

@@ -19,11 +19,20 @@
 
 #include "common/base/math32.h"
 
-#define INLINE static inline __attribute__((always_inline, unused))
+/* INLINE is for the functions of a vector; SPECIALISED for larger ones that are compiled anew for each set of constant arguments,
+ * their loops unrolled. Sanitizer builds are ROLLED: the same code, called and looped. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline, unused))
 #ifdef TANDEM_KERNELS_ROLLED
+#define SPECIALISED static __attribute__((noinline, unused))
 #define UNROLL
 #else
-#define UNROLL _Pragma("GCC unroll 32")
+#define SPECIALISED ALWAYS_INLINE
+#define UNROLL      _Pragma("GCC unroll 32")
+#endif
+#if defined(TANDEM_KERNELS_ROLLED) && !defined(TANDEM_ISA_AVX512) && !defined(TANDEM_ISA_AVX2)
+#define INLINE static __attribute__((unused))
+#else
+#define INLINE ALWAYS_INLINE
 #endif
 
 #if defined(TANDEM_ISA_AVX512)
@@ -90,7 +99,7 @@ INLINE vec vec_negate(vec a)
 }
 
 /* math32_exp of each lane. */
-INLINE vec vec_exp(vec x)
+SPECIALISED vec vec_exp(vec x)
 {
     static const float terms[] = MATH32_EXP_TERMS;
     vec clamped = vec_min(vec_max(x, vec_set(MATH32_EXP_LOW)), vec_set(MATH32_EXP_HIGH));
@@ -105,7 +114,7 @@ INLINE vec vec_exp(vec x)
 }
 
 /* math32_log of each lane. */
-INLINE vec vec_log(vec x)
+SPECIALISED vec vec_log(vec x)
 {
     static const float terms[] = MATH32_LOG_TERMS;
     veci bits = veci_of_vec_bits(x);
@@ -131,7 +140,7 @@ INLINE vec vec_unit_of_words(veci words)
 }
 
 /* rng_gumbel_of each word. */
-INLINE vec vec_gumbel(veci words)
+SPECIALISED vec vec_gumbel(veci words)
 {
     vec v = vec_min(vec_unit_of_words(words), vec_set(0x1.fffffep-1f));
     vec t = vec_sub(vec_set(1.0f), v);

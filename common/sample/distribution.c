@@ -1,0 +1,100 @@
+#include "common/sample/distribution.h"
+
+#include <math.h>
+
+int distribution_truncates(const struct sampling *sampling)
+{
+    return sampling->top_k > 0 || sampling->top_p < 1.0 || sampling->min_p > 0.0;
+}
+
+static double weight(const struct scored_token *best, int i)
+{
+    return exp((double)best[i].score - (double)best[0].score);
+}
+
+/* How many of the first `count` top-p keeps: those before which less than top_p of `mass` lies. 0 when the list ends first. */
+static int cut_top_p(const struct sampling *sampling, const struct scored_token *best, int count, int whole, double mass)
+{
+    double before = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && before >= sampling->top_p * mass)
+            return i;
+        before += weight(best, i);
+    }
+    return whole || before >= sampling->top_p * mass ? count : 0;
+}
+
+int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
+                          double *p)
+{
+    int kept = count, whole = complete; /* whole: no token outside the first `kept` can stay */
+    double mass = sum;
+
+    if (sampling->top_k > 0 && (sampling->top_k <= count || complete)) {
+        kept = sampling->top_k < count ? sampling->top_k : count;
+        whole = 1;
+        mass = 0;
+        for (int i = 0; i < kept; i++)
+            mass += weight(best, i);
+    } else if (sampling->top_k > 0) {
+        return 0;
+    }
+    if (sampling->top_p < 1.0) {
+        kept = cut_top_p(sampling, best, kept, whole, mass);
+        if (kept == 0)
+            return 0;
+        whole = 1;
+    }
+    if (sampling->min_p > 0.0) {
+        int first = 1;
+
+        while (first < kept && weight(best, first) >= sampling->min_p)
+            first++;
+        if (first == kept && !whole)
+            return 0;
+        kept = first;
+        whole = 1;
+    }
+    if (!whole)
+        return 0;
+    mass = 0;
+    for (int i = 0; i < kept; i++)
+        mass += p[i] = weight(best, i);
+    for (int i = 0; i < kept; i++)
+        p[i] /= mass;
+    return kept;
+}
+
+static int before(const struct scored_token *a, const struct scored_token *b)
+{
+    return a->score > b->score || (a->score == b->score && a->token < b->token);
+}
+
+static void sink(struct scored_token *tokens, int at, int count)
+{
+    struct scored_token moved = tokens[at];
+
+    for (int child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(&tokens[child], &tokens[child + 1]))
+            child++;
+        if (!before(&moved, &tokens[child]))
+            break;
+        tokens[at] = tokens[child];
+    }
+    tokens[at] = moved;
+}
+
+/* Heap sort: in place, and never quadratic. The heap's top is the token that comes last. */
+void distribution_sort(struct scored_token *tokens, int count)
+{
+    for (int i = count / 2 - 1; i >= 0; i--)
+        sink(tokens, i, count);
+    for (int end = count - 1; end > 0; end--) {
+        struct scored_token last = tokens[0];
+
+        tokens[0] = tokens[end];
+        tokens[end] = last;
+        sink(tokens, 0, end);
+    }
+}

@@ -1,0 +1,21 @@
+/* The processed distribution of one row on the tokens that truncation keeps. */
+#ifndef TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
+#define TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
+
+#include "common/backend/backend.h"
+#include "common/base/sampling.h"
+
+/* Does any of top-k, top-p, min-p cut tokens off? */
+int distribution_truncates(const struct sampling *sampling);
+
+/* Applies top-k, top-p and min-p to the `count` best tokens of a row (largest logit first, ties to the lowest id; after penalties and
+ * temperature). `complete`: these are all tokens of the vocabulary. `sum`: of exp(logit - best[0].score) over the whole vocabulary.
+ * Returns how many tokens stay, at least 1, with p: [that many], summing to 1; or 0 when the list is too short to tell. Tokens tied
+ * with the last of top-k are cut by id. */
+int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
+                          double *p);
+
+/* Adds a score to a list kept as above, for merging shards: sorts tokens by falling score, ties by rising id. No allocation. */
+void distribution_sort(struct scored_token *tokens, int count);
+
+#endif

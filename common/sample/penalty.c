@@ -1,0 +1,35 @@
+#include "common/sample/penalty.h"
+
+/* The tally counts a token's generated occurrences in steps of 2; bit 0 says that it was seen at all. */
+enum { SEEN = 1, GENERATED = 2 };
+
+static void penalise(const struct sampling *sampling, float *logit, int32_t tally)
+{
+    double value = (double)*logit;
+    int generated = tally / GENERATED;
+
+    if (sampling->repetition_penalty != 1.0)
+        value = value > 0 ? value / sampling->repetition_penalty : value * sampling->repetition_penalty;
+    if (generated > 0)
+        value -= sampling->presence_penalty + generated * sampling->frequency_penalty;
+    *logit = (float)value;
+}
+
+void penalty_apply(const struct sampling *sampling, const int32_t *history, int count, int prompt_count, float *logits,
+                   int vocab_first, int vocab_count, int32_t *tally)
+{
+    for (int i = 0; i < count; i++) {
+        int at = history[i] - vocab_first;
+
+        if (at >= 0 && at < vocab_count)
+            tally[at] = (tally[at] | SEEN) + (i >= prompt_count ? GENERATED : 0);
+    }
+    for (int i = 0; i < count; i++) {
+        int at = history[i] - vocab_first;
+
+        if (at < 0 || at >= vocab_count || tally[at] == 0)
+            continue;
+        penalise(sampling, &logits[at], tally[at]);
+        tally[at] = 0; /* each token once */
+    }
+}

@@ -1,0 +1,96 @@
+#include "common/wire/roll_call.h"
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROOM = 2048 }; /* bytes for one packed Hello */
+
+struct entry {
+    uint32_t bytes;
+    unsigned char frame[ROOM];
+};
+
+static enum status draw_run(struct world *world, uint64_t *run)
+{
+    uint64_t seeds[2] = {(uint64_t)clock_ns(), (uint64_t)getpid()};
+
+    *run = digest_bytes(seeds, sizeof seeds, 0);
+    TRY_MPI(MPI_Bcast(run, 1, MPI_UINT64_T, 0, world->wire));
+    return STATUS_OK;
+}
+
+static enum status gather(struct world *world, const struct entry *mine, struct entry *entries)
+{
+    TRY_MPI(MPI_Allgather(mine, sizeof *mine, MPI_BYTE, entries, sizeof *entries, MPI_BYTE, world->wire));
+    return STATUS_OK;
+}
+
+/* What two Hellos must have in common; NULL when they do. */
+static const char *difference(const struct hello *a, const struct hello *b)
+{
+    if (a->protocol != b->protocol)
+        return "speak different versions of the protocol";
+    if (a->vocab_digest != b->vocab_digest || a->vocab_size != b->vocab_size)
+        return "have different vocabularies";
+    if (a->eos != b->eos)
+        return "have different end-of-sequence tokens";
+    return NULL;
+}
+
+static enum status compare(const struct world *world, const struct hello *all)
+{
+    for (int i = 1; i < world->size; i++) {
+        const char *what = difference(&all[0], &all[i]);
+
+        if (what == NULL)
+            continue;
+        if (world->rank == 0)
+            log_error("%s (rank 0, %u tokens) and %s (rank %d, %u tokens) %s, expected one tokenizer for both models", all[0].model,
+                      all[0].vocab_size, all[i].model, i, all[i].vocab_size, what);
+        return STATUS_DATA;
+    }
+    return STATUS_OK;
+}
+
+static enum status unpack_all(const struct world *world, struct message_space *space, const struct entry *entries, struct hello *all)
+{
+    for (int i = 0; i < world->size; i++) {
+        struct frame frame = {.bytes = entries[i].frame, .count = entries[i].bytes <= ROOM ? entries[i].bytes : 0};
+        const char *wrong = message_unpack_hello(space, frame, &all[i]);
+
+        if (wrong != NULL) {
+            if (world->rank == 0)
+                log_error("the Hello of rank %d is not one: %s", i, wrong);
+            return STATUS_DATA;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status roll_call(struct world *world, struct message_space *space, struct hello *mine, struct hello *all)
+{
+    struct entry *entries = calloc((size_t)world->size + 1, sizeof *entries), *own = entries + world->size;
+    enum status status;
+    struct frame frame;
+
+    if (entries == NULL) {
+        log_error("no memory for the roll call of %d ranks", world->size);
+        return STATUS_INTERNAL;
+    }
+    TRY_TO(draw_run(world, &mine->run), free_entries);
+    frame = message_pack_hello(space, mine);
+    own->bytes = (uint32_t)frame.count;
+    memcpy(own->frame, frame.bytes, frame.count < ROOM ? frame.count : ROOM);
+    TRY_TO(gather(world, own, entries), free_entries);
+    TRY_TO(unpack_all(world, space, entries, all), free_entries);
+    status = compare(world, all);
+
+free_entries:
+    free(entries);
+    return status;
+}

@@ -1,0 +1,14 @@
+/* The roll call: every rank's Hello is gathered at start and compared, so that ranks that cannot work together say so before the first
+ * token. */
+#ifndef TANDEM_COMMON_WIRE_ROLL_CALL_H
+#define TANDEM_COMMON_WIRE_ROLL_CALL_H
+
+#include "common/wire/message.h"
+#include "common/world/world.h"
+
+/* Collective over all ranks. Draws the run's id on world rank 0, fills mine->run, and gathers everybody's Hello.
+ * all: [world->size]. STATUS_DATA on every rank when two disagree (protocol, vocabulary, special ids); the line, by world rank 0,
+ * names both sides. */
+enum status roll_call(struct world *world, struct message_space *space, struct hello *mine, struct hello *all);
+
+#endif

@@ -1,0 +1,32 @@
+/* Drafting: proposing tokens for several sequences at once, with the q that each was drawn from. One entry of the table is one kind of
+ * drafter; the loop around it does not care where proposals come from. */
+#ifndef TANDEM_DRAFTER_DRAFT_H
+#define TANDEM_DRAFTER_DRAFT_H
+
+#include "common/model/model.h"
+#include "drafter/mirror.h"
+
+/* The drafted tokens and their distributions, for one mirror: filled as a wire proposal whose supports lie in the draft's memory. */
+struct draft_output {
+    int count;
+    int32_t token[MESSAGE_MAX_DRAFT];
+    struct support q[MESSAGE_MAX_DRAFT];
+};
+
+struct draft_kind {
+    const char *name;
+    /* Drafts mirrors[i]->wanted tokens for each of `count` mirrors, in one batch; outputs: [count], alive until the next call. */
+    enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
+    void (*close)(void *state);
+};
+
+struct draft {
+    const struct draft_kind *kind;
+    void *state;
+};
+
+/* A draft model: the transformer on this rank. `support`: tokens that a q keeps at most. */
+enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support);
+void draft_close(struct draft *draft);
+
+#endif

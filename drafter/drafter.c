@@ -1,0 +1,206 @@
+#include "drafter/drafter.h"
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/world/watchdog.h"
+
+#define TURN_NS ((int64_t)500 * 1000000) /* longest wait of one turn */
+
+enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
+{
+    size_t slots = (size_t)terms->slots;
+
+    *drafter = (struct drafter){.terms = *terms, .heard_ns = clock_ns()};
+    TRY(message_space_open(&drafter->space));
+    TRY(arena_open(&drafter->arena,
+                   slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
+                       arena_round(slots * sizeof(struct mirror *)) + arena_round(slots * sizeof(struct draft_output)),
+                   "the mirrors"));
+    drafter->mirror = arena_take(&drafter->arena, slots * sizeof *drafter->mirror);
+    drafter->batch = arena_take(&drafter->arena, slots * sizeof(struct mirror *));
+    drafter->output = arena_take(&drafter->arena, slots * sizeof *drafter->output);
+    for (int i = 0; i < terms->slots; i++)
+        mirror_init(&drafter->mirror[i], &drafter->arena, i, terms->context);
+    return STATUS_OK;
+}
+
+void drafter_close(struct drafter *drafter)
+{
+    message_space_close(drafter->space);
+    arena_close(&drafter->arena);
+}
+
+static struct mirror *find(struct drafter *drafter, uint32_t request)
+{
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (drafter->mirror[i].open && drafter->mirror[i].request == request)
+            return &drafter->mirror[i];
+    return NULL;
+}
+
+static struct mirror *find_free(struct drafter *drafter)
+{
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (!drafter->mirror[i].open)
+            return &drafter->mirror[i];
+    return NULL;
+}
+
+static const char *take_open(struct drafter *drafter, struct frame frame)
+{
+    struct open_message open;
+    struct mirror *mirror;
+    const char *wrong = message_unpack_open(drafter->space, frame, drafter->terms.vocab, &open);
+
+    if (wrong != NULL)
+        return wrong;
+    if (open.run != drafter->terms.run)
+        return "of another run";
+    mirror = find(drafter, open.request);
+    if (mirror == NULL)
+        mirror = find_free(drafter);
+    if (mirror == NULL || !mirror_open(mirror, &open))
+        drafter->unfitting++; /* no place for it: the lead decodes it plainly */
+    return NULL;
+}
+
+static const char *take_commit(struct drafter *drafter, struct frame frame)
+{
+    struct commit commit;
+    struct mirror *mirror;
+    const char *wrong = message_unpack_commit(drafter->space, frame, drafter->terms.vocab, &commit);
+
+    if (wrong != NULL)
+        return wrong;
+    mirror = commit.run == drafter->terms.run ? find(drafter, commit.request) : NULL;
+    if (mirror == NULL || !mirror_commit(mirror, &commit))
+        drafter->unfitting++; /* it waits for an Open */
+    else if (commit.finish != 0)
+        mirror_close(mirror);
+    return NULL;
+}
+
+static const char *take_close(struct drafter *drafter, struct frame frame)
+{
+    struct close_message close;
+    const char *wrong = message_unpack_close(drafter->space, frame, &close);
+    struct mirror *mirror = wrong == NULL ? find(drafter, close.request) : NULL;
+
+    if (mirror != NULL)
+        mirror_close(mirror);
+    return wrong;
+}
+
+static const char *take_shutdown(struct drafter *drafter, struct frame frame)
+{
+    uint64_t run;
+    const char *wrong = message_unpack_plain(drafter->space, frame, &run);
+
+    if (wrong == NULL && run == drafter->terms.run)
+        drafter->ended = 1;
+    return wrong;
+}
+
+static const char *take_heartbeat(struct drafter *drafter, struct frame frame)
+{
+    uint64_t run;
+    int taken;
+    const char *wrong = message_unpack_plain(drafter->space, frame, &run);
+
+    if (wrong == NULL && !drafter->terms.silent)
+        channel_send(drafter->terms.channel, drafter->terms.lead,
+                     message_pack_plain(drafter->space, MESSAGE_HEARTBEAT, drafter->terms.run), &taken);
+    return wrong;
+}
+
+static void take(struct drafter *drafter, int peer, struct frame frame, int refused)
+{
+    const char *wrong = "not a frame";
+
+    if (refused || peer != drafter->terms.lead) {
+        drafter->refused++;
+        return;
+    }
+    switch (message_type(frame)) {
+    case MESSAGE_OPEN:
+        wrong = take_open(drafter, frame);
+        break;
+    case MESSAGE_COMMIT:
+        wrong = take_commit(drafter, frame);
+        break;
+    case MESSAGE_CLOSE:
+        wrong = take_close(drafter, frame);
+        break;
+    case MESSAGE_HEARTBEAT:
+        wrong = take_heartbeat(drafter, frame);
+        break;
+    case MESSAGE_SHUTDOWN:
+        wrong = take_shutdown(drafter, frame);
+        break;
+    default:
+        break;
+    }
+    if (wrong != NULL) {
+        drafter->refused++;
+        log_debug("dropped a message from rank %d: %s", peer, wrong);
+        return;
+    }
+    drafter->heard_ns = clock_ns();
+    watchdog_progress("waiting for the lead");
+}
+
+static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, const struct draft_output *output)
+{
+    struct proposal proposal = {.run = drafter->terms.run,
+                                .request = mirror->request,
+                                .base_length = (uint32_t)mirror->length,
+                                .base_digest = mirror->digest,
+                                .sampling_digest = mirror->sampling_digest,
+                                .count = output->count,
+                                .draft_us = (uint32_t)((clock_ns() - mirror->asked_ns) / 1000)};
+    int taken;
+
+    for (int i = 0; i < output->count; i++) {
+        proposal.token[i] = output->token[i];
+        proposal.q[i] = output->q[i];
+    }
+    mirror->wanted = 0;
+    drafter->proposals++;
+    return channel_send(drafter->terms.channel, drafter->terms.lead, message_pack_proposal(drafter->space, &proposal), &taken);
+}
+
+static enum status draft(struct drafter *drafter)
+{
+    int count = 0;
+
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (drafter->mirror[i].open && drafter->mirror[i].wanted > 0)
+            drafter->batch[count++] = &drafter->mirror[i];
+    if (count == 0 || drafter->terms.silent)
+        return STATUS_OK;
+    TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
+    for (int i = 0; i < count; i++)
+        TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
+    return STATUS_OK;
+}
+
+enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
+{
+    struct frame frame;
+    int peer, refused = 0;
+
+    TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
+    while (frame.count > 0 || refused) {
+        take(drafter, peer, frame, refused);
+        TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
+    }
+    return draft(drafter);
+}
+
+enum status drafter_run(struct drafter *drafter)
+{
+    while (!drafter->ended)
+        TRY(drafter_turn(drafter, clock_ns() + TURN_NS));
+    return STATUS_OK;
+}

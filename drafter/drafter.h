@@ -1,0 +1,40 @@
+/* The drafter's loop: takes the lead's messages, keeps its mirrors, drafts for all that want tokens in one batch, sends proposals. It
+ * decides nothing: a proposal that is late or wrong is dropped by the lead. */
+#ifndef TANDEM_DRAFTER_DRAFTER_H
+#define TANDEM_DRAFTER_DRAFTER_H
+
+#include "common/wire/channel.h"
+#include "drafter/draft.h"
+
+struct drafter_terms {
+    struct channel *channel; /* borrowed */
+    struct draft *draft;     /* borrowed */
+    int lead;                /* peer name of the lead on the channel */
+    uint64_t run;
+    int vocab;
+    int context;
+    int slots;
+    int silent; /* for tests: take everything, answer nothing */
+};
+
+struct drafter {
+    struct drafter_terms terms;
+    struct message_space *space;
+    struct arena arena;
+    struct mirror *mirror;         /* [slots] */
+    struct mirror **batch;         /* [slots] */
+    struct draft_output *output;   /* [slots] */
+    int ended;                     /* a Shutdown came */
+    int64_t refused, unfitting, proposals;
+    int64_t heard_ns; /* when the lead was last heard */
+};
+
+enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms);
+void drafter_close(struct drafter *drafter);
+
+/* Takes every message that has come, then drafts and sends once. Waits until deadline_ns when there is nothing to do. */
+enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns);
+/* Turns until the lead says that it is over. Point to point. */
+enum status drafter_run(struct drafter *drafter);
+
+#endif

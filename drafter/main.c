@@ -1,0 +1,162 @@
+/* tandem-drafter: a rank that runs the draft model. */
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/base/options.h"
+#include "common/base/paths.h"
+#include "common/text/tokenizer.h"
+#include "common/wire/channel.h"
+#include "common/wire/roll_call.h"
+#include "common/world/watchdog.h"
+#include "common/world/world.h"
+#include "drafter/drafter.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct parts {
+    const struct options *options;
+    struct world world;
+    char path[PATH_MAX];
+    struct group group;
+    struct tokenizer *tokenizer;
+    struct model *model;
+    struct draft draft;
+    struct channel *channel;
+};
+
+static int default_threads(const struct world *world)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return cores / world->node_size > 1 ? (int)(cores / world->node_size) : 1;
+}
+
+static enum status load(struct parts *parts)
+{
+    const struct options *options = parts->options;
+    char tokenizer[PATH_MAX];
+    struct config config;
+
+    paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
+    TRY(config_read(parts->path, &config));
+    TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
+    const struct model_options model = {.threads = options->threads > 0 ? options->threads : default_threads(&parts->world),
+                                        .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
+                                                                                                  : BACKEND_MAX_ROWS,
+                                        .context = options->context,
+                                        .vocab = tokenizer_size(parts->tokenizer)};
+    group_open_self(&parts->group);
+    TRY(model_open(parts->path, &parts->group, &model, &parts->model));
+    TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
+    log_debug("draft model %s: %.1f MB of weights, %d threads, %s", parts->path, (double)model_bytes(parts->model) / 1e6, model.threads,
+              parts->model->backend->describe(parts->model->context));
+    return channel_open_mpi(&parts->world, &parts->channel);
+}
+
+static void introduce(const struct parts *parts, struct hello *hello)
+{
+    *hello = (struct hello){.protocol = MESSAGE_VERSION,
+                            .role = ROLE_DRAFTER,
+                            .vocab_digest = tokenizer_digest(parts->tokenizer),
+                            .vocab_size = (uint32_t)tokenizer_size(parts->tokenizer),
+                            .bos = parts->model->config.bos,
+                            .eos = parts->model->config.eos_count > 0 ? parts->model->config.eos[0] : -1,
+                            .context = (uint32_t)parts->model->shape.context,
+                            .pid = (uint32_t)getpid()};
+    snprintf(hello->program, sizeof hello->program, "tandem");
+    snprintf(hello->device, sizeof hello->device, "cpu");
+    memcpy(hello->host, parts->world.host, sizeof hello->host);
+    snprintf(hello->model, sizeof hello->model, "%.255s", parts->path);
+}
+
+static enum status work(struct parts *parts, struct message_space *space)
+{
+    struct hello *all = calloc((size_t)parts->world.size, sizeof *all), mine;
+    struct drafter drafter;
+    enum status status;
+
+    if (all == NULL)
+        return STATUS_INTERNAL;
+    introduce(parts, &mine);
+    TRY_TO(roll_call(&parts->world, space, &mine, all), free_all);
+    const struct drafter_terms terms = {.channel = parts->channel,
+                                        .draft = &parts->draft,
+                                        .lead = parts->world.lead,
+                                        .run = mine.run,
+                                        .vocab = parts->model->vocab,
+                                        .context = parts->model->shape.context,
+                                        .slots = parts->options->max_sequences,
+                                        .silent = parts->options->silent_drafter != NULL};
+    TRY_TO(drafter_open(&drafter, &terms), free_all);
+    status = drafter_run(&drafter);
+    log_debug("%lld proposals, %lld messages refused, %lld unfitting", (long long)drafter.proposals, (long long)drafter.refused,
+              (long long)drafter.unfitting);
+    drafter_close(&drafter);
+
+free_all:
+    free(all);
+    return status;
+}
+
+static enum status run(struct parts *parts)
+{
+    struct message_space *space;
+    enum status status;
+
+    if (parts->world.verifiers == 0) {
+        if (parts->world.rank == 0)
+            log_error("there are %d drafters and no verifier, expected at least one tandem-verifier rank", parts->world.drafters);
+        return STATUS_USAGE;
+    }
+    TRY(world_agree(&parts->world, STATUS_OK)); /* the lead's look at the models */
+    status = load(parts);
+    TRY(world_agree(&parts->world, status));
+    TRY(message_space_open(&space));
+    status = work(parts, space);
+    message_space_close(space);
+    return status;
+}
+
+static void release(struct parts *parts)
+{
+    channel_close(parts->channel);
+    draft_close(&parts->draft);
+    model_close(parts->model);
+    if (parts->tokenizer != NULL)
+        tokenizer_close(parts->tokenizer);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct parts parts = {.options = &options};
+    enum status status = options_parse(argc, argv, &options);
+    char label[64];
+
+    if (status == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
+        options_print(&options, "tandem-drafter", "drafts tokens with a small model for tandem-verifier ranks of the same MPI job", stdout);
+        return 0;
+    }
+    if (status != STATUS_OK)
+        return (int)status;
+    log_init("tandem-drafter", options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+    status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
+    if (status != STATUS_OK)
+        world_abort(status);
+    snprintf(label, sizeof label, "tandem-drafter[%d]", parts.world.rank);
+    log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+    if (options.draft != NULL)
+        snprintf(parts.path, sizeof parts.path, "%s", options.draft);
+    else
+        paths_demo("draft", parts.path, sizeof parts.path);
+    status = watchdog_open(options.watchdog_s);
+    if (status == STATUS_OK)
+        status = run(&parts);
+    watchdog_close();
+    release(&parts);
+    world_close(&parts.world);
+    return (int)status;
+}

@@ -1,0 +1,73 @@
+#include "drafter/mirror.h"
+
+#include "common/base/clock.h"
+#include "common/base/digest.h"
+#include <string.h>
+
+size_t mirror_bytes(int context)
+{
+    return arena_round((size_t)(context + MESSAGE_MAX_DRAFT) * sizeof(int32_t));
+}
+
+void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int context)
+{
+    *mirror = (struct mirror){.slot = slot, .context = context};
+    mirror->tokens = arena_take(arena, mirror_bytes(context));
+}
+
+int mirror_open(struct mirror *mirror, const struct open_message *open)
+{
+    int same = 0;
+
+    if (open->count >= mirror->context)
+        return 0;
+    if (mirror->open && mirror->request == open->request) /* again, after a gap: keep what is cached of these tokens */
+        while (same < mirror->cached && same < open->count && mirror->tokens[same] == open->tokens[same])
+            same++;
+    memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
+    mirror->open = 1;
+    mirror->request = open->request;
+    mirror->prompt_count = (int)open->prompt_count;
+    mirror->sampling = open->sampling;
+    mirror->sampling_digest = sampling_digest(&open->sampling);
+    mirror->length = open->count;
+    mirror->digest = digest_tokens(DIGEST_EMPTY, open->tokens, open->count);
+    mirror->cached = same < open->count ? same : open->count - 1;
+    mirror->wanted = (int)open->draft_length;
+    mirror->drafted = 0;
+    mirror->asked_ns = clock_ns();
+    return 1;
+}
+
+void mirror_close(struct mirror *mirror)
+{
+    mirror->open = 0;
+    mirror->wanted = 0;
+}
+
+int mirror_commit(struct mirror *mirror, const struct commit *commit)
+{
+    int keep = (int)commit->keep;
+
+    mirror->wanted = 0;
+    if ((int)commit->old_length != mirror->length || mirror->length + commit->count >= mirror->context ||
+        digest_tokens(mirror->digest, commit->tokens, commit->count) != commit->digest) {
+        mirror_close(mirror);
+        return 0;
+    }
+    /* The cache was fed the committed tokens and the draft but its last token; only what the commit confirms stays. After a fallback the draft that
+     * was fed may differ from what was committed. */
+    for (int i = 0; i < commit->count; i++)
+        if (mirror->length + i < mirror->cached && mirror->tokens[mirror->length + i] != commit->tokens[i])
+            mirror->cached = mirror->length + i;
+    memcpy(mirror->tokens + mirror->length, commit->tokens, (size_t)commit->count * sizeof *commit->tokens);
+    mirror->length += commit->count;
+    mirror->digest = commit->digest;
+    mirror->cached = mirror->cached < keep ? mirror->cached : keep;
+    if (mirror->cached > mirror->length - 1)
+        mirror->cached = mirror->length - 1;
+    mirror->drafted = 0;
+    mirror->wanted = (int)commit->draft_length;
+    mirror->asked_ns = clock_ns();
+    return 1;
+}

@@ -1,0 +1,41 @@
+/* A model with its cache and its forward pass, and how tests feed it: chains of tokens, each at consecutive places of one slot. What
+ * goes wrong ends the test. */
+#ifndef TANDEM_TESTS_SUPPORT_MODEL_RIG_H
+#define TANDEM_TESTS_SUPPORT_MODEL_RIG_H
+
+#include "common/model/forward.h"
+
+enum { MODEL_RIG_ROWS = 96, MODEL_RIG_SLOTS = 3 };
+
+struct model_rig {
+    struct group self; /* of one, used when no other is given */
+    struct model *model;
+    struct kv_cache cache;
+    struct forward forward;
+};
+
+/* Tokens for the places [first, first + count) of a slot, count <= BACKEND_MAX_ROWS. */
+struct chain {
+    int slot;
+    int first;
+    int count;
+    const int32_t *tokens;
+};
+
+/* Opens the model of the folder or file on this rank of `group` (NULL: a group of one). isa may be NULL. */
+void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa);
+void model_rig_close(struct model_rig *rig);
+
+/* Collective over the model's group. Feeds all chains in one step, their rows in turns, and gives this rank's logits chain by
+ * chain.  logits: [sum of counts][model->vocab_count], or NULL */
+void model_rig_step(struct model_rig *rig, const struct chain *chains, int count, float *logits);
+/* Collective over the model's group. Feeds tokens [0, count) to a slot from place 0 on, `stride` in a step.
+ * logits: [count][model->vocab_count], or NULL */
+void model_rig_feed(struct model_rig *rig, int slot, const int32_t *tokens, int count, int stride, float *logits);
+/* Writes NaN to all places of the slot from `first` on. */
+void model_rig_poison(struct model_rig *rig, int slot, int first);
+
+/* The largest logit's lowest index, and how far the next one is below it (margin may be NULL). */
+int32_t model_rig_argmax(const float *logits, int count, float *margin);
+
+#endif

@@ -1,0 +1,285 @@
+#include "verifier/request.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_LIMIT = 16 << 20 };
+
+static enum status no_memory(void)
+{
+    log_error("no memory for the requests");
+    return STATUS_INTERNAL;
+}
+
+static void fail(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void fail(struct request *request, const char *format, ...)
+{
+    va_list arguments;
+
+    if (request->error != NULL)
+        return; /* the first reason is the one to tell */
+    va_start(arguments, format);
+    if (vasprintf(&request->error, format, arguments) < 0)
+        request->error = NULL;
+    va_end(arguments);
+}
+
+static enum status add(struct request_list *list, const struct request_terms *terms, struct request **out)
+{
+    const struct options *options = terms->options;
+
+    if (list->count % 64 == 0) {
+        struct request *more = realloc(list->request, ((size_t)list->count + 64) * sizeof *more);
+
+        if (more == NULL)
+            return no_memory();
+        list->request = more;
+    }
+    *out = &list->request[list->count];
+    **out = (struct request){.index = (uint32_t)list->count,
+                             .sampling = options->sampling,
+                             .max_tokens = options->max_tokens,
+                             .draft_length = options->draft_length < 0 ? 4 : options->draft_length,
+                             .ignore_eos = options->ignore_eos};
+    list->count++;
+    return STATUS_OK;
+}
+
+static enum status set_stops(struct request *request, const char *const *stop, int stops)
+{
+    request->stop = calloc((size_t)stops + 1, sizeof *request->stop);
+    if (request->stop == NULL)
+        return no_memory();
+    for (; request->stops < stops; request->stops++) {
+        request->stop[request->stops] = strdup(stop[request->stops]);
+        if (request->stop[request->stops] == NULL)
+            return no_memory();
+    }
+    return STATUS_OK;
+}
+
+static void encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
+{
+    size_t bad;
+
+    if (tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
+                         &request->prompt_count, &bad) != STATUS_OK)
+        fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
+}
+
+static void check(struct request *request, const struct request_terms *terms)
+{
+    char reason[160];
+
+    if (request->error != NULL)
+        return;
+    if (request->prompt_count == 0)
+        fail(request, "the prompt is empty, expected at least one token");
+    else if (request->prompt_count >= terms->context)
+        fail(request, "the prompt has %d tokens, the context has room for %d and one new one", request->prompt_count, terms->context - 1);
+    else if (sampling_check(&request->sampling, reason, sizeof reason) != STATUS_OK)
+        fail(request, "%s", reason);
+}
+
+enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length)
+{
+    struct request *request;
+
+    TRY(add(list, terms, &request));
+    encode(request, terms, text, length);
+    check(request, terms);
+    return set_stops(request, terms->options->stop, terms->options->stops);
+}
+
+static void take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
+{
+    size_t count = json_array_size(array);
+
+    request->tokens = calloc(count + 1, sizeof *request->tokens);
+    if (!json_is_array(array) || request->tokens == NULL) {
+        fail(request, "prompt_tokens is not a list of numbers");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        json_t *entry = json_array_get(array, i);
+
+        if (!json_is_integer(entry) || json_integer_value(entry) < 0 || json_integer_value(entry) >= terms->vocab) {
+            fail(request, "prompt_tokens[%zu] is not a token id from 0 to %d", i, terms->vocab - 1);
+            return;
+        }
+        request->tokens[request->prompt_count++] = (int32_t)json_integer_value(entry);
+    }
+}
+
+static enum status take_stop(struct request *request, const json_t *value)
+{
+    const char *stop[OPTIONS_MAX_STOPS];
+    int stops = 0;
+
+    if (json_is_string(value) && json_string_length(value) > 0)
+        stop[stops++] = json_string_value(value);
+    for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
+        const json_t *entry = json_array_get(value, i);
+
+        if (stops == OPTIONS_MAX_STOPS || !json_is_string(entry) || json_string_length(entry) == 0) {
+            fail(request, "stop is not a list of at most %d texts", OPTIONS_MAX_STOPS);
+            return STATUS_OK;
+        }
+        stop[stops++] = json_string_value(entry);
+    }
+    if (stops == 0)
+        fail(request, "stop is not a text or a list of texts that are not empty");
+    return set_stops(request, stop, stops);
+}
+
+static void take_number(struct request *request, const char *key, const json_t *value)
+{
+    struct options options = {.sampling = request->sampling,
+                              .max_tokens = request->max_tokens,
+                              .draft_length = request->draft_length,
+                              .ignore_eos = request->ignore_eos};
+    char reason[160];
+    int known;
+
+    if (strcmp(key, "seed") == 0 && json_is_integer(value) && json_integer_value(value) >= 0) {
+        request->sampling.seed = (uint64_t)json_integer_value(value);
+        return;
+    }
+    if (!json_is_number(value) && !json_is_boolean(value)) {
+        fail(request, "%s is not a number", key);
+        return;
+    }
+    known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
+    if (known == 0)
+        fail(request, "unknown key \"%s\"", key);
+    else if (known < 0)
+        fail(request, "%s", reason);
+    request->sampling = options.sampling;
+    request->max_tokens = options.max_tokens;
+    request->draft_length = options.draft_length;
+    request->ignore_eos = options.ignore_eos;
+}
+
+static void take_accept(struct request *request, const json_t *value)
+{
+    const char *mode = json_is_string(value) ? json_string_value(value) : "";
+
+    if (strcmp(mode, "rejection") == 0)
+        request->sampling.accept = ACCEPT_REJECTION;
+    else if (strcmp(mode, "coupled") == 0)
+        request->sampling.accept = ACCEPT_COUPLED;
+    else
+        fail(request, "accept is not \"rejection\" or \"coupled\"");
+}
+
+static enum status take_field(struct request *request, const struct request_terms *terms, const char *key, json_t *value)
+{
+    if (strcmp(key, "id") == 0) {
+        request->id = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        return request->id != NULL ? STATUS_OK : no_memory();
+    }
+    if (strcmp(key, "stop") == 0)
+        return take_stop(request, value);
+    if (strcmp(key, "accept") == 0)
+        take_accept(request, value);
+    else if (strcmp(key, "prompt_tokens") == 0)
+        take_tokens(request, terms, value);
+    else if (strcmp(key, "prompt") != 0)
+        take_number(request, key, value);
+    else if (!json_is_string(value))
+        fail(request, "prompt is not a text");
+    else
+        encode(request, terms, json_string_value(value), json_string_length(value));
+    return STATUS_OK;
+}
+
+static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object)) {
+        fail(request, "the line is not a JSON object");
+        return STATUS_OK;
+    }
+    if ((json_object_get(object, "prompt") != NULL) == (json_object_get(object, "prompt_tokens") != NULL))
+        fail(request, "expected either \"prompt\" or \"prompt_tokens\"");
+    json_object_foreach (object, key, value)
+        TRY(take_field(request, terms, key, value));
+    if (request->stop == NULL)
+        TRY(set_stops(request, terms->options->stop, terms->options->stops));
+    return STATUS_OK;
+}
+
+static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
+{
+    struct request *request;
+    json_error_t error;
+    json_t *object;
+    enum status status = STATUS_OK;
+
+    TRY(add(list, terms, &request));
+    object = length > LINE_LIMIT ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (length > LINE_LIMIT)
+        fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_LIMIT);
+    else if (object == NULL)
+        fail(request, "line %d is not valid JSON: %s", number, error.text);
+    else
+        status = take_object(request, terms, object);
+    json_decref(object);
+    check(request, terms);
+    return status;
+}
+
+enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    enum status status = STATUS_OK;
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t length;
+    int number = 0;
+
+    if (file == NULL) {
+        log_error("--prompts %s: %s", path, strerror(errno));
+        return STATUS_NOINPUT;
+    }
+    while (status == STATUS_OK && (length = getline(&line, &room, file)) >= 0) {
+        number++;
+        while (length > 0 && strchr(" \t\r\n", line[length - 1]) != NULL)
+            length--;
+        if (length > 0)
+            status = add_line(list, terms, line, (size_t)length, number);
+    }
+    if (status == STATUS_OK && ferror(file)) {
+        log_error("--prompts %s: %s", path, strerror(errno));
+        status = STATUS_NOINPUT;
+    }
+    free(line);
+    if (file != stdin)
+        fclose(file);
+    return status;
+}
+
+void request_release(struct request_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        struct request *request = &list->request[i];
+
+        for (int s = 0; s < request->stops; s++)
+            free(request->stop[s]);
+        free(request->stop);
+        free(request->id);
+        free(request->tokens);
+        free(request->error);
+    }
+    free(list->request);
+    *list = (struct request_list){0};
+}

@@ -1,0 +1,43 @@
+/* A request is one prompt to be completed and everything that was asked about it: read from the command line or from a line of
+ * JSON, checked, and immutable afterwards. A request that is wrong keeps its place and its reason, so that its line of output says so. */
+#ifndef TANDEM_VERIFIER_REQUEST_H
+#define TANDEM_VERIFIER_REQUEST_H
+
+#include "common/base/options.h"
+#include "common/text/tokenizer.h"
+#include <stdint.h>
+
+struct request {
+    uint32_t index;   /* its number in the input, from 0; also the key of its random numbers */
+    char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
+    int32_t *tokens;  /* [prompt_count] */
+    int prompt_count;
+    struct sampling sampling;
+    int max_tokens;
+    int draft_length;
+    int ignore_eos;
+    char **stop; /* [stops] */
+    int stops;
+    char *error; /* why it cannot be run, or NULL */
+};
+
+struct request_list {
+    struct request *request; /* [count] */
+    int count;
+};
+
+/* What a request is checked against. */
+struct request_terms {
+    const struct options *options; /* the defaults of every field */
+    const struct tokenizer *tokenizer;
+    int context; /* tokens that a sequence may have */
+    int vocab;
+};
+
+/* One request from a text. */
+enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length);
+/* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */
+enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
+void request_release(struct request_list *list);
+
+#endif

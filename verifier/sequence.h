@@ -1,0 +1,51 @@
+/* A sequence is a request being decoded: the lead's copy of the truth (DESIGN section 3). Its committed tokens, their digest, how many
+ * are in the target's cache, and the proposal that waits to be verified. */
+#ifndef TANDEM_VERIFIER_SEQUENCE_H
+#define TANDEM_VERIFIER_SEQUENCE_H
+
+#include "common/base/arena.h"
+#include "common/base/clock.h"
+#include "common/wire/message.h"
+#include "verifier/completion.h"
+
+struct sequence {
+    const struct request *request; /* NULL: the slot is free */
+    int slot;
+    int32_t *tokens; /* [context] committed */
+    int length;      /* committed tokens */
+    uint64_t digest; /* of them */
+    int cached;      /* places of the target's cache that hold them: length - 1 between rounds */
+    int limit;       /* length at which it ends */
+    struct completion completion;
+
+    int drafter;       /* index of its drafter, -1 for none */
+    int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
+    int64_t asked_ns;  /* when that was asked */
+    int has_proposal;  /* the proposal below is for the committed tokens */
+    int64_t came_ns;
+    struct proposal proposal; /* its supports lie in the sequence's own memory */
+    int32_t *support_id;      /* [MESSAGE_MAX_DRAFT][support_room] */
+    uint32_t *support_weight;
+    int support_room;
+
+    int64_t started_ns, first_ns, ended_ns;
+    int64_t rounds, drafted, accepted;
+};
+
+/* Bytes that sequence_init takes from an arena. */
+size_t sequence_bytes(int context, int support_room);
+void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room);
+/* Starts a request in the slot. */
+enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
+                          const int32_t *eos, int eos_count, int context);
+void sequence_close(struct sequence *sequence);
+
+/* Takes a proposal over (copies it) if it was computed on exactly the committed tokens with exactly the request's sampling; returns
+ * whether it was. */
+int sequence_offer(struct sequence *sequence, const struct proposal *proposal);
+/* Appends committed tokens; the proposal that was there is used up. */
+void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count);
+/* Draft tokens worth asking for now: at most the request's draft length, and one less than what may still come. */
+int sequence_wants(const struct sequence *sequence);
+
+#endif

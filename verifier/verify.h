@@ -1,0 +1,46 @@
+/* Verifying: one step of the group over several sequences, from proposals to outcomes. Every outcome follows the target's law exactly
+ * (Leviathan et al. 2023, Algorithm 1). What an outcome is used for, and where it is cut, is not known here. */
+#ifndef TANDEM_VERIFIER_VERIFY_H
+#define TANDEM_VERIFIER_VERIFY_H
+
+#include "verifier/accept.h"
+#include "verifier/sequence.h"
+#include "verifier/team.h"
+
+struct outcome {
+    int drafted;
+    int accepted;
+    int count; /* accepted + 1 */
+    int32_t token[MESSAGE_MAX_COMMIT];
+};
+
+struct verify {
+    struct team *team;
+    struct arena arena;
+    struct law *law;            /* [max_asked] */
+    struct scored_token *best;  /* [max_asked][width] */
+    double *p;                  /* [max_asked][width] */
+    float *logit;               /* [max_ids] */
+    float *whole;               /* [vocab] */
+    struct draw_order *orders;  /* [max_sequences] */
+    struct evidence_winner *winners;
+    int *drawn;                 /* [max_sequences] which sequence an order is for */
+    struct verdict *verdict;    /* [max_sequences] */
+    struct commit_note *notes;  /* [max_asked] */
+    size_t width;
+    struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
+};
+
+enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids);
+void verify_close(struct verify *verify);
+
+/* Feeds the prompt of a sequence, all but its newest token. Collective over the group. */
+enum status verify_prefill(struct verify *verify, struct sequence *sequence);
+
+/* One round of `count` sequences, each with its proposal or without. outcomes: [count]. Collective over the group. */
+enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
+
+/* Tells the shards what was committed of the last round (after cutting), for --hash-logits. Collective over the group. */
+enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
+
+#endif
