@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 enum {
-    SPIN_NS = 20000,
-    YIELDS = 2,
-    NAP_SPREAD_NS = 50000,  /* other hosts ring no bell */
-    NAP_LOCAL_NS = 2000000, /* all ring: this bounds the cost of a ring that outran its message */
+    SPIN_NS = 4000,
+    YIELD_NS = 50000,        /* since the start. When the awaited rank has to run on this core, a yield lets it, and two that are ready
+                                to run on one core are soon moved apart, which two that put each other to sleep are not */
+    DEAF_NAP_NS = 50000,     /* no bell rings: the first naps, which cost a sixth of a core */
+    DEAF_SHARE = 64,         /* later ones are this part of the time waited so far, so that they delay by no more than that */
+    LONGEST_NAP_NS = 2000000, /* all ring: this bounds the cost of a ring that outran its message */
 };
 
 static void spin_a_little(void)
@@ -34,25 +36,33 @@ static void sleep_on(struct bell *bell, uint32_t heard, int64_t ns)
     atomic_store(&bell->asleep, 0);
 }
 
+static int64_t nap_ns(const struct wait *wait, int64_t now)
+{
+    int64_t share = (now - wait->started_ns) / DEAF_SHARE;
+
+    if (!wait->deaf || share > LONGEST_NAP_NS)
+        return LONGEST_NAP_NS;
+    return share > DEAF_NAP_NS ? share : DEAF_NAP_NS;
+}
+
 void world_wait_begin(const struct world *world, struct wait *wait)
 {
-    *wait = (struct wait){.started_ns = clock_ns(), .heard = atomic_load(&world->bells->mine->rings)};
+    *wait = (struct wait){.started_ns = clock_ns(), .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
 }
 
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns)
 {
     struct bell *bell = world->bells->mine;
-    int64_t now = clock_ns(), nap = world->spread ? NAP_SPREAD_NS : NAP_LOCAL_NS;
+    int64_t now = clock_ns();
 
     if (now - wait->started_ns < SPIN_NS) {
         spin_a_little();
-    } else if (wait->looks < YIELDS) {
-        wait->looks++;
+    } else if (now - wait->started_ns < YIELD_NS) {
         sched_yield();
     } else if (now < deadline_ns) {
-        if (nap > deadline_ns - now)
-            nap = deadline_ns - now;
-        sleep_on(bell, wait->heard, nap);
+        int64_t nap = nap_ns(wait, now);
+
+        sleep_on(bell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
     }
     wait->heard = atomic_load(&bell->rings);
 }

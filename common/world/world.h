@@ -48,6 +48,7 @@ struct wait {
     int64_t started_ns;
     uint32_t heard; /* the bell's value at the last look */
     int looks;
+    int deaf; /* what is awaited may ring no bell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
 /* Local. */

@@ -1,0 +1,384 @@
+#include "common/base/options.h"
+#include "common/base/options_table.h"
+#include "tests/support/capture.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST_ARGUMENTS = 48 };
+
+static char path[] = "/tmp/test_options.XXXXXX"; /* a config file, written anew by each test */
+static char logged[4096];
+
+/* Parses "--a b --c" cut at the spaces; the words stay alive as those of a command line do. */
+static enum status parse(const char *line, struct options *options)
+{
+    static char words[4096], *argv[MOST_ARGUMENTS + 2];
+    struct capture capture;
+    enum status status;
+    int argc = 0;
+
+    snprintf(words, sizeof words, "program %s", line);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        assert_in_range(argc, 0, MOST_ARGUMENTS);
+        argv[argc++] = word;
+    }
+    argv[argc] = NULL;
+    capture_begin(&capture);
+    status = options_parse(argc, argv, options);
+    capture_end(&capture, logged, sizeof logged);
+    return status;
+}
+
+static void assert_taken(const char *line, struct options *options)
+{
+    enum status status = parse(line, options);
+
+    if (status != STATUS_OK || logged[0] != '\0')
+        fail_msg("'%s': status %d, '%s'", line, (int)status, logged);
+}
+
+/* One line that holds `part`, and options that are as they were. */
+static void assert_refused(const char *line, enum status expected, const char *part)
+{
+    struct options options, before;
+
+    memset(&options, 0x5a, sizeof options);
+    before = options;
+    assert_int_equal(parse(line, &options), expected);
+    capture_assert_one_line(logged, part);
+    assert_memory_equal(&options, &before, sizeof options);
+}
+
+static void write_config(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_config_taken(const char *text, const char *rest, struct options *options)
+{
+    char line[512];
+
+    write_config(text);
+    snprintf(line, sizeof line, "--config %s %s", path, rest);
+    assert_taken(line, options);
+}
+
+/* The line begins with FILE:NUMBER, when number > 0, and holds `part`. */
+static void assert_config_refused(const char *text, int number, const char *part)
+{
+    char line[128], place[128];
+
+    write_config(text);
+    snprintf(line, sizeof line, "--config=%s", path);
+    snprintf(place, sizeof place, "%s:%d: ", path, number);
+    assert_refused(line, STATUS_USAGE, part);
+    assert_non_null(strstr(logged, place));
+}
+
+static void test_options__no_arguments_give_the_defaults(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("", &options);
+    assert_null(options.target);
+    assert_null(options.draft);
+    assert_null(options.prompt);
+    assert_int_equal(options.drafters, -1);
+    assert_int_equal(options.verifiers, -1);
+    assert_int_equal(options.max_tokens, 128);
+    assert_int_equal(options.draft_length, -1);
+    assert_int_equal(options.support, 256);
+    assert_int_equal(options.max_sequences, 4);
+    assert_true(options.draft_deadline_ms == 1000 && options.watchdog_s == 60);
+    assert_memory_equal(&options.sampling, &sampling_default, sizeof sampling_default);
+    assert_int_equal(options.print, OPTIONS_PRINT_NOTHING);
+}
+
+static void test_options__values_stand_apart_or_behind_an_equals_sign(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--target=a=b --draft d --max-tokens 7 --top_k=40 --temperature 0.5 --seed 18446744073709551615 --accept=coupled "
+                 "--stop one --stop two --solo --ignore-eos=false --presence-penalty -1.5 --colour never --draft-length 0 --prompt --solo",
+                 &options);
+    assert_string_equal(options.target, "a=b");
+    assert_string_equal(options.draft, "d");
+    assert_string_equal(options.prompt, "--solo");
+    assert_int_equal(options.max_tokens, 7);
+    assert_int_equal(options.sampling.top_k, 40);
+    assert_true(options.sampling.temperature == 0.5 && options.sampling.presence_penalty == -1.5);
+    assert_true(options.sampling.seed == UINT64_MAX);
+    assert_int_equal(options.sampling.accept, ACCEPT_COUPLED);
+    assert_int_equal(options.stops, 2);
+    assert_string_equal(options.stop[0], "one");
+    assert_string_equal(options.stop[1], "two");
+    assert_true(options.solo && !options.ignore_eos);
+    assert_int_equal(options.colour, COLOUR_NEVER);
+    assert_int_equal(options.draft_length, 0);
+}
+
+static void test_options__an_unknown_option_names_the_nearest(void **state)
+{
+    (void)state;
+    assert_refused("--max-token 5", STATUS_USAGE, "unknown option '--max-token'; did you mean '--max-tokens'?");
+    assert_refused("--temprature=1", STATUS_USAGE, "did you mean '--temperature'?");
+    assert_refused("--color always", STATUS_USAGE, "did you mean '--colour'?");
+    assert_refused("--silent-draftr x", STATUS_USAGE, "unknown option"); /* hidden ones are not proposed */
+    assert_null(strstr(logged, "silent-drafter"));
+    assert_refused("--this-name-is-longer-than-any-buffer-that-could-be-meant-for-the-name-of-an-option", STATUS_USAGE, "unknown option");
+}
+
+static void test_options__what_is_no_option_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("hello", STATUS_USAGE, "unexpected argument 'hello'");
+    assert_refused("-v", STATUS_USAGE, "unexpected argument '-v'");
+    assert_refused("--", STATUS_USAGE, "unexpected argument '--'");
+    assert_refused("--solo 1", STATUS_USAGE, "unexpected argument '1'");
+    assert_refused("--=5", STATUS_USAGE, "unknown option");
+}
+
+static void test_options__a_missing_value_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("--max-tokens", STATUS_USAGE, "--max-tokens needs a value: N");
+    assert_refused("--solo --config", STATUS_USAGE, "--config needs a value: FILE");
+    assert_refused("--max-tokens=", STATUS_USAGE, "--max-tokens is ''");
+    assert_refused("--seed=", STATUS_USAGE, "--seed is ''");
+    assert_refused("--stop=", STATUS_USAGE, "--stop is ''");
+}
+
+static void test_options__numbers_that_do_not_fit_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "--max-tokens 1.5",     "--max-tokens -1",        "--max-tokens nan",    "--max-tokens 12x",       "--max-tokens 1e10",
+        "--max-tokens --solo",  "--temperature nan",      "--temperature -0.1",  "--temperature inf",      "--temperature 101",
+        "--top-p 1.1",          "--top-p nan",            "--min-p -1",          "--top-k -1",             "--top-k 0.5",
+        "--draft-length 33",    "--draft-length -1",      "--support 0",         "--support 1025",         "--max-sequences 0",
+        "--verifiers 0",        "--drafters 513",         "--threads -2",        "--watchdog -1",          "--draft-deadline nan",
+        "--presence-penalty 3", "--frequency-penalty -3", "--seed -1",           "--seed 1.5",             "--seed 18446744073709551616",
+        "--seed +1",            "--seed x",               "--context 2000000000", "--repetition-penalty -1",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "%.*s is '", (int)strcspn(bad[i], " "), bad[i]);
+        assert_refused(bad[i], STATUS_USAGE, name);
+        assert_non_null(strstr(logged, "expected"));
+    }
+}
+
+static void test_options__open_ends_of_ranges_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("--top-p 0", STATUS_USAGE, "top_p is 0, expected");
+    assert_refused("--min-p 1", STATUS_USAGE, "min_p is 1, expected");
+    assert_refused("--repetition-penalty 0", STATUS_USAGE, "repetition_penalty is 0, expected");
+}
+
+static void test_options__choices_and_flags_are_spelled_out(void **state)
+{
+    (void)state;
+    assert_refused("--accept reject", STATUS_USAGE, "--accept is 'reject', expected rejection|coupled");
+    assert_refused("--accept=", STATUS_USAGE, "expected rejection|coupled");
+    assert_refused("--colour 1", STATUS_USAGE, "expected auto|always|never");
+    assert_refused("--solo=maybe", STATUS_USAGE, "--solo is 'maybe', expected true or false");
+}
+
+static void test_options__what_excludes_each_other_is_refused(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_refused("--prompt a --prompts b", STATUS_USAGE, "--prompt and --prompts exclude each other");
+    assert_refused("--draft a", STATUS_USAGE, "--draft needs --target");
+    assert_taken("--draft a --help", &options); /* who asks for help gets it */
+    assert_int_equal(options.print, OPTIONS_PRINT_HELP);
+}
+
+static void test_options__at_most_sixteen_stops(void **state)
+{
+    char line[512] = "";
+    struct options options;
+
+    (void)state;
+    for (int i = 0; i < OPTIONS_MAX_STOPS; i++)
+        strcat(line, "--stop x ");
+    assert_taken(line, &options);
+    assert_int_equal(options.stops, OPTIONS_MAX_STOPS);
+    strcat(line, "--stop x ");
+    assert_refused(line, STATUS_USAGE, "--stop is given more than 16 times");
+}
+
+static void test_options_config__the_command_line_wins(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_config_taken("# a cluster\n[models]\ntarget = /models/t  ; the big one\nmax_tokens = 9\n\n[ranks]\nmpirun-options = --mca btl tcp,self\n"
+                        "solo = yes\nseed: 5",
+                        "--max-tokens 10", &options);
+    assert_string_equal(options.target, "/models/t");
+    assert_string_equal(options.mpirun_options, "--mca btl tcp,self");
+    assert_string_equal(options.config, path);
+    assert_int_equal(options.max_tokens, 10);
+    assert_int_equal(options.solo, 1);
+    assert_true(options.sampling.seed == 5);
+}
+
+static void test_options_config__indentation_means_nothing(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_config_taken("target = a\n  max-tokens = 3\n\ttop-k = 4\n", "", &options);
+    assert_string_equal(options.target, "a");
+    assert_int_equal(options.max_tokens, 3);
+    assert_int_equal(options.sampling.top_k, 4);
+}
+
+static void test_options_config__bad_lines_are_named(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    assert_config_refused("\n[ranks]\nverifers = 2\n", 3, "unknown key 'verifers'; did you mean 'verifiers'?");
+    assert_config_refused("max-tokens = nan\n", 1, "max-tokens is 'nan', expected a whole number");
+    assert_config_refused("solo = true\ntemperature =\n", 2, "temperature is ''");
+    assert_config_refused("# one\n# two\nno equals sign\n", 3, "expected [section], key = value, or a comment");
+    assert_config_refused("[open\n", 1, "expected [section]");
+    assert_config_refused("seed = 1\n\n\nseed = -1\nseed = -2\n", 4, "seed is '-1'"); /* the first one alone */
+    assert_config_refused("help = true\n", 1, "'help' has no place in a config file");
+    assert_config_refused("config = other\n", 1, "'config' has no place in a config file");
+    assert_config_refused("silent-drafter = x\n", 1, "unknown key 'silent-drafter'");
+    snprintf(text, sizeof text, "solo = 1\nmpirun-options = %0600d\n", 0);
+    assert_config_refused(text, 2, "the line is too long");
+}
+
+static void test_options_config__a_file_that_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    assert_refused("--config /nowhere/at/all.ini", STATUS_NOINPUT, "--config /nowhere/at/all.ini: ");
+    assert_refused("--config /tmp", STATUS_NOINPUT, "--config /tmp: Is a directory");
+}
+
+static void test_options_set_number__takes_what_a_request_may_set(void **state)
+{
+    struct options options;
+    char reason[128] = "";
+
+    (void)state;
+    assert_taken("", &options);
+    assert_int_equal(options_set_number(&options, "top_k", 5, reason, sizeof reason), 1);
+    assert_int_equal(options_set_number(&options, "temperature", 0.25, reason, sizeof reason), 1);
+    assert_int_equal(options_set_number(&options, "seed", 0x1p53, reason, sizeof reason), 1);
+    assert_int_equal(options.sampling.top_k, 5);
+    assert_true(options.sampling.temperature == 0.25 && options.sampling.seed == (uint64_t)1 << 53);
+    assert_int_equal(options_set_number(&options, "top-k", 5, reason, sizeof reason), 0);
+    assert_int_equal(options_set_number(&options, "threads", 5, reason, sizeof reason), 0);
+    assert_int_equal(options_set_number(&options, "nothing", 5, reason, sizeof reason), 0);
+    assert_string_equal(reason, "");
+}
+
+static void test_options_set_number__refuses_what_does_not_fit(void **state)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } bad[] = {{"top_k", 0.5},   {"top_k", -1},    {"top_k", NAN},        {"temperature", NAN}, {"temperature", INFINITY}, {"seed", -1},
+               {"seed", 1.5},    {"seed", NAN},    {"seed", INFINITY},    {"seed", 0x1p64},     {"max_tokens", 1e12},      {"top_p", 1.5},
+               {"ignore_eos", 2}};
+    struct options options, before;
+
+    (void)state;
+    assert_taken("", &options);
+    before = options;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char reason[128] = "";
+
+        assert_int_equal(options_set_number(&options, bad[i].name, bad[i].value, reason, sizeof reason), -1);
+        assert_non_null(strstr(reason, bad[i].name));
+    }
+    assert_memory_equal(&options, &before, sizeof options);
+}
+
+/* Every option of the table is in the help, the manual page and among the keys, but for the hidden ones. */
+static void test_options_print__names_every_option(void **state)
+{
+    static const char *const asked[] = {"--help", "--help-run", "--help-man"};
+
+    (void)state;
+    for (size_t a = 0; a < 3; a++) {
+        char *text = NULL, name[64];
+        size_t size = 0;
+        struct options options;
+        FILE *to = open_memstream(&text, &size);
+
+        assert_non_null(to);
+        assert_taken(asked[a], &options);
+        options_print(&options, "tandem-test", "tests things", to);
+        fclose(to);
+        for (int i = 0; i < option_count; i++) {
+            snprintf(name, sizeof name, "%s%s", a == 2 ? "\\-\\-" : "--", option_table[i].name);
+            int shown = strstr(text, name) != NULL, hidden = option_table[i].group == OPTION_HIDDEN;
+            if (strncmp(option_table[i].name, "help", 4) != 0 && shown == hidden)
+                fail_msg("%s: %s is %s", asked[a], name, shown ? "shown" : "not shown");
+        }
+        free(text);
+    }
+}
+
+static int make_path(void **state)
+{
+    int descriptor = mkstemp(path);
+
+    (void)state;
+    return descriptor < 0 ? -1 : close(descriptor);
+}
+
+static int remove_path(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options__no_arguments_give_the_defaults),
+        cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
+        cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
+        cmocka_unit_test(test_options__what_is_no_option_is_refused),
+        cmocka_unit_test(test_options__a_missing_value_is_refused),
+        cmocka_unit_test(test_options__numbers_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_options__open_ends_of_ranges_are_refused),
+        cmocka_unit_test(test_options__choices_and_flags_are_spelled_out),
+        cmocka_unit_test(test_options__what_excludes_each_other_is_refused),
+        cmocka_unit_test(test_options__at_most_sixteen_stops),
+        cmocka_unit_test(test_options_config__the_command_line_wins),
+        cmocka_unit_test(test_options_config__indentation_means_nothing),
+        cmocka_unit_test(test_options_config__bad_lines_are_named),
+        cmocka_unit_test(test_options_config__a_file_that_cannot_be_read_is_named),
+        cmocka_unit_test(test_options_set_number__takes_what_a_request_may_set),
+        cmocka_unit_test(test_options_set_number__refuses_what_does_not_fit),
+        cmocka_unit_test(test_options_print__names_every_option),
+    };
+
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

@@ -1,0 +1,22 @@
+#include "verifier/figures.h"
+
+double figures_alpha(const struct figures *figures)
+{
+    int64_t tested = 0, stood = 0;
+
+    for (int i = 0; i < MESSAGE_MAX_DRAFT; i++) {
+        tested += figures->tested[i];
+        stood += figures->stood[i];
+    }
+    return tested > 0 ? (double)stood / (double)tested : 0.0;
+}
+
+double figures_tokens_per_second(const struct figures *figures)
+{
+    return figures->wall_ns > 0 ? (double)figures->tokens * 1e9 / (double)figures->wall_ns : 0.0;
+}
+
+double figures_mean_accepted_length(const struct figures *figures)
+{
+    return figures->rounds > 0 ? (double)figures->tokens / (double)figures->rounds : 0.0;
+}

@@ -1,0 +1,28 @@
+/* The figures of a run, counted where they arise and reported at the end. */
+#ifndef TANDEM_VERIFIER_FIGURES_H
+#define TANDEM_VERIFIER_FIGURES_H
+
+#include "common/wire/message.h"
+#include <stdint.h>
+
+struct figures {
+    int64_t tokens; /* generated */
+    int64_t rounds; /* of sequences: a step over three sequences counts three */
+    int64_t steps;
+    int64_t drafted;  /* tokens verified; what came after a cut counts nowhere */
+    int64_t accepted;
+    int64_t tested[MESSAGE_MAX_DRAFT];   /* how often the draft at that place of a proposal was judged */
+    int64_t stood[MESSAGE_MAX_DRAFT]; /* and how often it stood */
+    int64_t fallback_rounds; /* without a proposal though one was asked for */
+    int64_t stale, refused;
+    int64_t wall_ns; /* of decoding, prefill included */
+    double draft_us, wire_us, verify_us, decide_us, group_us; /* means by step */
+};
+
+/* Share of judged drafts that stood: the counted alpha. */
+double figures_alpha(const struct figures *figures);
+double figures_tokens_per_second(const struct figures *figures);
+/* Committed tokens per round of a sequence. */
+double figures_mean_accepted_length(const struct figures *figures);
+
+#endif

@@ -1,0 +1,250 @@
+#include "verifier/job.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "verifier/launch_line.h"
+#include "verifier/report.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GROUP_BYTES = 256 << 10 };
+
+static int max_asked(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_COMMIT;
+}
+
+static int max_rows(const struct options *options)
+{
+    return max_asked(options) > BACKEND_MAX_ROWS ? max_asked(options) : BACKEND_MAX_ROWS;
+}
+
+static int max_ids(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+}
+
+static int choose_threads(const struct job *job)
+{
+    long share = sysconf(_SC_NPROCESSORS_ONLN) / job->world.node_size;
+
+    if (job->options->threads > 0)
+        return job->options->threads;
+    return share > 1 ? (int)share : 1;
+}
+
+static enum status load(struct job *job)
+{
+    char tokenizer[PATH_MAX];
+    struct config config;
+
+    TRY(config_read(job->target, &config));
+    paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
+    TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
+    TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
+    const struct model_options model = {.threads = choose_threads(job),
+                                        .max_rows = max_rows(job->options),
+                                        .context = job->options->context,
+                                        .vocab = tokenizer_size(job->tokenizer)};
+    TRY(model_open(job->target, &job->group, &model, &job->model));
+    job->team_is_open = 1;
+    TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %d threads, %s, group over %s", job->target,
+              job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
+              model.threads, job->model->backend->describe(job->model->context), job->group.kind->name);
+    TRY(message_space_open(&job->space));
+    return channel_open_mpi(&job->world, &job->channel);
+}
+
+static enum status meet(struct job *job)
+{
+    struct hello mine = {.protocol = MESSAGE_VERSION,
+                         .role = ROLE_VERIFIER,
+                         .vocab_digest = tokenizer_digest(job->tokenizer),
+                         .vocab_size = (uint32_t)tokenizer_size(job->tokenizer),
+                         .bos = job->model->config.bos,
+                         .eos = job->model->config.eos_count > 0 ? job->model->config.eos[0] : -1,
+                         .context = (uint32_t)job->model->shape.context,
+                         .pid = (uint32_t)getpid()};
+
+    job->hello = calloc((size_t)job->world.size, sizeof *job->hello);
+    if (job->hello == NULL)
+        return STATUS_INTERNAL;
+    snprintf(mine.program, sizeof mine.program, "tandem");
+    snprintf(mine.device, sizeof mine.device, "cpu");
+    memcpy(mine.host, job->world.host, sizeof mine.host);
+    snprintf(mine.model, sizeof mine.model, "%.255s", job->target);
+    return roll_call(&job->world, job->space, &mine, job->hello);
+}
+
+static enum status read_requests(struct job *job, struct request_list *requests)
+{
+    const struct options *options = job->options;
+    const struct request_terms terms = {
+        .options = options, .tokenizer = job->tokenizer, .context = job->model->shape.context, .vocab = job->model->vocab};
+    char demo[PATH_MAX];
+
+    if (options->prompt != NULL) {
+        TRY(request_add_text(requests, &terms, options->prompt, strlen(options->prompt)));
+        if (requests->request[0].error == NULL)
+            return STATUS_OK;
+        log_error("--prompt: %s", requests->request[0].error);
+        return STATUS_DATA;
+    }
+    paths_demo("prompts.jsonl", demo, sizeof demo);
+    return request_read(requests, &terms, options->prompts != NULL ? options->prompts : demo);
+}
+
+/* One pass over the requests, with these drafters. */
+static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
+{
+    struct verify verify = {0};
+    enum status status;
+
+    TRY(verify_open(&verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    lead->team = &job->team;
+    lead->verify = &verify;
+    lead->peers = peers;
+    lead->tokenizer = job->tokenizer;
+    lead->slots = job->options->max_sequences;
+    lead->hash_logits = job->options->hash_logits;
+    job->team.shard.forward.group_ns = 0;
+    TRY_TO(lead_open(lead), close_verify);
+    status = lead_run(lead);
+    lead_close(lead);
+
+close_verify:
+    verify_close(&verify);
+    return status;
+}
+
+/* Solo first, unseen and unwritten, for comparison. */
+static enum status pass_solo(struct job *job, const struct request_list *requests, struct figures *figures)
+{
+    struct output output = {0};
+    struct show show = {0};
+    struct peers none = {0};
+    struct lead lead = {.output = &output, .show = &show, .requests = requests};
+
+    TRY(output_open(&output, NULL, requests->count));
+    enum status status = pass(job, &lead, &none);
+    *figures = lead.figures;
+    output_close(&output);
+    return status;
+}
+
+/* Where the completion, and where everything else goes. */
+static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
+{
+    const struct options *options = job->options;
+    int terminal = options->terminal & 1, compare = options->compare;
+
+    *show = (struct show){.total = requests->count, .bar = options->terminal >> 1};
+    show->notes = options->quiet ? NULL : compare ? stdout : stderr;
+    if (options->output == NULL && (options->prompt != NULL || compare))
+        show->text = stdout;
+    show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
+    if (options->prompt != NULL && !terminal && !compare)
+        show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
+}
+
+static const char *output_path(const struct options *options)
+{
+    if (options->output != NULL)
+        return options->output;
+    return options->prompts != NULL && !options->compare ? "-" : NULL;
+}
+
+static enum status report(struct job *job, const struct figures *solo, const struct figures *figures)
+{
+    struct report report = {.options = job->options,
+                            .target = job->target,
+                            .hello = job->hello,
+                            .ranks = job->world.size,
+                            .solo = solo,
+                            .figures = figures};
+
+    if (job->options->hash_logits)
+        TRY(team_hash(&job->team, &report.hash));
+    if (!job->options->quiet && solo != NULL)
+        report_table(&report, stdout);
+    else if (!job->options->quiet)
+        report_line(&report, stderr);
+    return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
+}
+
+static enum status decode(struct job *job, struct peers *peers, const struct request_list *requests)
+{
+    struct figures solo = {0};
+    struct output output = {0};
+    struct show show;
+    struct lead lead = {.output = &output, .show = &show, .requests = requests};
+    int compare = job->options->compare && peers->count > 0;
+    enum status status;
+
+    set_up_show(job, requests, &show);
+    if (compare)
+        TRY(pass_solo(job, requests, &solo));
+    job->team.shard.hash = 0;
+    status = output_open(&output, output_path(job->options), requests->count);
+    if (status == STATUS_OK)
+        status = pass(job, &lead, peers);
+    enum status closed = output_close(&output);
+    TRY(status);
+    TRY(closed);
+    return report(job, compare ? &solo : NULL, &lead.figures);
+}
+
+static enum status lead_job(struct job *job)
+{
+    struct request_list requests = {0};
+    struct peers peers = {0};
+    enum status status = read_requests(job, &requests), ended;
+
+    if (status == STATUS_OK)
+        status = peers_open(&peers, job->channel, job->world.drafter_rank, job->options->solo ? 0 : job->world.drafters, job->hello[0].run,
+                            job->model->vocab, job->options->draft_deadline_ms);
+    if (status == STATUS_OK)
+        status = decode(job, &peers, &requests);
+    /* Whatever happened, the others are told that it is over. */
+    peers.count = job->world.drafters;
+    ended = peers.space != NULL ? peers_shutdown(&peers) : STATUS_OK;
+    if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)
+        status = status == STATUS_OK ? STATUS_IO : status;
+    peers_close(&peers);
+    request_release(&requests);
+    return status;
+}
+
+enum status job_run(struct job *job)
+{
+    enum status status = STATUS_OK;
+
+    if (job->options->target != NULL)
+        snprintf(job->target, sizeof job->target, "%s", job->options->target);
+    else
+        paths_demo("target", job->target, sizeof job->target);
+    if (job->world.rank == job->world.lead)
+        status = launch_line_check(job->options); /* one rank looks first, so that what is wrong is said once */
+    TRY(world_agree(&job->world, status));
+    TRY(world_agree(&job->world, load(job)));
+    TRY(meet(job));
+    status = job->group.rank == 0 ? lead_job(job) : team_follow(&job->team);
+    return status;
+}
+
+void job_release(struct job *job)
+{
+    channel_close(job->channel);
+    message_space_close(job->space);
+    if (job->team_is_open)
+        team_close(&job->team);
+    model_close(job->model);
+    group_close(&job->group);
+    if (job->tokenizer != NULL)
+        tokenizer_close(job->tokenizer);
+    free(job->hello);
+}

@@ -1,0 +1,27 @@
+/* A job from one rank's side: what is opened, in which order, and what runs on it. */
+#ifndef TANDEM_VERIFIER_JOB_H
+#define TANDEM_VERIFIER_JOB_H
+
+#include "common/base/options.h"
+#include "common/wire/roll_call.h"
+#include "verifier/lead.h"
+
+struct job {
+    const struct options *options;
+    struct world world;
+    char target[4096];
+    struct tokenizer *tokenizer;
+    struct group group;
+    struct model *model;
+    struct team team;
+    int team_is_open;
+    struct channel *channel;
+    struct message_space *space;
+    struct hello *hello; /* [world.size] */
+};
+
+/* Collective over all ranks of the job. */
+enum status job_run(struct job *job);
+void job_release(struct job *job);
+
+#endif

@@ -1,0 +1,181 @@
+#include "verifier/launch_line.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/model/checkpoint.h"
+#include "common/text/tokenizer.h"
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+struct look {
+    struct config config;
+    uint64_t digest;
+    int size;
+};
+
+static int is_speculative(const struct options *options)
+{
+    return !options->solo && options->drafters != 0 && (options->target == NULL || options->draft != NULL);
+}
+
+static enum status look_at(const char *model, struct look *look)
+{
+    struct checkpoint *checkpoint;
+    struct tokenizer *tokenizer;
+    char path[PATH_MAX];
+
+    TRY(config_read(model, &look->config));
+    TRY(checkpoint_open(model, &look->config, &checkpoint));
+    checkpoint_close(checkpoint);
+    paths_tokenizer(model, path, sizeof path);
+    TRY(tokenizer_open(path, look->config.vocab, &tokenizer));
+    look->digest = tokenizer_digest(tokenizer);
+    look->size = tokenizer_size(tokenizer);
+    tokenizer_close(tokenizer);
+    return STATUS_OK;
+}
+
+static void model_paths(const struct options *options, char target[PATH_MAX], char draft[PATH_MAX])
+{
+    if (options->target != NULL)
+        snprintf(target, PATH_MAX, "%s", options->target);
+    else
+        paths_demo("target", target, PATH_MAX);
+    if (options->draft != NULL)
+        snprintf(draft, PATH_MAX, "%s", options->draft);
+    else
+        paths_demo("draft", draft, PATH_MAX);
+}
+
+static enum status check_input(const struct options *options)
+{
+    if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
+        return STATUS_OK;
+    log_error("--prompts %s: %s", options->prompts, strerror(errno));
+    return STATUS_NOINPUT;
+}
+
+static enum status check_width(const struct options *options, const struct config *config)
+{
+    char allowed[128];
+
+    if (options->verifiers <= 0 || config_allows_width(config, options->verifiers, allowed, sizeof allowed))
+        return STATUS_OK;
+    log_error("%d verifiers cannot share this model (%d heads, %d kv heads, ffn %d), expected one of: %s", options->verifiers, config->heads,
+              config->kv_heads, config->ffn, allowed);
+    return STATUS_USAGE;
+}
+
+enum status launch_line_check(const struct options *options)
+{
+    char target[PATH_MAX], draft[PATH_MAX];
+    struct look large, small;
+
+    model_paths(options, target, draft);
+    TRY(check_input(options));
+    TRY(look_at(target, &large));
+    TRY(check_width(options, &large.config));
+    if (!is_speculative(options))
+        return STATUS_OK;
+    TRY(look_at(draft, &small));
+    if (large.digest == small.digest && large.size == small.size)
+        return STATUS_OK;
+    log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,
+              draft, small.size);
+    return STATUS_DATA;
+}
+
+static void print_quoted(FILE *to, const char *text)
+{
+    if (*text != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == strlen(text)) {
+        fprintf(to, " %s", text);
+        return;
+    }
+    fputs(" '", to);
+    for (; *text != '\0'; text++)
+        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, to);
+    fputc('\'', to);
+}
+
+/* The program's own options go to every rank; those that shape the line do not. */
+static void print_options(FILE *to, int argc, char **argv)
+{
+    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options"};
+
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i] + 2;
+        int skipped = strcmp(name, "dry-run") == 0 || strncmp(name, "dry-run=", 8) == 0;
+
+        for (size_t s = 0; s < sizeof shaping / sizeof *shaping && !skipped; s++) {
+            size_t length = strlen(shaping[s]);
+
+            if (strncmp(name, shaping[s], length) == 0 && (name[length] == '\0' || name[length] == '=')) {
+                skipped = 1;
+                i += name[length] == '\0'; /* its value */
+            }
+        }
+        if (!skipped)
+            print_quoted(to, argv[i]);
+    }
+}
+
+static void print_part(FILE *to, int ranks, const char *program, int argc, char **argv)
+{
+    char self[PATH_MAX] = "", path[PATH_MAX + 32];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    if (length < 0)
+        snprintf(self, sizeof self, "%s", argv[0]);
+    snprintf(path, sizeof path, "%s/%s", dirname(self), program);
+    fprintf(to, " -np %d", ranks);
+    print_quoted(to, path);
+    print_options(to, argc, argv);
+}
+
+static int choose_verifiers(const struct options *options)
+{
+    char target[PATH_MAX], draft[PATH_MAX], unused[128];
+    struct config config;
+
+    if (options->verifiers > 0)
+        return options->verifiers;
+    model_paths(options, target, draft);
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
+        return 1;
+    return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
+}
+
+enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)
+{
+    int drafters = is_speculative(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0, verifiers;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    TRY(launch_line_check(options));
+    verifiers = choose_verifiers(options);
+    if (options->hosts == NULL && drafters + verifiers > cores)
+        log_info("%d ranks on %ld cores: they take turns", drafters + verifiers, cores);
+    fputs("mpirun -q", to);
+    if (geteuid() == 0)
+        fputs(" --allow-run-as-root", to);
+    if (options->hosts != NULL) {
+        fputs(" --host", to);
+        print_quoted(to, options->hosts);
+    } else {
+        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
+        fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
+    }
+    fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
+    if (options->mpirun_options != NULL)
+        fprintf(to, " %s", options->mpirun_options);
+    if (drafters > 0) {
+        print_part(to, drafters, "tandem-drafter", argc, argv);
+        fputs(" :", to);
+    }
+    print_part(to, verifiers, "tandem-verifier", argc, argv);
+    fputc('\n', to);
+    return STATUS_OK;
+}

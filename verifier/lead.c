@@ -1,0 +1,178 @@
+#include "verifier/lead.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "common/world/watchdog.h"
+#include <string.h>
+
+enum status lead_open(struct lead *lead)
+{
+    int context = lead->team->shard.model->shape.context;
+    size_t slots = (size_t)lead->slots;
+
+    TRY(arena_open(&lead->arena,
+                   slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT) + arena_round(slots * sizeof(struct sequence)) +
+                       arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +
+                       arena_round(slots * sizeof(int)),
+                   "the sequences"));
+    lead->sequence = arena_take(&lead->arena, slots * sizeof *lead->sequence);
+    lead->active = arena_take(&lead->arena, slots * sizeof(struct sequence *));
+    lead->outcome = arena_take(&lead->arena, slots * sizeof *lead->outcome);
+    lead->kept = arena_take(&lead->arena, slots * sizeof *lead->kept);
+    for (int i = 0; i < lead->slots; i++)
+        sequence_init(&lead->sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    return STATUS_OK;
+}
+
+void lead_close(struct lead *lead)
+{
+    arena_close(&lead->arena);
+}
+
+static enum status finish(struct lead *lead, struct sequence *sequence)
+{
+    sequence->ended_ns = clock_ns();
+    show_end(lead->show, sequence);
+    show_progress(lead->show, 1, 0);
+    TRY(output_add(lead->output, sequence->request, sequence));
+    sequence_close(sequence);
+    return STATUS_OK;
+}
+
+static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
+{
+    const struct config *config = &lead->team->shard.model->config;
+    const struct slot_terms terms = {
+        .sampling = request->sampling, .request = request->index, .prompt_count = request->prompt_count, .slot = sequence->slot};
+
+    TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->shape.context));
+    show_prompt(lead->show, sequence);
+    if (sequence->limit == sequence->length) { /* nothing was asked for */
+        sequence->completion.finish = FINISH_LENGTH;
+        sequence->first_ns = clock_ns();
+        return finish(lead, sequence);
+    }
+    TRY(team_open_slot(lead->team, &terms));
+    TRY(peers_assign(lead->peers, sequence)); /* the drafter reads the prompt while the target does */
+    return verify_prefill(lead->verify, sequence);
+}
+
+/* Fills free slots from the queue. */
+static enum status admit(struct lead *lead, int *next)
+{
+    for (int i = 0; i < lead->slots && *next < lead->requests->count;) {
+        const struct request *request = &lead->requests->request[*next];
+
+        if (request->error != NULL) {
+            log_error("request %u: %s", request->index, request->error);
+            TRY(output_add(lead->output, request, NULL));
+            show_progress(lead->show, 1, 0);
+            ++*next;
+        } else if (lead->sequence[i].request == NULL) {
+            TRY(start(lead, &lead->sequence[i], request));
+            ++*next;
+        } else {
+            i++;
+        }
+    }
+    return STATUS_OK;
+}
+
+static int list_active(struct lead *lead)
+{
+    int active = 0;
+
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            lead->active[active++] = &lead->sequence[i];
+    return active;
+}
+
+static void count(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int kept)
+{
+    struct figures *figures = &lead->figures;
+    int accepted = kept < outcome->accepted ? kept : outcome->accepted;
+    /* Drafts that were judged: those that stood and, unless the run was cut before it, the one that did not. */
+    int judged = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
+
+    for (int i = 0; i < judged; i++) {
+        figures->tested[i]++;
+        figures->stood[i] += i < accepted;
+    }
+    figures->fallback_rounds += outcome->drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+    figures->rounds++;
+    figures->tokens += kept;
+    figures->drafted += outcome->drafted;
+    figures->accepted += accepted;
+    sequence->rounds++;
+    sequence->drafted += outcome->drafted;
+    sequence->accepted += accepted;
+}
+
+/* Cuts the outcome where the completion ends, commits, and asks for the next proposal. */
+static enum status commit(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int *kept)
+{
+    int old_length = sequence->length;
+
+    *kept = completion_push(&sequence->completion, outcome->token, outcome->count);
+    count(lead, sequence, outcome, *kept);
+    if (sequence->first_ns == 0)
+        sequence->first_ns = clock_ns();
+    sequence_commit(sequence, outcome->token, *kept);
+    TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, *kept < outcome->accepted ? *kept : outcome->accepted,
+                     sequence->completion.finish));
+    return STATUS_OK;
+}
+
+static enum status commit_all(struct lead *lead, int active)
+{
+    /* First all commits, so that drafting begins; what people see comes after. */
+    for (int i = 0; i < active; i++)
+        TRY(commit(lead, lead->active[i], &lead->outcome[i], &lead->kept[i]));
+    if (lead->hash_logits)
+        TRY(verify_note(lead->verify, lead->outcome, lead->kept, active));
+    for (int i = 0; i < active; i++) {
+        struct sequence *sequence = lead->active[i];
+
+        show_round(lead->show, sequence, &lead->outcome[i], &sequence->proposal, lead->kept[i]);
+        show_progress(lead->show, 0, lead->kept[i]);
+        if (sequence->completion.finish != FINISH_NOT)
+            TRY(finish(lead, sequence));
+    }
+    return STATUS_OK;
+}
+
+static void sum_up(struct lead *lead, int64_t started)
+{
+    struct figures *figures = &lead->figures;
+    double steps = lead->verify->step.count > 0 ? (double)lead->verify->step.count : 1.0;
+
+    figures->wall_ns = clock_ns() - started;
+    figures->steps = lead->verify->step.count;
+    figures->stale = lead->peers->stale;
+    figures->refused = lead->peers->refused;
+    figures->draft_us = clock_mean_us(&lead->peers->draft);
+    figures->wire_us = clock_mean_us(&lead->peers->wire);
+    figures->verify_us = clock_mean_us(&lead->verify->step);
+    figures->decide_us = clock_mean_us(&lead->verify->decide);
+    figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
+}
+
+enum status lead_run(struct lead *lead)
+{
+    int64_t started = clock_ns();
+    int next = 0, active;
+
+    for (;;) {
+        watchdog_progress("decoding");
+        TRY(admit(lead, &next));
+        active = list_active(lead);
+        if (active == 0)
+            break;
+        TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+        TRY(verify_round(lead->verify, lead->active, active, lead->outcome));
+        TRY(commit_all(lead, active));
+    }
+    sum_up(lead, started);
+    return STATUS_OK;
+}

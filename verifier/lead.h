@@ -1,0 +1,36 @@
+/* The lead's loop: admits requests into slots, collects proposals, verifies all active sequences in one step, commits, and tells the
+ * drafters. It owns the truth: queue, committed tokens, results. */
+#ifndef TANDEM_VERIFIER_LEAD_H
+#define TANDEM_VERIFIER_LEAD_H
+
+#include "verifier/figures.h"
+#include "verifier/output.h"
+#include "verifier/peers.h"
+#include "verifier/show.h"
+#include "verifier/verify.h"
+
+struct lead {
+    struct team *team;           /* borrowed */
+    struct verify *verify;       /* borrowed */
+    struct peers *peers;         /* borrowed; without drafters it is solo mode */
+    struct output *output;       /* borrowed */
+    struct show *show;           /* borrowed */
+    const struct tokenizer *tokenizer;
+    const struct request_list *requests;
+    int slots;
+    int hash_logits;
+    struct arena arena;
+    struct sequence *sequence; /* [slots] */
+    struct sequence **active;  /* [slots] */
+    struct outcome *outcome;   /* [slots] */
+    int *kept;                 /* [slots] */
+    struct figures figures;
+};
+
+/* The borrowed parts are set by the caller. */
+enum status lead_open(struct lead *lead);
+void lead_close(struct lead *lead);
+/* Completes all requests. Collective over the group. */
+enum status lead_run(struct lead *lead);
+
+#endif

@@ -1,0 +1,244 @@
+#include "verifier/peers.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdlib.h>
+
+enum { MISSES_TO_LOSE = 2, PATIENCE = 8 };
+#define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
+
+enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
+{
+    *peers = (struct peers){
+        .channel = channel, .count = count, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
+    peers->peer = calloc((size_t)count + 1, sizeof *peers->peer);
+    if (peers->peer == NULL) {
+        log_error("no memory for %d drafters", count);
+        return STATUS_INTERNAL;
+    }
+    for (int i = 0; i < count; i++)
+        peers->peer[i].name = names[i];
+    return message_space_open(&peers->space);
+}
+
+void peers_close(struct peers *peers)
+{
+    message_space_close(peers->space);
+    free(peers->peer);
+}
+
+static void lose(struct peer *peer, const char *why)
+{
+    if (!peer->lost)
+        log_warn("drafter rank %d %s: decoding goes on without it", peer->name, why);
+    peer->lost = 1;
+}
+
+static enum status send(struct peers *peers, struct peer *peer, struct frame frame)
+{
+    int taken;
+
+    TRY(channel_send(peers->channel, peer->name, frame, &taken));
+    if (!taken)
+        lose(peer, "takes no messages");
+    return STATUS_OK;
+}
+
+static enum status send_open(struct peers *peers, struct sequence *sequence)
+{
+    const struct open_message open = {.run = peers->run,
+                                      .request = sequence->request->index,
+                                      .prompt_count = (uint32_t)sequence->request->prompt_count,
+                                      .tokens = sequence->tokens,
+                                      .count = sequence->length,
+                                      .sampling = sequence->request->sampling,
+                                      .draft_length = (uint32_t)sequence_wants(sequence),
+                                      .limit = (uint32_t)sequence->limit};
+
+    sequence->wanted = sequence_wants(sequence);
+    sequence->asked_ns = clock_ns();
+    return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
+}
+
+enum status peers_assign(struct peers *peers, struct sequence *sequence)
+{
+    int best = -1;
+
+    for (int i = 0; i < peers->count; i++)
+        if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
+            best = i;
+    sequence->drafter = best;
+    if (best < 0)
+        return STATUS_OK;
+    peers->peer[best].sequences++;
+    return send_open(peers, sequence);
+}
+
+enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
+                         enum finish_reason finish)
+{
+    struct peer *peer = sequence->drafter >= 0 ? &peers->peer[sequence->drafter] : NULL;
+    int wanted = finish == FINISH_NOT ? sequence_wants(sequence) : 0;
+    struct commit commit = {.run = peers->run,
+                            .request = sequence->request->index,
+                            .old_length = (uint32_t)old_length,
+                            .accepted = (uint32_t)accepted,
+                            .tokens = tokens,
+                            .count = count,
+                            .keep = (uint32_t)(old_length + count - 1),
+                            .digest = sequence->digest,
+                            .finish = (uint32_t)finish,
+                            .draft_length = (uint32_t)wanted};
+
+    if (peer == NULL)
+        return STATUS_OK;
+    if (finish != FINISH_NOT)
+        peer->sequences--;
+    if (peer->lost && finish == FINISH_NOT)
+        return STATUS_OK; /* it will get an Open with everything when it is heard again */
+    sequence->wanted = wanted;
+    sequence->asked_ns = clock_ns();
+    return send(peers, peer, message_pack_commit(peers->space, &commit));
+}
+
+static struct peer *find(struct peers *peers, int name)
+{
+    for (int i = 0; i < peers->count; i++)
+        if (peers->peer[i].name == name)
+            return &peers->peer[i];
+    return NULL;
+}
+
+static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
+{
+    int64_t whole = sequence->came_ns - sequence->asked_ns, own = (int64_t)sequence->proposal.draft_us * 1000;
+
+    clock_add(&peers->draft, own);
+    clock_add(&peers->wire, whole > own ? whole - own : 0);
+    peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
+    peer->answers++;
+    peer->misses = 0;
+}
+
+static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (sequences[i].request != NULL && sequences[i].request->index == proposal->request && proposal->run == peers->run &&
+            sequence_offer(&sequences[i], proposal)) {
+            measure(peers, peer, &sequences[i]);
+            return;
+        }
+    peers->stale++;
+}
+
+static void take(struct peers *peers, int name, struct frame frame, int refused, struct sequence *sequences, int count)
+{
+    struct peer *peer = find(peers, name);
+    struct proposal proposal;
+    const char *wrong = refused || peer == NULL ? "not a frame of a drafter" : NULL;
+    int type = wrong == NULL ? message_type(frame) : 0;
+
+    if (type == MESSAGE_PROPOSAL)
+        wrong = message_unpack_proposal(peers->space, frame, peers->vocab, &proposal);
+    else if (type != MESSAGE_HEARTBEAT && type != MESSAGE_FAILURE)
+        wrong = "not a message for the lead";
+    if (wrong != NULL) {
+        peers->refused++;
+        log_debug("dropped a message from rank %d: %s", name, wrong);
+        return;
+    }
+    if (peer->lost) {
+        peer->lost = 0;
+        peer->misses = 0;
+        peer->reopen = 1;
+        log_info("drafter rank %d is heard again", name);
+    }
+    if (type == MESSAGE_PROPOSAL)
+        take_proposal(peers, peer, &proposal, sequences, count);
+}
+
+/* Sequences of drafters that came back are opened anew, and so are those that have none. */
+static enum status reopen(struct peers *peers, struct sequence *sequences, int count)
+{
+    for (int i = 0; i < peers->count; i++) {
+        if (!peers->peer[i].reopen)
+            continue;
+        peers->peer[i].reopen = 0;
+        for (int s = 0; s < count; s++) {
+            if (sequences[s].request == NULL)
+                continue;
+            if (sequences[s].drafter == i)
+                TRY(send_open(peers, &sequences[s]));
+            else if (sequences[s].drafter < 0)
+                TRY(peers_assign(peers, &sequences[s]));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A drafter's usual time, times a generous factor; before its first answers, and at the start of a request, the whole deadline. */
+static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
+{
+    int64_t usual = (int64_t)(PATIENCE * peer->usual_ns);
+    int64_t wait = peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
+
+    return sequence->asked_ns + (wait < peers->longest_ns ? wait : peers->longest_ns);
+}
+
+/* Until when it is worth waiting; 0 when nothing is. */
+static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count)
+{
+    int64_t now = clock_ns(), latest = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct sequence *sequence = &sequences[i];
+        struct peer *peer;
+        int64_t deadline;
+
+        if (sequence->request == NULL || sequence->wanted == 0 || sequence->has_proposal || sequence->drafter < 0)
+            continue;
+        peer = &peers->peer[sequence->drafter];
+        if (peer->lost)
+            continue;
+        deadline = deadline_of(peers, peer, sequence);
+        if (deadline > now) {
+            latest = deadline > latest ? deadline : latest;
+        } else {
+            sequence->wanted = 0; /* missed: this round goes without */
+            if (++peer->misses >= MISSES_TO_LOSE)
+                lose(peer, "does not answer in time");
+        }
+    }
+    return latest;
+}
+
+enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
+{
+    struct frame frame;
+    int64_t deadline;
+    int name, refused;
+
+    if (peers->count == 0)
+        return STATUS_OK;
+    for (;;) {
+        TRY(channel_receive(peers->channel, &name, &frame, &refused));
+        while (frame.count > 0 || refused) {
+            take(peers, name, frame, refused, sequences, count);
+            TRY(channel_receive(peers->channel, &name, &frame, &refused));
+        }
+        TRY(reopen(peers, sequences, count));
+        deadline = next_deadline(peers, sequences, count);
+        if (deadline == 0)
+            return STATUS_OK;
+        TRY(channel_wait(peers->channel, deadline, &name, &frame, &refused));
+        if (frame.count > 0 || refused)
+            take(peers, name, frame, refused, sequences, count);
+    }
+}
+
+enum status peers_shutdown(struct peers *peers)
+{
+    for (int i = 0; i < peers->count; i++)
+        TRY(send(peers, &peers->peer[i], message_pack_plain(peers->space, MESSAGE_SHUTDOWN, peers->run)));
+    return STATUS_OK;
+}

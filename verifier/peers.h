@@ -1,0 +1,45 @@
+/* The drafters as the lead sees them: who drafts for which sequence, how long they usually take, and who does not answer. A drafter that
+ * misses its deadlines is not waited for any more; when it is heard again its sequences are opened anew. */
+#ifndef TANDEM_VERIFIER_PEERS_H
+#define TANDEM_VERIFIER_PEERS_H
+
+#include "common/wire/channel.h"
+#include "verifier/sequence.h"
+
+struct peer {
+    int name;          /* on the channel: its world rank */
+    int lost;          /* it missed its deadlines, or its outbox is full */
+    int misses;        /* deadlines missed in a row */
+    int sequences;
+    int answers;       /* proposals so far */
+    double usual_ns;   /* moving mean of request to answer */
+    int reopen;        /* it was lost and is heard again */
+};
+
+struct peers {
+    struct channel *channel; /* borrowed */
+    struct message_space *space;
+    struct peer *peer; /* [count] */
+    int count;
+    uint64_t run;
+    int vocab;
+    int64_t longest_ns; /* --draft-deadline */
+    int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
+    struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
+};
+
+enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms);
+void peers_close(struct peers *peers);
+
+/* Gives the sequence a drafter and sends it everything; -1 stays when all are lost. Point to point. */
+enum status peers_assign(struct peers *peers, struct sequence *sequence);
+/* Tells the sequence's drafter what was committed: tokens[0 .. count), of which `accepted` were drafted; `finish` ends it there. Point to point. */
+enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
+                         enum finish_reason finish);
+/* Waits until every active sequence that expects a proposal has it or its deadline has passed. sequences: [count], free ones
+ * included. Point to point. */
+enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
+/* The end of the run. Point to point. */
+enum status peers_shutdown(struct peers *peers);
+
+#endif

@@ -1,0 +1,121 @@
+#include "verifier/report.h"
+
+#include "common/base/log.h"
+#include "common/world/world.h"
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+static json_t *configuration_of(const struct report *report)
+{
+    const struct options *options = report->options;
+    const struct sampling *sampling = &options->sampling;
+    json_t *object = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "target", report->target, "max_tokens", options->max_tokens,
+                               "draft_length", options->draft_length < 0 ? 4 : options->draft_length, "support", options->support,
+                               "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
+
+    json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,
+                                             "top_k", sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p,
+                                             "repetition_penalty", sampling->repetition_penalty, "presence_penalty",
+                                             sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "seed",
+                                             (json_int_t)sampling->seed, "accept",
+                                             sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
+    return object;
+}
+
+static json_t *ranks_of(const struct report *report)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < report->ranks; i++) {
+        const struct hello *hello = &report->hello[i];
+
+        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:i, s:s, s:s}", "rank", i, "role",
+                                               hello->role == ROLE_DRAFTER ? "drafter" : "verifier", "host", hello->host, "pid",
+                                               (int)hello->pid, "device", hello->device, "model", hello->model));
+    }
+    return array;
+}
+
+static json_t *totals_of(const struct figures *figures)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "tokens", (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds,
+                     "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted, "alpha", figures_alpha(figures),
+                     "tokens_per_second", figures_tokens_per_second(figures), "mean_accepted_length", figures_mean_accepted_length(figures));
+}
+
+static json_t *positions_of(const struct figures *figures)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < MESSAGE_MAX_DRAFT && figures->tested[i] > 0; i++)
+        json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
+    return array;
+}
+
+static json_t *object_of(const struct report *report)
+{
+    const struct figures *figures = report->figures;
+    json_t *object = json_pack("{s:o, s:{s:s, s:i}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
+                               report->hello[0].program, "protocol", MESSAGE_VERSION, "ranks", ranks_of(report), "totals", totals_of(figures));
+
+    json_object_set_new(object, "round_us",
+                        json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
+                                  figures->verify_us, "decide", figures->decide_us, "group", figures->group_us));
+    json_object_set_new(object, "steps", json_integer(figures->steps));
+    json_object_set_new(object, "accepted_per_position", positions_of(figures));
+    json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
+    json_object_set_new(object, "refused_messages", json_integer(figures->refused));
+    json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    if (report->solo != NULL)
+        json_object_set_new(object, "solo", totals_of(report->solo));
+    if (report->options->hash_logits) {
+        char text[24];
+
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)report->hash);
+        json_object_set_new(object, "logits_hash", json_string(text));
+    }
+    return object;
+}
+
+enum status report_write(const struct report *report, const char *path)
+{
+    json_t *object = object_of(report);
+    int failed = json_dump_file(object, path, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+
+    json_decref(object);
+    if (failed) {
+        log_error("--stats %s: %s", path, strerror(errno));
+        return STATUS_IO;
+    }
+    return STATUS_OK;
+}
+
+void report_line(const struct report *report, FILE *to)
+{
+    const struct figures *figures = report->figures;
+
+    fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
+            figures_tokens_per_second(figures));
+    if (figures->drafted > 0)
+        fprintf(to, "; alpha %.3f, %.2f tokens per round", figures_alpha(figures), figures_mean_accepted_length(figures));
+    fputc('\n', to);
+}
+
+void report_table(const struct report *report, FILE *to)
+{
+    const struct figures *solo = report->solo, *figures = report->figures;
+    double slow = figures_tokens_per_second(solo), fast = figures_tokens_per_second(figures);
+    double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
+
+    fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
+    fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
+    fprintf(to, "%-26s %12s %11.2fx\n", "speedup", "", slow > 0 ? fast / slow : 0.0);
+    fprintf(to, "%-26s %12s %12.3f\n", "alpha (drafts accepted)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
+    fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);
+    fprintf(to, "  %-24s %12s %9.0f us\n", "draft", "", figures->draft_us);
+    fprintf(to, "  %-24s %12s %9.0f us\n", "wire", "", figures->wire_us);
+    fprintf(to, "  %-24s %9.0f us %9.0f us\n", "verify", solo->verify_us, figures->verify_us);
+    fprintf(to, "  %-24s %9.0f us %9.0f us\n", "decide", solo->decide_us, figures->decide_us);
+}

@@ -1,0 +1,27 @@
+/* Reports: the JSON object of --stats, and the table that a person sees. */
+#ifndef TANDEM_VERIFIER_REPORT_H
+#define TANDEM_VERIFIER_REPORT_H
+
+#include "common/base/options.h"
+#include "common/wire/message.h"
+#include "verifier/figures.h"
+#include <stdio.h>
+
+struct report {
+    const struct options *options;
+    const char *target;
+    const struct hello *hello; /* [ranks] */
+    int ranks;
+    const struct figures *solo; /* NULL unless both were measured */
+    const struct figures *figures;
+    uint64_t hash;
+};
+
+/* STATUS_IO. */
+enum status report_write(const struct report *report, const char *path);
+/* Solo against speculative, and where a round's time goes. */
+void report_table(const struct report *report, FILE *to);
+/* One line about a run without comparison. */
+void report_line(const struct report *report, FILE *to);
+
+#endif
