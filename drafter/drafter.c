@@ -182,6 +182,8 @@ static enum status draft(struct drafter *drafter)
     TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
     for (int i = 0; i < count; i++)
         TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
+    if (drafter->terms.world != NULL)
+        world_ring_verifiers(drafter->terms.world); /* the followers sleep; they wake while the lead reads */
     return STATUS_OK;
 }
 

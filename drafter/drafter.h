@@ -8,6 +8,7 @@
 
 struct drafter_terms {
     struct channel *channel; /* borrowed */
+    struct world *world;     /* borrowed; NULL when there are no ranks, only a loop */
     struct draft *draft;     /* borrowed */
     int lead;                /* peer name of the lead on the channel */
     uint64_t run;

@@ -83,6 +83,7 @@ static enum status work(struct parts *parts, struct message_space *space)
     introduce(parts, &mine);
     TRY_TO(roll_call(&parts->world, space, &mine, all), free_all);
     const struct drafter_terms terms = {.channel = parts->channel,
+                                        .world = &parts->world,
                                         .draft = &parts->draft,
                                         .lead = parts->world.lead,
                                         .run = mine.run,

@@ -15,7 +15,7 @@ static const struct options options_default = {
     .max_tokens = 128,
     .draft_length = -1,
     .support = 256,
-    .max_sequences = 4,
+    .max_sequences = -1,
     .draft_deadline_ms = 1000,
     .watchdog_s = 60,
 };
@@ -276,6 +276,10 @@ enum status options_parse(int argc, char **argv, struct options *out)
     }
     for (int at = 1; at < argc;)
         TRY(take_argument(&options, argc, argv, &at));
+    if (options.prompt == NULL && options.prompts == NULL)
+        options.compare = 1; /* the embedded prompts, shown */
+    if (options.max_sequences < 0)
+        options.max_sequences = options.prompts != NULL && !options.compare ? 4 : 1;
     if (options.print == OPTIONS_PRINT_NOTHING)
         TRY(check_together(&options));
     *out = options;

@@ -11,7 +11,7 @@
 
 struct mpi {
     const struct world *world;
-    size_t part;    /* bytes of one operation */
+    size_t part;     /* bytes of one operation */
     float *gathered; /* [size][part / 4] */
     MPI_Comm comm;
 };

@@ -13,12 +13,26 @@
 
 enum {
     SPIN_NS = 4000,
-    YIELD_NS = 50000,        /* since the start. When the awaited rank has to run on this core, a yield lets it, and two that are ready
-                                to run on one core are soon moved apart, which two that put each other to sleep are not */
-    DEAF_NAP_NS = 50000,     /* no bell rings: the first naps, which cost a sixth of a core */
-    DEAF_SHARE = 64,         /* later ones are this part of the time waited so far, so that they delay by no more than that */
-    LONGEST_NAP_NS = 2000000, /* all ring: this bounds the cost of a ring that outran its message */
+    /* From there on it yields between looks. Two ranks that are ready on one core are soon moved apart, two that put each other to
+     * sleep are not: with yields a sum of two ranks takes 1 us, with spinning alone up to 20. How long, since the start: */
+    LOOK_FREE_NS = 1000000,   /* a core for every rank: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
+    LOOK_LEAD_NS = 300000,    /* more ranks than cores: while drafts are made the followers sleep, and the lead has a core */
+    LOOK_FOLLOWER_NS = 50000, /* within a step the group waits for microseconds */
+    LOOK_DRAFTER_NS = 4000,   /* it waits while the group computes, and must not take a core of theirs */
+    LOOK_RUNG_NS = 60000,     /* what was rung for may take the library some looks to bring up */
+    DEAF_NAP_NS = 50000,      /* where no bell rings; such naps take a sixth of a core */
+    DEAF_SHARE = 64,          /* so later ones are this part of the time waited so far, and delay by no more than that */
+    LONGEST_NAP_NS = 2000000, /* with bells this bounds the cost of a ring that outran its message */
 };
+
+int64_t world_look_ns(const struct world *world)
+{
+    if (world->node_size <= sysconf(_SC_NPROCESSORS_ONLN))
+        return LOOK_FREE_NS;
+    if (world->rank == world->lead)
+        return LOOK_LEAD_NS;
+    return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_FOLLOWER_NS;
+}
 
 static void spin_a_little(void)
 {
@@ -47,7 +61,10 @@ static int64_t nap_ns(const struct wait *wait, int64_t now)
 
 void world_wait_begin(const struct world *world, struct wait *wait)
 {
-    *wait = (struct wait){.started_ns = clock_ns(), .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
+    int64_t now = clock_ns();
+
+    *wait = (struct wait){
+        .started_ns = now, .look_ns = now + world->look_ns, .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
 }
 
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns)
@@ -57,14 +74,17 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 
     if (now - wait->started_ns < SPIN_NS) {
         spin_a_little();
-    } else if (now - wait->started_ns < YIELD_NS) {
+    } else if (now < wait->look_ns) {
         sched_yield();
     } else if (now < deadline_ns) {
         int64_t nap = nap_ns(wait, now);
 
         sleep_on(bell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
     }
-    wait->heard = atomic_load(&bell->rings);
+    uint32_t rings = atomic_load(&bell->rings);
+    if (rings != wait->heard)
+        wait->look_ns = clock_ns() + (world->look_ns > LOOK_RUNG_NS ? world->look_ns : LOOK_RUNG_NS);
+    wait->heard = rings;
 }
 
 void world_ring(const struct world *world, int rank)
@@ -76,4 +96,10 @@ void world_ring(const struct world *world, int rank)
     atomic_fetch_add(&bell->rings, 1);
     if (atomic_load(&bell->asleep))
         syscall(SYS_futex, &bell->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void world_ring_verifiers(const struct world *world)
+{
+    for (int i = 0; i < world->verifiers; i++)
+        world_ring(world, world->verifier_rank[i]);
 }

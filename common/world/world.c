@@ -83,6 +83,7 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     *world = (struct world){.role = role, .lead = -1};
     TRY(start_mpi(argc, argv, world));
     TRY(learn_roles(world));
+    world->look_ns = world_look_ns(world);
     return bells_open(world);
 }
 

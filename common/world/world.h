@@ -26,6 +26,7 @@ struct world {
     int lead;          /* world rank of the lead verifier; -1 when there is none */
     int *verifier_rank; /* [verifiers] world ranks */
     int *drafter_rank;  /* [drafters] */
+    int64_t look_ns;     /* how long a wait looks before it sleeps */
     char host[WORLD_HOST_BYTES];
     MPI_Comm wire; /* every rank; the wire's own */
     MPI_Comm team; /* the ranks of this role, in world order */
@@ -46,8 +47,8 @@ void world_abort(enum status status) __attribute__((noreturn));
  * look that found nothing. The order matters: a ring between begin and step is never lost. */
 struct wait {
     int64_t started_ns;
+    int64_t look_ns; /* until then it looks without sleeping */
     uint32_t heard; /* the bell's value at the last look */
-    int looks;
     int deaf; /* what is awaited may ring no bell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
@@ -55,6 +56,10 @@ struct wait {
 void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
+/* Local. What look_ns should be, by the ranks and cores of this host. */
+int64_t world_look_ns(const struct world *world);
+/* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */
+void world_ring_verifiers(const struct world *world);
 /* Local. Wakes `rank` (of the world) if it is on this host; call after what it waits for can be seen. */
 void world_ring(const struct world *world, int rank);
 

@@ -11,7 +11,7 @@
 
 enum { VOCAB = 2048, TOKENS = 64, PROMPTS = 24 };
 #define LARGEST_ERROR 2e-4 /* measured: 2e-5 */
-#define NEAR_TIE 1e-3 /* of the two best logits: another order of summation may turn them round */
+#define NEAR_TIE      1e-3 /* of the two best logits: another order of summation may turn them round */
 
 static struct model_rig rig;
 

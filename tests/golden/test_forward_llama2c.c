@@ -13,7 +13,7 @@
 
 enum { MOST_VOCAB = 512, MOST_PROMPT = BACKEND_MAX_ROWS, BOS = 1, STEPS = 200 };
 #define LARGEST_ERROR 2e-4 /* measured: 2e-5 */
-#define NEAR_TIE 1e-3
+#define NEAR_TIE      1e-3
 
 static struct model_rig rig;
 static float logits[MOST_PROMPT * MOST_VOCAB];

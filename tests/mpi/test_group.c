@@ -208,7 +208,8 @@ static void test_group__a_sum_is_soon_done(void **state)
     for (int i = 0; i < SUMS; i++)
         check(group_sum(&group, x, COUNT) == STATUS_OK, "sum failed", i);
     if (group.rank == 0)
-        print_message("%s, %d ranks: %.1f us for a sum of %d\n", group.kind->name, group.size, (double)(clock_ns() - start) / 1e3 / SUMS, COUNT);
+        print_message("%s, %d ranks: %.1f us for a sum of %d\n", group.kind->name, group.size, (double)(clock_ns() - start) / 1e3 / SUMS,
+                      COUNT);
 }
 
 static void test_group_team__ranks_of_one_host_share_memory(void **state)
@@ -222,7 +223,8 @@ static void test_group_team__ranks_of_one_host_share_memory(void **state)
     group_close(&group);
 }
 
-#define OF_BOTH_KINDS(test) cmocka_unit_test_setup_teardown(test, open_shared, close_group), cmocka_unit_test_setup_teardown(test, open_mpi, close_group)
+#define OF_BOTH_KINDS(test)                                                                                                                \
+    cmocka_unit_test_setup_teardown(test, open_shared, close_group), cmocka_unit_test_setup_teardown(test, open_mpi, close_group)
 
 int main(int argc, char **argv)
 {

@@ -125,8 +125,8 @@ static void test_shards__give_the_bits_of_the_whole_or_are_refused(void **state)
 int main(int argc, char **argv)
 {
     static struct shards_case cases[] = {
-        {"launch/demo/target", "1, 2, 4"},           {"launch/demo/draft", "1, 2, 4"},     {"tests/golden/models/llama2", "1, 2, 4"},
-        {"tests/golden/models/llama31", "1, 2"},     {"tests/golden/models/qwen2", "1, 2"}, {"tests/golden/models/qwen3", "1, 2"},
+        {"launch/demo/target", "1, 2, 4"},       {"launch/demo/draft", "1, 2, 4"},      {"tests/golden/models/llama2", "1, 2, 4"},
+        {"tests/golden/models/llama31", "1, 2"}, {"tests/golden/models/qwen2", "1, 2"}, {"tests/golden/models/qwen3", "1, 2"},
         {"tests/golden/models/smollm", "1, 3"},
     };
     enum { CASES = sizeof cases / sizeof cases[0] };
@@ -135,9 +135,8 @@ int main(int argc, char **argv)
     int failed;
 
     for (int i = 0; i < CASES; i++)
-        tests[i] = (struct CMUnitTest){.name = cases[i].folder,
-                                       .test_func = test_shards__give_the_bits_of_the_whole_or_are_refused,
-                                       .initial_state = &cases[i]};
+        tests[i] = (struct CMUnitTest){
+            .name = cases[i].folder, .test_func = test_shards__give_the_bits_of_the_whole_or_are_refused, .initial_state = &cases[i]};
     if (world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK || world.size > MOST_RANKS ||
         group_open_team(&world, 1 << 18, &team) != STATUS_OK)
         world_abort(STATUS_INTERNAL);

@@ -101,10 +101,28 @@ static void test_options__no_arguments_give_the_defaults(void **state)
     assert_int_equal(options.max_tokens, 128);
     assert_int_equal(options.draft_length, -1);
     assert_int_equal(options.support, 256);
-    assert_int_equal(options.max_sequences, 4);
+    assert_true(options.compare); /* the embedded prompts, shown one after the other */
+    assert_int_equal(options.max_sequences, 1);
     assert_true(options.draft_deadline_ms == 1000 && options.watchdog_s == 60);
     assert_memory_equal(&options.sampling, &sampling_default, sizeof sampling_default);
     assert_int_equal(options.print, OPTIONS_PRINT_NOTHING);
+}
+
+static void test_options__sequences_go_together_only_where_nobody_watches(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--prompts file", &options);
+    assert_int_equal(options.compare, 0);
+    assert_int_equal(options.max_sequences, 4);
+    assert_taken("--prompts file --compare", &options);
+    assert_int_equal(options.max_sequences, 1);
+    assert_taken("--prompt text", &options);
+    assert_int_equal(options.compare, 0);
+    assert_int_equal(options.max_sequences, 1);
+    assert_taken("--prompt text --max-sequences 7", &options);
+    assert_int_equal(options.max_sequences, 7);
 }
 
 static void test_options__values_stand_apart_or_behind_an_equals_sign(void **state)
@@ -165,13 +183,40 @@ static void test_options__a_missing_value_is_refused(void **state)
 static void test_options__numbers_that_do_not_fit_are_refused(void **state)
 {
     static const char *const bad[] = {
-        "--max-tokens 1.5",     "--max-tokens -1",        "--max-tokens nan",    "--max-tokens 12x",       "--max-tokens 1e10",
-        "--max-tokens --solo",  "--temperature nan",      "--temperature -0.1",  "--temperature inf",      "--temperature 101",
-        "--top-p 1.1",          "--top-p nan",            "--min-p -1",          "--top-k -1",             "--top-k 0.5",
-        "--draft-length 33",    "--draft-length -1",      "--support 0",         "--support 1025",         "--max-sequences 0",
-        "--verifiers 0",        "--drafters 513",         "--threads -2",        "--watchdog -1",          "--draft-deadline nan",
-        "--presence-penalty 3", "--frequency-penalty -3", "--seed -1",           "--seed 1.5",             "--seed 18446744073709551616",
-        "--seed +1",            "--seed x",               "--context 2000000000", "--repetition-penalty -1",
+        "--max-tokens 1.5",
+        "--max-tokens -1",
+        "--max-tokens nan",
+        "--max-tokens 12x",
+        "--max-tokens 1e10",
+        "--max-tokens --solo",
+        "--temperature nan",
+        "--temperature -0.1",
+        "--temperature inf",
+        "--temperature 101",
+        "--top-p 1.1",
+        "--top-p nan",
+        "--min-p -1",
+        "--top-k -1",
+        "--top-k 0.5",
+        "--draft-length 33",
+        "--draft-length -1",
+        "--support 0",
+        "--support 1025",
+        "--max-sequences 0",
+        "--verifiers 0",
+        "--drafters 513",
+        "--threads -2",
+        "--watchdog -1",
+        "--draft-deadline nan",
+        "--presence-penalty 3",
+        "--frequency-penalty -3",
+        "--seed -1",
+        "--seed 1.5",
+        "--seed 18446744073709551616",
+        "--seed +1",
+        "--seed x",
+        "--context 2000000000",
+        "--repetition-penalty -1",
     };
 
     (void)state;
@@ -231,9 +276,10 @@ static void test_options_config__the_command_line_wins(void **state)
     struct options options;
 
     (void)state;
-    assert_config_taken("# a cluster\n[models]\ntarget = /models/t  ; the big one\nmax_tokens = 9\n\n[ranks]\nmpirun-options = --mca btl tcp,self\n"
-                        "solo = yes\nseed: 5",
-                        "--max-tokens 10", &options);
+    assert_config_taken(
+        "# a cluster\n[models]\ntarget = /models/t  ; the big one\nmax_tokens = 9\n\n[ranks]\nmpirun-options = --mca btl tcp,self\n"
+        "solo = yes\nseed: 5",
+        "--max-tokens 10", &options);
     assert_string_equal(options.target, "/models/t");
     assert_string_equal(options.mpirun_options, "--mca btl tcp,self");
     assert_string_equal(options.config, path);
@@ -301,9 +347,9 @@ static void test_options_set_number__refuses_what_does_not_fit(void **state)
     static const struct {
         const char *name;
         double value;
-    } bad[] = {{"top_k", 0.5},   {"top_k", -1},    {"top_k", NAN},        {"temperature", NAN}, {"temperature", INFINITY}, {"seed", -1},
-               {"seed", 1.5},    {"seed", NAN},    {"seed", INFINITY},    {"seed", 0x1p64},     {"max_tokens", 1e12},      {"top_p", 1.5},
-               {"ignore_eos", 2}};
+    } bad[] = {{"top_k", 0.5},       {"top_k", -1},  {"top_k", NAN},   {"temperature", NAN}, {"temperature", INFINITY},
+               {"seed", -1},         {"seed", 1.5},  {"seed", NAN},    {"seed", INFINITY},   {"seed", 0x1p64},
+               {"max_tokens", 1e12}, {"top_p", 1.5}, {"ignore_eos", 2}};
     struct options options, before;
 
     (void)state;
@@ -362,6 +408,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options__no_arguments_give_the_defaults),
+        cmocka_unit_test(test_options__sequences_go_together_only_where_nobody_watches),
         cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
         cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
         cmocka_unit_test(test_options__what_is_no_option_is_refused),
