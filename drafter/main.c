@@ -66,7 +66,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
                             .eos = parts->model->config.eos_count > 0 ? parts->model->config.eos[0] : -1,
                             .context = (uint32_t)parts->model->shape.context,
                             .pid = (uint32_t)getpid()};
-    snprintf(hello->program, sizeof hello->program, "tandem");
+    snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
     snprintf(hello->device, sizeof hello->device, "cpu");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
     snprintf(hello->model, sizeof hello->model, "%.255s", parts->path);

@@ -37,6 +37,21 @@ double accept_p(const struct law *law, const struct support *q, int32_t token)
     return 0.0;
 }
 
+double accept_overlap(const struct law *law, const struct support *q, int32_t drawn)
+{
+    double sum = 0;
+
+    if (law->kind == LAW_WINNER)
+        return law->winner == drawn;
+    for (int i = 0; i < law->count; i++) {
+        int32_t token = law->kind == LAW_LIST ? law->best[i].token : q->count == 0 ? drawn : q->id[i];
+        double p = law->kind == LAW_LIST ? law->p[i] : support_p(law, i);
+
+        sum += fmin(p, accept_q(q, drawn, token));
+    }
+    return sum;
+}
+
 static struct verdict match(const struct law *laws, const struct proposal *proposal, int drafted)
 {
     int i = 0;

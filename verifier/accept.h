@@ -55,6 +55,10 @@ double accept_p(const struct law *law, const struct support *q, int32_t token);
 /* q of a token: its weight over the sum, or the point mass on `drawn` when the support is empty. */
 double accept_q(const struct support *q, int32_t drawn, int32_t token);
 
+/* The sum over tokens of min(p, q): the probability that a token drawn from q stands (Leviathan et al. 2023, Corollary 3.6). Exact, because
+ * q has no mass outside its support. */
+double accept_overlap(const struct law *law, const struct support *q, int32_t drawn);
+
 /* Draws the last token where the lead can do it alone (LAW_LIST): the winner of log(weight) + noise over the tokens kept. */
 int32_t accept_draw_list(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
                          enum rng_purpose purpose);

@@ -13,6 +13,8 @@ struct figures {
     int64_t accepted;
     int64_t tested[MESSAGE_MAX_DRAFT];   /* how often the draft at that place of a proposal was judged */
     int64_t stood[MESSAGE_MAX_DRAFT]; /* and how often it stood */
+    double overlap;         /* mean over judged drafts of the sum of min(p, q): the expected alpha; 0 when not measured */
+    double overlap_error;   /* standard error of the counted alpha around it */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
     int64_t stale, refused;
     int64_t wall_ns; /* of decoding, prefill included */

@@ -73,7 +73,7 @@ static enum status meet(struct job *job)
     job->hello = calloc((size_t)job->world.size, sizeof *job->hello);
     if (job->hello == NULL)
         return STATUS_INTERNAL;
-    snprintf(mine.program, sizeof mine.program, "tandem");
+    snprintf(mine.program, sizeof mine.program, "tandem %s", options_version());
     snprintf(mine.device, sizeof mine.device, "cpu");
     memcpy(mine.host, job->world.host, sizeof mine.host);
     snprintf(mine.model, sizeof mine.model, "%.255s", job->target);
@@ -105,6 +105,7 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
     enum status status;
 
     TRY(verify_open(&verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    verify.measure_overlap = job->options->stats != NULL;
     lead->team = &job->team;
     lead->verify = &verify;
     lead->peers = peers;

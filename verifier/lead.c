@@ -3,7 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/world/watchdog.h"
-#include <string.h>
+#include <math.h>
 
 enum status lead_open(struct lead *lead)
 {
@@ -149,6 +149,10 @@ static void sum_up(struct lead *lead, int64_t started)
 
     figures->wall_ns = clock_ns() - started;
     figures->steps = lead->verify->step.count;
+    if (lead->verify->overlaps > 0) {
+        figures->overlap = lead->verify->overlap / (double)lead->verify->overlaps;
+        figures->overlap_error = sqrt(lead->verify->overlap_variance) / (double)lead->verify->overlaps;
+    }
     figures->stale = lead->peers->stale;
     figures->refused = lead->peers->refused;
     figures->draft_us = clock_mean_us(&lead->peers->draft);

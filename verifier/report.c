@@ -56,8 +56,13 @@ static json_t *positions_of(const struct figures *figures)
 static json_t *object_of(const struct report *report)
 {
     const struct figures *figures = report->figures;
-    json_t *object = json_pack("{s:o, s:{s:s, s:i}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
-                               report->hello[0].program, "protocol", MESSAGE_VERSION, "ranks", ranks_of(report), "totals", totals_of(figures));
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+
+    MPI_Get_library_version(mpi, &length);
+    mpi[strcspn(mpi, ",")] = '\0';
+    json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
+                               report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals", totals_of(figures));
 
     json_object_set_new(object, "round_us",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
@@ -67,6 +72,8 @@ static json_t *object_of(const struct report *report)
     json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     json_object_set_new(object, "refused_messages", json_integer(figures->refused));
     json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    if (figures->overlap > 0)
+        json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (report->solo != NULL)
         json_object_set_new(object, "solo", totals_of(report->solo));
     if (report->options->hash_logits) {

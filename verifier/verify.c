@@ -168,6 +168,18 @@ static enum status redraw_empty(struct verify *verify, const int *first_asked, i
     return STATUS_OK;
 }
 
+/* Drafts that were judged are those that stood and the first that did not. */
+static void add_overlaps(struct verify *verify, const struct law *laws, const struct proposal *proposal, int accepted)
+{
+    for (int i = 0; i < proposal->count && i <= accepted; i++) {
+        double overlap = accept_overlap(&laws[i], &proposal->q[i], proposal->token[i]);
+
+        verify->overlap += overlap;
+        verify->overlap_variance += overlap * (1 - overlap);
+        verify->overlaps++;
+    }
+}
+
 static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_asked)
 {
     int orders = 0, asked = 0;
@@ -180,6 +192,8 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         struct verdict verdict = accept_decide(&sequence->request->sampling, laws, proposal, proposal->count, &key);
 
         first_asked[s] = asked;
+        if (verify->measure_overlap)
+            add_overlaps(verify, laws, proposal, verdict.accepted);
         key.position += (uint32_t)verdict.row;
         if (verdict.draw != DRAW_NONE && laws[verdict.row].kind == LAW_LIST) {
             int row = verdict.row < proposal->count ? verdict.row : 0; /* the bonus row has no q, and asks for none */

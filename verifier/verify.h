@@ -28,6 +28,9 @@ struct verify {
     struct verdict *verdict;    /* [max_sequences] */
     struct commit_note *notes;  /* [max_asked] */
     size_t width;
+    int measure_overlap;          /* add up the sum of min(p, q) of every judged draft; costs a little time */
+    double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
+    int64_t overlaps;
     struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
 };
 

@@ -176,7 +176,10 @@ static enum status take_pair(const struct reading *reading, const char *name, co
         log_error("%sno memory for a text of %zu bytes", where, strlen(value));
         return STATUS_INTERNAL;
     }
-    return option_set(reading->options, entry, kept, where);
+    enum status status = option_set(reading->options, entry, kept, where);
+    if (status != STATUS_OK)
+        free(kept);
+    return status;
 }
 
 /* 1, or 0 to end with an error, which has been logged. Sections group the keys for the reader and mean nothing. */

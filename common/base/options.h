@@ -55,6 +55,9 @@ enum status options_parse(int argc, char **argv, struct options *options);
 /* Writes what options->print asks for, about the program `name` that does `what` ("drafts tokens ..."). */
 void options_print(const struct options *options, const char *name, const char *what, FILE *to);
 
+/* The program's version, "0.1.0". */
+const char *options_version(void);
+
 /* Sets one sampling-related value of a request line by its snake_case name ("top_k"); `reason` on failure. 1 when there is such a
  * number, 0 when the name is unknown, -1 when the value does not fit. */
 int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size);

@@ -83,6 +83,11 @@ static void print_man(const char *name, const char *what, FILE *to)
     fprintf(to, ".SH EXIT STATUS\n%s\n", endings);
 }
 
+const char *options_version(void)
+{
+    return TANDEM_VERSION;
+}
+
 void options_print(const struct options *options, const char *name, const char *what, FILE *to)
 {
     if (options->print == OPTIONS_PRINT_VERSION)

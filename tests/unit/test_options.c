@@ -282,6 +282,8 @@ static void test_options_config__the_command_line_wins(void **state)
         "--max-tokens 10", &options);
     assert_string_equal(options.target, "/models/t");
     assert_string_equal(options.mpirun_options, "--mca btl tcp,self");
+    free((char *)options.target); /* a program keeps them to its end */
+    free((char *)options.mpirun_options);
     assert_string_equal(options.config, path);
     assert_int_equal(options.max_tokens, 10);
     assert_int_equal(options.solo, 1);
@@ -295,6 +297,7 @@ static void test_options_config__indentation_means_nothing(void **state)
     (void)state;
     assert_config_taken("target = a\n  max-tokens = 3\n\ttop-k = 4\n", "", &options);
     assert_string_equal(options.target, "a");
+    free((char *)options.target);
     assert_int_equal(options.max_tokens, 3);
     assert_int_equal(options.sampling.top_k, 4);
 }
@@ -311,6 +314,7 @@ static void test_options_config__bad_lines_are_named(void **state)
     assert_config_refused("[open\n", 1, "expected [section]");
     assert_config_refused("seed = 1\n\n\nseed = -1\nseed = -2\n", 4, "seed is '-1'"); /* the first one alone */
     assert_config_refused("help = true\n", 1, "'help' has no place in a config file");
+    assert_config_refused("stop =\n", 1, "stop is ''");
     assert_config_refused("config = other\n", 1, "'config' has no place in a config file");
     assert_config_refused("silent-drafter = x\n", 1, "unknown key 'silent-drafter'");
     snprintf(text, sizeof text, "solo = 1\nmpirun-options = %0600d\n", 0);

@@ -1,6 +1,8 @@
 /* The operations on one row of logits. They are short and run in the caller's thread. */
 #include "common/backend/cpu/context.h"
 
+#include <math.h>
+
 void cpu_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats)
 {
     context->kernels->row_scan(logits, count, stats);
@@ -34,13 +36,22 @@ static void sink(struct scored_token *heap /* [count] */, int at, int count)
     heap[at] = moved;
 }
 
-/* A heap of the best so far, worst on top; the kernel finds the next logit above the worst. Later ties lose, as they should. */
-int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
+/* Turns a heap, worst on top, into a list, best first. */
+static void unheap(struct scored_token *heap /* [count] */, int count)
 {
-    int kept = wanted < count ? wanted : count;
+    for (int last = count - 1; last > 0; last--) {
+        struct scored_token worst = heap[0];
 
-    if (kept <= 0)
-        return 0;
+        heap[0] = heap[last];
+        heap[last] = worst;
+        sink(heap, 0, last);
+    }
+}
+
+/* The `kept` best of many logits: a heap of the best so far, worst on top; the kernel finds the next logit above the worst. Later ties
+ * lose, as they should. */
+static void top_by_heap(struct backend_context *context, const float *logits, int count, int kept, struct scored_token *best)
+{
     for (int i = 0; i < kept; i++)
         best[i] = (struct scored_token){.score = logits[i], .token = i};
     for (int i = kept / 2 - 1; i >= 0; i--)
@@ -52,12 +63,86 @@ int cpu_row_top(struct backend_context *context, const float *logits, int count,
         best[0] = (struct scored_token){.score = logits[i], .token = i};
         sink(best, 0, kept);
     }
-    for (int last = kept - 1; last > 0; last--) {
-        struct scored_token worst = best[0];
+    unheap(best, kept);
+}
 
-        best[0] = best[last];
-        best[last] = worst;
-        sink(best, 0, last);
+enum { BINS = 256, BIN_LIMIT = 8192 };
+
+/* Distance from the largest logit in eighths: it never falls when the logit falls, so bins are in order. */
+static int bin_of(float largest, float logit)
+{
+    float eighths = (largest - logit) * 8.0f;
+
+    return eighths < (float)(BINS - 1) ? (int)eighths : BINS - 1;
+}
+
+static void sort_bin(struct scored_token *tokens /* [count] */, int count)
+{
+    for (int i = 1; i < count; i++) {
+        struct scored_token moved = tokens[i];
+        int at = i;
+
+        for (; at > 0 && is_worse(tokens[at - 1], moved); at--)
+            tokens[at] = tokens[at - 1];
+        tokens[at] = moved;
     }
+}
+
+/* Keeps the best `room` of the tokens of the last bin that has any in the list. */
+static void push_last(struct scored_token *heap, int *held, int room, struct scored_token token)
+{
+    if (*held < room) {
+        heap[(*held)++] = token;
+        for (int i = *held / 2 - 1; *held == room && i >= 0; i--)
+            sink(heap, i, room);
+    } else if (is_worse(heap[0], token)) {
+        heap[0] = token;
+        sink(heap, 0, room);
+    }
+}
+
+/* The `kept` best of a short row: counted into bins by distance from the largest, then placed bin by bin; bins hold few tokens each. */
+static void top_by_bins(struct backend_context *context, const float *logits, int count, int kept, struct scored_token *best)
+{
+    int start[BINS + 1] = {0}, next[BINS], last = 0, held = 0;
+    struct row_stats stats;
+
+    context->kernels->row_scan(logits, count, &stats);
+    if (!isfinite(stats.max)) { /* nothing to measure distances from */
+        top_by_heap(context, logits, count, kept, best);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        start[bin_of(stats.max, logits[i]) + 1]++;
+    for (int b = 0; b < BINS; b++) {
+        start[b + 1] += start[b];
+        next[b] = start[b];
+    }
+    while (start[last + 1] < kept)
+        last++;
+    for (int i = 0; i < count; i++) {
+        int bin = bin_of(stats.max, logits[i]);
+        struct scored_token token = {.score = logits[i], .token = i};
+
+        if (bin < last)
+            best[next[bin]++] = token;
+        else if (bin == last)
+            push_last(best + start[last], &held, kept - start[last], token);
+    }
+    for (int b = 0; b < last; b++)
+        sort_bin(best + start[b], start[b + 1] - start[b]);
+    unheap(best + start[last], kept - start[last]);
+}
+
+int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
+{
+    int kept = wanted < count ? wanted : count;
+
+    if (kept <= 0)
+        return 0;
+    if (count <= BIN_LIMIT)
+        top_by_bins(context, logits, count, kept, best);
+    else
+        top_by_heap(context, logits, count, kept, best);
     return kept;
 }
