@@ -39,12 +39,19 @@ static struct mirror *find(struct drafter *drafter, uint32_t request)
     return NULL;
 }
 
+/* A free mirror, or else the one that was not spoken of for longest: the word that it had ended was lost. */
 static struct mirror *find_free(struct drafter *drafter)
 {
-    for (int i = 0; i < drafter->terms.slots; i++)
+    struct mirror *oldest = &drafter->mirror[0];
+
+    for (int i = 0; i < drafter->terms.slots; i++) {
         if (!drafter->mirror[i].open)
             return &drafter->mirror[i];
-    return NULL;
+        if (drafter->mirror[i].asked_ns < oldest->asked_ns)
+            oldest = &drafter->mirror[i];
+    }
+    mirror_close(oldest);
+    return oldest;
 }
 
 static const char *take_open(struct drafter *drafter, struct frame frame)
@@ -60,7 +67,7 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
     mirror = find(drafter, open.request);
     if (mirror == NULL)
         mirror = find_free(drafter);
-    if (mirror == NULL || !mirror_open(mirror, &open))
+    if (!mirror_open(mirror, &open))
         drafter->unfitting++; /* no place for it: the lead decodes it plainly */
     return NULL;
 }
@@ -147,7 +154,6 @@ static void take(struct drafter *drafter, int peer, struct frame frame, int refu
         return;
     }
     drafter->heard_ns = clock_ns();
-    watchdog_progress("waiting for the lead");
 }
 
 static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, const struct draft_output *output)
@@ -174,9 +180,14 @@ static enum status draft(struct drafter *drafter)
 {
     int count = 0;
 
-    for (int i = 0; i < drafter->terms.slots; i++)
-        if (drafter->mirror[i].open && drafter->mirror[i].wanted > 0)
-            drafter->batch[count++] = &drafter->mirror[i];
+    for (int i = 0; i < drafter->terms.slots; i++) {
+        struct mirror *mirror = &drafter->mirror[i];
+        int room = drafter->terms.context - mirror->length;
+
+        mirror->wanted = mirror->wanted < room ? mirror->wanted : room;
+        if (mirror->open && mirror->wanted > 0)
+            drafter->batch[count++] = mirror;
+    }
     if (count == 0 || drafter->terms.silent)
         return STATUS_OK;
     TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
@@ -202,7 +213,9 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 
 enum status drafter_run(struct drafter *drafter)
 {
-    while (!drafter->ended)
+    while (!drafter->ended) {
+        watchdog_progress("drafting"); /* a lead that is silent is no fault of ours: it may decode alone for hours */
         TRY(drafter_turn(drafter, clock_ns() + TURN_NS));
+    }
     return STATUS_OK;
 }

@@ -27,13 +27,6 @@ struct parts {
     struct channel *channel;
 };
 
-static int default_threads(const struct world *world)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-    return cores / world->node_size > 1 ? (int)(cores / world->node_size) : 1;
-}
-
 static enum status load(struct parts *parts)
 {
     const struct options *options = parts->options;
@@ -43,7 +36,7 @@ static enum status load(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
-    const struct model_options model = {.threads = options->threads > 0 ? options->threads : default_threads(&parts->world),
+    const struct model_options model = {.threads = world_threads(&parts->world, options->threads),
                                         .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
                                                                                                   : BACKEND_MAX_ROWS,
                                         .context = options->context,
@@ -107,12 +100,13 @@ static enum status run(struct parts *parts)
     struct message_space *space;
     enum status status;
 
+    log_hold();
     if (parts->world.verifiers == 0) {
-        if (parts->world.rank == 0)
-            log_error("there are %d drafters and no verifier, expected at least one tandem-verifier rank", parts->world.drafters);
-        return STATUS_USAGE;
+        log_error("there are %d drafters and no verifier, expected at least one tandem-verifier rank", parts->world.drafters);
+        return world_agree(&parts->world, STATUS_USAGE);
     }
     TRY(world_agree(&parts->world, STATUS_OK)); /* the lead's look at the models */
+    log_hold();
     status = load(parts);
     TRY(world_agree(&parts->world, status));
     TRY(message_space_open(&space));
@@ -130,34 +124,46 @@ static void release(struct parts *parts)
         tokenizer_close(parts->tokenizer);
 }
 
+static enum status work_under_watch(struct parts *parts)
+{
+    enum status status = watchdog_open(parts->options->watchdog_s);
+
+    if (parts->options->draft != NULL)
+        snprintf(parts->path, sizeof parts->path, "%s", parts->options->draft);
+    else
+        paths_demo("draft", parts->path, sizeof parts->path);
+    if (status == STATUS_OK)
+        status = run(parts);
+    watchdog_close();
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     struct parts parts = {.options = &options};
-    enum status status = options_parse(argc, argv, &options);
+    enum status status, parsed;
     char label[64];
 
-    if (status == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
+    if (world_is_launched())
+        log_hold();
+    parsed = options_parse(argc, argv, &options);
+    if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
         options_print(&options, "tandem-drafter", "drafts tokens with a small model for tandem-verifier ranks of the same MPI job", stdout);
         return 0;
     }
-    if (status != STATUS_OK)
-        return (int)status;
-    log_init("tandem-drafter", options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+    if (parsed != STATUS_OK && !world_is_launched())
+        return (int)parsed;
     status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
     if (status != STATUS_OK)
         world_abort(status);
     snprintf(label, sizeof label, "tandem-drafter[%d]", parts.world.rank);
-    log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
-    if (options.draft != NULL)
-        snprintf(parts.path, sizeof parts.path, "%s", options.draft);
-    else
-        paths_demo("draft", parts.path, sizeof parts.path);
-    status = watchdog_open(options.watchdog_s);
+    if (parsed == STATUS_OK)
+        log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+    status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
-        status = run(&parts);
-    watchdog_close();
+        status = work_under_watch(&parts);
     release(&parts);
-    world_close(&parts.world);
+    world_close(&parts.world, status);
     return (int)status;
 }

@@ -27,15 +27,6 @@ static int max_ids(const struct options *options)
     return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
 }
 
-static int choose_threads(const struct job *job)
-{
-    long share = sysconf(_SC_NPROCESSORS_ONLN) / job->world.node_size;
-
-    if (job->options->threads > 0)
-        return job->options->threads;
-    return share > 1 ? (int)share : 1;
-}
-
 static enum status load(struct job *job)
 {
     char tokenizer[PATH_MAX];
@@ -45,7 +36,7 @@ static enum status load(struct job *job)
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
-    const struct model_options model = {.threads = choose_threads(job),
+    const struct model_options model = {.threads = world_threads(&job->world, job->options->threads),
                                         .max_rows = max_rows(job->options),
                                         .context = job->options->context,
                                         .vocab = tokenizer_size(job->tokenizer)};
@@ -130,7 +121,7 @@ static enum status pass_solo(struct job *job, const struct request_list *request
     struct peers none = {0};
     struct lead lead = {.output = &output, .show = &show, .requests = requests};
 
-    TRY(output_open(&output, NULL, requests->count));
+    TRY(output_open(&output, NULL, job->options->first_index, requests->count));
     enum status status = pass(job, &lead, &none);
     *figures = lead.figures;
     output_close(&output);
@@ -190,7 +181,7 @@ static enum status decode(struct job *job, struct peers *peers, const struct req
     if (compare)
         TRY(pass_solo(job, requests, &solo));
     job->team.shard.hash = 0;
-    status = output_open(&output, output_path(job->options), requests->count);
+    status = output_open(&output, output_path(job->options), job->options->first_index, requests->count);
     if (status == STATUS_OK)
         status = pass(job, &lead, peers);
     enum status closed = output_close(&output);
@@ -199,20 +190,30 @@ static enum status decode(struct job *job, struct peers *peers, const struct req
     return report(job, compare ? &solo : NULL, &lead.figures);
 }
 
+static void say_if_crowded(const struct job *job)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (job->world.node_size > cores)
+        log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
+}
+
 static enum status lead_job(struct job *job)
 {
     struct request_list requests = {0};
-    struct peers peers = {0};
-    enum status status = read_requests(job, &requests), ended;
+    struct peers peers, none = {0};
+    enum status status, ended;
 
+    TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
+                   job->options->draft_deadline_ms));
+    say_if_crowded(job);
+    for (int i = 0; i < peers.count; i++)
+        peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
+    status = read_requests(job, &requests);
     if (status == STATUS_OK)
-        status = peers_open(&peers, job->channel, job->world.drafter_rank, job->options->solo ? 0 : job->world.drafters, job->hello[0].run,
-                            job->model->vocab, job->options->draft_deadline_ms);
-    if (status == STATUS_OK)
-        status = decode(job, &peers, &requests);
+        status = decode(job, job->options->solo ? &none : &peers, &requests);
     /* Whatever happened, the others are told that it is over. */
-    peers.count = job->world.drafters;
-    ended = peers.space != NULL ? peers_shutdown(&peers) : STATUS_OK;
+    ended = peers_shutdown(&peers);
     if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)
         status = status == STATUS_OK ? STATUS_IO : status;
     peers_close(&peers);
@@ -231,7 +232,9 @@ enum status job_run(struct job *job)
     if (job->world.rank == job->world.lead)
         status = launch_line_check(job->options); /* one rank looks first, so that what is wrong is said once */
     TRY(world_agree(&job->world, status));
-    TRY(world_agree(&job->world, load(job)));
+    log_hold(); /* a fault of the model is found by every rank */
+    status = load(job);
+    TRY(world_agree(&job->world, status));
     TRY(meet(job));
     status = job->group.rank == 0 ? lead_job(job) : team_follow(&job->team);
     return status;

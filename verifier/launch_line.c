@@ -5,6 +5,7 @@
 #include "common/base/paths.h"
 #include "common/model/checkpoint.h"
 #include "common/text/tokenizer.h"
+#include "verifier/request.h"
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -59,6 +60,31 @@ static enum status check_input(const struct options *options)
     return STATUS_NOINPUT;
 }
 
+/* A prompt on the command line that cannot be completed is known before anything runs. */
+static enum status check_prompt(const struct options *options, const char *model, const struct config *config)
+{
+    struct request_terms terms = {.options = options, .context = options->context > 0 ? options->context : config->context};
+    struct request_list requests = {0};
+    struct tokenizer *tokenizer;
+    char path[PATH_MAX];
+    enum status status;
+
+    if (options->prompt == NULL)
+        return STATUS_OK;
+    paths_tokenizer(model, path, sizeof path);
+    TRY(tokenizer_open(path, config->vocab, &tokenizer));
+    terms.tokenizer = tokenizer;
+    terms.vocab = tokenizer_size(tokenizer);
+    status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
+    if (status == STATUS_OK && requests.request[0].error != NULL) {
+        log_error("--prompt: %s", requests.request[0].error);
+        status = STATUS_DATA;
+    }
+    request_release(&requests);
+    tokenizer_close(tokenizer);
+    return status;
+}
+
 static enum status check_width(const struct options *options, const struct config *config)
 {
     char allowed[128];
@@ -79,6 +105,7 @@ enum status launch_line_check(const struct options *options)
     TRY(check_input(options));
     TRY(look_at(target, &large));
     TRY(check_width(options, &large.config));
+    TRY(check_prompt(options, target, &large.config));
     if (!is_speculative(options))
         return STATUS_OK;
     TRY(look_at(draft, &small));
@@ -152,12 +179,9 @@ static int choose_verifiers(const struct options *options)
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)
 {
     int drafters = is_speculative(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0, verifiers;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     TRY(launch_line_check(options));
     verifiers = choose_verifiers(options);
-    if (options->hosts == NULL && drafters + verifiers > cores)
-        log_info("%d ranks on %ld cores: they take turns", drafters + verifiers, cores);
     fputs("mpirun -q", to);
     if (geteuid() == 0)
         fputs(" --allow-run-as-root", to);

@@ -57,35 +57,33 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     return verify_prefill(lead->verify, sequence);
 }
 
-/* Fills free slots from the queue. */
-static enum status admit(struct lead *lead, int *next)
+static void list_active(struct lead *lead)
 {
-    for (int i = 0; i < lead->slots && *next < lead->requests->count;) {
-        const struct request *request = &lead->requests->request[*next];
+    lead->actives = 0;
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            lead->active[lead->actives++] = &lead->sequence[i];
+}
+
+enum status lead_admit(struct lead *lead)
+{
+    for (int i = 0; i < lead->slots && lead->next < lead->requests->count;) {
+        const struct request *request = &lead->requests->request[lead->next];
 
         if (request->error != NULL) {
             log_error("request %u: %s", request->index, request->error);
             TRY(output_add(lead->output, request, NULL));
             show_progress(lead->show, 1, 0);
-            ++*next;
+            lead->next++;
         } else if (lead->sequence[i].request == NULL) {
             TRY(start(lead, &lead->sequence[i], request));
-            ++*next;
+            lead->next++;
         } else {
             i++;
         }
     }
+    list_active(lead);
     return STATUS_OK;
-}
-
-static int list_active(struct lead *lead)
-{
-    int active = 0;
-
-    for (int i = 0; i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL)
-            lead->active[active++] = &lead->sequence[i];
-    return active;
 }
 
 static void count(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int kept)
@@ -106,6 +104,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     figures->accepted += accepted;
     sequence->rounds++;
     sequence->drafted += outcome->drafted;
+    sequence->judged += judged;
     sequence->accepted += accepted;
 }
 
@@ -124,8 +123,41 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     return STATUS_OK;
 }
 
-static enum status commit_all(struct lead *lead, int active)
+/* May the lead choose this request's draft length? Only where the output cannot depend on it. */
+static int is_paced(const struct request *request)
 {
+    return request->paced && (request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED);
+}
+
+/* What was measured of this round goes into the pace, and the next draft length comes out. */
+static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *draft, const struct span_sum *wire)
+{
+    int64_t drafts = lead->peers->draft.count - draft->count;
+    int rows = 0, longest = 0, length;
+
+    if (lead->peers->count == 0)
+        return;
+    for (int i = 0; i < lead->actives; i++) {
+        const struct outcome *outcome = &lead->outcome[i];
+
+        rows += outcome->drafted + 1;
+        longest = outcome->drafted > longest ? outcome->drafted : longest;
+        pace_add_verdict(&lead->pace, outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted, outcome->accepted);
+    }
+    pace_add_step(&lead->pace, rows, (double)step_ns / 1000);
+    if (drafts > 0)
+        pace_add_draft(&lead->pace, longest,
+                       (double)(lead->peers->draft.ns - draft->ns + lead->peers->wire.ns - wire->ns) / 1000 / (double)drafts);
+    length = pace_choose(&lead->pace, lead->actives);
+    for (int i = 0; i < lead->actives; i++)
+        if (is_paced(lead->active[i]->request))
+            lead->active[i]->paced = length;
+}
+
+static enum status commit_all(struct lead *lead)
+{
+    int active = lead->actives;
+
     /* First all commits, so that drafting begins; what people see comes after. */
     for (int i = 0; i < active; i++)
         TRY(commit(lead, lead->active[i], &lead->outcome[i], &lead->kept[i]));
@@ -162,20 +194,27 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
 }
 
+enum status lead_round(struct lead *lead)
+{
+    struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
+    int64_t step_ns = lead->verify->step.ns;
+
+    TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
+    set_pace(lead, lead->verify->step.ns - step_ns, &draft, &wire);
+    return commit_all(lead);
+}
+
 enum status lead_run(struct lead *lead)
 {
     int64_t started = clock_ns();
-    int next = 0, active;
 
     for (;;) {
         watchdog_progress("decoding");
-        TRY(admit(lead, &next));
-        active = list_active(lead);
-        if (active == 0)
+        TRY(lead_admit(lead));
+        if (lead->actives == 0)
             break;
-        TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
-        TRY(verify_round(lead->verify, lead->active, active, lead->outcome));
-        TRY(commit_all(lead, active));
+        TRY(lead_round(lead));
     }
     sum_up(lead, started);
     return STATUS_OK;

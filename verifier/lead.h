@@ -5,6 +5,7 @@
 
 #include "verifier/figures.h"
 #include "verifier/output.h"
+#include "verifier/pace.h"
 #include "verifier/peers.h"
 #include "verifier/show.h"
 #include "verifier/verify.h"
@@ -24,12 +25,19 @@ struct lead {
     struct sequence **active;  /* [slots] */
     struct outcome *outcome;   /* [slots] */
     int *kept;                 /* [slots] */
+    int next;                  /* the request that comes next from the queue */
+    int actives;               /* sequences in active */
+    struct pace pace;
     struct figures figures;
 };
 
 /* The borrowed parts are set by the caller. */
 enum status lead_open(struct lead *lead);
 void lead_close(struct lead *lead);
+/* One round in two halves, for callers that have something to do between them: filling free slots (lead->actives is then how many
+ * sequences there are; 0: all is done), and proposals, verifying and committing. Collective over the group. */
+enum status lead_admit(struct lead *lead);
+enum status lead_round(struct lead *lead);
 /* Completes all requests. Collective over the group. */
 enum status lead_run(struct lead *lead);
 

@@ -14,35 +14,52 @@ static int print(const struct options *options)
     return 0;
 }
 
+static enum log_level level_of(const struct options *options)
+{
+    return options->quiet ? LOG_ERROR : options->verbose ? LOG_DEBUG : LOG_INFO;
+}
+
+static enum status work(struct job *job)
+{
+    enum status status = watchdog_open(job->options->watchdog_s);
+
+    if (status == STATUS_OK)
+        status = job_run(job);
+    watchdog_close();
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     struct job job = {.options = &options};
-    enum status status = options_parse(argc, argv, &options);
-    enum log_level level;
+    enum status status, parsed;
+    char label[64] = "tandem";
 
-    if (status != STATUS_OK)
-        return (int)status;
-    if (options.print != OPTIONS_PRINT_NOTHING)
+    if (world_is_launched())
+        log_hold();
+    parsed = options_parse(argc, argv, &options);
+    if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING)
         return print(&options);
-    level = options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO;
-    log_init("tandem", level);
-    if (options.dry_run)
+    if (parsed == STATUS_OK)
+        log_init(label, level_of(&options));
+    if (parsed == STATUS_OK && options.dry_run) {
+        log_let_go(1);
         return (int)launch_line_print(&options, argc, argv, stdout);
+    }
+    if (parsed != STATUS_OK && !world_is_launched())
+        return (int)parsed;
     status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
     if (status != STATUS_OK)
         world_abort(status);
-    if (job.world.rank != job.world.lead) {
-        char label[64];
-
+    if (job.world.rank != job.world.lead)
         snprintf(label, sizeof label, "tandem-verifier[%d]", job.world.rank);
-        log_init(label, level);
-    }
-    status = watchdog_open(options.watchdog_s);
+    if (parsed == STATUS_OK)
+        log_init(label, level_of(&options));
+    status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
-        status = job_run(&job);
-    watchdog_close();
+        status = work(&job);
     job_release(&job);
-    world_close(&job.world);
+    world_close(&job.world, status);
     return (int)status;
 }

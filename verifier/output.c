@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum status output_open(struct output *output, const char *path, int count)
+enum status output_open(struct output *output, const char *path, int first, int count)
 {
-    *output = (struct output){.path = path, .count = count};
+    *output = (struct output){.path = path, .first = first, .count = count};
     output->line = calloc((size_t)count + 1, sizeof *output->line);
     if (output->line == NULL) {
         log_error("no memory for %d results", count);
@@ -59,10 +59,10 @@ static json_t *tokens_of(const struct sequence *sequence)
 
 static json_t *speculation_of(const struct sequence *sequence)
 {
-    double rounds = (double)sequence->rounds, drafted = (double)sequence->drafted, accepted = (double)sequence->accepted;
+    double rounds = (double)sequence->rounds, judged = (double)sequence->judged, accepted = (double)sequence->accepted;
 
     return json_pack("{s:I, s:I, s:I, s:f, s:f}", "rounds", (json_int_t)sequence->rounds, "drafted", (json_int_t)sequence->drafted,
-                     "accepted", (json_int_t)sequence->accepted, "alpha", drafted > 0 ? accepted / drafted : 0.0,
+                     "accepted", (json_int_t)sequence->accepted, "alpha", judged > 0 ? accepted / judged : 0.0,
                      "mean_accepted_length", rounds > 0 ? (double)sequence->completion.count / rounds : 0.0);
 }
 
@@ -102,15 +102,16 @@ static json_t *result_of(const struct request *request, const struct sequence *s
 
 enum status output_add(struct output *output, const struct request *request, const struct sequence *sequence)
 {
+    int at = (int)request->index - output->first;
     json_t *result;
 
     output->failed += sequence == NULL;
     if (output->file == NULL)
         return STATUS_OK;
     result = result_of(request, sequence);
-    output->line[request->index] = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    output->line[at] = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(result);
-    if (output->line[request->index] == NULL) {
+    if (output->line[at] == NULL) {
         log_error("no memory for the result of request %u", request->index);
         return STATUS_INTERNAL;
     }

@@ -4,7 +4,7 @@
 #include "common/base/log.h"
 #include <stdlib.h>
 
-enum { MISSES_TO_LOSE = 2, PATIENCE = 8 };
+enum { MISSES_TO_LOSE = 2, PATIENCE = 8, FIRST_REST = 32, LONGEST_REST = 1 << 20 /* rounds */ };
 #define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
@@ -29,9 +29,13 @@ void peers_close(struct peers *peers)
 
 static void lose(struct peer *peer, const char *why)
 {
-    if (!peer->lost)
+    if (peer->lost)
+        return;
+    if (peer->rested == 0) /* a slow one that comes and goes is told of once */
         log_warn("drafter rank %d %s: decoding goes on without it", peer->name, why);
     peer->lost = 1;
+    peer->rested = peer->rested == 0 ? FIRST_REST : peer->rested < LONGEST_REST ? 2 * peer->rested : LONGEST_REST;
+    peer->rest = peer->rested;
 }
 
 static enum status send(struct peers *peers, struct peer *peer, struct frame frame)
@@ -44,6 +48,15 @@ static enum status send(struct peers *peers, struct peer *peer, struct frame fra
     return STATUS_OK;
 }
 
+/* What to ask the sequence's drafter for: nothing that it has no room for. */
+static int wants(const struct peers *peers, const struct sequence *sequence)
+{
+    int wanted = sequence_wants(sequence), context = peers->peer[sequence->drafter].context;
+    int room = context == 0 ? wanted : context - 1 - sequence->length;
+
+    return wanted < room ? wanted : room > 0 ? room : 0;
+}
+
 static enum status send_open(struct peers *peers, struct sequence *sequence)
 {
     const struct open_message open = {.run = peers->run,
@@ -52,10 +65,11 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
                                       .tokens = sequence->tokens,
                                       .count = sequence->length,
                                       .sampling = sequence->request->sampling,
-                                      .draft_length = (uint32_t)sequence_wants(sequence),
+                                      .draft_length = (uint32_t)wants(peers, sequence),
                                       .limit = (uint32_t)sequence->limit};
 
-    sequence->wanted = sequence_wants(sequence);
+    sequence->wanted = wants(peers, sequence);
+    sequence->missed = 0;
     sequence->asked_ns = clock_ns();
     return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
 }
@@ -78,7 +92,7 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
                          enum finish_reason finish)
 {
     struct peer *peer = sequence->drafter >= 0 ? &peers->peer[sequence->drafter] : NULL;
-    int wanted = finish == FINISH_NOT ? sequence_wants(sequence) : 0;
+    int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence) : 0;
     struct commit commit = {.run = peers->run,
                             .request = sequence->request->index,
                             .old_length = (uint32_t)old_length,
@@ -96,6 +110,8 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         peer->sequences--;
     if (peer->lost && finish == FINISH_NOT)
         return STATUS_OK; /* it will get an Open with everything when it is heard again */
+    if (sequence->missed && finish == FINISH_NOT)
+        return send_open(peers, sequence);
     sequence->wanted = wanted;
     sequence->asked_ns = clock_ns();
     return send(peers, peer, message_pack_commit(peers->space, &commit));
@@ -151,7 +167,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         peer->lost = 0;
         peer->misses = 0;
         peer->reopen = 1;
-        log_info("drafter rank %d is heard again", name);
+        log_debug("drafter rank %d is heard again", name);
     }
     if (type == MESSAGE_PROPOSAL)
         take_proposal(peers, peer, &proposal, sequences, count);
@@ -172,6 +188,22 @@ static enum status reopen(struct peers *peers, struct sequence *sequences, int c
             else if (sequences[s].drafter < 0)
                 TRY(peers_assign(peers, &sequences[s]));
         }
+    }
+    return STATUS_OK;
+}
+
+/* Lost drafters are asked whether they are there, more and more rarely. */
+static enum status ask_lost(struct peers *peers)
+{
+    for (int i = 0; i < peers->count; i++) {
+        struct peer *peer = &peers->peer[i];
+
+        if (!peer->lost || --peer->rest > 0)
+            continue;
+        peer->rested = peer->rested < LONGEST_REST ? 2 * peer->rested : LONGEST_REST;
+        peer->rest = peer->rested;
+        if (channel_pending(peers->channel, peer->name) == 0)
+            TRY(send(peers, peer, message_pack_plain(peers->space, MESSAGE_HEARTBEAT, peers->run)));
     }
     return STATUS_OK;
 }
@@ -205,6 +237,7 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
             latest = deadline > latest ? deadline : latest;
         } else {
             sequence->wanted = 0; /* missed: this round goes without */
+            sequence->missed = 1;
             if (++peer->misses >= MISSES_TO_LOSE)
                 lose(peer, "does not answer in time");
         }
@@ -220,6 +253,7 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
 
     if (peers->count == 0)
         return STATUS_OK;
+    TRY(ask_lost(peers));
     for (;;) {
         TRY(channel_receive(peers->channel, &name, &frame, &refused));
         while (frame.count > 0 || refused) {

@@ -1,5 +1,6 @@
 /* The drafters as the lead sees them: who drafts for which sequence, how long they usually take, and who does not answer. A drafter that
- * misses its deadlines is not waited for any more; when it is heard again its sequences are opened anew. */
+ * misses a deadline is told everything anew, for it may have missed a message. One that misses several is not waited for any more, and asked
+ * with a Heartbeat at ever longer intervals; when it is heard again its sequences are opened anew. */
 #ifndef TANDEM_VERIFIER_PEERS_H
 #define TANDEM_VERIFIER_PEERS_H
 
@@ -14,6 +15,8 @@ struct peer {
     int answers;       /* proposals so far */
     double usual_ns;   /* moving mean of request to answer */
     int reopen;        /* it was lost and is heard again */
+    int context;       /* tokens that it has room for; 0: as many as anybody */
+    int rest, rested;  /* rounds until a lost one is asked again, and how many that were at first */
 };
 
 struct peers {

@@ -11,7 +11,7 @@ static json_t *configuration_of(const struct report *report)
     const struct options *options = report->options;
     const struct sampling *sampling = &options->sampling;
     json_t *object = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "target", report->target, "max_tokens", options->max_tokens,
-                               "draft_length", options->draft_length < 0 ? 4 : options->draft_length, "support", options->support,
+                               "draft_length", options->draft_length, "support", options->support,
                                "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
 
     json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,

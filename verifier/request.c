@@ -43,10 +43,11 @@ static enum status add(struct request_list *list, const struct request_terms *te
         list->request = more;
     }
     *out = &list->request[list->count];
-    **out = (struct request){.index = (uint32_t)list->count,
+    **out = (struct request){.index = (uint32_t)(options->first_index + list->count),
                              .sampling = options->sampling,
                              .max_tokens = options->max_tokens,
                              .draft_length = options->draft_length < 0 ? 4 : options->draft_length,
+                             .paced = options->draft_length < 0,
                              .ignore_eos = options->ignore_eos};
     list->count++;
     return STATUS_OK;
@@ -164,6 +165,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     request->sampling = options.sampling;
     request->max_tokens = options.max_tokens;
     request->draft_length = options.draft_length;
+    request->paced &= strcmp(key, "draft_length") != 0;
     request->ignore_eos = options.ignore_eos;
 }
 

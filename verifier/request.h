@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 struct request {
-    uint32_t index;   /* its number in the input, from 0; also the key of its random numbers */
+    uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
     char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
     int32_t *tokens;  /* [prompt_count] */
     int prompt_count;
     struct sampling sampling;
     int max_tokens;
     int draft_length;
+    int paced; /* draft_length was not asked for: the lead may choose it where the output cannot depend on it */
     int ignore_eos;
     char **stop; /* [stops] */
     int stops;

@@ -41,8 +41,10 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->limit = request->prompt_count + limit;
     sequence->has_proposal = 0;
     sequence->wanted = 0;
+    sequence->missed = 0;
     sequence->drafter = -1;
-    sequence->rounds = sequence->drafted = sequence->accepted = 0;
+    sequence->paced = -1;
+    sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;
     sequence->started_ns = clock_ns();
     sequence->first_ns = sequence->ended_ns = 0;
     return STATUS_OK;
@@ -90,7 +92,8 @@ void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count
 int sequence_wants(const struct sequence *sequence)
 {
     int left = sequence->limit - sequence->length - 1;
-    int most = sequence->request->draft_length < MESSAGE_MAX_DRAFT ? sequence->request->draft_length : MESSAGE_MAX_DRAFT;
+    int asked = sequence->paced >= 0 ? sequence->paced : sequence->request->draft_length;
+    int most = asked < MESSAGE_MAX_DRAFT ? asked : MESSAGE_MAX_DRAFT;
 
     return left < most ? (left > 0 ? left : 0) : most;
 }

@@ -18,9 +18,11 @@ struct sequence {
     int limit;       /* length at which it ends */
     struct completion completion;
 
+    int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */
     int drafter;       /* index of its drafter, -1 for none */
     int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
     int64_t asked_ns;  /* when that was asked */
+    int missed;        /* the last proposal did not come in time: its drafter may lack something */
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;
     struct proposal proposal; /* its supports lie in the sequence's own memory */
@@ -29,7 +31,7 @@ struct sequence {
     int support_room;
 
     int64_t started_ns, first_ns, ended_ns;
-    int64_t rounds, drafted, accepted;
+    int64_t rounds, drafted, judged, accepted; /* judged: drafts up to the first that did not stand */
 };
 
 /* Bytes that sequence_init takes from an arena. */

@@ -29,7 +29,7 @@ void show_prompt(struct show *show, const struct sequence *sequence)
 
     show->printed = 0;
     utf8_stream_init(&show->stream);
-    if (show->notes == NULL)
+    if (show->notes == NULL || show->text == NULL)
         return;
     fputs("\n", show->notes);
     for (int i = 0; i < request->prompt_count; i++) {

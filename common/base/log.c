@@ -8,7 +8,10 @@
 static struct {
     char label[64];
     enum log_level highest;
-} settings = {"tandem", LOG_INFO};
+    int holds;
+    size_t held;
+    char lines[4096];
+} settings = {.label = "tandem", .highest = LOG_INFO};
 
 void log_init(const char *label, enum log_level highest)
 {
@@ -19,6 +22,25 @@ void log_init(const char *label, enum log_level highest)
 int log_shows(enum log_level level)
 {
     return level <= settings.highest;
+}
+
+static void write_out(const char *bytes, size_t count)
+{
+    if (count > 0 && write(STDERR_FILENO, bytes, count) < 0)
+        return; /* nowhere left to say it */
+}
+
+void log_hold(void)
+{
+    settings.holds = 1;
+}
+
+void log_let_go(int told)
+{
+    if (told)
+        write_out(settings.lines, settings.held);
+    settings.holds = 0;
+    settings.held = 0;
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -37,6 +59,10 @@ void log_line(enum log_level level, const char *format, ...)
     if (used > (int)sizeof line - 2)
         used = (int)sizeof line - 2;
     line[used++] = '\n';
-    if (write(STDERR_FILENO, line, (size_t)used) < 0)
-        return; /* nowhere left to say it */
+    if (level != LOG_ERROR || !settings.holds) {
+        write_out(line, (size_t)used);
+    } else if (settings.held + (size_t)used <= sizeof settings.lines) {
+        memcpy(settings.lines + settings.held, line, (size_t)used);
+        settings.held += (size_t)used;
+    }
 }

@@ -8,6 +8,12 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Sets the label of every later line (copied, at most 63 bytes) and the highest level shown. Local; call before threads start. */
 void log_init(const char *label, enum log_level highest);
 int log_shows(enum log_level level);
+
+/* Many ranks often fail for one reason, which must be told once. From log_hold on errors wait; log_let_go writes them (`told` set) or
+ * forgets them, and later ones are written at once. Local; between the two no second thread logs. */
+void log_hold(void);
+void log_let_go(int told);
+
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)

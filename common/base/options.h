@@ -21,6 +21,7 @@ struct options {
     const char *prompt;
     const char *prompts;
     const char *output;
+    int first_index; /* of the first request */
     int max_tokens;
     struct sampling sampling;
     const char *stop[OPTIONS_MAX_STOPS];

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LONGEST_LOOK_NS ((int64_t)2 * 1000000000)
+
 /* One per process by nature: it ends the process. */
 static struct {
     pthread_t thread;
@@ -21,18 +23,26 @@ static struct {
 
 static void bite(int64_t silent_ns)
 {
+    log_let_go(1);
     log_error("no progress for %.0f s while %s: ending the job (a rank is lost or hangs)", (double)silent_ns / 1e9, atomic_load(&dog.doing));
     _exit(STATUS_WATCHDOG);
 }
 
+/* Adds up what passes without progress, look by look. A look counts for a second or two at most: a process that was stopped, or a
+ * machine that slept, has not been hanging. */
 static void *watch(void *unused)
 {
+    int64_t looked = clock_ns(), seen = 0, silent = 0;
+
     (void)unused;
     pthread_mutex_lock(&dog.lock);
     while (dog.running) {
         struct timespec until;
-        int64_t silent = clock_ns() - atomic_load(&dog.last_ns);
+        int64_t now = clock_ns(), last = atomic_load(&dog.last_ns), passed = now - looked;
 
+        silent = last != seen ? 0 : silent + (passed < LONGEST_LOOK_NS ? passed : LONGEST_LOOK_NS);
+        seen = last;
+        looked = now;
         if (silent > dog.limit_ns)
             bite(silent);
         clock_gettime(CLOCK_REALTIME, &until);

@@ -14,6 +14,7 @@
 
 /* How long a rank that ended well waits for the others before it ends alone. */
 #define END_DEADLINE_NS (10 * (int64_t)1000000000)
+#define END_FOLLOW_NS ((int64_t)2 * 1000000000) /* longer for those that do not lead: the lead knows how the job ended */
 
 struct introduction {
     int role;
@@ -87,19 +88,38 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     return bells_open(world);
 }
 
+int world_threads(const struct world *world, int asked)
+{
+    long share = sysconf(_SC_NPROCESSORS_ONLN) / world->node_size;
+
+    if (asked > 0)
+        return asked;
+    return share > 1 ? (int)share : 1;
+}
+
 enum status world_agree(struct world *world, enum status status)
 {
-    int mine = (int)status, worst = (int)status;
+    struct {
+        int status;
+        int rank;
+    } mine = {.status = (int)status, .rank = world->rank}, worst = mine;
 
-    TRY_MPI(MPI_Allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, world->wire));
-    return (enum status)worst;
+    int code = MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, world->wire); /* of equals the lowest rank */
+    log_let_go(code != MPI_SUCCESS || worst.rank == world->rank);
+    TRY_MPI(code);
+    return (enum status)worst.status;
+}
+
+int world_is_launched(void)
+{
+    return getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL || getenv("OMPI_COMM_WORLD_RANK") != NULL;
 }
 
 /* Has every rank come to its end? A rank that hangs must not keep the others from ending. */
 static int all_arrived(struct world *world)
 {
     MPI_Request request;
-    int64_t deadline = clock_ns() + END_DEADLINE_NS;
+    int64_t deadline = clock_ns() + END_DEADLINE_NS + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
     int arrived = 0;
 
     if (MPI_Ibarrier(world->wire, &request) != MPI_SUCCESS)
@@ -111,11 +131,12 @@ static int all_arrived(struct world *world)
     }
 }
 
-void world_close(struct world *world)
+void world_close(struct world *world, enum status status)
 {
     if (!all_arrived(world)) {
-        log_warn("some rank did not come to the end within %d s; ending the job without it", (int)(END_DEADLINE_NS / 1000000000));
-        MPI_Abort(MPI_COMM_WORLD, 0);
+        if (world->rank == world->lead)
+            log_warn("some rank did not come to the end within %d s: ending the job without it", (int)(END_DEADLINE_NS / 1000000000));
+        MPI_Abort(MPI_COMM_WORLD, (int)status);
     }
     bells_close(world);
     MPI_Comm_free(&world->node);
@@ -130,6 +151,7 @@ void world_abort(enum status status)
 {
     int started = 0;
 
+    log_let_go(1);
     MPI_Initialized(&started);
     if (started)
         MPI_Abort(MPI_COMM_WORLD, (int)status);

@@ -36,9 +36,13 @@ struct world {
 
 /* Collective over all ranks. Starts MPI (errors return), learns the roles. */
 enum status world_open(int *argc, char ***argv, enum role role, struct world *world);
-/* Collective over all ranks when every one of them ends well; otherwise it ends MPI as far as it can without waiting for others. */
-void world_close(struct world *world);
-/* Collective over all ranks: the largest status of any, so that all go on or all stop. */
+/* Collective over all ranks. Waits for the others, but not for ever: where some rank hangs, the lead ends the job with `status`, which is
+ * what this rank ends with. */
+void world_close(struct world *world, enum status status);
+/* Local. Whether a launcher (mpirun, srun) started this process among others: known before MPI is. */
+int world_is_launched(void);
+/* Collective over all ranks: the largest status of any, so that all go on or all stop. Errors that were held (log_hold) are told by
+ * the first rank that is wrong, and by no other. */
 enum status world_agree(struct world *world, enum status status);
 /* Local. Ends the whole job at once with `status` as its exit code. */
 void world_abort(enum status status) __attribute__((noreturn));
@@ -56,6 +60,8 @@ struct wait {
 void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
+/* Local. Threads that this rank may use: `asked`, or this host's cores over its ranks when that is 0. */
+int world_threads(const struct world *world, int asked);
 /* Local. What look_ns should be, by the ranks and cores of this host. */
 int64_t world_look_ns(const struct world *world);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */

@@ -325,6 +325,6 @@ int main(int argc, char **argv)
     if (failed > 0)
         world_abort(STATUS_INTERNAL); /* the others may wait in a barrier that this rank left out */
     channel_close(channel);
-    world_close(&world);
+    world_close(&world, STATUS_OK);
     return failed;
 }

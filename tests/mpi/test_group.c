@@ -245,6 +245,6 @@ int main(int argc, char **argv)
     failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
     if (failed > 0)
         world_abort(STATUS_INTERNAL);
-    world_close(&world);
+    world_close(&world, STATUS_OK);
     return failed;
 }

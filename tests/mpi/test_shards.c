@@ -144,6 +144,6 @@ int main(int argc, char **argv)
     if (failed > 0)
         world_abort(STATUS_INTERNAL); /* the others may wait for this rank */
     group_close(&team);
-    world_close(&world);
+    world_close(&world, STATUS_OK);
     return failed;
 }

@@ -1,0 +1,59 @@
+# Sourced by the tests of this folder. A job is started the way a user would: the mpirun line that --dry-run prints is run as it stands.
+#
+# BIN is the folder of the two programs, WORK one for files, which is removed at the end.
+set -u
+BIN=$1
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+SOURCE=$(cd "$HERE/../../.." && pwd)
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+PROMPTS=$HERE/prompts.jsonl
+# What a hand-written line needs on any machine, root or not, few cores or many.
+MPIRUN="mpirun -q --oversubscribe --bind-to none --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1"
+[ "$(id -u)" = 0 ] && MPIRUN="$MPIRUN --allow-run-as-root"
+failures=0
+checks=0
+
+fail() {
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n' "$*"
+}
+
+# Ends the test: 0 when every check held.
+finish() {
+    printf '%d checks, %d failed\n' "$checks" "$failures"
+    [ "$failures" = 0 ]
+    exit
+}
+
+# job NAME OPTION...: runs a job; results, figures and stderr go to $WORK/NAME.{jsonl,json,err}; returns its exit code.
+job() {
+    local name=$1 line
+    shift
+    line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/$name.jsonl" --stats "$WORK/$name.json" "$@" 2>"$WORK/$name.err") || return
+    eval "$line" >"$WORK/$name.out" 2>>"$WORK/$name.err"
+}
+
+# What must be equal between two jobs over the same prompts: index, tokens, reason of each result.
+results_of() {
+    sed -E 's/.*"index":([0-9]+),.*"tokens":(\[[^]]*\]).*"finish_reason":"([a-z]+)".*/\1 \2 \3/' "$1"
+}
+
+# figure NAME KEY: a number or a word of the figures.
+figure() {
+    sed -nE "s/^ *\"$2\": \"?([^\",]*)\"?,?$/\1/p" "$WORK/$1.json" | head -n 1
+}
+
+# same NAME REFERENCE: both jobs gave the same tokens, and their targets the same logits.
+same() {
+    checks=$((checks + 1))
+    results_of "$WORK/$1.jsonl" >"$WORK/$1.results"
+    results_of "$WORK/$2.jsonl" >"$WORK/$2.results"
+    if [ ! -s "$WORK/$2.results" ]; then
+        fail "$2 gave no results: $(cat "$WORK/$2.err")"
+    elif ! cmp -s "$WORK/$1.results" "$WORK/$2.results"; then
+        fail "$1 differs from $2:" "$(diff "$WORK/$1.results" "$WORK/$2.results" | head -n 4 | cut -c 1-200)" "$(head -n 5 "$WORK/$1.err")"
+    elif [ "$(figure "$1" logits_hash)" != "$(figure "$2" logits_hash)" ]; then
+        fail "$1 has logits_hash $(figure "$1" logits_hash), $2 has $(figure "$2" logits_hash)"
+    fi
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Logits do not depend on how the target is cut, on threads, or on how the input is cut: logits_hash is equal, and hashes of the parts of a
+# file sum to that of the whole. shards.sh BIN.
+. "$(dirname "$0")/job.sh"
+
+# solo NAME OPTION...
+solo() {
+    local name=$1
+    shift
+    job "$name" --solo --max-sequences 8 --hash-logits --max-tokens 64 "$@" || fail "$name: exit $?"
+}
+
+# parts SAMPLING...: the file cut in two gives what the whole gives.
+parts() {
+    local first second sum
+
+    solo whole --verifiers 1 --prompts "$PROMPTS" "$@"
+    solo first --verifiers 1 --prompts "$WORK/first.in" "$@"
+    solo second --verifiers 2 --prompts "$WORK/second.in" --first-index 77 "$@"
+    first=$(figure first logits_hash)
+    second=$(figure second logits_hash)
+    sum=$(printf '%016x' $((0x$first + 0x$second)))
+    checks=$((checks + 1))
+    [ "$sum" = "$(figure whole logits_hash)" ] || fail "parts $*: $first + $second = $sum, the whole has $(figure whole logits_hash)"
+    checks=$((checks + 1))
+    results_of "$WORK/whole.jsonl" >"$WORK/whole.results"
+    cat "$WORK/first.jsonl" "$WORK/second.jsonl" >"$WORK/both.jsonl"
+    results_of "$WORK/both.jsonl" | cmp -s - "$WORK/whole.results" || fail "parts $*: their results differ from those of the whole"
+}
+
+solo width1 --verifiers 1 --threads 1 --prompts "$PROMPTS"
+for width in 2 4; do
+    solo "width$width" --verifiers "$width" --threads 1 --prompts "$PROMPTS"
+    same "width$width" width1
+done
+solo threads2 --verifiers 1 --threads 2 --prompts "$PROMPTS"
+same threads2 width1
+solo threads3 --verifiers 2 --threads 3 --prompts "$PROMPTS"
+same threads3 width1
+
+head -n 77 "$PROMPTS" >"$WORK/first.in"
+tail -n +78 "$PROMPTS" >"$WORK/second.in"
+parts
+parts --temperature 1 --seed 5
+finish
