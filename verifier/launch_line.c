@@ -3,7 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
-#include "common/model/checkpoint.h"
+#include "common/model/model.h"
 #include "common/text/tokenizer.h"
 #include "verifier/request.h"
 #include <errno.h>
@@ -23,15 +23,14 @@ static int is_speculative(const struct options *options)
     return !options->solo && options->drafters != 0 && (options->target == NULL || options->draft != NULL);
 }
 
-static enum status look_at(const char *model, struct look *look)
+static enum status look_at(const struct options *options, const char *model, int width, struct look *look)
 {
-    struct checkpoint *checkpoint;
+    const struct model_options terms = {.context = options->context};
     struct tokenizer *tokenizer;
     char path[PATH_MAX];
 
     TRY(config_read(model, &look->config));
-    TRY(checkpoint_open(model, &look->config, &checkpoint));
-    checkpoint_close(checkpoint);
+    TRY(model_check(model, width, &terms));
     paths_tokenizer(model, path, sizeof path);
     TRY(tokenizer_open(path, look->config.vocab, &tokenizer));
     look->digest = tokenizer_digest(tokenizer);
@@ -85,17 +84,6 @@ static enum status check_prompt(const struct options *options, const char *model
     return status;
 }
 
-static enum status check_width(const struct options *options, const struct config *config)
-{
-    char allowed[128];
-
-    if (options->verifiers <= 0 || config_allows_width(config, options->verifiers, allowed, sizeof allowed))
-        return STATUS_OK;
-    log_error("%d verifiers cannot share this model (%d heads, %d kv heads, ffn %d), expected one of: %s", options->verifiers, config->heads,
-              config->kv_heads, config->ffn, allowed);
-    return STATUS_USAGE;
-}
-
 enum status launch_line_check(const struct options *options)
 {
     char target[PATH_MAX], draft[PATH_MAX];
@@ -103,12 +91,11 @@ enum status launch_line_check(const struct options *options)
 
     model_paths(options, target, draft);
     TRY(check_input(options));
-    TRY(look_at(target, &large));
-    TRY(check_width(options, &large.config));
+    TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, &large));
     TRY(check_prompt(options, target, &large.config));
     if (!is_speculative(options))
         return STATUS_OK;
-    TRY(look_at(draft, &small));
+    TRY(look_at(options, draft, 1, &small));
     if (large.digest == small.digest && large.size == small.size)
         return STATUS_OK;
     log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,

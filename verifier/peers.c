@@ -134,6 +134,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
     peer->answers++;
     peer->misses = 0;
+    peer->rested = peer->rested < FIRST_REST ? peer->rested : FIRST_REST;
 }
 
 static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
@@ -238,7 +239,9 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
         } else {
             sequence->wanted = 0; /* missed: this round goes without */
             sequence->missed = 1;
-            if (++peer->misses >= MISSES_TO_LOSE)
+            peer->misses += !peer->late; /* many sequences may miss by one delay */
+            peer->late = 1;
+            if (peer->misses >= MISSES_TO_LOSE)
                 lose(peer, "does not answer in time");
         }
     }
@@ -253,6 +256,8 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
 
     if (peers->count == 0)
         return STATUS_OK;
+    for (int i = 0; i < peers->count; i++)
+        peers->peer[i].late = 0;
     TRY(ask_lost(peers));
     for (;;) {
         TRY(channel_receive(peers->channel, &name, &frame, &refused));

@@ -10,7 +10,8 @@
 struct peer {
     int name;          /* on the channel: its world rank */
     int lost;          /* it missed its deadlines, or its outbox is full */
-    int misses;        /* deadlines missed in a row */
+    int misses;        /* rounds in a row with a missed deadline */
+    int late;          /* this round is one */
     int sequences;
     int answers;       /* proposals so far */
     double usual_ns;   /* moving mean of request to answer */

@@ -268,7 +268,7 @@ enum status config_read(const char *path, struct config *config)
         TRY(checkpoint_llama2c_config(path, &read));
     } else {
         log_error("%s: neither a model folder nor a llama2.c .bin file", path);
-        return STATUS_NOINPUT;
+        return STATUS_DATA;
     }
     *config = read;
     return STATUS_OK;

@@ -63,11 +63,22 @@ static enum status fill_rope(struct model *model)
     return STATUS_OK;
 }
 
-static enum status load(const char *path, const struct model_options *options, struct model *model)
+static enum status look(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(config_read(path, &model->config));
     TRY(cut_shard(model, options));
     TRY(checkpoint_open(path, &model->config, &model->checkpoint));
+    model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);
+    if (model->layer == NULL) {
+        log_error("no memory for %d layers", model->config.layers);
+        return STATUS_INTERNAL;
+    }
+    return STATUS_OK;
+}
+
+static enum status load(const char *path, const struct model_options *options, struct model *model)
+{
+    TRY(look(path, options, model));
     TRY(memory_check("this rank's share of the weights", checkpoint_bytes(model->checkpoint) / model->group->size));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
@@ -76,13 +87,27 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .max_context = model->shape.context,
                                             .isa = options->isa};
     TRY(model->backend->open(&backend, &model->context));
-    model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);
-    if (model->layer == NULL) {
-        log_error("no memory for %d layers", model->config.layers);
-        return STATUS_INTERNAL;
-    }
     TRY(weights_pack(model));
     return fill_rope(model);
+}
+
+enum status model_check(const char *path, int width, const struct model_options *options)
+{
+    struct group group = {.size = width};
+    struct model *model = calloc(1, sizeof *model);
+    enum status status;
+
+    if (model == NULL) {
+        log_error("no memory for a model");
+        return STATUS_INTERNAL;
+    }
+    model->backend = &backend_cpu;
+    model->group = &group;
+    status = look(path, options, model);
+    if (status == STATUS_OK)
+        status = weights_check(model);
+    model_close(model);
+    return status;
 }
 
 enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **out)

@@ -46,6 +46,9 @@ struct model {
 /* Local (every rank of the group opens its own shard). STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE for a width that does not divide. */
 enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **model);
 void model_close(struct model *model);
+/* Local. Whether model_open will find all that it needs for a group of `width` ranks: files, tensors, shapes, dtypes, context. Reads no
+ * weights and needs no memory for them. Same statuses. */
+enum status model_check(const char *path, int width, const struct model_options *options);
 
 /* Bytes of packed weights and tables that this rank would hold or holds. */
 size_t model_bytes(const struct model *model);

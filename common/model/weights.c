@@ -253,17 +253,32 @@ static int longest_list(const struct model *model)
     return model->config.hidden > longest ? model->config.hidden : longest;
 }
 
+static enum status first_pass(struct packing *packing)
+{
+    packing->measuring = 1;
+    packing->rows = calloc((size_t)longest_list(packing->model), sizeof *packing->rows);
+    if (packing->rows == NULL) {
+        log_error("no memory for the list of rows of a matrix");
+        return STATUS_INTERNAL;
+    }
+    return pass(packing);
+}
+
+enum status weights_check(struct model *model)
+{
+    struct packing packing = {.model = model};
+    enum status status = first_pass(&packing);
+
+    free(packing.rows);
+    return status;
+}
+
 enum status weights_pack(struct model *model)
 {
-    struct packing packing = {.model = model, .measuring = 1};
-    enum status status = STATUS_INTERNAL;
+    struct packing packing = {.model = model};
+    enum status status;
 
-    packing.rows = calloc((size_t)longest_list(model), sizeof *packing.rows);
-    if (packing.rows == NULL) {
-        log_error("no memory for the list of rows of a matrix");
-        return status;
-    }
-    TRY_TO(pass(&packing), free_rows);
+    TRY_TO(first_pass(&packing), free_rows);
     TRY_TO(arena_open(&model->weights, packing.bytes, "the weights"), free_rows);
     packing.measuring = 0;
     TRY_TO(pass(&packing), free_rows);

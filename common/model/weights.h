@@ -8,5 +8,7 @@
 int weights_slices(const struct config *config);
 /* Sizes model->weights by a first pass and fills it by a second. */
 enum status weights_pack(struct model *model);
+/* The first pass alone: every tensor is there, of the right shape and dtype. Reads none. */
+enum status weights_check(struct model *model);
 
 #endif

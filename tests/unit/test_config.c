@@ -326,7 +326,7 @@ static void test_config__refuses_what_is_no_model(void **state)
     assert_refused(folder, STATUS_DATA, "is not a model folder: it has no config.json");
     file_write("model.gguf", "GGUF", 4);
     snprintf(path, sizeof path, "%s/model.gguf", folder);
-    assert_refused(path, STATUS_NOINPUT, "model.gguf: neither a model folder nor a llama2.c .bin file");
+    assert_refused(path, STATUS_DATA, "model.gguf: neither a model folder nor a llama2.c .bin file");
 }
 
 static void test_config__reads_llama2c_headers(void **state)

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Speculative output equals solo output, token for token, and so do the target's logits at all committed positions.
-# equality.sh BIN greedy|coupled default|long|small: how much of the grid of draft lengths, verifiers, drafters and sequences is run.
+# equality.sh BIN greedy|coupled default|long|small: how much of the grid of draft lengths, verifiers, drafters and sequences is run;
+# TANDEM_LONG=1 in the environment: all of it.
 . "$(dirname "$0")/job.sh"
 mode=$2
 amount=$3
+[ "${TANDEM_LONG:-}" = 1 ] && amount=long
 sampling=()
 [ "$mode" = coupled ] && sampling=(--accept coupled --temperature 0.8 --top-p 0.95 --seed 11)
 

@@ -1,0 +1,147 @@
+#include "tests/law/toy_model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* splitmix64 */
+static double uniform(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+/* Random weights that sum to 1; with zeros a quarter of them is 0, never the one at `kept`. */
+static void fill_weights(uint64_t *state, int tokens, int zeros, int kept, double *p)
+{
+    double sum = 0;
+
+    for (int v = 0; v < tokens; v++) {
+        double weight = exp(3 * uniform(state) - 1.5);
+        int dropped = uniform(state) < 0.25;
+
+        p[v] = zeros && dropped && v != kept ? 0 : weight;
+        sum += p[v];
+    }
+    for (int v = 0; v < tokens; v++)
+        p[v] /= sum;
+}
+
+static void fill_rows(const struct toy_terms *terms, uint64_t *state, float *p_logit, float *q_logit)
+{
+    double p[TOY_MOST], noise[TOY_MOST];
+
+    fill_weights(state, terms->tokens, terms->zeros, 0, p);
+    fill_weights(state, terms->tokens, terms->zeros, 1, noise);
+    for (int v = 0; v < terms->tokens; v++) {
+        int dropped = terms->zeros && uniform(state) < 0.15 && v != 1;
+        double q = dropped ? 0 : terms->overlap * p[v] + (1 - terms->overlap) * noise[v];
+
+        p_logit[v] = p[v] > 0 ? (float)log(p[v]) : -INFINITY;
+        q_logit[v] = q > 0 ? (float)log(q) : -INFINITY;
+    }
+}
+
+static void place_ids(struct toy_law *law)
+{
+    static const int32_t few[] = {3, 17, 18, 50};
+
+    memset(law->token_of, -1, sizeof law->token_of);
+    for (int v = 0; v < law->tokens; v++) {
+        law->id[v] = law->tokens == 4 ? few[v] : 4 * v + v % 4;
+        law->token_of[law->id[v]] = v;
+    }
+}
+
+void toy_law_fill(struct toy_law *law, const struct toy_terms *terms)
+{
+    uint64_t state = terms->seed;
+
+    memset(law, 0, sizeof *law);
+    law->tokens = terms->tokens;
+    place_ids(law);
+    for (int position = 0; position < TOY_POSITIONS; position++)
+        for (int a = 0; a < terms->tokens; a++)
+            for (int b = 0; b < terms->tokens; b++) {
+                state = terms->flat ? terms->seed : state;
+                fill_rows(terms, &state, law->p[position][a][b], law->q[position][a][b]);
+            }
+}
+
+void toy_law_row(const struct toy_law *law, int is_draft, int position, const int32_t *history, float *logits)
+{
+    int a = law->token_of[history[position - 2]], b = law->token_of[history[position - 1]];
+    const float *row = (is_draft ? law->q : law->p)[(position - TOY_PROMPT) % TOY_POSITIONS][a][b];
+
+    for (int i = 0; i < TOY_IDS; i++)
+        logits[i] = -INFINITY;
+    for (int v = 0; v < law->tokens; v++)
+        logits[law->id[v]] = row[v];
+}
+
+void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_draft, struct group *group, struct backend_context *context,
+                    int max_rows)
+{
+    *toy = (struct toy_model){.law = law, .is_draft = is_draft};
+    toy->model = (struct model){.backend = &backend_cpu,
+                                .context = context,
+                                .group = group,
+                                .config = {.layers = 1},
+                                .shape = {.kv_heads = 1, .head_dim = 1, .context = TOY_CONTEXT},
+                                .vocab = TOY_IDS,
+                                .vocab_first = TOY_IDS * group->rank / group->size,
+                                .vocab_count = TOY_IDS / group->size,
+                                .max_rows = max_rows};
+}
+
+enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
+{
+    *forward = (struct forward){.model = model, .cache = cache};
+    for (int i = 0; i < cache->slots * TOY_CONTEXT; i++)
+        cache->layer[0].keys[i] = NAN;
+    return STATUS_OK;
+}
+
+void forward_close(struct forward *forward)
+{
+    *forward = (struct forward){0};
+}
+
+/* A place as row r of the step sees it. */
+static float *seen(const struct forward *forward, const struct rows *rows, int r, int place)
+{
+    assert_in_range(place, 0, TOY_CONTEXT - 1);
+    assert_true(place < rows->base[r] || (place - rows->base[r] < 64 && rows->ancestors[r] >> (place - rows->base[r]) & 1));
+    return &forward->cache->layer[0].keys[rows->slot[r] * TOY_CONTEXT + place];
+}
+
+static void predict(const struct forward *forward, const struct rows *rows, int r, float *logits)
+{
+    const struct toy_model *toy = (const struct toy_model *)(const void *)forward->model;
+    const struct model *model = forward->model;
+    int place = rows->place[r];
+    float before = *seen(forward, rows, r, place - 1), newest = *seen(forward, rows, r, place), all[TOY_IDS];
+    int32_t history[TOY_CONTEXT];
+
+    assert_true(before >= 0 && newest >= 0); /* NaN where nothing was fed */
+    history[place - 1] = (int32_t)before;
+    history[place] = (int32_t)newest;
+    toy_law_row(toy->law, toy->is_draft, rows->position[r] + 1, history, all);
+    memcpy(logits, all + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
+}
+
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+{
+    assert_in_range(rows->count, 1, forward->model->max_rows);
+    for (int r = 0; r < rows->count; r++)
+        *seen(forward, rows, r, rows->place[r]) = (float)rows->token[r];
+    for (int a = 0; a < asked_count; a++)
+        predict(forward, rows, asked[a], logits + (size_t)a * (size_t)forward->model->vocab_count);
+    return STATUS_OK;
+}

@@ -1,0 +1,50 @@
+/* A toy pair of models whose law can be enumerated: a table of logits by position and the two tokens before. Only the forward pass is
+ * replaced (forward_open, forward_run and forward_close are defined here, and the linker takes these); everything above it is the real
+ * code. The toy forward writes its tokens into the real cache and reads them back from there, so that a stale place, a wrong place or a wrong
+ * ancestor moves the law. */
+#ifndef TANDEM_TESTS_LAW_TOY_MODEL_H
+#define TANDEM_TESTS_LAW_TOY_MODEL_H
+
+#include "common/model/forward.h"
+
+enum {
+    TOY_MOST = 16,     /* tokens that occur */
+    TOY_IDS = 64,      /* ids of the vocabulary; the rest have probability 0 */
+    TOY_POSITIONS = 4, /* tables; later positions begin again */
+    TOY_PROMPT = 2,
+    TOY_CONTEXT = 32,
+};
+
+struct toy_terms {
+    int tokens;     /* 4 or 16 */
+    double overlap; /* m: q = m p + (1 - m) noise */
+    int zeros;      /* some p and some q are 0 */
+    int flat;       /* all rows alike */
+    uint64_t seed;
+};
+
+/* Logits by [position][token before][newest token][token]. */
+struct toy_law {
+    int tokens;
+    int32_t id[TOY_MOST]; /* rising */
+    int token_of[TOY_IDS];
+    float p[TOY_POSITIONS][TOY_MOST][TOY_MOST][TOY_MOST];
+    float q[TOY_POSITIONS][TOY_MOST][TOY_MOST][TOY_MOST];
+};
+
+struct toy_model {
+    struct model model; /* first: the forward pass finds the rest through it */
+    const struct toy_law *law;
+    int is_draft;
+};
+
+void toy_law_fill(struct toy_law *law, const struct toy_terms *terms);
+/* The row that predicts `position` (TOY_PROMPT is the first), over all ids; history: the tokens before it, as ids.
+ * logits: [TOY_IDS] */
+void toy_law_row(const struct toy_law *law, int is_draft, int position, const int32_t *history, float *logits);
+
+/* A shard of the toy: ids [TOY_IDS rank / size, TOY_IDS (rank + 1) / size). */
+void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_draft, struct group *group, struct backend_context *context,
+                    int max_rows);
+
+#endif

@@ -1,0 +1,300 @@
+#include "tests/law/toy_round.h"
+
+#include "common/base/digest.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT, QUEUE = 16, POST_BYTES = 1 << 16 };
+
+/* What the lead has broadcast since it last gathered. */
+struct hub {
+    int ranks;
+    int posts;
+    size_t bytes[QUEUE];
+    unsigned char post[QUEUE][POST_BYTES];
+    int read;       /* by the follower whose turn it is */
+    unsigned char *all;
+    struct team *team; /* [ranks] */
+};
+
+struct toy_parts {
+    struct hub hub;
+    struct group group[TOY_SHARDS], alone;
+    struct toy_model target[TOY_SHARDS], draft_model;
+    struct team team[TOY_SHARDS];
+    struct backend_context *context;
+    struct verify verify;
+    struct draft draft;
+    struct arena arena;
+    struct mirror mirror[TOY_SLOTS];
+    struct sequence sequence[TOY_SLOTS];
+    struct request request[TOY_SLOTS];
+    int32_t prompt[TOY_PROMPT];
+    struct message_space *lead_space, *drafter_space;
+    struct tokenizer *tokenizer;
+    struct sequence *active[TOY_SLOTS];
+    int next;
+};
+
+static enum status hub_broadcast(struct group *group, void *bytes, size_t count)
+{
+    struct hub *hub = group->state;
+
+    if (group->rank == 0) {
+        assert_true(hub->posts < QUEUE && count <= POST_BYTES);
+        memcpy(hub->post[hub->posts], bytes, count);
+        hub->bytes[hub->posts++] = count;
+        return STATUS_OK;
+    }
+    if (hub->read == hub->posts)
+        return STATUS_DRAINED; /* the follower has caught up: back to the lead */
+    assert_int_equal(hub->bytes[hub->read], count);
+    memcpy(bytes, hub->post[hub->read++], count);
+    return STATUS_OK;
+}
+
+static enum status hub_gather(struct group *group, const void *mine, size_t count, void *all)
+{
+    struct hub *hub = group->state;
+
+    if (group->rank > 0) {
+        memcpy(hub->all + (size_t)group->rank * count, mine, count);
+        return STATUS_OK;
+    }
+    hub->all = all;
+    memcpy(all, mine, count);
+    for (int r = 1; r < hub->ranks; r++) {
+        hub->read = 0;
+        assert_int_equal(team_follow(&hub->team[r]), STATUS_DRAINED);
+        assert_int_equal(hub->read, hub->posts);
+    }
+    hub->posts = 0;
+    return STATUS_OK;
+}
+
+static const struct group_kind hub_kind = {.name = "hub", .broadcast = hub_broadcast, .gather = hub_gather};
+
+static void open_team(struct toy_round *round)
+{
+    const struct backend_options options = {.threads = 1, .max_rows = MAX_ASKED};
+    struct toy_parts *parts = round->parts;
+    int shards = round->run->shards;
+
+    assert_int_equal(backend_cpu.open(&options, &parts->context), STATUS_OK);
+    parts->hub.ranks = shards;
+    parts->hub.team = parts->team;
+    for (int r = 0; r < shards; r++) {
+        parts->group[r] = (struct group){.rank = r, .size = shards, .kind = &hub_kind, .state = &parts->hub};
+        toy_model_init(&parts->target[r], round->law, 0, &parts->group[r], parts->context, MAX_ASKED);
+        assert_int_equal(team_open(&parts->team[r], &parts->target[r].model, TOY_SLOTS, MAX_ASKED, MAX_ASKED * TOY_IDS), STATUS_OK);
+    }
+    assert_int_equal(verify_open(&parts->verify, &parts->team[0], TOY_SLOTS, MAX_ASKED, MAX_ASKED * TOY_IDS), STATUS_OK);
+    parts->verify.measure_overlap = 1;
+}
+
+static void open_drafter(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+
+    group_open_self(&parts->alone);
+    toy_model_init(&parts->draft_model, round->law, 1, &parts->alone, parts->context, MAX_ASKED);
+    assert_int_equal(draft_open_model(&parts->draft, &parts->draft_model.model, TOY_SLOTS, round->run->support), STATUS_OK);
+    assert_int_equal(message_space_open(&parts->lead_space), STATUS_OK);
+    assert_int_equal(message_space_open(&parts->drafter_space), STATUS_OK);
+}
+
+static void open_parts(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts = calloc(1, sizeof *parts);
+
+    assert_non_null(parts);
+    open_team(round);
+    open_drafter(round);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &parts->tokenizer), STATUS_OK);
+    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, TOY_IDS) + mirror_bytes(TOY_CONTEXT)), "the toy"),
+                     STATUS_OK);
+    for (int i = 0; i < TOY_PROMPT; i++)
+        parts->prompt[i] = round->law->id[i + 1];
+    for (int i = 0; i < TOY_SLOTS; i++) {
+        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, TOY_IDS);
+        mirror_init(&parts->mirror[i], &parts->arena, i, TOY_CONTEXT);
+    }
+}
+
+static void close_parts(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+
+    arena_close(&parts->arena);
+    tokenizer_close(parts->tokenizer);
+    message_space_close(parts->drafter_space);
+    message_space_close(parts->lead_space);
+    draft_close(&parts->draft);
+    verify_close(&parts->verify);
+    for (int r = 0; r < round->run->shards; r++)
+        team_close(&parts->team[r]);
+    backend_cpu.close(parts->context);
+    free(parts);
+    round->parts = NULL;
+}
+
+/* Does the message of this kind get lost? A function of the request and its length alone, never of what was drafted. */
+static int is_lost(const struct toy_round *round, const struct sequence *sequence, int kind)
+{
+    const uint32_t which[3] = {sequence->request->index, (uint32_t)sequence->length, (uint32_t)kind};
+
+    return (double)(digest_bytes(which, sizeof which, 99) >> 11) * 0x1p-53 < round->run->loss;
+}
+
+static void send_open(struct toy_round *round, struct sequence *sequence)
+{
+    const struct open_message sent = {.run = RUN_ID,
+                                      .request = sequence->request->index,
+                                      .prompt_count = TOY_PROMPT,
+                                      .tokens = sequence->tokens,
+                                      .count = sequence->length,
+                                      .sampling = sequence->request->sampling,
+                                      .draft_length = (uint32_t)sequence_wants(sequence),
+                                      .limit = (uint32_t)sequence->limit};
+    struct open_message open;
+
+    assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), TOY_IDS, &open));
+    assert_true(mirror_open(&round->parts->mirror[sequence->slot], &open));
+    sequence->wanted = sequence_wants(sequence);
+}
+
+static void send_commit(struct toy_round *round, struct sequence *sequence, const struct outcome *outcome, int kept)
+{
+    const struct commit sent = {.run = RUN_ID,
+                                .request = sequence->request->index,
+                                .old_length = (uint32_t)(sequence->length - kept),
+                                .accepted = (uint32_t)(kept < outcome->accepted ? kept : outcome->accepted),
+                                .tokens = outcome->token,
+                                .count = kept,
+                                .keep = (uint32_t)(sequence->length - 1),
+                                .digest = sequence->digest,
+                                .draft_length = (uint32_t)sequence_wants(sequence)};
+    struct mirror *mirror = &round->parts->mirror[sequence->slot];
+    struct commit commit;
+
+    if (is_lost(round, sequence, 1)) {
+        mirror->wanted = 0;
+        return;
+    }
+    assert_null(
+        message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), TOY_IDS, &commit));
+    if (mirror_commit(mirror, &commit))
+        sequence->wanted = sequence_wants(sequence);
+    else
+        send_open(round, sequence);
+}
+
+static void draft_all(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+    struct draft_output output[TOY_SLOTS];
+    struct mirror *batch[TOY_SLOTS];
+    int count = 0;
+
+    for (int i = 0; i < TOY_SLOTS; i++)
+        if (parts->sequence[i].request != NULL && parts->mirror[i].open && parts->mirror[i].wanted > 0)
+            batch[count++] = &parts->mirror[i];
+    if (count == 0)
+        return;
+    assert_int_equal(parts->draft.kind->propose(parts->draft.state, batch, count, output), STATUS_OK);
+    for (int i = 0; i < count; i++) {
+        struct sequence *sequence = &parts->sequence[batch[i]->slot];
+        struct proposal sent = {.run = RUN_ID,
+                                .request = batch[i]->request,
+                                .base_length = (uint32_t)batch[i]->length,
+                                .base_digest = batch[i]->digest,
+                                .sampling_digest = batch[i]->sampling_digest,
+                                .count = output[i].count};
+        struct proposal proposal;
+
+        memcpy(sent.token, output[i].token, sizeof sent.token);
+        memcpy(sent.q, output[i].q, sizeof sent.q);
+        batch[i]->wanted = 0;
+        assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), TOY_IDS, &proposal));
+        if (!is_lost(round, sequence, 0))
+            assert_true(sequence_offer(sequence, &proposal));
+    }
+}
+
+static void start(struct toy_round *round, int slot)
+{
+    struct toy_parts *parts = round->parts;
+    const struct toy_run *run = round->run;
+    struct request *request = &parts->request[slot];
+    struct sequence *sequence = &parts->sequence[slot];
+
+    *request = (struct request){.index = run->first + (uint32_t)parts->next++,
+                                .tokens = parts->prompt,
+                                .prompt_count = TOY_PROMPT,
+                                .sampling = run->sampling,
+                                .max_tokens = run->length + run->beyond,
+                                .draft_length = run->draft_length,
+                                .ignore_eos = 1};
+    const struct slot_terms terms = {
+        .sampling = run->sampling, .request = request->index, .prompt_count = TOY_PROMPT, .slot = slot};
+
+    assert_int_equal(sequence_open(sequence, request, parts->tokenizer, NULL, 0, TOY_CONTEXT), STATUS_OK);
+    assert_int_equal(team_open_slot(&parts->team[0], &terms), STATUS_OK);
+    assert_int_equal(verify_prefill(&parts->verify, sequence), STATUS_OK);
+    if (run->draft_length > 0)
+        send_open(round, sequence);
+}
+
+static void commit(struct toy_round *round, struct sequence *sequence, const struct outcome *outcome)
+{
+    int kept = completion_push(&sequence->completion, outcome->token, outcome->count);
+
+    if (round->on_outcome != NULL)
+        round->on_outcome(round->user, sequence, outcome);
+    sequence->rounds++;
+    sequence_commit(sequence, outcome->token, kept);
+    if (sequence->length - TOY_PROMPT >= round->run->length) {
+        if (round->on_end != NULL)
+            round->on_end(round->user, sequence->request->index, sequence->tokens + TOY_PROMPT);
+        mirror_close(&round->parts->mirror[sequence->slot]);
+        sequence_close(sequence);
+    } else if (round->run->draft_length > 0) {
+        send_commit(round, sequence, outcome, kept);
+    }
+}
+
+static int fill_slots(struct toy_round *round)
+{
+    struct toy_parts *parts = round->parts;
+    int active = 0;
+
+    for (int i = 0; i < TOY_SLOTS; i++) {
+        if (parts->sequence[i].request == NULL && parts->next < round->run->count)
+            start(round, i);
+        if (parts->sequence[i].request != NULL)
+            parts->active[active++] = &parts->sequence[i];
+    }
+    return active;
+}
+
+void toy_round_run(struct toy_round *round, struct toy_overlap *overlap)
+{
+    struct outcome outcome[TOY_SLOTS];
+    int active;
+
+    open_parts(round);
+    while ((active = fill_slots(round)) > 0) {
+        draft_all(round);
+        assert_int_equal(verify_round(&round->parts->verify, round->parts->active, active, outcome), STATUS_OK);
+        for (int i = 0; i < active; i++)
+            commit(round, round->parts->active[i], &outcome[i]);
+    }
+    if (overlap != NULL)
+        *overlap = (struct toy_overlap){
+            round->parts->verify.overlap, round->parts->verify.overlap_variance, round->parts->verify.overlaps};
+    close_parts(round);
+}

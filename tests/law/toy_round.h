@@ -1,0 +1,45 @@
+/* Both roles in one process, with the real code of each on the toy pair: the draft model's proposals, the wire's messages, sequences, the
+ * verifier group of 1, 2 or 4 shards, commits and mirrors. The ranks of the group take turns: what the lead broadcasts is kept until it gathers,
+ * then each follower catches up in team_follow. */
+#ifndef TANDEM_TESTS_LAW_TOY_ROUND_H
+#define TANDEM_TESTS_LAW_TOY_ROUND_H
+
+#include "drafter/draft.h"
+#include "tests/law/toy_model.h"
+#include "verifier/verify.h"
+
+enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
+
+struct toy_run {
+    struct sampling sampling;
+    int shards;
+    int draft_length; /* 0: solo */
+    int support;      /* most tokens of a q */
+    int length;       /* tokens to commit */
+    int beyond;       /* tokens that a request may have beyond them, which are cut off */
+    double loss;      /* share of proposals, and of commits to the drafter, that get lost */
+    uint32_t first;   /* number of the first request */
+    int count;        /* requests */
+};
+
+struct toy_parts;
+
+struct toy_round {
+    const struct toy_law *law;
+    const struct toy_run *run;
+    struct toy_parts *parts;
+    /* Called for every outcome, before it is cut; round counts from 0. */
+    void (*on_outcome)(void *user, const struct sequence *sequence, const struct outcome *outcome);
+    /* Called for every finished request: its tokens after the prompt, [run->length]. */
+    void (*on_end)(void *user, uint32_t request, const int32_t *tokens);
+    void *user;
+};
+
+/* Runs all requests. What goes wrong fails the test. overlap: may be NULL; gets the verifier's own sums of min(p, q) */
+struct toy_overlap {
+    double sum, variance;
+    int64_t judged;
+};
+void toy_round_run(struct toy_round *round, struct toy_overlap *overlap);
+
+#endif

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The theory beside the count (Leviathan et al. 2023): the share of drafts that stood is the mean of sum min(p, q) over the same drafts
+# (Corollary 3.6) within 6.1 standard errors (false alarm below 1e-9), and tokens per round are equation (1) within 5 %. Embedded pair, T = 1.
+. "$(dirname "$0")/job.sh"
+amount=$2
+head -n 60 "$PROMPTS" >"$WORK/some.in"
+[ "$amount" = small ] && head -n 8 "$PROMPTS" >"$WORK/some.in"
+[ "${TANDEM_LONG:-}" = 1 ] && cp "$PROMPTS" "$WORK/some.in"
+
+# agrees NAME K: prints the figures and checks both statements.
+agrees() {
+    checks=$((checks + 1))
+    awk -v k="$2" -v name="$1" -v alpha="$(figure "$1" alpha)" -v mean="$(figure "$1" mean_sum_min_p_q)" \
+        -v error="$(figure "$1" standard_error)" -v tokens="$(figure "$1" tokens)" -v rounds="$(figure "$1" rounds)" \
+        -v fallback="$(figure "$1" fallback_rounds)" 'BEGIN {
+            z = (alpha - mean) / error
+            measured = (tokens - fallback) / (rounds - fallback)
+            expected = (1 - alpha ^ (k + 1)) / (1 - alpha)
+            printf "%s: alpha %.4f, mean sum min(p, q) %.4f +- %.4f (z %.2f); tokens per round %.3f, equation (1) %.3f\n",
+                name, alpha, mean, error, z, measured, expected
+            exit !(error > 0 && z < 6.1 && z > -6.1 && measured < 1.05 * expected && measured > 0.95 * expected)
+        }' || fail "$1: count and theory differ"
+}
+
+for length in 1 4 8; do
+    for sampling in "--temperature 1" "--temperature 0.8 --top-p 0.9"; do
+        name="k$length${sampling// /_}"
+        # shellcheck disable=SC2086
+        job "$name" --prompts "$WORK/some.in" --max-tokens 128 --ignore-eos --seed 5 --draft-length "$length" --verifiers 2 $sampling ||
+            fail "$name: exit $?"
+        agrees "$name" "$length"
+    done
+done
+finish

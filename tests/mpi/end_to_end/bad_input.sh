@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# Every bad input gives one line that names the culprit, the right exit code, and no noise of MPI; a bad prompt among good ones is one
+# line of output that says so. bad_input.sh BIN.
+. "$(dirname "$0")/job.sh"
+DEMO=$SOURCE/launch/demo
+DRAFT=$DEMO/draft
+TARGET=$DEMO/target
+
+# said WHAT CODE EXPECTED_CODE PATTERN ERR: one line on stderr that matches, and the exit code.
+said() {
+    checks=$((checks + 1))
+    if [ "$2" != "$3" ]; then
+        fail "$1: exit $2, expected $3: $(cat "$5")"
+    elif [ "$(wc -l <"$5")" != 1 ]; then
+        fail "$1: expected one line, got: $(cat "$5")"
+    elif ! grep -Eq -- "$4" "$5"; then
+        fail "$1: expected a line with '$4', got: $(cat "$5")"
+    fi
+}
+
+# by_hand OPTION...: one drafter and two verifiers by a hand-written line.
+by_hand() {
+    $MPIRUN -np 1 "$BIN/tandem-drafter" "$@" : -np 2 "$BIN/tandem-verifier" "$@" >"$WORK/out" 2>"$WORK/err"
+}
+
+refused_by_hand() {
+    local code=$1 pattern=$2
+    shift 2
+    by_hand "$@"
+    said "mpirun $*" $? "$code" "$pattern" "$WORK/err"
+}
+
+refused_dry() {
+    local code=$1 pattern=$2
+    shift 2
+    "$BIN/tandem-verifier" --dry-run "$@" >"$WORK/out" 2>"$WORK/err"
+    said "--dry-run $*" $? "$code" "$pattern" "$WORK/err"
+    [ -s "$WORK/out" ] && fail "--dry-run $*: it printed a line to run"
+}
+
+# refused CODE PATTERN OPTION...: by --dry-run and by a hand-written line.
+refused() {
+    refused_dry "$@"
+    refused_by_hand "$@"
+}
+
+# model NAME: a copy of the small model to be spoiled.
+model() {
+    mkdir -p "$WORK/$1"
+    cp "$DRAFT"/* "$WORK/$1"
+    chmod u+w "$WORK/$1"/*
+}
+
+# spoiled CODE PATTERN NAME: as a target, and as a draft.
+spoiled() {
+    refused "$1" "$2" --target "$WORK/$3" --draft "$DRAFT" --prompt Hello
+    refused "$1" "$2" --target "$TARGET" --draft "$WORK/$3" --prompt Hello
+}
+
+# The command line.
+refused 64 "unknown option '--max-token'.*--max-tokens" --max-token 3
+refused 64 "max-tokens is 'many'" --max-tokens many
+refused 64 "temperature is 'nan'" --prompt Hello --temperature nan
+for bad in nan -nan inf -1; do
+    refused_dry 64 "temperature is '$bad'" --prompt Hello --temperature "$bad"
+    refused_dry 64 "top-p is '$bad'" --prompt Hello --top-p "$bad"
+    refused_dry 64 "min-p is '$bad'" --prompt Hello --min-p "$bad"
+    refused_dry 64 "repetition-penalty is '$bad'" --prompt Hello --repetition-penalty "$bad"
+    refused_dry 64 "max-tokens is '$bad'" --prompt Hello --max-tokens "$bad"
+    refused_dry 64 "draft-length is '$bad'" --prompt Hello --draft-length "$bad"
+    refused_dry 64 "seed is '$bad'" --prompt Hello --seed "$bad"
+done
+refused 64 "top.p is '?0" --prompt Hello --top-p 0
+refused 64 "repetition.penalty is '?0" --prompt Hello --repetition-penalty 0
+refused 66 "$WORK/no.ini" --config "$WORK/no.ini"
+"$BIN/tandem-verifier" --dry-run --prompt Hello --verifiers 3 >"$WORK/out" 2>"$WORK/err"
+said "--verifiers 3" $? 64 "3 verifiers.*expected one of: 1, 2, 4" "$WORK/err"
+$MPIRUN -np 3 "$BIN/tandem-verifier" --prompt Hello >"$WORK/out" 2>"$WORK/err"
+said "mpirun with 3 verifiers" $? 64 "3 verifiers.*expected one of: 1, 2, 4" "$WORK/err"
+$MPIRUN -np 2 "$BIN/tandem-drafter" --prompt Hello >"$WORK/out" 2>"$WORK/err"
+said "drafters without a verifier" $? 64 "2 drafters and no verifier" "$WORK/err"
+
+# Files.
+refused 66 "$WORK/none: " --target "$WORK/none" --draft "$DRAFT" --prompt Hello
+refused 66 "$WORK/none: " --target "$TARGET" --draft "$WORK/none" --prompt Hello
+refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
+refused 66 "$WORK/none/tokens: |$WORK/none: " --target "$WORK/none" --prompt Hello
+refused_by_hand 74 "$WORK/none/out.jsonl: " --prompt Hello --output "$WORK/none/out.jsonl" --quiet
+
+# Models.
+mkdir "$WORK/empty"
+spoiled 65 "$WORK/empty" empty
+refused 65 "$PROMPTS" --target "$PROMPTS" --draft "$DRAFT" --prompt Hello
+model truncated && head -c 500000 "$DRAFT/model.safetensors" >"$WORK/truncated/model.safetensors"
+spoiled 65 "truncated/model.safetensors.*model.layers" truncated
+model beheaded && head -c 100 "$DRAFT/model.safetensors" >"$WORK/beheaded/model.safetensors"
+spoiled 65 "beheaded/model.safetensors" beheaded
+model dtype && LC_ALL=C sed -i 's/"model.norm.weight":{"dtype":"BF16"/"model.norm.weight":{"dtype":"I16" /' "$WORK/dtype/model.safetensors"
+spoiled 65 "dtype/model.safetensors.*model.norm.weight.*I16" dtype
+model missing && LC_ALL=C sed -i 's/"model.norm.weight"/"model.nrom.weight"/' "$WORK/missing/model.safetensors"
+spoiled 65 "missing.*model.norm.weight" missing
+model shape && sed -i 's/"intermediate_size": 256/"intermediate_size": 512/' "$WORK/shape/config.json"
+spoiled 65 "shape.*mlp.*256.*512" shape
+model json && sed -i 's/"hidden_size"/hidden_size/' "$WORK/json/config.json"
+spoiled 65 "json/config.json" json
+model kind && sed -i 's/"model_type": "llama"/"model_type": "mamba"/' "$WORK/kind/config.json"
+spoiled 65 "kind/config.json.*mamba" kind
+model mute && rm "$WORK/mute/tokenizer.json"
+spoiled 66 "mute/tokenizer" mute
+model words && sed -i 's/"<|endoftext|>"/"<|theend|>"/' "$WORK/words/tokenizer.json"
+refused 65 "$TARGET .*$WORK/words .*different vocabularies" --target "$TARGET" --draft "$WORK/words" --prompt Hello
+# With --solo the draft is not looked at before, and the Hellos disagree.
+refused_by_hand 65 "words.*different vocabularies" --solo --target "$TARGET" --draft "$WORK/words" --prompt Hello
+
+# The one prompt of --prompt.
+long=$(printf 'word%.0s ' {1..1500})
+refused 65 "the prompt is empty" --prompt ""
+refused 65 "the prompt is not valid UTF-8 \(byte 3\)" --prompt "$(printf 'abc\377')"
+refused 65 "the prompt has [0-9]+ tokens, the context has room for [0-9]+ and one new one" --prompt "$long"
+
+# Prompts of a file: those that are wrong say so, and the others run.
+cat >"$WORK/mixed.in" <<EOF
+{"prompt": "Call me", "max_tokens": 8}
+{"prompt": "Call me"
+{"prompt": ""}
+$(printf '{"prompt": "abc\377"}')
+{"prompt": "$long"}
+{"prompt": "Call me", "temperature": -1}
+{"prompt": "Call me", "temperature": NaN}
+{"prompt": "Call me", "top_q": 1}
+{"prompt_tokens": [1, 2048]}
+{"prompt": "Call me", "prompt_tokens": [1]}
+[1]
+{"id": "last", "prompt": "Call me", "max_tokens": 8}
+EOF
+by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl" --quiet
+code=$?
+checks=$((checks + 1))
+[ "$code" = 0 ] || fail "a file with bad lines: exit $code"
+[ "$(wc -l <"$WORK/mixed.jsonl")" = 12 ] || fail "a file with bad lines: expected 12 results"
+[ "$(wc -l <"$WORK/err")" = 10 ] || fail "a file with bad lines: expected 10 lines on stderr: $(cat "$WORK/err")"
+line=0
+while IFS= read -r pattern; do
+    line=$((line + 1))
+    checks=$((checks + 1))
+    sed -n "${line}p" "$WORK/mixed.jsonl" | grep -Eq -- "$pattern" || fail "result $line: $(sed -n "${line}p" "$WORK/mixed.jsonl")"
+done <<'EOF'
+"finish_reason":"length"
+"error":"line 2 is not valid JSON
+"error":"the prompt is empty
+"error":"line 4 is not valid JSON.*0xff
+"error":"the prompt has [0-9]+ tokens
+"error":"temperature is -1
+"error":"line 7 is not valid JSON
+"error":"unknown key ."top_q
+"error":"prompt_tokens\[1\] is not a token id
+"error":"expected either
+"error":"the line is not a JSON object
+"id":"last".*"finish_reason":"length"
+EOF
+[ "$(results_of "$WORK/mixed.jsonl" | sed -n '1s/^0 //p')" = "$(results_of "$WORK/mixed.jsonl" | sed -n '12s/^11 //p')" ] ||
+    fail "the good lines of a file with bad ones differ"
+
+# More ranks than cores run, and say so once; verifiers alone are solo mode.
+$MPIRUN -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 --output "$WORK/solo.jsonl" >"$WORK/out" 2>"$WORK/err"
+said "one verifier" $? 0 "8 tokens in" "$WORK/err"
+many=$(($(nproc) + 1))
+$MPIRUN -np "$many" "$BIN/tandem-drafter" --prompt "Call me" : -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err"
+code=$?
+checks=$((checks + 1))
+[ "$code" = 0 ] && [ "$(grep -c "$((many + 1)) ranks on $(nproc) cores" "$WORK/err")" = 1 ] || fail "more ranks than cores: exit $code, $(cat "$WORK/err")"
+finish

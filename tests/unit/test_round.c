@@ -1,0 +1,291 @@
+/* The lead's and the drafter's own loops in one process, over a loop channel, with the embedded pair. The test takes turns with them:
+ * the lead admits, the drafter takes its messages and drafts, the lead verifies and commits. With a deadline of nothing the lead
+ * waits for nobody, so what a schedule of faults lets through is all that counts, and no clock does. */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "drafter/drafter.h"
+#include "verifier/lead.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { SLOTS = 2, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
+enum { SCHEDULES = 200, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 };
+
+static struct group self;
+static struct tokenizer *tokenizer;
+static struct model *target, *draft_model;
+static struct draft draft;
+static struct team team;
+
+/* Allocations since the count was last set to zero. */
+static volatile int allocations; /* the compiler knows malloc, and that it changes no variable of ours */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *old);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *old);
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    allocations++;
+    return __real_realloc(old, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    allocations++;
+    return __real_aligned_alloc(alignment, size);
+}
+
+void __wrap_free(void *old)
+{
+    allocations += old != NULL;
+    __real_free(old);
+}
+
+/* One run: requests, and what they came to. */
+struct run {
+    struct options options;
+    struct request_list requests;
+    struct channel *end[2];
+    struct verify verify;
+    struct output output;
+    struct show show;
+    struct peers peers;
+    struct lead lead;
+    struct drafter drafter;
+    int with_drafter;
+};
+
+static void open_run(struct run *run, enum accept_mode accept, double temperature, int tokens, const struct loop_faults *faults, int with_drafter)
+{
+    static const char *const prompts[] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
+    const int names[] = {DRAFTER};
+
+    memset(run, 0, sizeof *run);
+    run->with_drafter = with_drafter;
+    run->options = (struct options){
+        .sampling = sampling_default, .max_tokens = tokens, .draft_length = LENGTH, .ignore_eos = 1, .max_sequences = SLOTS};
+    run->options.sampling.accept = accept;
+    run->options.sampling.temperature = temperature;
+    run->options.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
+    const struct request_terms terms = {
+        .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(request_add_text(&run->requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
+    assert_int_equal(channel_open_loop(2, faults, run->end), STATUS_OK);
+    assert_int_equal(output_open(&run->output, NULL, 0, 4), STATUS_OK);
+    assert_int_equal(peers_open(&run->peers, run->end[LEAD], names, with_drafter, RUN, target->vocab, 0.0), STATUS_OK);
+    assert_int_equal(verify_open(&run->verify, &team, SLOTS, ASKED, IDS), STATUS_OK);
+    team.shard.hash = 0;
+    run->lead = (struct lead){.team = &team,
+                              .verify = &run->verify,
+                              .peers = &run->peers,
+                              .output = &run->output,
+                              .show = &run->show,
+                              .tokenizer = tokenizer,
+                              .requests = &run->requests,
+                              .slots = SLOTS,
+                              .hash_logits = 1};
+    assert_int_equal(lead_open(&run->lead), STATUS_OK);
+    const struct drafter_terms mine = {.channel = run->end[DRAFTER],
+                                       .draft = &draft,
+                                       .lead = LEAD,
+                                       .run = RUN,
+                                       .vocab = draft_model->vocab,
+                                       .context = draft_model->shape.context,
+                                       .slots = SLOTS};
+    assert_int_equal(drafter_open(&run->drafter, &mine), STATUS_OK);
+}
+
+static void close_run(struct run *run)
+{
+    drafter_close(&run->drafter);
+    lead_close(&run->lead);
+    verify_close(&run->verify);
+    peers_close(&run->peers);
+    assert_int_equal(output_close(&run->output), STATUS_OK);
+    channel_close(run->end[0]);
+    channel_close(run->end[1]);
+    request_release(&run->requests);
+}
+
+/* One round. Returns whether there was one. */
+static int take_round(struct run *run)
+{
+    assert_int_equal(lead_admit(&run->lead), STATUS_OK);
+    if (run->lead.actives == 0)
+        return 0;
+    channel_loop_advance(run->end[LEAD], 100);
+    if (run->with_drafter)
+        assert_int_equal(drafter_turn(&run->drafter, clock_ns()), STATUS_OK);
+    channel_loop_advance(run->end[LEAD], 100);
+    assert_int_equal(lead_round(&run->lead), STATUS_OK);
+    return 1;
+}
+
+/* What a finished run was, by its target's logits at every committed position: equal exactly when the outputs are. */
+static uint64_t hash_of(struct run *run)
+{
+    while (take_round(run))
+        continue;
+    assert_int_equal(run->lead.figures.tokens, 4 * (run->options.max_tokens));
+    return team.shard.hash;
+}
+
+static uint64_t run_solo(enum accept_mode accept, double temperature)
+{
+    struct run run;
+    uint64_t hash;
+
+    open_run(&run, accept, temperature, SHORT, NULL, 0);
+    hash = hash_of(&run);
+    close_run(&run);
+    return hash;
+}
+
+static int open_models(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS, .context = 0};
+
+    (void)state;
+    log_init("test_round", LOG_ERROR);
+    group_open_self(&self);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
+    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
+    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
+    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(team_open(&team, target, SLOTS, ASKED, IDS), STATUS_OK);
+    return 0;
+}
+
+static int close_models(void **state)
+{
+    (void)state;
+    team_close(&team);
+    draft_close(&draft);
+    model_close(draft_model);
+    model_close(target);
+    tokenizer_close(tokenizer);
+    group_close(&self);
+    return 0;
+}
+
+static void assert_allocates_nothing(enum accept_mode accept, double temperature)
+{
+    struct run run;
+
+    open_run(&run, accept, temperature, LONG, NULL, 1);
+    for (int i = 0; i < 20; i++)
+        assert_true(take_round(&run));
+    allocations = 0;
+    for (int i = 0; i < 100; i++)
+        (void)take_round(&run);
+    assert_int_equal(allocations, 0);
+    assert_int_equal(run.lead.actives, SLOTS); /* all of them rounds of sequences in the middle */
+    assert_true(run.lead.figures.accepted > 0);
+    close_run(&run);
+}
+
+static void test_round__allocates_nothing(void **state)
+{
+    (void)state;
+    allocations = 0;
+    void *volatile some = malloc(1);
+    free(some);
+    assert_int_equal(allocations, 2); /* they are counted at all */
+    assert_allocates_nothing(ACCEPT_REJECTION, 0.0);
+    assert_allocates_nothing(ACCEPT_REJECTION, 0.8);
+    assert_allocates_nothing(ACCEPT_COUPLED, 0.8);
+}
+
+static void assert_faults_cost_only_speed(enum accept_mode accept, double temperature, int schedules)
+{
+    uint64_t solo = run_solo(accept, temperature);
+    int64_t accepted = 0, refused = 0, stale = 0, fallbacks = 0;
+
+    for (int i = 0; i < schedules; i++) {
+        /* Every kind of fault alone and with others, rare and frequent, by the digits of i. */
+        const double rate[] = {0.0, 0.03, 0.3};
+        const struct loop_faults faults = {.seed = (uint64_t)i,
+                                           .lose = rate[i % 3],
+                                           .repeat = rate[i / 3 % 3],
+                                           .reorder = rate[i / 9 % 3],
+                                           .corrupt = rate[i / 27 % 3],
+                                           .delay_us = i / 81 * 250};
+        struct run run;
+
+        open_run(&run, accept, temperature, SHORT, &faults, 1);
+        assert_int_equal(hash_of(&run), solo);
+        accepted += run.lead.figures.accepted;
+        refused += run.peers.refused + run.drafter.refused;
+        stale += run.peers.stale;
+        fallbacks += run.lead.figures.fallback_rounds;
+        close_run(&run);
+    }
+    /* The faults happened, and drafting went on between them. */
+    assert_true(accepted > 0 && refused > 0 && stale > 0 && fallbacks > 0);
+}
+
+static void test_round__faults_of_the_wire_cost_only_speed(void **state)
+{
+    (void)state;
+    assert_faults_cost_only_speed(ACCEPT_COUPLED, 0.8, SCHEDULES);
+    assert_faults_cost_only_speed(ACCEPT_REJECTION, 0.0, SCHEDULES);
+}
+
+/* After a wire that loses a third of all frames, more drafts are accepted than one drafter lost at its second miss would give. */
+static void test_round__a_drafter_that_missed_messages_is_used_again(void **state)
+{
+    const struct loop_faults faults = {.seed = 3, .lose = 0.3};
+    struct run run;
+    int64_t early, late;
+
+    (void)state;
+    open_run(&run, ACCEPT_REJECTION, 0.0, 500, &faults, 1);
+    for (int i = 0; i < 200; i++)
+        assert_true(take_round(&run));
+    early = run.lead.figures.accepted;
+    while (take_round(&run))
+        continue;
+    late = run.lead.figures.accepted;
+    assert_true(early > 0);
+    assert_true(late > early);
+    close_run(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round__allocates_nothing),
+        cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
+        cmocka_unit_test(test_round__a_drafter_that_missed_messages_is_used_again),
+    };
+
+    return cmocka_run_group_tests(tests, open_models, close_models);
+}
