@@ -19,11 +19,13 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
 {
     int same = 0;
 
-    if (open->count >= mirror->context)
+    if (open->count >= mirror->context) {
+        mirror_close(mirror);
         return 0;
-    if (mirror->open && mirror->request == open->request) /* again, after a gap: keep what is cached of these tokens */
-        while (same < mirror->cached && same < open->count && mirror->tokens[same] == open->tokens[same])
-            same++;
+    }
+    /* Again after a gap, or another request that begins alike: what is cached of these tokens stays. A cache knows only tokens. */
+    while (same < mirror->cached && same < open->count && mirror->tokens[same] == open->tokens[same])
+        same++;
     memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
     mirror->open = 1;
     mirror->request = open->request;

@@ -89,12 +89,24 @@ static int find_stop(struct completion *completion, size_t from)
     return 1;
 }
 
-static void finish(struct completion *completion, enum finish_reason reason)
+/* `whole`: the tokens' text ends here; else it was cut before a stop text, and what the stream holds comes after that. */
+static void finish(struct completion *completion, enum finish_reason reason, int whole)
 {
     completion->finish = reason;
-    if (reason == FINISH_LENGTH && make_room(completion, 3))
+    if (whole && make_room(completion, 3))
         completion->length += utf8_stream_finish(&completion->stream, completion->text + completion->length);
     completion->shown = completion->length;
+}
+
+/* All but the bytes that may be the beginning of a stop text, back to the beginning of a character. */
+static void show(struct completion *completion)
+{
+    size_t held = completion->longest_stop > 0 ? completion->longest_stop - 1 : 0;
+    size_t upto = completion->length > held ? completion->length - held : 0;
+
+    while (upto < completion->length && upto > 0 && ((unsigned char)completion->text[upto] & 0xc0) == 0x80)
+        upto--;
+    completion->shown = upto > completion->shown ? upto : completion->shown;
 }
 
 int completion_push(struct completion *completion, const int32_t *tokens, int count)
@@ -102,18 +114,21 @@ int completion_push(struct completion *completion, const int32_t *tokens, int co
     int taken = 0;
 
     while (taken < count && completion->finish == FINISH_NOT) {
-        size_t from = completion->length, held;
+        size_t from = completion->length;
         int32_t token = tokens[taken++];
+        int ended = completion_is_eos(completion, token);
 
         completion->count++;
-        if (!completion_is_eos(completion, token))
+        if (!ended)
             append(completion, token);
-        held = completion->longest_stop > 0 ? completion->longest_stop - 1 : 0;
-        completion->shown = completion->length > held + completion->shown ? completion->length - held : completion->shown;
-        if (completion_is_eos(completion, token) || find_stop(completion, from))
-            finish(completion, FINISH_STOP);
+        if (find_stop(completion, from))
+            finish(completion, FINISH_STOP, 0);
+        else if (ended)
+            finish(completion, FINISH_STOP, 1);
         else if (completion->count >= completion->limit)
-            finish(completion, FINISH_LENGTH);
+            finish(completion, FINISH_LENGTH, 1);
+        else
+            show(completion);
     }
     return taken;
 }

@@ -25,10 +25,32 @@ static int cut_top_p(const struct sampling *sampling, const struct scored_token 
     return whole || before >= sampling->top_p * mass ? count : 0;
 }
 
+/* The first token of the list that min-p drops, or `count`. */
+static int cut_min_p(const struct sampling *sampling, const struct scored_token *best, int count)
+{
+    int first = 1;
+
+    while (first < count && weight(best, first) >= sampling->min_p)
+        first++;
+    return first;
+}
+
+static int normalise(const struct scored_token *best, int kept, double *p)
+{
+    double mass = 0;
+
+    for (int i = 0; i < kept; i++)
+        mass += p[i] = weight(best, i);
+    for (int i = 0; i < kept; i++)
+        p[i] /= mass;
+    return kept;
+}
+
 int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p)
 {
     int kept = count, whole = complete; /* whole: no token outside the first `kept` can stay */
+    int cut;
     double mass = sum;
 
     if (sampling->top_k > 0 && (sampling->top_k <= count || complete)) {
@@ -37,33 +59,20 @@ int distribution_truncate(const struct sampling *sampling, const struct scored_t
         mass = 0;
         for (int i = 0; i < kept; i++)
             mass += weight(best, i);
-    } else if (sampling->top_k > 0) {
-        return 0;
+    } else if (sampling->top_k > 0 && sampling->top_p < 1.0) {
+        return 0; /* top-p takes its share of a mass that is not known */
     }
     if (sampling->top_p < 1.0) {
-        kept = cut_top_p(sampling, best, kept, whole, mass);
-        if (kept == 0)
-            return 0;
-        whole = 1;
+        cut = cut_top_p(sampling, best, kept, whole, mass);
+        whole = whole || cut > 0;
+        kept = cut > 0 ? cut : kept; /* else its end lies beyond the list, where min-p may have cut before */
     }
     if (sampling->min_p > 0.0) {
-        int first = 1;
-
-        while (first < kept && weight(best, first) >= sampling->min_p)
-            first++;
-        if (first == kept && !whole)
-            return 0;
-        kept = first;
-        whole = 1;
+        cut = cut_min_p(sampling, best, kept);
+        whole = whole || cut < kept;
+        kept = cut;
     }
-    if (!whole)
-        return 0;
-    mass = 0;
-    for (int i = 0; i < kept; i++)
-        mass += p[i] = weight(best, i);
-    for (int i = 0; i < kept; i++)
-        p[i] /= mass;
-    return kept;
+    return whole ? normalise(best, kept, p) : 0;
 }
 
 static int before(const struct scored_token *a, const struct scored_token *b)

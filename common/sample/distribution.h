@@ -15,7 +15,7 @@ int distribution_truncates(const struct sampling *sampling);
 int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p);
 
-/* Adds a score to a list kept as above, for merging shards: sorts tokens by falling score, ties by rising id. No allocation. */
+/* Sorts tokens by falling score, ties by rising id: a list as above, from the lists of several shards. No allocation. */
 void distribution_sort(struct scored_token *tokens, int count);
 
 #endif

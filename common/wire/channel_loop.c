@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { USUAL_BYTES = 64 << 10 }; /* records hold this from the start, so that they need not grow */
+
 /* What is drawn for a frame. */
 enum fate { FATE_LOSE, FATE_REPEAT, FATE_REORDER, FATE_CORRUPT, FATE_BIT, FATE_DELAY, FATE_DELAY_OF_REPEAT, FATES };
 
@@ -70,7 +72,8 @@ static struct loop_frame *frame_take(struct loop *loop, size_t count)
     if (frame == loop->spare)
         loop->spare = frame->next;
     if (frame->capacity < count) {
-        unsigned char *bytes = realloc(frame->bytes, count);
+        size_t capacity = count < USUAL_BYTES ? USUAL_BYTES : count;
+        unsigned char *bytes = realloc(frame->bytes, capacity);
 
         if (bytes == NULL) {
             frame->next = loop->spare;
@@ -78,7 +81,7 @@ static struct loop_frame *frame_take(struct loop *loop, size_t count)
             return NULL;
         }
         frame->bytes = bytes;
-        frame->capacity = count;
+        frame->capacity = capacity;
     }
     frame->count = count;
     return frame;
