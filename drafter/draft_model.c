@@ -71,7 +71,7 @@ static int is_greedy(const struct sampling *sampling)
 static void process(struct model_draft *state, const struct mirror *mirror, float *logits)
 {
     const struct sampling *sampling = &mirror->sampling;
-    float scale = is_greedy(sampling) ? 1.0f : (float)(1.0 / sampling->temperature);
+    float scale = distribution_scale(sampling);
 
     if (sampling_has_penalties(sampling))
         penalty_apply(sampling, mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count, logits, 0, state->model->vocab,

@@ -69,8 +69,10 @@ int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
     for (int i = 0; i < proposal->count; i++) {
         size_t count = (size_t)proposal->q[i].count, at = (size_t)i * (size_t)sequence->support_room;
 
-        memcpy(sequence->support_id + at, proposal->q[i].id, count * sizeof(int32_t));
-        memcpy(sequence->support_weight + at, proposal->q[i].weight, count * sizeof(uint32_t));
+        if (count > 0) { /* a point mass has no arrays */
+            memcpy(sequence->support_id + at, proposal->q[i].id, count * sizeof(int32_t));
+            memcpy(sequence->support_weight + at, proposal->q[i].weight, count * sizeof(uint32_t));
+        }
         sequence->proposal.q[i].id = sequence->support_id + at;
         sequence->proposal.q[i].weight = sequence->support_weight + at;
     }

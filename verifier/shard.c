@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/sample/distribution.h"
 #include "common/sample/penalty.h"
 #include <string.h>
 
@@ -85,18 +86,14 @@ static void process(struct shard *shard, const struct step *step, int asked)
     const struct slot_terms *terms = terms_of(shard, step, asked);
     int row = step->asked_row[asked], count = shard->model->vocab_count;
     const int32_t *history = shard->history + (size_t)terms->slot * (size_t)shard->model->shape.context;
-    float *to = row_at(shard, shard->processed, asked);
+    float *to = row_at(shard, shard->processed, asked), scale = distribution_scale(&terms->sampling);
 
     memcpy(to, row_at(shard, shard->logits, asked), (size_t)count * sizeof *to);
     if (sampling_has_penalties(&terms->sampling))
         penalty_apply(&terms->sampling, history, step->rows.place[row] + 1, terms->prompt_count, to, shard->model->vocab_first, count,
                       shard->tally);
-    if (terms->sampling.temperature != 0.0) {
-        float scale = (float)(1.0 / terms->sampling.temperature);
-
-        for (int i = 0; i < count; i++)
-            to[i] *= scale;
-    }
+    for (int i = 0; scale != 1.0f && i < count; i++)
+        to[i] *= scale;
 }
 
 static struct evidence_row row_of(const struct shard *shard, const struct step *step, int asked)

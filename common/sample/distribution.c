@@ -2,6 +2,13 @@
 
 #include <math.h>
 
+#define LARGEST_SCALE 1e30
+
+float distribution_scale(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0 ? 1.0f : (float)fmin(1.0 / sampling->temperature, LARGEST_SCALE);
+}
+
 int distribution_truncates(const struct sampling *sampling)
 {
     return sampling->top_k > 0 || sampling->top_p < 1.0 || sampling->min_p > 0.0;

@@ -5,6 +5,9 @@
 #include "common/backend/backend.h"
 #include "common/base/sampling.h"
 
+/* What logits are multiplied by: 1 / temperature (1 when that is 0), bounded so that no logit becomes infinite. */
+float distribution_scale(const struct sampling *sampling);
+
 /* Does any of top-k, top-p, min-p cut tokens off? */
 int distribution_truncates(const struct sampling *sampling);
 

@@ -31,7 +31,7 @@ speculative() {
         fail "$name: exit $?"
     same "$name" "solo_$1"
     checks=$((checks + 1))
-    [ "$(figure "$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
+    [ "0$(figure "$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
     rm -f "$WORK/$name".*
 }
 

@@ -36,12 +36,12 @@ job() {
 
 # What must be equal between two jobs over the same prompts: index, tokens, reason of each result.
 results_of() {
-    sed -E 's/.*"index":([0-9]+),.*"tokens":(\[[^]]*\]).*"finish_reason":"([a-z]+)".*/\1 \2 \3/' "$1"
+    [ -f "$1" ] && sed -E 's/.*"index":([0-9]+),.*"tokens":(\[[^]]*\]).*"finish_reason":"([a-z]+)".*/\1 \2 \3/' "$1"
 }
 
 # figure NAME KEY: a number or a word of the figures.
 figure() {
-    sed -nE "s/^ *\"$2\": \"?([^\",]*)\"?,?$/\1/p" "$WORK/$1.json" | head -n 1
+    [ -f "$WORK/$1.json" ] && sed -nE "s/^ *\"$2\": \"?([^\",]*)\"?,?$/\1/p" "$WORK/$1.json" | head -n 1
 }
 
 # same NAME REFERENCE: both jobs gave the same tokens, and their targets the same logits.

@@ -1,0 +1,195 @@
+#include "common/sample/sparse_q.h"
+#include "verifier/accept.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const int32_t ids[] = {2, 5, 9};
+static const uint32_t weights[] = {32768, 16384, 16384};
+static const struct support q = {.count = 3, .id = ids, .weight = weights};
+
+static void test_accept__test_is_strict(void **state)
+{
+    (void)state;
+    assert_false(accept_test(0.0, 0.5, 0.0));
+    assert_true(accept_test(0.0, 0.5, 1e-300));
+    assert_false(accept_test(0.5, 0.5, 0.25));
+    assert_true(accept_test(nextafter(1.0, 0.0), 0.5, 0.5));
+}
+
+static void test_accept__q_is_the_weight_or_the_point_mass(void **state)
+{
+    const struct support point = {0};
+
+    (void)state;
+    assert_true(accept_q(&q, 2, 2) == 0.5);
+    assert_true(accept_q(&q, 2, 9) == 0.25);
+    assert_true(accept_q(&q, 2, 3) == 0.0);
+    assert_true(accept_q(&point, 4, 4) == 1.0);
+    assert_true(accept_q(&point, 4, 5) == 0.0);
+}
+
+static void test_accept__p_is_of_the_list_or_the_support(void **state)
+{
+    const struct scored_token best[] = {{1, 7}, {0, 2}};
+    const double p[] = {0.75, 0.25};
+    const float logit[] = {1.0f, -INFINITY, 0.0f};
+    const struct law list = {.kind = LAW_LIST, .count = 2, .best = best, .p = p};
+    const struct law support = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = 2.0};
+    const struct support point = {0};
+
+    (void)state;
+    assert_true(accept_p(&list, &q, 2) == 0.25);
+    assert_true(accept_p(&list, &q, 9) == 0.0);
+    assert_true(accept_p(&support, &q, 2) == exp(-1.0));
+    assert_true(accept_p(&support, &q, 5) == 0.0);
+    assert_true(accept_p(&support, &q, 9) == exp(-2.0));
+    assert_true(accept_p(&support, &point, 30) == exp(-1.0));
+}
+
+static void test_accept__winners_stand_while_they_match(void **state)
+{
+    const struct law laws[] = {{.winner = 4}, {.winner = 6}, {.winner = 8}};
+    struct proposal proposal = {.count = 2, .token = {4, 6}};
+    struct sampling sampling = sampling_default;
+    const struct rng_key key = {0};
+
+    (void)state;
+    for (int coupled = 0; coupled < 2; coupled++) {
+        sampling.temperature = coupled ? 1.0 : 0.0;
+        sampling.accept = coupled ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+        for (int wrong = 0; wrong <= 2; wrong++) {
+            proposal.token[0] = wrong == 0 ? 5 : 4;
+            proposal.token[1] = wrong == 1 ? 5 : 6;
+            struct verdict verdict = accept_decide(&sampling, laws, &proposal, 2, &key);
+
+            assert_int_equal(verdict.accepted, wrong);
+            assert_int_equal(verdict.row, wrong);
+            assert_int_equal(verdict.draw, DRAW_NONE);
+            assert_int_equal(verdict.token, laws[wrong].winner);
+        }
+    }
+}
+
+/* The coin of each draft is that of its own position, and the first that falls short ends the run. */
+static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
+{
+    const struct scored_token best[] = {{0, 2}, {0, 3}};
+    const double p[] = {0.25, 0.75};
+    const struct law laws[4] = {{LAW_LIST, 0, 2, best, p, NULL, 0}, {LAW_LIST, 0, 2, best, p, NULL, 0}, {LAW_LIST, 0, 2, best, p, NULL, 0}};
+    const struct proposal proposal = {.count = 3, .token = {2, 2, 2}, .q = {q, q, q}};
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    sampling.temperature = 1.0;
+    for (uint32_t r = 0; r < 2000; r++) {
+        const struct rng_key key = {.seed = 3, .request = r, .position = 10};
+        struct verdict verdict = accept_decide(&sampling, laws, &proposal, 3, &key);
+        int stood = 0;
+
+        while (stood < 3 && rng_uniform(&(struct rng_key){3, r, 10 + (uint32_t)stood}, RNG_ACCEPT) * 0.5 < 0.25)
+            stood++;
+        assert_int_equal(verdict.accepted, stood);
+        assert_int_equal(verdict.row, stood);
+        assert_int_equal(verdict.draw, stood == 3 ? DRAW_PLAIN : DRAW_RESIDUAL);
+    }
+}
+
+static void test_accept__nothing_drafted_is_the_plain_draw(void **state)
+{
+    const struct law law = {.kind = LAW_SUPPORT};
+    const struct proposal none = {0};
+    const struct rng_key key = {0};
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    sampling.temperature = 1.0;
+    struct verdict verdict = accept_decide(&sampling, &law, &none, 0, &key);
+    assert_int_equal(verdict.accepted, 0);
+    assert_int_equal(verdict.row, 0);
+    assert_int_equal(verdict.draw, DRAW_PLAIN);
+}
+
+static void test_accept__race_over_the_support_has_the_residuals_scores(void **state)
+{
+    const float logit[] = {2.0f, 0.5f, -INFINITY};
+    const double z = exp(2.0) + exp(0.5) + 1.0;
+    const struct law law = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = log(z)};
+
+    (void)state;
+    for (uint32_t r = 0; r < 2000; r++) {
+        const struct rng_key key = {.seed = 4, .request = r};
+        struct scored_token winner = accept_race_support(&law, &q, 2, &key);
+        double over = exp(2.0) / z - 0.5; /* the other two have p < q */
+
+        assert_true(over > 0 && exp(0.5) / z < 0.25);
+        assert_int_equal(winner.token, 2);
+        assert_true(fabs((double)winner.score - (log(over * z) + (double)rng_gumbel(&key, RNG_RESIDUAL, 2))) < 1e-5);
+    }
+}
+
+static void test_accept__race_of_an_empty_residual_has_no_winner(void **state)
+{
+    const float logit[] = {0.0f};
+    const struct law law = {.kind = LAW_SUPPORT, .count = 1, .logit = logit, .log_z = 0.5};
+    const struct support point = {0};
+    const struct rng_key key = {0};
+
+    (void)state;
+    assert_int_equal(accept_race_support(&law, &point, 3, &key).token, -1);
+    assert_true(accept_race_support(&law, &point, 3, &key).score == -INFINITY);
+}
+
+static void test_accept__list_whose_residual_is_empty_is_drawn_from_p(void **state)
+{
+    const struct scored_token best[] = {{0, 2}, {0, 5}, {0, 9}};
+    const double p[] = {0.5, 0.25, 0.25};
+    const struct law law = {.kind = LAW_LIST, .count = 3, .best = best, .p = p};
+
+    (void)state;
+    for (uint32_t r = 0; r < 500; r++) {
+        const struct rng_key key = {.seed = 5, .request = r};
+
+        assert_int_equal(accept_draw_list(&law, &q, 2, DRAW_RESIDUAL, &key, RNG_RESIDUAL),
+                         accept_draw_list(&law, &q, 2, DRAW_PLAIN, &key, RNG_RESIDUAL));
+    }
+}
+
+static void test_accept__overlap_is_the_sum_of_the_smaller(void **state)
+{
+    const struct scored_token best[] = {{0, 2}, {0, 3}};
+    const double p[] = {0.75, 0.25};
+    const float logit[] = {0.0f, -INFINITY, 0.0f};
+    const struct law list = {.kind = LAW_LIST, .count = 2, .best = best, .p = p};
+    const struct law support = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = log(4.0)};
+    const struct law winner = {.kind = LAW_WINNER, .winner = 5};
+
+    (void)state;
+    assert_true(fabs(accept_overlap(&list, &q, 2) - 0.5) < 1e-12);
+    assert_true(fabs(accept_overlap(&support, &q, 2) - 0.5) < 1e-12);
+    assert_true(accept_overlap(&winner, &q, 5) == 1.0);
+    assert_true(accept_overlap(&winner, &q, 2) == 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accept__test_is_strict),
+        cmocka_unit_test(test_accept__q_is_the_weight_or_the_point_mass),
+        cmocka_unit_test(test_accept__p_is_of_the_list_or_the_support),
+        cmocka_unit_test(test_accept__winners_stand_while_they_match),
+        cmocka_unit_test(test_accept__rejection_uses_the_coin_of_each_position),
+        cmocka_unit_test(test_accept__nothing_drafted_is_the_plain_draw),
+        cmocka_unit_test(test_accept__race_over_the_support_has_the_residuals_scores),
+        cmocka_unit_test(test_accept__race_of_an_empty_residual_has_no_winner),
+        cmocka_unit_test(test_accept__list_whose_residual_is_empty_is_drawn_from_p),
+        cmocka_unit_test(test_accept__overlap_is_the_sum_of_the_smaller),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

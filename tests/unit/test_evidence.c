@@ -1,0 +1,263 @@
+/* Evidence from 1, 2 and 4 shards gives one and the same law, whatever the kind. */
+#include "tests/law/naive_law.h"
+#include "verifier/evidence.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { VOCAB = 2048, SHARDS = 4, SUPPORT = 5, ROOM = SHARDS * EVIDENCE_LIST_MOST };
+
+struct joined {
+    int known; /* evidence_join's answer */
+    struct law law;
+    struct scored_token best[ROOM];
+    double p[ROOM];
+    float logit[SUPPORT];
+};
+
+static struct backend_context *context;
+static struct joined joined[3], whole;
+static const int widths[3] = {1, 2, 4};
+
+static double uniform(uint32_t at, uint32_t stream)
+{
+    return rng_uniform(&(struct rng_key){.seed = 11, .request = at, .position = stream}, RNG_TREE);
+}
+
+static void join(struct joined *to, int shards, const struct sampling *sampling, const float *logits, int vocab, const int32_t *support)
+{
+    const struct rng_key key = {.seed = sampling->seed, .request = 3, .position = 9};
+    size_t bytes = evidence_bytes(sampling, SUPPORT);
+    char *evidence = calloc((size_t)shards, bytes);
+    const void *from[SHARDS];
+
+    assert_non_null(evidence);
+    for (int r = 0; r < shards; r++) {
+        int first = vocab * r / shards;
+        const struct evidence_row row = {logits + first, first, vocab / shards, key, support, SUPPORT};
+
+        from[r] = evidence + (size_t)r * bytes;
+        evidence_take(&backend_cpu, context, sampling, &row, evidence + (size_t)r * bytes);
+    }
+    to->known = evidence_join(sampling, &key, from, shards, SUPPORT, vocab, to->best, to->p, to->logit, &to->law);
+    free(evidence);
+}
+
+static void join_all(const struct sampling *sampling, const float *logits, int vocab, const int32_t *support)
+{
+    for (int i = 0; i < 3; i++)
+        join(&joined[i], widths[i], sampling, logits, vocab, support);
+}
+
+/* A law of p over all ids. */
+static void spread(const struct joined *from, int vocab, double *p)
+{
+    memset(p, 0, (size_t)vocab * sizeof *p);
+    for (int i = 0; i < from->law.count; i++)
+        p[from->law.best[i].token] = from->law.p[i];
+}
+
+static void random_logits(uint32_t at, double width, float *logits, int vocab)
+{
+    for (int i = 0; i < vocab; i++)
+        logits[i] = (float)(width * uniform(at, (uint32_t)i));
+}
+
+static void test_evidence__greedy_ties_go_to_the_lowest_id(void **state)
+{
+    static const int32_t support[SUPPORT];
+    static const int places[][2] = {{15, 16}, {31, 32}, {47, 48}, {16, 63}, {0, 32}};
+    struct sampling sampling = sampling_default;
+    float logits[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        random_logits(1, 1, logits, 64);
+        logits[places[i][0]] = logits[places[i][1]] = 2;
+        join_all(&sampling, logits, 64, support);
+        for (int s = 0; s < 3; s++)
+            assert_int_equal(joined[s].law.winner, places[i][0]);
+    }
+}
+
+static void test_evidence__coupled_winner_does_not_depend_on_shards(void **state)
+{
+    static const int32_t support[SUPPORT];
+    struct sampling sampling = sampling_default;
+    float logits[VOCAB];
+
+    (void)state;
+    sampling.temperature = 1;
+    sampling.accept = ACCEPT_COUPLED;
+    for (uint32_t i = 0; i < 300; i++) {
+        struct rng_key key = {.seed = i, .request = 3, .position = 9};
+        int32_t winner = 0;
+        float best = -INFINITY;
+
+        sampling.seed = i;
+        random_logits(i, 6, logits, VOCAB);
+        for (int32_t v = 0; v < VOCAB; v++)
+            if (logits[v] + rng_gumbel(&key, RNG_NOISE, (uint32_t)v) > best) {
+                best = logits[v] + rng_gumbel(&key, RNG_NOISE, (uint32_t)v);
+                winner = v;
+            }
+        join_all(&sampling, logits, VOCAB, support);
+        for (int s = 0; s < 3; s++)
+            assert_int_equal(joined[s].law.winner, winner);
+    }
+}
+
+static void test_evidence__support_has_the_normaliser_of_the_row(void **state)
+{
+    static const int32_t support[SUPPORT] = {0, 511, 512, 1024, 5000}; /* the last one is beyond the vocabulary */
+    struct sampling sampling = sampling_default;
+    float logits[VOCAB];
+
+    (void)state;
+    sampling.temperature = 1;
+    for (uint32_t i = 0; i < 50; i++) {
+        double sum = 0;
+
+        random_logits(i, 20, logits, VOCAB);
+        for (int v = 512; i % 2 && v < 1024; v++)
+            logits[v] = -INFINITY; /* a shard of four has nothing */
+        for (int v = 0; v < VOCAB; v++)
+            sum += exp((double)logits[v]);
+        join_all(&sampling, logits, VOCAB, support);
+        for (int s = 0; s < 3; s++) {
+            assert_int_equal(joined[s].law.kind, LAW_SUPPORT);
+            assert_true(fabs(joined[s].law.log_z - log(sum)) < 2e-6);
+            for (int k = 0; k < 4; k++)
+                assert_true(joined[s].logit[k] == logits[support[k]]);
+            assert_true(joined[s].logit[4] == -INFINITY);
+        }
+    }
+}
+
+/* Random ways of truncating. */
+static struct sampling random_sampling(uint32_t at)
+{
+    struct sampling s = sampling_default;
+    static const int ks[] = {0, 1, 2, 40, 700, 1024, 1500, 5000};
+
+    s.temperature = 1;
+    s.top_k = ks[(int)(8 * uniform(at, 1))];
+    s.top_p = uniform(at, 2) < 0.3 ? 1 : uniform(at, 3);
+    s.top_p = s.top_p > 0 ? s.top_p : 1;
+    s.min_p = uniform(at, 4) < 0.5 ? 0 : uniform(at, 5) * 0.5;
+    if (s.top_k == 0 && s.top_p == 1 && s.min_p == 0)
+        s.min_p = 0.1;
+    return s;
+}
+
+static void test_evidence__lists_give_the_law_of_the_whole_row(void **state)
+{
+    static const int32_t support[SUPPORT];
+    static double p[VOCAB], q[VOCAB];
+    float logits[VOCAB];
+    int compared = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < 400; i++) {
+        const struct sampling sampling = random_sampling(i);
+        const struct rng_key key = {.seed = 0, .request = 3, .position = 9};
+
+        random_logits(i, i % 3 == 0 ? 30 : 6, logits, VOCAB);
+        if (i % 4 == 0) /* ties over the borders of shards */
+            for (int v = 0; v < VOCAB; v++)
+                logits[v] = floorf(logits[v]);
+        if (naive_law(&sampling, logits, VOCAB, NULL, 0, 0, p) < 1e-5)
+            continue; /* so near a cut that the rounding of the mass decides */
+        join_all(&sampling, logits, VOCAB, support);
+        evidence_join_whole(&sampling, &key, logits, VOCAB, whole.best, whole.p, &whole.law);
+        for (int s = 0; s < 4; s++) {
+            const struct joined *one = s < 3 ? &joined[s] : &whole;
+
+            if (s < 3 && !one->known)
+                continue;
+            compared += s < 3;
+            spread(one, VOCAB, q);
+            for (int v = 0; v < VOCAB; v++)
+                assert_true(fabs(p[v] - q[v]) < 1e-9);
+        }
+    }
+    assert_true(compared > 500);
+}
+
+static void test_evidence__flat_row_wants_the_whole_row(void **state)
+{
+    static const int32_t support[SUPPORT];
+    struct sampling sampling = sampling_default;
+    float logits[VOCAB];
+
+    (void)state;
+    sampling.temperature = 1;
+    sampling.top_p = 0.9;
+    random_logits(5, 0.5, logits, VOCAB);
+    join_all(&sampling, logits, VOCAB, support);
+    for (int s = 0; s < 3; s++)
+        assert_int_equal(joined[s].known, 0);
+    sampling.top_k = 50;
+    join_all(&sampling, logits, VOCAB, support);
+    for (int s = 0; s < 3; s++)
+        assert_int_equal(joined[s].known, 1);
+}
+
+/* In coupled mode a truncated row's winner is the same from lists and from the whole row. */
+static void test_evidence__coupled_lists_have_one_winner(void **state)
+{
+    static const int32_t support[SUPPORT];
+    float logits[VOCAB];
+
+    (void)state;
+    for (uint32_t i = 0; i < 300; i++) {
+        struct sampling sampling = random_sampling(i);
+        const struct rng_key key = {.seed = i, .request = 3, .position = 9};
+        static double p[VOCAB];
+
+        sampling.accept = ACCEPT_COUPLED;
+        sampling.seed = i;
+        random_logits(i, 10, logits, VOCAB);
+        if (naive_law(&sampling, logits, VOCAB, NULL, 0, 0, p) < 1e-5)
+            continue;
+        join_all(&sampling, logits, VOCAB, support);
+        evidence_join_whole(&sampling, &key, logits, VOCAB, whole.best, whole.p, &whole.law);
+        for (int s = 0; s < 3; s++)
+            assert_true(!joined[s].known || (joined[s].law.kind == LAW_WINNER && joined[s].law.winner == whole.law.winner));
+        assert_true(p[whole.law.winner] > 0);
+    }
+}
+
+static int open_backend(void **state)
+{
+    const struct backend_options options = {.threads = 1, .max_rows = 1};
+
+    (void)state;
+    return backend_cpu.open(&options, &context) != STATUS_OK;
+}
+
+static int close_backend(void **state)
+{
+    (void)state;
+    backend_cpu.close(context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_evidence__greedy_ties_go_to_the_lowest_id),
+        cmocka_unit_test(test_evidence__coupled_winner_does_not_depend_on_shards),
+        cmocka_unit_test(test_evidence__support_has_the_normaliser_of_the_row),
+        cmocka_unit_test(test_evidence__lists_give_the_law_of_the_whole_row),
+        cmocka_unit_test(test_evidence__flat_row_wants_the_whole_row),
+        cmocka_unit_test(test_evidence__coupled_lists_have_one_winner),
+    };
+
+    return cmocka_run_group_tests(tests, open_backend, close_backend);
+}
