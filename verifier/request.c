@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/text/utf8_stream.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -70,6 +71,8 @@ static void encode(struct request *request, const struct request_terms *terms, c
 {
     size_t bad;
 
+    if (request->tokens != NULL)
+        return; /* both were given: that has been refused */
     if (tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
                          &request->prompt_count, &bad) != STATUS_OK)
         fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
@@ -103,6 +106,8 @@ static void take_tokens(struct request *request, const struct request_terms *ter
 {
     size_t count = json_array_size(array);
 
+    if (request->tokens != NULL)
+        return;
     request->tokens = calloc(count + 1, sizeof *request->tokens);
     if (!json_is_array(array) || request->tokens == NULL) {
         fail(request, "prompt_tokens is not a list of numbers");
@@ -119,24 +124,30 @@ static void take_tokens(struct request *request, const struct request_terms *ter
     }
 }
 
+/* A text that can be looked for: not empty, and without a NUL, which ends texts here. */
+static int is_stop(const json_t *value)
+{
+    return json_is_string(value) && json_string_length(value) > 0 && strlen(json_string_value(value)) == json_string_length(value);
+}
+
 static enum status take_stop(struct request *request, const json_t *value)
 {
     const char *stop[OPTIONS_MAX_STOPS];
     int stops = 0;
 
-    if (json_is_string(value) && json_string_length(value) > 0)
+    if (is_stop(value))
         stop[stops++] = json_string_value(value);
     for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
         const json_t *entry = json_array_get(value, i);
 
-        if (stops == OPTIONS_MAX_STOPS || !json_is_string(entry) || json_string_length(entry) == 0) {
-            fail(request, "stop is not a list of at most %d texts", OPTIONS_MAX_STOPS);
+        if (stops == OPTIONS_MAX_STOPS || !is_stop(entry)) {
+            fail(request, "stop is not a list of at most %d texts that are not empty and have no NUL", OPTIONS_MAX_STOPS);
             return STATUS_OK;
         }
         stop[stops++] = json_string_value(entry);
     }
     if (stops == 0)
-        fail(request, "stop is not a text or a list of texts that are not empty");
+        fail(request, "stop is not a text or a list of texts that are not empty and have no NUL");
     return set_stops(request, stop, stops);
 }
 
@@ -153,13 +164,11 @@ static void take_number(struct request *request, const char *key, const json_t *
         request->sampling.seed = (uint64_t)json_integer_value(value);
         return;
     }
-    if (!json_is_number(value) && !json_is_boolean(value)) {
-        fail(request, "%s is not a number", key);
-        return;
-    }
     known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
     if (known == 0)
         fail(request, "unknown key \"%s\"", key);
+    else if (!json_is_number(value) && !json_is_boolean(value))
+        fail(request, "%s is not a number", key);
     else if (known < 0)
         fail(request, "%s", reason);
     request->sampling = options.sampling;
@@ -226,11 +235,15 @@ static enum status add_line(struct request_list *list, const struct request_term
     json_error_t error;
     json_t *object;
     enum status status = STATUS_OK;
+    size_t bad;
 
     TRY(add(list, terms, &request));
-    object = length > LINE_LIMIT ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    bad = length > LINE_LIMIT ? length : utf8_valid(line, length);
+    object = length > LINE_LIMIT || bad < length ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (length > LINE_LIMIT)
         fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_LIMIT);
+    else if (bad < length)
+        fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
     else if (object == NULL)
         fail(request, "line %d is not valid JSON: %s", number, error.text);
     else

@@ -38,7 +38,7 @@ speculative() {
 head -n 16 "$PROMPTS" >"$WORK/few.in"
 solo few
 case $amount in
-small) # for builds that run ten times slower
+small) # for builds that run fifty times slower
     speculative few 4 1 1 8
     speculative few 8 2 2 1
     speculative few 1 4 1 8

@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # Logits do not depend on how the target is cut, on threads, or on how the input is cut: logits_hash is equal, and hashes of the parts of a
-# file sum to that of the whole. shards.sh BIN.
+# file sum to that of the whole. shards.sh BIN default|small: small is for builds that run fifty times slower.
 . "$(dirname "$0")/job.sh"
+
+tokens=64
+if [ "$2" = small ]; then
+    head -n 85 "$PROMPTS" >"$WORK/few.in"
+    PROMPTS=$WORK/few.in
+    tokens=4
+fi
 
 # solo NAME OPTION...
 solo() {
     local name=$1
     shift
-    job "$name" --solo --max-sequences 8 --hash-logits --max-tokens 64 "$@" || fail "$name: exit $?"
+    job "$name" --solo --max-sequences 8 --hash-logits --max-tokens $tokens "$@" || fail "$name: exit $?"
 }
 
 # parts SAMPLING...: the file cut in two gives what the whole gives.

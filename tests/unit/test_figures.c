@@ -1,0 +1,46 @@
+#include "verifier/figures.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void test_figures__alpha_is_the_share_of_judged_drafts(void **state)
+{
+    const struct figures figures = {.tested = {10, 6, 2}, .stood = {6, 2, 1}, .drafted = 30, .accepted = 9};
+
+    (void)state;
+    assert_true(figures_alpha(&figures) == 0.5); /* what came after a rejection was drafted but not judged */
+}
+
+static void test_figures__means_are_over_rounds_and_time(void **state)
+{
+    const struct figures figures = {.tokens = 300, .rounds = 100, .wall_ns = 2000000000};
+
+    (void)state;
+    assert_true(figures_mean_accepted_length(&figures) == 3.0);
+    assert_true(figures_tokens_per_second(&figures) == 150.0);
+}
+
+static void test_figures__nothing_gives_zero(void **state)
+{
+    const struct figures figures = {0};
+
+    (void)state;
+    assert_true(figures_alpha(&figures) == 0.0);
+    assert_true(figures_mean_accepted_length(&figures) == 0.0);
+    assert_true(figures_tokens_per_second(&figures) == 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_figures__alpha_is_the_share_of_judged_drafts),
+        cmocka_unit_test(test_figures__means_are_over_rounds_and_time),
+        cmocka_unit_test(test_figures__nothing_gives_zero),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

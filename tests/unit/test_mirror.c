@@ -1,0 +1,211 @@
+#include "drafter/mirror.h"
+
+#include "common/base/digest.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CONTEXT = 32, PROMPT = 4, MOST = 5 };
+
+static struct arena arena;
+static struct mirror mirror;
+static const int32_t prompt[PROMPT] = {10, 11, 12, 13};
+
+static struct open_message opening(const int32_t *tokens, int count)
+{
+    return (struct open_message){.request = 6,
+                                 .prompt_count = PROMPT,
+                                 .tokens = tokens,
+                                 .count = count,
+                                 .sampling = sampling_default,
+                                 .draft_length = 3,
+                                 .limit = CONTEXT};
+}
+
+static void open_anew(void)
+{
+    const struct open_message open = opening(prompt, PROMPT);
+
+    arena_rewind(&arena, 0);
+    mirror_init(&mirror, &arena, 1, CONTEXT);
+    assert_true(mirror_open(&mirror, &open));
+}
+
+/* What a drafter does: feeds all but the last drafted token. */
+static void draft(int count)
+{
+    for (int i = 0; i < count; i++)
+        mirror.tokens[mirror.length + i] = 100 + i;
+    mirror.drafted = count;
+    mirror.cached = count > 0 ? mirror.length + count - 1 : mirror.cached;
+}
+
+static struct commit committing(const int32_t *tokens, int count, int accepted)
+{
+    return (struct commit){.request = 6,
+                           .old_length = (uint32_t)mirror.length,
+                           .accepted = (uint32_t)accepted,
+                           .tokens = tokens,
+                           .count = count,
+                           .keep = (uint32_t)(mirror.length + count - 1),
+                           .digest = digest_tokens(mirror.digest, tokens, count),
+                           .draft_length = 2};
+}
+
+/* The places that were fed what is now committed. */
+static void test_mirror__commit_keeps_what_was_fed_and_stands(void **state)
+{
+    (void)state;
+    for (int k = 0; k <= MOST; k++)
+        for (int accepted = 0; accepted <= k; accepted++) {
+            int32_t tokens[MOST + 1], expected = PROMPT + accepted;
+
+            open_anew();
+            mirror.cached = PROMPT - 1;
+            draft(k);
+            for (int i = 0; i < accepted; i++)
+                tokens[i] = 100 + i;
+            tokens[accepted] = 7;
+            const struct commit commit = committing(tokens, accepted + 1, accepted);
+
+            if (k == 0)
+                expected = PROMPT - 1;
+            else if (accepted == k)
+                expected = PROMPT + k - 1; /* the last drafted token was never fed */
+            assert_true(mirror_commit(&mirror, &commit));
+            assert_int_equal(mirror.length, PROMPT + accepted + 1);
+            assert_int_equal(mirror.cached, expected);
+            assert_true(mirror.digest == commit.digest);
+            assert_memory_equal(mirror.tokens + PROMPT, tokens, (size_t)(accepted + 1) * sizeof *tokens);
+            assert_int_equal(mirror.wanted, 2);
+            assert_int_equal(mirror.drafted, 0);
+        }
+}
+
+/* The draft came too late and the target went on alone: what was fed stays as far as it happens to agree. */
+static void test_mirror__commit_after_a_fallback_drops_what_differs(void **state)
+{
+    (void)state;
+    for (int alike = 0; alike <= 1; alike++) {
+        const int32_t token = alike ? 100 : 55;
+
+        open_anew();
+        mirror.cached = PROMPT - 1;
+        draft(4);
+        const struct commit commit = committing(&token, 1, 0);
+        assert_true(mirror_commit(&mirror, &commit));
+        assert_int_equal(mirror.length, PROMPT + 1);
+        assert_int_equal(mirror.cached, PROMPT);
+        assert_true(mirror.cached <= mirror.length - 1);
+    }
+}
+
+static void test_mirror__gap_closes_and_asks_for_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const int32_t tokens[] = {1, 2};
+        struct commit commit;
+
+        open_anew();
+        commit = committing(tokens, 2, 1);
+        if (i == 0)
+            commit.old_length++;
+        else if (i == 1)
+            commit.digest ^= 1;
+        else
+            commit.old_length--;
+        assert_false(mirror_commit(&mirror, &commit));
+        assert_false(mirror.open);
+        assert_int_equal(mirror.wanted, 0);
+    }
+}
+
+static void test_mirror__reopening_after_a_gap_keeps_the_cache(void **state)
+{
+    static const int32_t now[] = {10, 11, 12, 13, 100, 101, 44, 45};
+    const struct open_message again = opening(now, 8);
+    const int32_t token = 1;
+
+    (void)state;
+    open_anew();
+    mirror.cached = PROMPT - 1;
+    draft(4); /* fed 100, 101, 102 */
+    struct commit commit = committing(&token, 1, 0);
+    commit.old_length += 3; /* one was lost */
+    assert_false(mirror_commit(&mirror, &commit));
+    assert_true(mirror_open(&mirror, &again));
+    assert_int_equal(mirror.cached, 6);
+    assert_int_equal(mirror.length, 8);
+    assert_int_equal(mirror.wanted, 3);
+    assert_true(mirror.digest == digest_tokens(DIGEST_EMPTY, now, 8));
+}
+
+static void test_mirror__another_request_keeps_the_common_beginning(void **state)
+{
+    static const int32_t other[] = {10, 11, 99, 13};
+    struct open_message open = opening(other, 4);
+
+    (void)state;
+    open_anew();
+    mirror.cached = PROMPT - 1;
+    mirror_close(&mirror);
+    open.request = 7;
+    assert_true(mirror_open(&mirror, &open));
+    assert_int_equal(mirror.cached, 2);
+    mirror_close(&mirror);
+    mirror.cached = 4;
+    assert_true(mirror_open(&mirror, &open));
+    assert_int_equal(mirror.cached, 3); /* the newest token is fed again, for its logits */
+}
+
+static void test_mirror__what_does_not_fit_the_context_is_refused(void **state)
+{
+    int32_t tokens[CONTEXT];
+
+    (void)state;
+    memset(tokens, 0, sizeof tokens);
+    for (int over = 0; over <= 1; over++) {
+        const struct open_message open = opening(tokens, CONTEXT - 1 + over);
+
+        open_anew();
+        assert_int_equal(mirror_open(&mirror, &open), !over);
+        assert_int_equal(mirror.open, !over);
+    }
+    const struct open_message full = opening(tokens, CONTEXT - 1);
+    assert_true(mirror_open(&mirror, &full));
+    const struct commit commit = committing(tokens, 1, 0);
+    assert_false(mirror_commit(&mirror, &commit));
+    assert_false(mirror.open);
+}
+
+static int open_arena(void **state)
+{
+    (void)state;
+    return arena_open(&arena, mirror_bytes(CONTEXT), "a mirror") != STATUS_OK;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_close(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mirror__commit_keeps_what_was_fed_and_stands),
+        cmocka_unit_test(test_mirror__commit_after_a_fallback_drops_what_differs),
+        cmocka_unit_test(test_mirror__gap_closes_and_asks_for_nothing),
+        cmocka_unit_test(test_mirror__reopening_after_a_gap_keeps_the_cache),
+        cmocka_unit_test(test_mirror__another_request_keeps_the_common_beginning),
+        cmocka_unit_test(test_mirror__what_does_not_fit_the_context_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, open_arena, close_arena);
+}

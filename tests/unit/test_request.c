@@ -1,0 +1,265 @@
+#include "verifier/request.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CONTEXT = 64 };
+
+static struct tokenizer *tokenizer;
+static struct options options;
+
+/* Reads these bytes as a file of lines. */
+static struct request_list read_bytes(const char *bytes, size_t count)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+    char path[] = "/tmp/test_request.XXXXXX";
+    int file = mkstemp(path);
+
+    assert_true(file >= 0);
+    assert_int_equal(write(file, bytes, count), count);
+    close(file);
+    assert_int_equal(request_read(&list, &terms, path), STATUS_OK);
+    unlink(path);
+    return list;
+}
+
+static struct request_list read_text(const char *text)
+{
+    return read_bytes(text, strlen(text));
+}
+
+/* One line that must be refused with a reason that holds `part`. */
+static void expect_error(const char *line, const char *part)
+{
+    struct request_list list = read_text(line);
+
+    assert_int_equal(list.count, 1);
+    if (list.request[0].error == NULL || strstr(list.request[0].error, part) == NULL)
+        fail_msg("%s: got \"%s\", expected \"%s\"", line, list.request[0].error != NULL ? list.request[0].error : "no error", part);
+    request_release(&list);
+}
+
+static void test_request__every_option_has_its_snake_case_key(void **state)
+{
+    struct request_list list =
+        read_text("{\"id\": \"a\\u00e9\", \"prompt\": \"Hello\", \"temperature\": 0.5, \"top_k\": 7, \"top_p\": 0.25, \"min_p\": 0.125,"
+                  "\"repetition_penalty\": 1.5, \"presence_penalty\": -1, \"frequency_penalty\": 2, \"seed\": 12345, \"accept\": \"coupled\","
+                  "\"max_tokens\": 17, \"draft_length\": 3, \"ignore_eos\": true, \"stop\": [\"x\", \"yz\"]}\n");
+    const struct request *request = &list.request[0];
+
+    (void)state;
+    assert_null(request->error);
+    assert_string_equal(request->id, "\"a\xc3\xa9\"");
+    assert_true(request->prompt_count > 0);
+    assert_true(request->sampling.temperature == 0.5 && request->sampling.top_p == 0.25 && request->sampling.min_p == 0.125);
+    assert_true(request->sampling.repetition_penalty == 1.5 && request->sampling.presence_penalty == -1);
+    assert_true(request->sampling.frequency_penalty == 2);
+    assert_int_equal(request->sampling.top_k, 7);
+    assert_int_equal(request->sampling.seed, 12345);
+    assert_int_equal(request->sampling.accept, ACCEPT_COUPLED);
+    assert_int_equal(request->max_tokens, 17);
+    assert_int_equal(request->draft_length, 3);
+    assert_int_equal(request->ignore_eos, 1);
+    assert_int_equal(request->stops, 2);
+    assert_string_equal(request->stop[1], "yz");
+    request_release(&list);
+}
+
+static void test_request__what_is_not_said_comes_from_the_options(void **state)
+{
+    struct request_list list = read_text("{\"id\": 7, \"prompt_tokens\": [3, 5]}\n{\"prompt\": \"x\", \"stop\": \"s\"}");
+
+    (void)state;
+    assert_int_equal(list.count, 2);
+    assert_null(list.request[0].error);
+    assert_string_equal(list.request[0].id, "7");
+    assert_int_equal(list.request[0].prompt_count, 2);
+    assert_int_equal(list.request[0].tokens[1], 5);
+    assert_int_equal(list.request[0].max_tokens, 33);
+    assert_true(list.request[0].sampling.temperature == 0.75);
+    assert_int_equal(list.request[0].stops, 1);
+    assert_string_equal(list.request[0].stop[0], "END");
+    assert_null(list.request[1].id);
+    assert_int_equal(list.request[1].stops, 1);
+    assert_string_equal(list.request[1].stop[0], "s");
+    request_release(&list);
+}
+
+static void test_request__bad_lines_keep_their_place(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\"}\n\n{\"prompt\": \nnot json\r\n[1]\n{\"prompt\": \"b\"}");
+    static const char *const parts[] = {NULL, "line 3 is not valid JSON", "line 4 is not valid JSON", "not a JSON object", NULL};
+
+    (void)state;
+    assert_int_equal(list.count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(list.request[i].index, i);
+        assert_int_equal(list.request[i].error == NULL, parts[i] == NULL);
+        if (parts[i] != NULL)
+            assert_non_null(strstr(list.request[i].error, parts[i]));
+    }
+    request_release(&list);
+}
+
+static void test_request__wrong_values_are_named(void **state)
+{
+    (void)state;
+    expect_error("{\"prompt\": \"a\", \"temperature\": -1}", "temperature is -1");
+    expect_error("{\"prompt\": \"a\", \"temperature\": NaN}", "line 1 is not valid JSON");
+    expect_error("{\"prompt\": \"a\", \"temperature\": 1e999}", "line 1 is not valid JSON");
+    expect_error("{\"prompt\": \"a\", \"temperature\": null}", "temperature is not a number");
+    expect_error("{\"prompt\": \"a\", \"top_p\": 0}", "top_p is 0");
+    expect_error("{\"prompt\": \"a\", \"top_p\": 1.5}", "top_p is 1.5");
+    expect_error("{\"prompt\": \"a\", \"min_p\": 1}", "min_p is 1");
+    expect_error("{\"prompt\": \"a\", \"top_k\": -3}", "top_k is -3");
+    expect_error("{\"prompt\": \"a\", \"top_k\": 2.5}", "top_k is 2.5");
+    expect_error("{\"prompt\": \"a\", \"repetition_penalty\": 0}", "repetition_penalty is 0");
+    expect_error("{\"prompt\": \"a\", \"presence_penalty\": 3}", "presence_penalty is 3");
+    expect_error("{\"prompt\": \"a\", \"max_tokens\": -1}", "max_tokens is -1");
+    expect_error("{\"prompt\": \"a\", \"draft_length\": 33}", "draft_length is 33");
+    expect_error("{\"prompt\": \"a\", \"seed\": -1}", "seed is -1");
+    expect_error("{\"prompt\": \"a\", \"seed\": 0.5}", "seed is 0.5");
+    expect_error("{\"prompt\": \"a\", \"accept\": \"typical\"}", "accept is not");
+    expect_error("{\"prompt\": \"a\", \"stop\": [\"\"]}", "stop is not");
+    expect_error("{\"prompt\": \"a\", \"stop\": 4}", "stop is not");
+    expect_error("{\"prompt\": \"a\", \"stop\": []}", "stop is not");
+}
+
+static void test_request__unknown_and_doubled_keys_are_refused(void **state)
+{
+    (void)state;
+    expect_error("{\"prompt\": \"a\", \"topk\": 3}", "unknown key \"topk\"");
+    expect_error("{\"prompt\": \"a\", \"top-k\": 3}", "unknown key \"top-k\"");
+    expect_error("{\"prompt\": \"a\", \"watchdog\": 3}", "unknown key \"watchdog\"");
+    expect_error("{\"prompt\": \"a\", \"best_of\": \"x\"}", "unknown key \"best_of\"");
+    expect_error("{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "duplicate");
+    expect_error("{\"prompt\": \"a\", \"prompt\": \"b\"}", "duplicate");
+}
+
+static void test_request__prompts_are_checked(void **state)
+{
+    char line[2048] = "{\"prompt_tokens\": [1";
+
+    (void)state;
+    expect_error("{}", "either \"prompt\" or \"prompt_tokens\"");
+    expect_error("{\"prompt\": \"a\", \"prompt_tokens\": [1]}", "either \"prompt\" or \"prompt_tokens\"");
+    expect_error("{\"prompt\": 4}", "prompt is not a text");
+    expect_error("{\"prompt_tokens\": []}", "empty");
+    expect_error("{\"prompt_tokens\": 3}", "prompt_tokens is not a list");
+    expect_error("{\"prompt_tokens\": [1, -1]}", "prompt_tokens[1]");
+    expect_error("{\"prompt_tokens\": [2048]}", "prompt_tokens[0] is not a token id from 0 to 2047");
+    expect_error("{\"prompt_tokens\": [1.5]}", "prompt_tokens[0]");
+    expect_error("{\"prompt_tokens\": [99999999999]}", "prompt_tokens[0]");
+    for (int i = 1; i < CONTEXT; i++)
+        strcat(line, ",1");
+    strcat(line, "]}");
+    expect_error(line, "the prompt has 64 tokens, the context has room for 63");
+}
+
+static void test_request__empty_prompt_is_refused_unless_the_tokenizer_begins_it(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"\"}");
+    int32_t *tokens;
+    int count;
+
+    (void)state;
+    assert_int_equal(tokenizer_encode(tokenizer, "", 0, TOKENIZER_ADD_SPECIAL, &tokens, &count, NULL), STATUS_OK);
+    assert_int_equal(list.request[0].error != NULL, count == 0);
+    free(tokens);
+    request_release(&list);
+}
+
+static void test_request__invalid_utf8_is_refused_with_its_line(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"ok\"}\n{\"prompt\": \"\xff\xfe\"}\n{\"prompt\": \"\xed\xa0\x80\"}\n{\"prompt\": \"ok\"}\n");
+
+    (void)state;
+    assert_int_equal(list.count, 4);
+    assert_null(list.request[0].error);
+    assert_non_null(strstr(list.request[1].error, "line 2"));
+    assert_non_null(strstr(list.request[1].error, "UTF-8"));
+    assert_non_null(strstr(list.request[2].error, "line 3"));
+    assert_null(list.request[3].error);
+    request_release(&list);
+}
+
+static void test_request__stop_with_a_nul_is_refused(void **state)
+{
+    (void)state;
+    expect_error("{\"prompt\": \"a\", \"stop\": \"x\\u0000y\"}", "stop is not");
+}
+
+static void test_request__a_nul_inside_a_line_is_bad_json(void **state)
+{
+    static const char bytes[] = "{\"prompt\": \"a\"}\n{\"prompt\": \0\"b\"}\n{\"prompt\": \"c\"}";
+    struct request_list list = read_bytes(bytes, sizeof bytes - 1);
+
+    (void)state;
+    assert_int_equal(list.count, 3);
+    assert_non_null(list.request[1].error);
+    assert_null(list.request[2].error);
+    request_release(&list);
+}
+
+static void test_request__stops_of_every_kind_are_released(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"stop\": [\"x\", 3]}\n{\"id\": 1, \"prompt\": \"\xff\"}\n");
+
+    (void)state;
+    assert_non_null(list.request[0].error); /* the leak checker of the asan preset does the rest */
+    request_release(&list);
+    assert_int_equal(list.count, 0);
+}
+
+static void test_request__missing_file_is_no_input(void **state)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = 2048};
+    struct request_list list = {0};
+
+    (void)state;
+    assert_int_equal(request_read(&list, &terms, "/no/such/file"), STATUS_NOINPUT);
+    request_release(&list);
+}
+
+static int open_tokenizer(void **state)
+{
+    (void)state;
+    options = (struct options){.sampling = sampling_default, .max_tokens = 33, .draft_length = -1, .stop = {"END"}, .stops = 1};
+    options.sampling.temperature = 0.75;
+    return tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer) != STATUS_OK;
+}
+
+static int close_tokenizer(void **state)
+{
+    (void)state;
+    tokenizer_close(tokenizer);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request__every_option_has_its_snake_case_key),
+        cmocka_unit_test(test_request__what_is_not_said_comes_from_the_options),
+        cmocka_unit_test(test_request__bad_lines_keep_their_place),
+        cmocka_unit_test(test_request__wrong_values_are_named),
+        cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),
+        cmocka_unit_test(test_request__prompts_are_checked),
+        cmocka_unit_test(test_request__empty_prompt_is_refused_unless_the_tokenizer_begins_it),
+        cmocka_unit_test(test_request__invalid_utf8_is_refused_with_its_line),
+        cmocka_unit_test(test_request__stop_with_a_nul_is_refused),
+        cmocka_unit_test(test_request__a_nul_inside_a_line_is_bad_json),
+        cmocka_unit_test(test_request__stops_of_every_kind_are_released),
+        cmocka_unit_test(test_request__missing_file_is_no_input),
+    };
+
+    return cmocka_run_group_tests(tests, open_tokenizer, close_tokenizer);
+}

@@ -1,0 +1,177 @@
+#include "verifier/sequence.h"
+
+#include "common/base/digest.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CONTEXT = 40, ROOM = 4, PROMPT = 3 };
+
+struct rig {
+    struct arena arena;
+    struct tokenizer *tokenizer;
+    struct request request;
+    struct sequence sequence;
+};
+
+static int32_t prompt[PROMPT] = {30, 31, 32};
+static const int32_t ids[] = {5, 6, 7, 8, 9};
+static const uint32_t weights[] = {65532, 1, 1, 1, 1};
+
+static int open_rig(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+
+    assert_non_null(rig);
+    *state = rig;
+    rig->request = (struct request){
+        .tokens = prompt, .prompt_count = PROMPT, .sampling = sampling_default, .max_tokens = 10, .draft_length = 4};
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
+    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
+    sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    rig->sequence.wanted = 4;
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+
+    sequence_close(&rig->sequence);
+    arena_close(&rig->arena);
+    tokenizer_close(rig->tokenizer);
+    free(rig);
+    return 0;
+}
+
+/* A proposal that fits. */
+static struct proposal fitting(const struct rig *rig)
+{
+    struct proposal proposal = {.base_length = (uint32_t)rig->sequence.length,
+                                .base_digest = rig->sequence.digest,
+                                .sampling_digest = sampling_digest(&rig->request.sampling),
+                                .count = 2,
+                                .token = {5, 6}};
+
+    proposal.q[1] = (struct support){.count = 4, .id = ids, .weight = weights};
+    return proposal;
+}
+
+static void test_sequence__open_takes_the_prompt(void **state)
+{
+    const struct sequence *sequence = &((struct rig *)*state)->sequence;
+
+    assert_int_equal(sequence->length, PROMPT);
+    assert_memory_equal(sequence->tokens, prompt, sizeof prompt);
+    assert_true(sequence->digest == digest_tokens(DIGEST_EMPTY, prompt, PROMPT));
+    assert_int_equal(sequence->limit, PROMPT + 10);
+    assert_int_equal(sequence->slot, 2);
+}
+
+static void test_sequence__context_bounds_the_limit(void **state)
+{
+    struct rig *rig = *state;
+
+    sequence_close(&rig->sequence);
+    rig->request.max_tokens = 1000;
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(rig->sequence.limit, CONTEXT);
+}
+
+static void test_sequence__offer_copies_what_fits(void **state)
+{
+    struct rig *rig = *state;
+    struct proposal proposal = fitting(rig);
+    int32_t own_ids[ROOM];
+
+    memcpy(own_ids, ids, sizeof own_ids);
+    proposal.q[1].id = own_ids;
+    assert_true(sequence_offer(&rig->sequence, &proposal));
+    memset(own_ids, 0, sizeof own_ids); /* the message's memory is used again */
+    assert_true(rig->sequence.has_proposal);
+    assert_int_equal(rig->sequence.proposal.count, 2);
+    assert_int_equal(rig->sequence.proposal.q[0].count, 0);
+    assert_memory_equal(rig->sequence.proposal.q[1].id, ids, sizeof own_ids);
+    assert_memory_equal(rig->sequence.proposal.q[1].weight, weights, sizeof own_ids);
+}
+
+static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void **state)
+{
+    struct rig *rig = *state;
+
+    for (int i = 0; i < 5; i++) {
+        struct proposal proposal = fitting(rig);
+
+        if (i == 0)
+            proposal.base_digest ^= 1;
+        else if (i == 1)
+            proposal.base_length++;
+        else if (i == 2)
+            proposal.sampling_digest ^= 1;
+        else if (i == 3)
+            proposal.count = 5; /* more than were asked for */
+        else
+            proposal.q[1].count = ROOM + 1;
+        assert_false(sequence_offer(&rig->sequence, &proposal));
+        assert_false(rig->sequence.has_proposal);
+    }
+}
+
+static void test_sequence__commit_uses_the_proposal_up(void **state)
+{
+    struct rig *rig = *state;
+    const int32_t tokens[] = {9, 8};
+    const int32_t all[] = {30, 31, 32, 9, 8};
+    struct proposal proposal = fitting(rig);
+
+    assert_true(sequence_offer(&rig->sequence, &proposal));
+    sequence_commit(&rig->sequence, tokens, 2);
+    assert_int_equal(rig->sequence.length, 5);
+    assert_int_equal(rig->sequence.cached, 4);
+    assert_memory_equal(rig->sequence.tokens, all, sizeof all);
+    assert_true(rig->sequence.digest == digest_tokens(DIGEST_EMPTY, all, 5));
+    assert_false(rig->sequence.has_proposal);
+    assert_int_equal(rig->sequence.wanted, 0);
+    assert_false(sequence_offer(&rig->sequence, &proposal)); /* it comes again, too late */
+}
+
+static void test_sequence__wants_one_less_than_may_come(void **state)
+{
+    struct rig *rig = *state;
+    const int32_t token = 9;
+
+    for (int left = 10; left > 0; left--) {
+        assert_int_equal(sequence_wants(&rig->sequence), left - 1 < 4 ? left - 1 : 4);
+        sequence_commit(&rig->sequence, &token, 1);
+    }
+    assert_int_equal(sequence_wants(&rig->sequence), 0);
+}
+
+static void test_sequence__wants_no_more_than_a_message_holds(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->request.draft_length = 1000;
+    rig->sequence.limit = CONTEXT * 100;
+    assert_int_equal(sequence_wants(&rig->sequence), MESSAGE_MAX_DRAFT);
+}
+
+int main(void)
+{
+#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
+    const struct CMUnitTest tests[] = {
+        RIGGED(test_sequence__open_takes_the_prompt),
+        RIGGED(test_sequence__context_bounds_the_limit),
+        RIGGED(test_sequence__offer_copies_what_fits),
+        RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
+        RIGGED(test_sequence__commit_uses_the_proposal_up),
+        RIGGED(test_sequence__wants_one_less_than_may_come),
+        RIGGED(test_sequence__wants_no_more_than_a_message_holds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

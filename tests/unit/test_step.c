@@ -1,0 +1,88 @@
+#include "verifier/step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS = 1024 };
+
+static int32_t words[WORDS] __attribute__((aligned(64))), copy[WORDS] __attribute__((aligned(64)));
+
+static void test_step__chain_rows_see_their_ancestors(void **state)
+{
+    const int32_t tokens[64] = {7, 8, 9};
+    struct step step = {.words = words};
+
+    (void)state;
+    step_layout(&step, 64, 0, 0);
+    assert_int_equal(step_add_chain(&step, 3, 20, tokens, 64), 0);
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(step.rows.token[i], tokens[i]);
+        assert_int_equal(step.rows.slot[i], 3);
+        assert_int_equal(step.rows.place[i], 20 + i);
+        assert_int_equal(step.rows.position[i], 20 + i);
+        assert_int_equal(step.rows.base[i], 20);
+        for (int j = 0; j < 64; j++)
+            assert_int_equal(step.rows.ancestors[i] >> j & 1, j <= i);
+    }
+}
+
+static void test_step__chains_follow_one_another(void **state)
+{
+    const int32_t tokens[3] = {1, 2, 3};
+    struct step step = {.words = words};
+
+    (void)state;
+    step_layout(&step, 5, 0, 0);
+    assert_int_equal(step_add_chain(&step, 0, 4, tokens, 3), 0);
+    assert_int_equal(step_add_chain(&step, 1, 9, tokens + 1, 2), 3);
+    assert_int_equal(step.rows.count, 5);
+    assert_int_equal(step.rows.token[3], 2);
+    assert_int_equal(step.rows.base[4], 9);
+    assert_int_equal(step.rows.ancestors[3], 1);
+}
+
+static void test_step__block_carries_all_of_it(void **state)
+{
+    const int32_t tokens[4] = {1, 2, 3, 4};
+    struct step sent = {.words = words}, received = {.words = copy};
+
+    (void)state;
+    step_layout(&sent, 4, 3, 5);
+    step_add_chain(&sent, 2, 6, tokens, 4);
+    for (int a = 0; a < 3; a++) {
+        sent.asked_row[a] = a + 1;
+        sent.support_first[a + 1] = a + 3;
+    }
+    for (int i = 0; i < 5; i++)
+        sent.id[i] = 40 + i;
+    assert_int_equal(sent.bytes, step_bytes(4, 3, 5));
+    assert_true((char *)(sent.id + 5) <= (char *)words + sent.bytes);
+    memcpy(copy, words, sent.bytes);
+    step_adopt(&received);
+    assert_int_equal(received.rows.count, 4);
+    assert_int_equal(received.asked, 3);
+    assert_int_equal(received.ids, 5);
+    assert_int_equal(received.bytes, sent.bytes);
+    assert_memory_equal(received.rows.token, tokens, sizeof tokens);
+    assert_int_equal(received.rows.ancestors[3], 15);
+    assert_int_equal(received.asked_row[2], 3);
+    assert_int_equal(received.support_first[0], 0);
+    assert_int_equal(received.support_first[3], 5);
+    assert_int_equal(received.id[4], 44);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_step__chain_rows_see_their_ancestors),
+        cmocka_unit_test(test_step__chains_follow_one_another),
+        cmocka_unit_test(test_step__block_carries_all_of_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
