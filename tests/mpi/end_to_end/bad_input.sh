@@ -148,7 +148,7 @@ done <<'EOF'
 "finish_reason":"length"
 "error":"line 2 is not valid JSON
 "error":"the prompt is empty
-"error":"line 4 is not valid JSON.*0xff
+"error":"line 4 is not valid UTF-8 \(byte [0-9]+\)
 "error":"the prompt has [0-9]+ tokens
 "error":"temperature is -1
 "error":"line 7 is not valid JSON
