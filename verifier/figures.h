@@ -15,6 +15,8 @@ struct figures {
     int64_t stood[MESSAGE_MAX_DRAFT]; /* and how often it stood */
     double overlap;         /* mean over judged drafts of the sum of min(p, q): the expected alpha; 0 when not measured */
     double overlap_error;   /* standard error of the counted alpha around it */
+    int64_t full_rounds;    /* rounds whose proposal had the whole draft length that the request asks for */
+    int64_t full_tokens;    /* what those gave: equation 1 speaks of them */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
     int64_t stale, refused;
     int64_t wall_ns; /* of decoding, prefill included */

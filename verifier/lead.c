@@ -98,6 +98,10 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
         figures->stood[i] += i < accepted;
     }
     figures->fallback_rounds += outcome->drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+    if (outcome->drafted == sequence->request->draft_length) {
+        figures->full_rounds++;
+        figures->full_tokens += kept;
+    }
     figures->rounds++;
     figures->tokens += kept;
     figures->drafted += outcome->drafted;

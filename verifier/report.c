@@ -71,6 +71,8 @@ static json_t *object_of(const struct report *report)
     json_object_set_new(object, "accepted_per_position", positions_of(figures));
     json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     json_object_set_new(object, "refused_messages", json_integer(figures->refused));
+    json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
+    json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
     json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
     if (figures->overlap > 0)
         json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));

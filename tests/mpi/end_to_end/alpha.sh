@@ -11,10 +11,9 @@ head -n 60 "$PROMPTS" >"$WORK/some.in"
 agrees() {
     checks=$((checks + 1))
     awk -v k="$2" -v name="$1" -v alpha="$(figure "$1" alpha)" -v mean="$(figure "$1" mean_sum_min_p_q)" \
-        -v error="$(figure "$1" standard_error)" -v tokens="$(figure "$1" tokens)" -v rounds="$(figure "$1" rounds)" \
-        -v fallback="$(figure "$1" fallback_rounds)" 'BEGIN {
+        -v error="$(figure "$1" standard_error)" -v tokens="$(figure "$1" full_round_tokens)" -v rounds="$(figure "$1" full_rounds)" 'BEGIN {
             z = (alpha - mean) / error
-            measured = (tokens - fallback) / (rounds - fallback)
+            measured = tokens / rounds # of the rounds that had a whole proposal: not the last ones, none that went without
             expected = (1 - alpha ^ (k + 1)) / (1 - alpha)
             printf "%s: alpha %.4f, mean sum min(p, q) %.4f +- %.4f (z %.2f); tokens per round %.3f, equation (1) %.3f\n",
                 name, alpha, mean, error, z, measured, expected
