@@ -1,6 +1,17 @@
 #include "common/backend/cpu/kernels.h"
 
 #include <string.h>
+#ifdef TANDEM_X86
+#include <cpuid.h>
+
+/* clang's __builtin_cpu_supports does not know it. */
+static int has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+#endif
 
 static int runs_avx512(void)
 {
@@ -15,7 +26,7 @@ static int runs_avx512(void)
 static int runs_avx2(void)
 {
 #ifdef TANDEM_X86
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
 #else
     return 0;
 #endif
