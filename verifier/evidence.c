@@ -84,6 +84,21 @@ void evidence_take(const struct backend *backend, struct backend_context *contex
         take_support(row, mass);
 }
 
+int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks)
+{
+    enum evidence_kind kind = evidence_kind(sampling);
+
+    for (int r = 0; r < ranks; r++) {
+        const struct evidence_winner *winner = from[r];
+        const struct evidence_mass *mass = from[r];
+
+        if (kind == EVIDENCE_BEST || kind == EVIDENCE_RACE ? winner->token >= 0 && isfinite(winner->score)
+                                                            : isfinite(mass->max) && isfinite(mass->sum))
+            return 1;
+    }
+    return 0;
+}
+
 /* Shards come in rising order of ids, so a strictly larger score keeps ties at the lowest id. */
 static int32_t join_winner(const void *const *from, int ranks)
 {

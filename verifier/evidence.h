@@ -47,6 +47,9 @@ struct evidence_row {
 void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
                    const struct evidence_row *row, void *to);
 
+/* Is there a finite logit in the row? Without one there is no distribution: the weights are damaged. from[r]: rank r's bytes. */
+int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks);
+
 /* Joins the shards' evidence of one row into its law. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for
  * the support's. Returns 1, or 0 when the lists are too short for top-p or min-p and the whole row is wanted. */
 int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,

@@ -43,9 +43,9 @@ static enum status load(struct job *job)
     TRY(model_open(job->target, &job->group, &model, &job->model));
     job->team_is_open = 1;
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
-    log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %d threads, %s, group over %s", job->target,
+    log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
-              model.threads, job->model->backend->describe(job->model->context), job->group.kind->name);
+              job->model->backend->describe(job->model->context), job->group.kind->name);
     TRY(message_space_open(&job->space));
     return channel_open_mpi(&job->world, &job->channel);
 }
@@ -187,6 +187,10 @@ static enum status decode(struct job *job, struct peers *peers, const struct req
     enum status closed = output_close(&output);
     TRY(status);
     TRY(closed);
+    if (show.text != NULL && (fflush(show.text) != 0 || ferror(show.text))) {
+        log_error("the completion could not be written to stdout");
+        return STATUS_IO;
+    }
     return report(job, compare ? &solo : NULL, &lead.figures);
 }
 

@@ -10,6 +10,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct look {
@@ -51,8 +52,21 @@ static void model_paths(const struct options *options, char target[PATH_MAX], ch
         paths_demo("draft", draft, PATH_MAX);
 }
 
+/* Writing results over the prompts that they are for would lose both. */
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
 static enum status check_input(const struct options *options)
 {
+    if (options->prompts != NULL && options->output != NULL && is_same_file(options->prompts, options->output)) {
+        log_error("--output %s is the file of --prompts, expected another one", options->output);
+        return STATUS_USAGE;
+    }
     if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
         return STATUS_OK;
     log_error("--prompts %s: %s", options->prompts, strerror(errno));
@@ -73,7 +87,7 @@ static enum status check_prompt(const struct options *options, const char *model
     paths_tokenizer(model, path, sizeof path);
     TRY(tokenizer_open(path, config->vocab, &tokenizer));
     terms.tokenizer = tokenizer;
-    terms.vocab = tokenizer_size(tokenizer);
+    terms.vocab = tokenizer_size(tokenizer) < config->vocab ? tokenizer_size(tokenizer) : config->vocab;
     status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
     if (status == STATUS_OK && requests.request[0].error != NULL) {
         log_error("--prompt: %s", requests.request[0].error);
@@ -179,6 +193,8 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
         /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
         fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
+    if (drafters > 0 && options->prompts != NULL && strcmp(options->prompts, "-") == 0)
+        fprintf(to, " --stdin %d", drafters); /* the lead, which reads the prompts, comes after the drafters */
     fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
     if (options->mpirun_options != NULL)
         fprintf(to, " %s", options->mpirun_options);

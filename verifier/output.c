@@ -77,7 +77,7 @@ static json_t *timing_of(const struct sequence *sequence)
 
 static json_t *result_of(const struct request *request, const struct sequence *sequence)
 {
-    json_t *id = request->id != NULL ? json_loads(request->id, JSON_DECODE_ANY, NULL) : json_integer(request->index);
+    json_t *id = request->id != NULL ? json_loads(request->id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : json_integer(request->index);
     json_t *result = json_pack("{s:o, s:i}", "id", id, "index", (int)request->index);
 
     if (sequence == NULL) {

@@ -69,13 +69,22 @@ static enum status set_stops(struct request *request, const char *const *stop, i
 
 static void encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
 {
+    enum status status;
     size_t bad;
 
     if (request->tokens != NULL)
         return; /* both were given: that has been refused */
-    if (tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
-                         &request->prompt_count, &bad) != STATUS_OK)
+    status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
+                              &request->prompt_count, &bad);
+    if (status == STATUS_DATA)
         fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
+    else if (status != STATUS_OK)
+        fail(request, "the prompt cannot be cut into tokens");
+    for (int i = 0; i < request->prompt_count && status == STATUS_OK; i++)
+        if (request->tokens[i] < 0 || request->tokens[i] >= terms->vocab) {
+            fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], terms->vocab);
+            return;
+        }
 }
 
 static void check(struct request *request, const struct request_terms *terms)
@@ -146,7 +155,7 @@ static enum status take_stop(struct request *request, const json_t *value)
         }
         stop[stops++] = json_string_value(entry);
     }
-    if (stops == 0)
+    if (stops == 0 && !(json_is_array(value) && json_array_size(value) == 0))
         fail(request, "stop is not a text or a list of texts that are not empty and have no NUL");
     return set_stops(request, stop, stops);
 }
@@ -167,7 +176,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
     if (known == 0)
         fail(request, "unknown key \"%s\"", key);
-    else if (!json_is_number(value) && !json_is_boolean(value))
+    else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value))
         fail(request, "%s is not a number", key);
     else if (known < 0)
         fail(request, "%s", reason);

@@ -1,6 +1,7 @@
 #include "verifier/verify.h"
 
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include <string.h>
 
 /* A proposal's support as the shards need it: the ids whose logits decide. */
@@ -119,6 +120,10 @@ static enum status join(struct verify *verify, struct sequence *const *sequences
             double *p = verify->p + (size_t)asked * verify->width;
             int vocab = team->shard.model->vocab;
 
+            if (!evidence_is_finite(sampling, from, team->group->size)) {
+                log_error("request %u: the target gives no finite logit: its weights are damaged", sequences[s]->request->index);
+                return STATUS_DATA;
+            }
             if (!evidence_join(sampling, &key, from, team->group->size, ids, vocab, best, p, verify->logit + first, &verify->law[asked])) {
                 TRY(team_whole_row(team, asked, verify->whole));
                 evidence_join_whole(sampling, &key, verify->whole, vocab, best, p, &verify->law[asked]);

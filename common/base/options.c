@@ -36,7 +36,7 @@ static enum status set_number(struct options *options, const struct option_entry
     char *end, expected[96];
     double value = strtod(text, &end);
 
-    snprintf(expected, sizeof expected, "a %snumber from %g to %g", entry->kind == OPTION_INT ? "whole " : "", entry->low, entry->high);
+    snprintf(expected, sizeof expected, "a %snumber from %.10g to %.10g", entry->kind == OPTION_INT ? "whole " : "", entry->low, entry->high);
     if (end == text || *end != '\0' || !(value >= entry->low && value <= entry->high))
         return refuse(where, entry, text, expected);
     if (entry->kind == OPTION_INT && value != floor(value))
@@ -297,11 +297,11 @@ int options_set_number(struct options *options, const char *name, double value, 
         return 0;
     double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
     if (!(value >= low && value <= high)) { /* 2^53: beyond it a number of JSON is not exact */
-        snprintf(reason, reason_size, "%s is %g, expected a number from %g to %g", name, value, low, high);
+        snprintf(reason, reason_size, "%s is %.10g, expected a number from %.10g to %.10g", name, value, low, high);
         return -1;
     }
     if (entry->kind != OPTION_DOUBLE && value != floor(value)) {
-        snprintf(reason, reason_size, "%s is %g, expected a whole number", name, value);
+        snprintf(reason, reason_size, "%s is %.10g, expected a whole number", name, value);
         return -1;
     }
     if (entry->kind == OPTION_DOUBLE)

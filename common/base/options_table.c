@@ -29,7 +29,7 @@ const struct option_entry option_table[] = {
     {"prompt", "TEXT", OPTION_TEXT, OPTION_INPUT, AT(prompt), 0, 0, NULL, 0,
      "complete one prompt; its completion alone goes to stdout when that is not a terminal"},
     {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(prompts), 0, 0, NULL, 0,
-     "complete every line of a JSON-lines file: {\"id\"?, \"prompt\" or \"prompt_tokens\", any sampling option in snake_case}"},
+     "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\", any sampling option in snake_case}"},
     {"output", "FILE", OPTION_TEXT, OPTION_INPUT, AT(output), 0, 0, NULL, 0, "write results as JSON lines, in input order; - is stdout"},
     {"first-index", "N", OPTION_INT, OPTION_INPUT, AT(first_index), 0, BIG, NULL, 0,
      "number of the first prompt; default 0. Random draws and --hash-logits go by it, so that parts of a file give what the whole gives"},

@@ -18,7 +18,7 @@ const struct sampling sampling_default = {
 
 static enum status refuse(char *reason, size_t size, const char *name, double value, const char *expected)
 {
-    snprintf(reason, size, "%s is %g, expected %s", name, value, expected);
+    snprintf(reason, size, "%s is %.10g, expected %s", name, value, expected);
     return STATUS_USAGE;
 }
 
