@@ -137,7 +137,7 @@ static int is_paced(const struct request *request)
 static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *draft, const struct span_sum *wire)
 {
     int64_t drafts = lead->peers->draft.count - draft->count;
-    int rows = 0, longest = 0, length;
+    int rows = 0, longest = 0, usual = 1, length;
 
     if (lead->peers->count == 0)
         return;
@@ -145,11 +145,12 @@ static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *
         const struct outcome *outcome = &lead->outcome[i];
 
         rows += outcome->drafted + 1;
+        usual &= !lead->active[i]->opened; /* a drafter that catches up is slower than it usually is */
         longest = outcome->drafted > longest ? outcome->drafted : longest;
         pace_add_verdict(&lead->pace, outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted, outcome->accepted);
     }
     pace_add_step(&lead->pace, rows, (double)step_ns / 1000);
-    if (drafts > 0)
+    if (drafts > 0 && usual)
         pace_add_draft(&lead->pace, longest,
                        (double)(lead->peers->draft.ns - draft->ns + lead->peers->wire.ns - wire->ns) / 1000 / (double)drafts);
     length = pace_choose(&lead->pace, lead->actives);

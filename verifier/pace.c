@@ -7,7 +7,7 @@
 #define PRIOR_JUDGED 8.0
 #define PRIOR_ALPHA 0.7
 
-enum { PROBE_EVERY = 16 };
+enum { PROBE_EVERY = 32 };
 
 /* The line's two numbers. Points of one x alone say nothing of the slope: then 0 is returned. */
 static int fit(const struct pace_line *line, double *fixed, double *slope)
@@ -87,7 +87,8 @@ int pace_choose(struct pace *pace, int sequences)
             best = k;
         }
     }
-    if (best == 0 && pace->choices % PROBE_EVERY == 0)
+    /* Two rounds at a time: in the first one drafters catch up. */
+    if (best == 0 && pace->choices % PROBE_EVERY < 2)
         return pace->choices / PROBE_EVERY % 2 == 0 ? PACE_START : 2;
     return best;
 }

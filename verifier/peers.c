@@ -70,6 +70,7 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
 
     sequence->wanted = wants(peers, sequence);
     sequence->missed = 0;
+    sequence->opened = 1;
     sequence->asked_ns = clock_ns();
     return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
 }
@@ -110,9 +111,15 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         peer->sequences--;
     if (peer->lost && finish == FINISH_NOT)
         return STATUS_OK; /* it will get an Open with everything when it is heard again */
+    sequence->wanted = wanted;
+    sequence->opened = 0;
+    if (wanted == 0 && finish == FINISH_NOT) {
+        /* Nothing is asked for: let it sleep, for it may share a core with the group. The next request brings everything. */
+        sequence->missed = 1;
+        return STATUS_OK;
+    }
     if (sequence->missed && finish == FINISH_NOT)
         return send_open(peers, sequence);
-    sequence->wanted = wanted;
     sequence->asked_ns = clock_ns();
     return send(peers, peer, message_pack_commit(peers->space, &commit));
 }

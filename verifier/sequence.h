@@ -21,8 +21,9 @@ struct sequence {
     int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */
     int drafter;       /* index of its drafter, -1 for none */
     int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
+    int opened;        /* that was asked with an Open: the drafter has tokens to catch up on first */
     int64_t asked_ns;  /* when that was asked */
-    int missed;        /* the last proposal did not come in time: its drafter may lack something */
+    int missed;        /* its drafter lacks something, or may: the last proposal did not come in time, or the last commits were not sent */
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;
     struct proposal proposal; /* its supports lie in the sequence's own memory */

@@ -99,7 +99,7 @@ static void test_pace__still_probes_when_it_drafts_nothing(void **state)
         length = pace_choose(&pace, 1);
         probes += round >= 100 && length > 0;
     }
-    assert_in_range(probes, 3, 20);
+    assert_in_range(probes, 2, 12);
 }
 
 static void test_pace__expected_tokens_is_equation_1(void **state)
