@@ -26,6 +26,9 @@ enum status lead_open(struct lead *lead)
 
 void lead_close(struct lead *lead)
 {
+    for (int i = 0; lead->sequence != NULL && i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            sequence_close(&lead->sequence[i]); /* the run was ended before it was */
     arena_close(&lead->arena);
 }
 
