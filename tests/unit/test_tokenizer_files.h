@@ -1,4 +1,4 @@
-/* Files for the tokenizer tests: what is shared between sessions may be absent, so a path can be asked about first; what a test
+/* Files for the tokenizer tests: what is shared may be absent, so a path can be asked about first; what a test
  * writes goes to a folder of the build. Failures end the test. */
 #ifndef TANDEM_TESTS_TEST_TOKENIZER_FILES_H
 #define TANDEM_TESTS_TEST_TOKENIZER_FILES_H
