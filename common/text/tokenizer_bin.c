@@ -143,7 +143,7 @@ enum status tokenizer_bin_open(const char *name, const char *bytes, size_t count
         status = fill(&reader);
     free(reader.ranks);
     if (status != STATUS_OK)
-        tokenizer_close(reader.tokenizer);
+        tokenizer_parts_free(reader.tokenizer);
     else
         *tokenizer = reader.tokenizer;
     return status;

@@ -320,7 +320,7 @@ static enum status open_root(const char *name, const json_t *root, struct tokeni
     byte_buffer_release(&reader.scratch[0]);
     byte_buffer_release(&reader.scratch[1]);
     if (status != STATUS_OK)
-        tokenizer_close(reader.tokenizer);
+        tokenizer_parts_free(reader.tokenizer);
     else
         *tokenizer = reader.tokenizer;
     return status;

@@ -29,6 +29,8 @@ struct tokenizer {
 
 /* A tokenizer with nothing in it, or NULL (logged). */
 struct tokenizer *tokenizer_parts_new(void);
+/* NULL is allowed, and so is one that is not complete. */
+void tokenizer_parts_free(struct tokenizer *tokenizer);
 /* Indexes and digests; to be called when pieces and merges are complete. */
 void tokenizer_parts_finish(struct tokenizer *tokenizer);
 /* The byte that a piece named <0xNN> stands for, or -1. */
