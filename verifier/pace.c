@@ -7,18 +7,22 @@
 #define PRIOR_JUDGED 8.0
 #define PRIOR_ALPHA 0.7
 
-enum { PROBE_EVERY = 32 };
+enum { PROBE_FIRST_REST = 32, PROBE_LONGEST_REST = 2048, PROBE_ROUNDS = 2 /* in the first one drafters catch up */ };
 
-/* The line's two numbers. Points of one x alone say nothing of the slope: then 0 is returned. */
-static int fit(const struct pace_line *line, double *fixed, double *slope)
+/* The line's two numbers. Points of one x alone say nothing of the slope: then the last known one counts, and where there is none 0 is
+ * returned. */
+static int fit(struct pace_line *line, double *fixed, double *slope)
 {
     double spread = line->weight * line->xx - line->x * line->x;
 
-    if (spread <= 1e-3 * line->x * line->x)
+    if (spread > 1e-3 * line->x * line->x) {
+        line->slope = (line->weight * line->xy - line->x * line->y) / spread;
+        line->slope = line->slope > 0 ? line->slope : 0;
+        line->fitted = 1;
+    }
+    if (!line->fitted)
         return 0;
-    *slope = (line->weight * line->xy - line->x * line->y) / spread;
-    if (*slope < 0)
-        *slope = 0;
+    *slope = line->slope;
     *fixed = (line->y - *slope * line->x) / line->weight;
     if (*fixed < 0)
         *fixed = 0;
@@ -65,6 +69,22 @@ double pace_expected_tokens(double alpha, int draft_length)
     return sum;
 }
 
+/* Where drafting seems not to pay, a probe now and then keeps what is known of it fresh. It costs more than a round without, because the
+ * drafter must catch up, so each one that changes nothing doubles the rest until the next. */
+static int probe(struct pace *pace)
+{
+    int length = pace->probes % 2 == 0 ? PACE_START : 2;
+
+    if (++pace->rounds_alone <= pace->rest)
+        return 0;
+    if (pace->rounds_alone == pace->rest + PROBE_ROUNDS) {
+        pace->rest = pace->rest < PROBE_LONGEST_REST ? 2 * pace->rest : PROBE_LONGEST_REST;
+        pace->rounds_alone = 0;
+        pace->probes++;
+    }
+    return length;
+}
+
 int pace_choose(struct pace *pace, int sequences)
 {
     static const int first[] = {4, 2, 6, 3, 5, 1, 4, 2, 6, 3, 5, 4};
@@ -87,8 +107,9 @@ int pace_choose(struct pace *pace, int sequences)
             best = k;
         }
     }
-    /* Two rounds at a time: in the first one drafters catch up. */
-    if (best == 0 && pace->choices % PROBE_EVERY < 2)
-        return pace->choices / PROBE_EVERY % 2 == 0 ? PACE_START : 2;
+    if (best == 0 && pace->rest > 0)
+        return probe(pace);
+    pace->rest = PROBE_FIRST_REST;
+    pace->rounds_alone = 0;
     return best;
 }

@@ -12,6 +12,8 @@ enum { PACE_MOST = 12, PACE_START = 4 };
 /* A line y = fixed + slope x by least squares over the recent past: decayed sums. */
 struct pace_line {
     double weight, x, y, xx, xy;
+    double slope; /* of the last fit */
+    int fitted;
 };
 
 struct pace {
@@ -19,6 +21,9 @@ struct pace {
     struct pace_line draft; /* microseconds by drafted tokens */
     double judged, stood;   /* decayed counts */
     int choices;
+    int rest;         /* rounds without drafts between two probes */
+    int rounds_alone; /* since the last probe, itself included */
+    int probes;
 };
 
 /* A verified step of `rows` rows took `us`. */

@@ -78,6 +78,24 @@ static void test_pace__survives_hiccups_within_ten_percent_of_the_best(void **st
     }
 }
 
+static void test_pace__asks_ever_more_rarely_where_drafting_never_pays(void **state)
+{
+    struct pace pace = {0};
+    int length = 4, drafted[2] = {0};
+
+    (void)state;
+    for (int round = 0; round < 4000; round++) {
+        pace_add_step(&pace, length + 1, 100 + 5 * (length + 1));
+        pace_add_draft(&pace, length, 500 + 300 * length);
+        pace_add_verdict(&pace, length, length / 2);
+        length = pace_choose(&pace, 1);
+        if (round >= 100)
+            drafted[round / 2000] += length > 0;
+    }
+    assert_in_range(drafted[0], 4, 16);
+    assert_in_range(drafted[1], 1, 4); /* but it does not give up */
+}
+
 static void test_pace__drafts_nothing_where_drafting_cannot_pay(void **state)
 {
     const struct machine slow_drafter = {.step = 100, .row = 5, .wire = 500, .token = 300, .alpha = 0.7, .sequences = 1};
@@ -115,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pace__finds_a_length_within_two_percent_of_the_best),
         cmocka_unit_test(test_pace__survives_hiccups_within_ten_percent_of_the_best),
+        cmocka_unit_test(test_pace__asks_ever_more_rarely_where_drafting_never_pays),
         cmocka_unit_test(test_pace__drafts_nothing_where_drafting_cannot_pay),
         cmocka_unit_test(test_pace__still_probes_when_it_drafts_nothing),
         cmocka_unit_test(test_pace__expected_tokens_is_equation_1),
