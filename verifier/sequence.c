@@ -27,17 +27,27 @@ void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int
     sequence->support_weight = arena_take(arena, support_bytes(support_room));
 }
 
+/* Tokens of a new prompt that the slot's cache still holds from the sequence before it; the newest one is always fed anew. */
+static int still_cached(const struct sequence *sequence, const struct request *request)
+{
+    int most = sequence->cached < request->prompt_count - 1 ? sequence->cached : request->prompt_count - 1, same = 0;
+
+    while (same < most && sequence->tokens[same] == request->tokens[same])
+        same++;
+    return same;
+}
+
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context)
 {
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
+    sequence->cached = still_cached(sequence, request);
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
-    sequence->cached = 0;
     sequence->limit = request->prompt_count + limit;
     sequence->has_proposal = 0;
     sequence->wanted = 0;

@@ -38,7 +38,7 @@ struct sequence {
 /* Bytes that sequence_init takes from an arena. */
 size_t sequence_bytes(int context, int support_room);
 void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room);
-/* Starts a request in the slot. */
+/* Starts a request in the slot. What its cache holds of the same first tokens, from the sequence before, stays. */
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context);
 void sequence_close(struct sequence *sequence);

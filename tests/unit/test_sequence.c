@@ -139,6 +139,34 @@ static void test_sequence__commit_uses_the_proposal_up(void **state)
     assert_false(sequence_offer(&rig->sequence, &proposal)); /* it comes again, too late */
 }
 
+/* Closes the sequence and opens one on a prompt of `count` tokens; returns how many of them need not be fed. */
+static int reopen(struct rig *rig, int32_t *tokens, int count)
+{
+    struct request next = {.tokens = tokens, .prompt_count = count, .sampling = sampling_default, .max_tokens = 10};
+
+    sequence_close(&rig->sequence);
+    assert_int_equal(sequence_open(&rig->sequence, &next, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    rig->sequence.request = &rig->request; /* `next` ends here */
+    return rig->sequence.cached;
+}
+
+static void test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it(void **state)
+{
+    struct rig *rig = *state;
+    const int32_t committed[] = {5, 6};
+    int32_t same[] = {30, 31, 32, 5, 6, 7}, other[] = {30, 31, 9, 5, 6, 7};
+
+    assert_int_equal(rig->sequence.cached, 0);
+    sequence_commit(&rig->sequence, committed, 2);          /* the cache holds 30 31 32 5, and not 6, which was not fed */
+    assert_int_equal(reopen(rig, same, 6), 4);
+    assert_int_equal(reopen(rig, same, 3), 2);              /* the newest token is fed anew, for its logits */
+    assert_int_equal(reopen(rig, same, 6), 2);              /* nothing was fed since: no more than before */
+    rig->sequence.cached = 5;                               /* as if it had been */
+    assert_int_equal(reopen(rig, other, 6), 2);
+    assert_memory_equal(rig->sequence.tokens, other, sizeof other);
+    assert_int_equal(reopen(rig, other + 1, 5), 0);
+}
+
 static void test_sequence__wants_one_less_than_may_come(void **state)
 {
     struct rig *rig = *state;
@@ -169,6 +197,7 @@ int main(void)
         RIGGED(test_sequence__offer_copies_what_fits),
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
         RIGGED(test_sequence__commit_uses_the_proposal_up),
+        RIGGED(test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it),
         RIGGED(test_sequence__wants_one_less_than_may_come),
         RIGGED(test_sequence__wants_no_more_than_a_message_holds),
     };
