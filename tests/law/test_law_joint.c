@@ -2,7 +2,8 @@
  * one independent sample. Three statistics with proven bounds (bounds.h): a cell of probability 0 is never hit; G over all cells; the
  * largest N KL of a cell. Every configuration first shows that two broken verifiers would be found. With TANDEM_LONG=1 in the environment:
  * 64 configurations of 1e7 requests. There are no retries, and the seeds are fixed. */
-#include "tests/law/bounds.h"
+#include "common/base/bounds.h"
+#include "tests/law/budget.h"
 #include "tests/law/toy_exact.h"
 
 #include <math.h>
@@ -66,12 +67,12 @@ static int degrees(int cells)
 static int choose_count(const struct setting *setting, int cells, double *seen)
 {
     static const enum toy_mutant mutants[] = {TOY_RESIDUAL_IS_P, TOY_ONE_Q_FOR_ALL, TOY_Q_IS_WARMER, TOY_RESIDUAL_IS_LARGEST};
-    double need = bounds_noncentrality(degrees(cells)), largest = 0, wanted;
+    double need = bounds_noncentrality(degrees(cells), BUDGET_ALARM), largest = 0, wanted;
 
     *seen = 0;
     if (setting->run.sampling.accept == ACCEPT_COUPLED) { /* it equals solo token for token, below: no residual to be wrong */
         *seen = INFINITY;
-        return BOUNDS_SANITIZED ? 2000 : is_long() ? 10000000 : 150000;
+        return BUDGET_SANITIZED ? 2000 : is_long() ? 10000000 : 150000;
     }
     for (int i = 0; i < 4; i++) {
         toy_exact_joint(&law, &setting->run, mutants[i], broken);
@@ -81,7 +82,7 @@ static int choose_count(const struct setting *setting, int cells, double *seen)
         largest = fmax(largest, kl);
     }
     wanted = fmax(1.5e5, 2 * need / (2 * *seen));
-    return BOUNDS_SANITIZED ? 2000 : is_long() ? 10000000 : wanted < 1e6 ? (int)wanted : 1000000;
+    return BUDGET_SANITIZED ? 2000 : is_long() ? 10000000 : wanted < 1e6 ? (int)wanted : 1000000;
 }
 
 struct statistics {
@@ -119,19 +120,19 @@ static void check(struct setting *setting)
     toy_exact_joint(&law, &setting->run, TOY_RIGHT, target);
     df = degrees(cells);
     setting->run.count = choose_count(setting, cells, &seen);
-    need = bounds_noncentrality(df);
+    need = bounds_noncentrality(df, BUDGET_ALARM);
     memset(counts, 0, sizeof counts);
     clock_t start = clock();
     toy_round_run(&round, NULL);
     double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     found = compare(cells, setting->run.count);
     print_message("%s: N %d, df %d, G %.0f < %.0f, cell %.1f < %.1f, smallest KL seen %.1e, mutants %.1e, %.1f s\n", setting->name,
-                  setting->run.count, df, found.g, bounds_g(df), found.cell, bounds_cell(cells), need / 2 / setting->run.count, seen,
+                  setting->run.count, df, found.g, bounds_g(df, BUDGET_ALARM), found.cell, bounds_cell(df, BUDGET_ALARM), need / 2 / setting->run.count, seen,
                   seconds);
-    assert_true(2.0 * setting->run.count * seen >= 2 * need || BOUNDS_SANITIZED);
+    assert_true(2.0 * setting->run.count * seen >= 2 * need || BUDGET_SANITIZED);
     assert_int_equal(found.impossible, 0);
-    assert_true(found.g < bounds_g(df));
-    assert_true(found.cell < bounds_cell(cells));
+    assert_true(found.g < bounds_g(df, BUDGET_ALARM));
+    assert_true(found.cell < bounds_cell(df, BUDGET_ALARM));
 }
 
 /* The ways of sampling, in turn. */
@@ -198,7 +199,7 @@ static void test_law_joint__another_law_is_refused(void **state)
 
     (void)state;
     set_up(2, &setting);
-    setting.run.count = BOUNDS_SANITIZED ? 10000 : 100000;
+    setting.run.count = BUDGET_SANITIZED ? 10000 : 100000;
     toy_law_fill(&law, &setting.terms);
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .user = &setting.run};
 
@@ -207,10 +208,10 @@ static void test_law_joint__another_law_is_refused(void **state)
     cells = toy_exact_cells(&law, &setting.run);
     toy_exact_joint(&law, &setting.run, TOY_RESIDUAL_IS_P, target);
     found = compare(cells, setting.run.count);
-    assert_true(found.g > bounds_g(degrees(cells)));
+    assert_true(found.g > bounds_g(degrees(cells), BUDGET_ALARM));
 }
 
-enum { COUPLED_REQUESTS = BOUNDS_SANITIZED ? 100 : 1500, COUPLED_LENGTH = 6 };
+enum { COUPLED_REQUESTS = BUDGET_SANITIZED ? 100 : 1500, COUPLED_LENGTH = 6 };
 static int32_t solo[COUPLED_REQUESTS][COUPLED_LENGTH];
 
 static void keep_solo(void *user, uint32_t request, const int32_t *tokens)

@@ -1,6 +1,7 @@
 /* Layer 3: speed is what the laws allow. Lossless but slow code (a bonus dropped, a coin too strict) passes every test of the law; it
  * fails here, because the expected length of a first round is known exactly and first rounds are independent. */
-#include "tests/law/bounds.h"
+#include "common/base/bounds.h"
+#include "tests/law/budget.h"
 #include "tests/law/toy_exact.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { REQUESTS = BOUNDS_SANITIZED ? 3000 : 150000 };
+enum { REQUESTS = BUDGET_SANITIZED ? 3000 : 150000 };
 
 struct tally {
     double first_tokens, first_rounds;
@@ -70,12 +71,12 @@ static void test_law_speed__first_round_is_as_long_as_p_and_q_say(void **state)
         toy.sampling.top_p = i == 4 ? 0.9 : 1.0;
         run(&terms, &toy, &tally, NULL);
         double exact = toy_exact_first_round(&law, &toy), mean = tally.first_tokens / tally.first_rounds;
-        double bound = bounds_mean(toy.draft_length, tally.first_rounds);
+        double bound = bounds_mean(toy.draft_length, tally.first_rounds, BUDGET_ALARM);
 
         print_message("K %d, m %.2f: %.4f tokens in the first round, exactly %.4f, bound %.4f\n", toy.draft_length, terms.overlap, mean,
                       exact, bound);
         assert_true(fabs(mean - exact) < bound);
-        assert_true(exact > 1 + 2 * bound || BOUNDS_SANITIZED); /* a verifier that accepts nothing would be seen */
+        assert_true(exact > 1 + 2 * bound || BUDGET_SANITIZED); /* a verifier that accepts nothing would be seen */
     }
 }
 
@@ -112,7 +113,7 @@ static void test_law_speed__tokens_per_round_follow_equation_1(void **state)
 
         print_message("K %d: alpha %.4f, %.4f tokens per round, equation 1 says %.4f\n", k, alpha, mean, expected);
         assert_true(fabs(mean / expected - 1) < 0.05); /* alpha and mean are of the same rounds */
-        assert_true(fabs(mean - toy_exact_first_round(&law, &toy)) < bounds_mean(k, tally.rounds));
+        assert_true(fabs(mean - toy_exact_first_round(&law, &toy)) < bounds_mean(k, tally.rounds, BUDGET_ALARM));
     }
 }
 

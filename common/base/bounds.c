@@ -1,0 +1,91 @@
+#include "common/base/bounds.h"
+
+#include <math.h>
+
+enum { HALVINGS = 100 };
+
+static double term(double observed, double expected)
+{
+    return observed > 0 ? observed * log(observed / expected) : 0;
+}
+
+struct bounds_fit bounds_compare(const int64_t *counts, const double *law, int cells)
+{
+    struct bounds_fit fit = {.df = -1};
+    double n = 0;
+
+    for (int i = 0; i < cells; i++)
+        n += (double)counts[i];
+    for (int i = 0; i < cells; i++) {
+        double o = (double)counts[i], e = n * law[i];
+
+        if (law[i] <= 0) {
+            fit.impossible += counts[i] > 0;
+            continue;
+        }
+        fit.df++;
+        fit.g += 2 * term(o, e);
+        fit.cell = fmax(fit.cell, term(o, e) + term(n - o, n - e));
+    }
+    return fit;
+}
+
+double bounds_divergence(const double *from, const double *to, int cells)
+{
+    double sum = 0;
+
+    for (int i = 0; i < cells; i++)
+        if (from[i] > 0)
+            sum += to[i] > 0 ? from[i] * log(from[i] / to[i]) : INFINITY;
+    return sum;
+}
+
+double bounds_g(int df, double alarm)
+{
+    double low = df, high = 100.0 * df + 1000;
+
+    if (df < 1)
+        return 0;
+    for (int i = 0; i < HALVINGS; i++) {
+        double x = (low + high) / 2;
+
+        if (-x + df * (1 + log(x / df)) > log(alarm))
+            low = x;
+        else
+            high = x;
+    }
+    return 2 * high;
+}
+
+double bounds_cell(int df, double alarm)
+{
+    return log(2.0 * (df + 1) / alarm);
+}
+
+double bounds_noncentrality(int df, double alarm)
+{
+    double low = 0, high = 1e6, bar = bounds_g(df, alarm);
+
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = (low + high) / 2;
+
+        if (df + middle - 3.0902 * sqrt(2 * (df + 2 * middle)) < bar)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+double bounds_mean(double width, double n, double alarm)
+{
+    return width * sqrt(log(2 / alarm) / (2 * n));
+}
+
+double bounds_martingale(double variance, double expected_variance, double alarm)
+{
+    /* exp(rate S - (e^rate - 1 - rate) V) is a supermartingale for every fixed rate; this one is the best for the expected variance. */
+    double rate = fmin(1, sqrt(2 * log(2 / alarm) / expected_variance));
+
+    return (log(2 / alarm) + (expm1(rate) - rate) * variance) / rate;
+}

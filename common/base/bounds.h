@@ -1,0 +1,35 @@
+/* How far counts of independent samples may lie from the law that they are said to follow, and from how far off a wrong law is found. Every
+ * bound is proven: it holds for every number of samples and every law, without the chi-square or the normal approximation, so a caller may
+ * state its chance of a false alarm. Pure functions. */
+#ifndef TANDEM_COMMON_BASE_BOUNDS_H
+#define TANDEM_COMMON_BASE_BOUNDS_H
+
+#include <stdint.h>
+
+struct bounds_fit {
+    int impossible; /* cells of expected 0 that were hit */
+    int df;         /* cells of expected above 0, less one */
+    double g;       /* 2 sum O ln(O / NE) */
+    double cell;    /* the largest N KL(O/N || E) of one cell against all others */
+};
+
+/* Compares counts with the law.  counts: [cells]  law: [cells], sums to 1 */
+struct bounds_fit bounds_compare(const int64_t *counts, const double *law, int cells);
+/* KL(from || to); infinite where `to` is 0 and `from` is not.  [cells] */
+double bounds_divergence(const double *from, const double *to, int cells);
+
+/* fit.g is below this but for a chance of `alarm`: 2x with e^-x (e x / df)^df = alarm (Agrawal 2020, arXiv 1904.02291). */
+double bounds_g(int df, double alarm);
+/* fit.cell is below this but for `alarm`: Chernoff and Hoeffding for each of df + 1 cells. */
+double bounds_cell(int df, double alarm);
+/* The noncentrality 2 N KL(wrong law || law) at which fit.g is above bounds_g with probability 0.999: G is about normal there, with mean df
+ * + it and variance 2 (df + 2 it). */
+double bounds_noncentrality(int df, double alarm);
+
+/* |mean - expected| of n independent values in [0, width] is below this but for `alarm` (Hoeffding 1963). */
+double bounds_mean(double width, double n, double alarm);
+/* |sum| of martingale differences in [-1, 1] whose conditional variances sum to `variance` is below this but for `alarm` (Freedman 1975).
+ * expected_variance must not depend on the samples; it is sharpest where it is about right. */
+double bounds_martingale(double variance, double expected_variance, double alarm);
+
+#endif

@@ -1,0 +1,96 @@
+/* The bounds against figures that are known, and against what fair coins do. */
+#include "common/base/bounds.h"
+
+#include "common/base/rng.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void test_bounds__g_solves_its_equation(void **state)
+{
+    static const int dfs[] = {1, 15, 80, 255, 4095};
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        for (double alarm = 1e-3; alarm > 1e-15; alarm /= 100) {
+            double x = bounds_g(dfs[i], alarm) / 2;
+
+            assert_true(x > dfs[i]);
+            assert_true(fabs(-x + dfs[i] * (1 + log(x / dfs[i])) - log(alarm)) < 1e-6);
+        }
+    assert_int_equal((int)(bounds_g(255, 5.2e-12) + 0.5), 776);
+    assert_int_equal((int)(bounds_g(15, 5.2e-12) + 0.5), 125);
+    assert_true(bounds_g(0, 1e-9) == 0); /* one cell: nothing can differ */
+}
+
+static void test_bounds__noncentrality_lies_beyond_g(void **state)
+{
+    (void)state;
+    for (int df = 3; df < 1000; df *= 2) {
+        double lambda = bounds_noncentrality(df, 1e-12), g = bounds_g(df, 1e-12);
+
+        assert_true(df + lambda > g);
+        assert_true(fabs((df + lambda - g) / sqrt(2 * (df + 2 * lambda)) - 3.0902) < 1e-3);
+    }
+}
+
+static void test_bounds__compare_is_written_out(void **state)
+{
+    const int64_t counts[] = {30, 50, 20, 0, 0, 1};
+    const double law[] = {0.25, 0.5, 0.125, 0.125, 0, 0};
+    struct bounds_fit fit = bounds_compare(counts, law, 6);
+    double n = 101, g = 2 * (30 * log(30 / (n / 4)) + 50 * log(50 / (n / 2)) + 20 * log(20 / (n / 8)));
+
+    (void)state;
+    assert_int_equal(fit.impossible, 1);
+    assert_int_equal(fit.df, 3);
+    assert_true(fabs(fit.g - g) < 1e-9);
+    assert_true(fabs(fit.cell - n * log(1 / (1 - 0.125))) < 1e-9); /* the cell that was never hit */
+}
+
+static void test_bounds__divergence_sees_what_is_missing(void **state)
+{
+    const double a[] = {0.5, 0.5, 0}, b[] = {0.25, 0.25, 0.5};
+
+    (void)state;
+    assert_true(fabs(bounds_divergence(a, b, 3) - log(2)) < 1e-12);
+    assert_true(bounds_divergence(a, a, 3) == 0);
+    assert_true(isinf(bounds_divergence(b, a, 3)));
+}
+
+/* A bound with alarm 0.02 fails seldom, not never: in 3,000 tries at most 60 times. The seed is fixed. */
+static void test_bounds__coins_stay_inside(void **state)
+{
+    int mean_alarms = 0, sum_alarms = 0;
+
+    (void)state;
+    for (uint32_t t = 0; t < 3000; t++) {
+        double sum = 0;
+
+        for (uint32_t i = 0; i < 400; i++) {
+            const struct rng_key key = {.seed = 11, .request = t, .position = i};
+
+            sum += rng_uniform(&key, RNG_ACCEPT) < 0.3;
+        }
+        mean_alarms += fabs(sum / 400 - 0.3) > bounds_mean(1, 400, 0.02);
+        sum_alarms += fabs(sum - 120) > bounds_martingale(400 * 0.21, 80, 0.02);
+    }
+    assert_true(mean_alarms <= 60 && sum_alarms <= 60);
+    assert_true(sum_alarms > 0); /* and it is not idle */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounds__g_solves_its_equation),
+        cmocka_unit_test(test_bounds__noncentrality_lies_beyond_g),
+        cmocka_unit_test(test_bounds__compare_is_written_out),
+        cmocka_unit_test(test_bounds__divergence_sees_what_is_missing),
+        cmocka_unit_test(test_bounds__coins_stay_inside),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
