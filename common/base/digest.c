@@ -13,3 +13,8 @@ uint64_t digest_tokens(uint64_t digest, const int32_t *tokens, int count)
         digest = XXH64(&tokens[i], sizeof tokens[i], digest);
     return digest;
 }
+
+uint64_t digest_line(const void *bytes, size_t count, uint64_t offset)
+{
+    return XXH3_64bits_withSeed(bytes, count, offset);
+}

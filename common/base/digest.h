@@ -1,4 +1,4 @@
-/* 64-bit digests (XXH64). A digest of a token sequence grows by one token at a time, so both sides of the wire keep it up to date
+/* 64-bit digests (XXH64; XXH3 for lines of files). A digest of a token sequence grows by one token at a time, so both sides of the wire keep it up to date
  * for nothing; two sequences with the same digest and length are taken to be the same. */
 #ifndef TANDEM_COMMON_BASE_DIGEST_H
 #define TANDEM_COMMON_BASE_DIGEST_H
@@ -12,5 +12,7 @@ enum { DIGEST_EMPTY = 0x7a4d };
 uint64_t digest_bytes(const void *bytes, size_t count, uint64_t seed);
 /* Digest of the sequence that had `digest`, followed by tokens[0 .. count). */
 uint64_t digest_tokens(uint64_t digest, const int32_t *tokens /* [count] */, int count);
+/* The sum of a line of a journal, by its place (XXH3). */
+uint64_t digest_line(const void *bytes, size_t count, uint64_t offset);
 
 #endif

@@ -1,0 +1,240 @@
+#include "verifier/journal_scan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RECORDS = 100, AGAIN_AT = 40 /* records before the second header */ };
+
+/* A journal of a job that was started twice. */
+struct rig {
+    char *bytes;
+    size_t count;
+    size_t begins[RECORDS + 4]; /* where each line begins, and the end; room for one more line */
+    int lines;
+};
+
+static void append(struct rig *rig, struct journal_line line)
+{
+    size_t count;
+    char *bytes = journal_line_write(&line, rig->count, &count);
+
+    assert_non_null(bytes);
+    rig->bytes = realloc(rig->bytes, rig->count + count);
+    assert_non_null(rig->bytes);
+    memcpy(rig->bytes + rig->count, bytes, count);
+    free(bytes);
+    rig->begins[rig->lines++] = rig->count;
+    rig->count += count;
+    rig->begins[rig->lines] = rig->count;
+}
+
+static struct journal_line header(uint32_t fence)
+{
+    const char *terms = "{\"seed\":1}";
+
+    return (struct journal_line){
+        .kind = JOURNAL_LINE_HEADER, .fence = fence, .run = 77, .pid = 4711, .host = "node 1", .results = RECORDS, .text = terms, .length = strlen(terms)};
+}
+
+static struct journal_line result(uint32_t index, const char *text)
+{
+    return (struct journal_line){.kind = JOURNAL_LINE_RESULT, .index = index, .request = 1000 + index, .text = text, .length = strlen(text)};
+}
+
+static int open_rig(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    char text[100];
+
+    assert_non_null(rig);
+    *state = rig;
+    append(rig, header(1));
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        if (i == AGAIN_AT)
+            append(rig, header(2));
+        snprintf(text, sizeof text, "{\"index\":%u,\"text\":\"%.*s\"}", i, (int)(i % 7), "a\\n{}\\\"");
+        append(rig, result(i, text));
+    }
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+
+    free(rig->bytes);
+    free(rig);
+    return 0;
+}
+
+/* Results in the first `lines` lines. */
+static size_t results_in(int lines)
+{
+    return (size_t)(lines == 0 ? 0 : lines <= AGAIN_AT + 1 ? lines - 1 : lines - 2);
+}
+
+static void assert_holds(const struct journal_scan *scan, const struct rig *rig, int lines)
+{
+    assert_int_equal(scan->entries, results_in(lines));
+    assert_int_equal(scan->end, rig->begins[lines]);
+    for (size_t i = 0; i < scan->entries; i++) {
+        assert_int_equal(scan->entry[i].index, i);
+        assert_int_equal(scan->entry[i].request, 1000 + i);
+    }
+}
+
+static void test_journal_scan__reads_what_was_written(void **state)
+{
+    struct rig *rig = *state;
+    struct journal_scan scan;
+
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_holds(&scan, rig, rig->lines);
+    assert_int_equal(scan.torn, 0);
+    assert_null(scan.wrong);
+    assert_int_equal(scan.header.fence, 2);
+    assert_int_equal(scan.header.run, 77);
+    assert_int_equal(scan.header.pid, 4711);
+    assert_string_equal(scan.header.host, "node_1");
+    assert_int_equal(scan.header.results, RECORDS);
+    assert_memory_equal(scan.header.text, "{\"seed\":1}", scan.header.length);
+    journal_scan_close(&scan);
+}
+
+static void test_journal_scan__a_journal_cut_anywhere_holds_its_whole_lines(void **state)
+{
+    struct rig *rig = *state;
+    int lines = 0;
+
+    for (size_t count = 0; count <= rig->count; count++) {
+        char *exact = malloc(count + 1); /* so that a sanitizer sees a look beyond the end */
+        struct journal_scan scan;
+
+        assert_non_null(exact);
+        memcpy(exact, rig->bytes, count);
+        exact = realloc(exact, count > 0 ? count : 1);
+        lines += lines < rig->lines && rig->begins[lines + 1] <= count;
+        assert_int_equal(journal_scan_open(&scan, exact, count), STATUS_OK);
+        assert_null(scan.wrong);
+        assert_holds(&scan, rig, lines);
+        assert_int_equal(scan.torn, count - rig->begins[lines]);
+        journal_scan_close(&scan);
+        free(exact);
+    }
+}
+
+/* Every byte of the last three lines, changed to every other byte. */
+static void test_journal_scan__no_changed_byte_is_taken(void **state)
+{
+    struct rig *rig = *state;
+    int checked = 0;
+
+    for (int line = rig->lines - 3; line < rig->lines; line++)
+        for (size_t at = rig->begins[line]; at < rig->begins[line + 1]; at++)
+            for (int change = 1; change < 256; change++) {
+                struct journal_scan scan;
+
+                rig->bytes[at] = (char)(rig->bytes[at] ^ change);
+                assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+                rig->bytes[at] = (char)(rig->bytes[at] ^ change);
+                assert_holds(&scan, rig, line);
+                if (line < rig->lines - 1)
+                    assert_non_null(scan.wrong); /* damage, told with its place, which is scan.end */
+                else
+                    assert_true(scan.wrong != NULL || scan.torn == rig->count - rig->begins[line]);
+                journal_scan_close(&scan);
+                checked++;
+            }
+    assert_true(checked > 3 * 60 * 255);
+}
+
+static void test_journal_scan__lines_hold_in_their_place_alone(void **state)
+{
+    struct rig *rig = *state;
+    size_t one = rig->begins[11] - rig->begins[10], rest = rig->count - rig->begins[11];
+    char *moved = malloc(rig->count + one);
+    struct journal_scan scan;
+
+    assert_non_null(moved);
+    memcpy(moved, rig->bytes, rig->begins[10]); /* line 10 is gone */
+    memcpy(moved + rig->begins[10], rig->bytes + rig->begins[11], rest);
+    assert_int_equal(journal_scan_open(&scan, moved, rig->count - one), STATUS_OK);
+    assert_holds(&scan, rig, 10);
+    assert_non_null(scan.wrong);
+    journal_scan_close(&scan);
+
+    memcpy(moved, rig->bytes, rig->begins[11]); /* line 10 is there twice */
+    memcpy(moved + rig->begins[11], rig->bytes + rig->begins[10], rest + one);
+    assert_int_equal(journal_scan_open(&scan, moved, rig->count + one), STATUS_OK);
+    assert_holds(&scan, rig, 11);
+    assert_non_null(scan.wrong);
+    journal_scan_close(&scan);
+    free(moved);
+}
+
+/* Its sum holds, so it is no torn line though it is the last. */
+static void test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage(void **state)
+{
+    struct rig *rig = *state;
+    const struct journal_line bad[] = {header(2), result(7, "no object")};
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct journal_scan scan;
+        int lines = rig->lines;
+
+        append(rig, bad[i]);
+        assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+        assert_holds(&scan, rig, lines);
+        assert_non_null(scan.wrong);
+        journal_scan_close(&scan);
+        rig->count = rig->begins[--rig->lines];
+    }
+}
+
+static void test_journal_scan__a_result_needs_a_header(void **state)
+{
+    struct rig *rig = *state;
+    struct journal_scan scan;
+
+    rig->count = 0;
+    rig->lines = 0;
+    append(rig, result(0, "{}"));
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_non_null(scan.wrong);
+    assert_int_equal(scan.end, 0);
+    journal_scan_close(&scan);
+}
+
+static void test_journal_scan__what_was_never_a_journal_is_damage(void **state)
+{
+    static const char text[] = "{\"index\":0,\"text\":\"a\"}\n{\"index\":1,\"text\":\"b\"}\n";
+    struct journal_scan scan;
+
+    (void)state;
+    assert_int_equal(journal_scan_open(&scan, text, sizeof text - 1), STATUS_OK);
+    assert_non_null(scan.wrong);
+    assert_int_equal(scan.end, 0);
+    assert_int_equal(scan.entries, 0);
+    journal_scan_close(&scan);
+}
+
+int main(void)
+{
+#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
+    const struct CMUnitTest tests[] = {
+        RIGGED(test_journal_scan__reads_what_was_written),
+        RIGGED(test_journal_scan__a_journal_cut_anywhere_holds_its_whole_lines),
+        RIGGED(test_journal_scan__no_changed_byte_is_taken),
+        RIGGED(test_journal_scan__lines_hold_in_their_place_alone),
+        RIGGED(test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage),
+        RIGGED(test_journal_scan__a_result_needs_a_header),
+        cmocka_unit_test(test_journal_scan__what_was_never_a_journal_is_damage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
