@@ -43,6 +43,14 @@ void log_let_go(int told)
     settings.held = 0;
 }
 
+/* What is quoted in a line came from files and peers: it may not end the line early, nor move a terminal's cursor. */
+static void tame(char *text, int count)
+{
+    for (int i = 0; i < count; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            text[i] = '?';
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
     static const char *const word[] = {"error: ", "warning: ", "", ""};
@@ -58,6 +66,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (used > (int)sizeof line - 2)
         used = (int)sizeof line - 2;
+    tame(line, used);
     line[used++] = '\n';
     if (level != LOG_ERROR || !settings.holds) {
         write_out(line, (size_t)used);

@@ -1,5 +1,7 @@
-/* A main for a libFuzzer entry where there is no libFuzzer: seeded inputs, some random, some that look like the real thing and were then
- * changed in a few places. `smoke_NAME COUNT`. It finds what a first minute of fuzzing would find; the entries themselves judge. */
+/* A main for a libFuzzer entry where there is no libFuzzer: `smoke_NAME COUNT CORPUS`. First every file of the corpus, then COUNT seeded
+ * inputs, half of them random bytes, half files of the corpus that were changed in a few places. It finds what a first minute of fuzzing
+ * would find; the entries themselves judge. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,26 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST = 4096, CHANGES = 8 };
+enum { LONGEST = 4096, CHANGES = 8, FILES = 512 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Beginnings of what the entries read: JSON of a tokenizer, a safetensors header (its length first), a llama2.c header. */
-#define SAMPLE(text) {text, sizeof(text) - 1}
-
-static const struct {
-    const char *bytes;
+static struct sample {
+    uint8_t bytes[LONGEST];
     size_t size;
-} samples[] = {
-    SAMPLE("{\"version\":\"1.0\",\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":"
-           "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true},\"model\":{\"type\":\"BPE\",\"vocab\":{\"<s>\":0,"
-           "\"a\":1,\"b\":2,\"ab\":3},\"merges\":[\"a b\"]}}"),
-    SAMPLE("{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{\"<0x00>\":0,\"a\":1},\"merges\":[[\"a\",\"a\"]]}}"),
-    SAMPLE("\x70\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"b\":{\"dtype\":\"BF16\",\"shape\":[1,2],"
-           "\"data_offsets\":[8,12]}} 012345678901"),
-    SAMPLE("\x02\x01\x08\x01\x10\x02\x1a\x03"
-           "abc\x22\x04\x01\x02\x03\x04\x28\xff\xff\xff\xff\x0f"),
-};
+} *samples; /* [sample_count] */
+static int sample_count;
 
 static uint64_t next(uint64_t *state) /* splitmix64 */
 {
@@ -42,6 +33,42 @@ static size_t below(uint64_t *state, size_t bound)
     return (size_t)(next(state) % bound);
 }
 
+/* 0 when a file cannot be read or is too long to belong here. */
+static int read_sample(const char *folder, const char *name, struct sample *sample)
+{
+    char path[4096];
+    FILE *file;
+    int whole;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    file = fopen(path, "rb");
+    if (file == NULL)
+        return 0;
+    sample->size = fread(sample->bytes, 1, LONGEST, file);
+    whole = fgetc(file) == EOF && !ferror(file);
+    fclose(file);
+    return whole;
+}
+
+static int read_corpus(const char *folder)
+{
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, alphasort); /* in one order, so that a seed means one input */
+
+    samples = malloc(FILES * sizeof *samples);
+    for (int i = 0; i < count; i++) {
+        if (entries[i]->d_name[0] != '.') {
+            if (samples == NULL || sample_count == FILES || !read_sample(folder, entries[i]->d_name, &samples[sample_count]))
+                return 0;
+            sample_count++;
+        }
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    return sample_count > 0;
+}
+
 static size_t make_random(uint64_t *state, uint8_t *bytes)
 {
     size_t size = below(state, (size_t)1 << below(state, 13));
@@ -53,12 +80,11 @@ static size_t make_random(uint64_t *state, uint8_t *bytes)
 
 static size_t make_changed(uint64_t *state, uint8_t *bytes)
 {
-    size_t which = below(state, sizeof samples / sizeof *samples), front = below(state, 3), size = samples[which].size + front;
+    const struct sample *sample = &samples[below(state, (size_t)sample_count)];
+    size_t size = sample->size;
 
-    for (size_t i = 0; i < front; i++) /* some entries take their first bytes for choices */
-        bytes[i] = (uint8_t)next(state);
-    memcpy(bytes + front, samples[which].bytes, samples[which].size);
-    for (size_t i = below(state, CHANGES); i > 0; i--) {
+    memcpy(bytes, sample->bytes, size);
+    for (size_t i = below(state, CHANGES); i > 0 && size > 0; i--) {
         size_t at = below(state, size);
 
         switch (below(state, 4)) {
@@ -82,30 +108,42 @@ static size_t make_changed(uint64_t *state, uint8_t *bytes)
     return size;
 }
 
+/* In memory of its exact size, so that a read beyond its end is seen. */
+static int try_one(const uint8_t *bytes, size_t size)
+{
+    uint8_t *exact = malloc(size > 0 ? size : 1);
+
+    if (exact == NULL)
+        return 0;
+    memcpy(exact, bytes, size);
+    LLVMFuzzerTestOneInput(exact, size);
+    free(exact);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    static uint8_t bytes[LONGEST];
     long count = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
     int nowhere = open("/dev/null", O_WRONLY);
 
+    if (argc < 3 || !read_corpus(argv[2])) {
+        fprintf(stderr, "smoke: expected COUNT CORPUS, a folder of 1 to %d files of at most %d bytes\n", FILES, LONGEST);
+        return 1;
+    }
     if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* every refusal is a line */
         return 1;
+    for (int i = 0; i < sample_count; i++)
+        if (!try_one(samples[i].bytes, samples[i].size))
+            return 1;
     for (long i = 0; i < count; i++) {
         uint64_t state = (uint64_t)i;
-        uint8_t *bytes = malloc(LONGEST);
-        size_t size;
 
-        if (bytes == NULL)
+        if (!try_one(bytes, i % 2 == 0 ? make_random(&state, bytes) : make_changed(&state, bytes)))
             return 1;
-        size = i % 2 == 0 ? make_random(&state, bytes) : make_changed(&state, bytes);
-        uint8_t *exact = realloc(bytes, size > 0 ? size : 1); /* so that a read beyond its end is seen */
-        if (exact == NULL) {
-            free(bytes);
-            return 1;
-        }
-        LLVMFuzzerTestOneInput(exact, size);
-        free(exact);
     }
     close(nowhere);
-    printf("%ld inputs\n", count);
+    free(samples);
+    printf("%d files of the corpus, %ld inputs made of them\n", sample_count, count);
     return 0;
 }

@@ -1,0 +1,72 @@
+/* A line of the log is one line, whatever it quotes. */
+#include "common/base/log.h"
+#include "tests/support/capture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { LONGEST_LINE = 2048 };
+
+static void test_log__a_quoted_line_end_does_not_end_the_line(void **state)
+{
+    struct capture capture;
+    char text[256];
+
+    (void)state;
+    log_init("test", LOG_ERROR);
+    capture_begin(&capture);
+    log_error("unknown key \"%s\"", "a\nerror: b\x1b[2J\r\x7f\xC3\xA9");
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "test: error: unknown key \"a?error: b?[2J??\xC3\xA9\"\n");
+}
+
+static void test_log__a_long_line_is_cut_and_still_ends(void **state)
+{
+    static char long_text[2 * LONGEST_LINE], text[2 * LONGEST_LINE];
+    struct capture capture;
+
+    (void)state;
+    memset(long_text, 'x', sizeof long_text - 1);
+    log_init("test", LOG_ERROR);
+    capture_begin(&capture);
+    log_error("%s", long_text);
+    capture_end(&capture, text, sizeof text);
+    assert_int_equal(strlen(text), LONGEST_LINE - 1);
+    capture_assert_one_line(text, "test: error: xxx");
+}
+
+static void test_log__lines_that_are_held_are_told_or_forgotten(void **state)
+{
+    struct capture capture;
+    char text[256];
+
+    (void)state;
+    log_init("test", LOG_WARN);
+    capture_begin(&capture);
+    log_hold();
+    log_error("one");
+    log_warn("two");
+    log_let_go(1);
+    log_hold();
+    log_error("three");
+    log_let_go(0);
+    log_info("four");
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "test: warning: two\ntest: error: one\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_log__a_quoted_line_end_does_not_end_the_line),
+        cmocka_unit_test(test_log__a_long_line_is_cut_and_still_ends),
+        cmocka_unit_test(test_log__lines_that_are_held_are_told_or_forgotten),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
