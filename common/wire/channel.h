@@ -1,6 +1,6 @@
 /* A channel carries frames between the lead and the drafters: point to point, in order from one peer, without blocking. Two kinds
- * behind one table: `mpi` between ranks, and `loop` inside one process, which can delay, lose, repeat and reorder frames by a seed,
- * so that the real loops run under faults without MPI. The frame's content is not looked at here.
+ * behind one table: `mpi` between ranks, and `loop` inside one process (channel_loop.h), where a seed decides what happens to each frame, so
+ * that the real loops run under faults without MPI. The frame's content is not looked at here.
  *
  * A peer that does not take its frames must not hold up the sender: when its outbox (CHANNEL_OUTBOX frames) is full, sending says so
  * and the frame is dropped; the caller treats the peer as lost until it hears from it. */
@@ -18,21 +18,6 @@ struct channel;
 /* Over world->wire. Collective over all ranks in that every rank opens one; no communication happens. */
 enum status channel_open_mpi(struct world *world, struct channel **channel);
 
-/* Faults of a loop, each a probability in [0, 1) by frame; delays are uniform up to `delay_us` of the loop's own clock. */
-struct loop_faults {
-    uint64_t seed;
-    double lose;
-    double repeat;
-    double reorder; /* the frame overtakes the one before it */
-    double corrupt; /* one bit flips */
-    int64_t delay_us;
-};
-
-/* `ends` channels that reach each other inside this process; peers are named 0 .. ends - 1. `faults` may be NULL: none. The clock is
- * virtual, moved for all ends by channel_loop_advance; with no faults a frame can be received as soon as it is sent. */
-enum status channel_open_loop(int ends, const struct loop_faults *faults, struct channel **channel /* [ends] */);
-void channel_loop_advance(struct channel *channel, int64_t us);
-
 /* Local. Never waits: frames that have not gone are left to MPI. NULL is allowed. */
 void channel_close(struct channel *channel);
 
@@ -46,7 +31,7 @@ enum status channel_send(struct channel *channel, int peer, struct frame frame, 
 enum status channel_receive(struct channel *channel, int *peer, struct frame *frame, int *refused);
 
 /* Local. Waits until a frame may have come or deadline_ns (clock_ns) has passed: world_wait_begin / _step around channel_receive for
- * mpi; a loop does not wait. Returns what channel_receive returned at last. */
+ * mpi; a loop lets its hook pass the time. Returns what channel_receive returned at last. */
 enum status channel_wait(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused);
 
 /* Local. Frees outboxes whose frames have gone; returns how many are still on their way to `peer`. */

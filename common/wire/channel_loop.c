@@ -1,29 +1,24 @@
-/* Channels inside one process under a virtual clock. Each frame's fate is a function of the seed, its sender, its receiver and its
- * number between them, so a run repeats exactly, and a change at one pair does not change the faults of another. */
-#include "common/wire/channel_kind.h"
+/* Each frame's fate is a function of the seed, its sender, its receiver and its number between them, so a run repeats exactly, and a change at
+ * one pair does not change the faults of another. */
+#include "common/wire/channel_loop.h"
 
+#include "common/base/check.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/channel_kind.h"
+#include "common/wire/loop_frame.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { USUAL_BYTES = 64 << 10 }; /* records hold this from the start, so that they need not grow */
-
 /* What is drawn for a frame. */
-enum fate { FATE_LOSE, FATE_REPEAT, FATE_REORDER, FATE_CORRUPT, FATE_BIT, FATE_DELAY, FATE_DELAY_OF_REPEAT, FATES };
+enum draw { DRAW_LOSE, DRAW_REPEAT, DRAW_REORDER, DRAW_CORRUPT, DRAW_BIT, DRAW_TRUNCATE, DRAW_LENGTH, DRAW_DELAY, DRAW_DELAY_OF_REPEAT, DRAWS };
 
-struct loop_frame {
-    struct loop_frame *next;
-    int from;
-    int64_t due_us;
-    uint64_t order; /* of sending: decides between frames due at the same time */
-    size_t count, capacity;
-    unsigned char *bytes;
-};
+enum { END_ALIVE, END_DEAD, END_DEAD_PILES };
 
 struct loop_pair {
     uint64_t sent;
     int waiting;             /* frames not yet received */
-    int64_t last_due_us;     /* the frames of a pair fall due in order, whatever their delays */
+    int64_t last_due_ns;     /* the frames of a pair fall due in order, whatever their delays */
     struct loop_frame *last; /* the newest frame, while it waits */
 };
 
@@ -31,8 +26,9 @@ struct loop {
     int ends;
     int open; /* ends not yet closed */
     struct loop_faults faults;
-    int64_t now_us;
+    struct loop_hooks hooks;
     uint64_t order;
+    int *state;      /* [ends] */
     struct loop_frame *spare;
     struct loop_frame **waiting; /* [ends] by receiver */
     struct loop_pair *pair;      /* [ends][ends] by sender, receiver */
@@ -53,80 +49,60 @@ static uint64_t mix(uint64_t x) /* the finaliser of splitmix64 */
 }
 
 /* Uniform in [0, 1). */
-static double draw(const struct loop *loop, size_t pair, uint64_t number, enum fate fate)
+static double draw(const struct loop *loop, size_t pair, uint64_t number, enum draw which)
 {
     uint64_t x = mix(loop->faults.seed + UINT64_C(0x9e3779b97f4a7c15));
 
     x = mix(x ^ ((uint64_t)pair + 1) * UINT64_C(0x9e3779b97f4a7c15));
-    x = mix(x ^ (number * FATES + (uint64_t)fate + 1) * UINT64_C(0x9e3779b97f4a7c15));
+    x = mix(x ^ (number * DRAWS + (uint64_t)which + 1) * UINT64_C(0x9e3779b97f4a7c15));
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/* A record that holds `count` bytes: one that was used before where there is one, so that a long run allocates only at its start. */
-static struct loop_frame *frame_take(struct loop *loop, size_t count)
+static void note(const struct loop *loop, enum loop_fate fate, int from, int to, struct frame frame)
 {
-    struct loop_frame *frame = loop->spare != NULL ? loop->spare : calloc(1, sizeof *frame);
+    if (loop->hooks.note != NULL)
+        loop->hooks.note(loop->hooks.user, fate, from, to, frame);
+}
 
-    if (frame == NULL)
-        return NULL;
-    if (frame == loop->spare)
-        loop->spare = frame->next;
-    if (frame->capacity < count) {
-        size_t capacity = count < USUAL_BYTES ? USUAL_BYTES : count;
-        unsigned char *bytes = realloc(frame->bytes, capacity);
+/* Faults of what a frame holds. Both copies of a repeated one have the same. */
+static void damage(const struct loop *loop, size_t at, int to, struct loop_frame *frame)
+{
+    uint64_t number = loop->pair[at].sent;
 
-        if (bytes == NULL) {
-            frame->next = loop->spare;
-            loop->spare = frame;
-            return NULL;
-        }
-        frame->bytes = bytes;
-        frame->capacity = capacity;
+    if (draw(loop, at, number, DRAW_CORRUPT) < loop->faults.corrupt) {
+        size_t bit = (size_t)(draw(loop, at, number, DRAW_BIT) * (double)(frame->count * 8));
+
+        frame->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        note(loop, LOOP_CORRUPTED, frame->from, to, loop_frame_content(frame));
     }
-    frame->count = count;
-    return frame;
+    if (draw(loop, at, number, DRAW_TRUNCATE) < loop->faults.truncate) {
+        frame->count = (size_t)(draw(loop, at, number, DRAW_LENGTH) * (double)frame->count);
+        note(loop, LOOP_TRUNCATED, frame->from, to, loop_frame_content(frame));
+    }
 }
 
-static void frame_give_back(struct loop *loop, struct loop_frame *frame)
-{
-    if (frame == NULL)
-        return;
-    frame->next = loop->spare;
-    loop->spare = frame;
-}
-
-static void frame_swap_content(struct loop_frame *a, struct loop_frame *b)
-{
-    struct loop_frame old = *a;
-
-    a->count = b->count, a->capacity = b->capacity, a->bytes = b->bytes;
-    b->count = old.count, b->capacity = old.capacity, b->bytes = old.bytes;
-}
-
-static enum status enqueue(struct loop *loop, int from, int to, struct frame frame, enum fate delay)
+static enum status enqueue(struct loop *loop, int from, int to, struct frame frame, enum draw delay)
 {
     size_t at = (size_t)from * (size_t)loop->ends + (size_t)to;
     struct loop_pair *pair = &loop->pair[at];
-    struct loop_frame *queued = frame_take(loop, frame.count);
+    struct loop_frame *queued = loop_frame_take(&loop->spare, frame.count);
 
     if (queued == NULL) {
         log_error("no memory for a frame of %zu bytes", frame.count);
         return STATUS_INTERNAL;
     }
     memcpy(queued->bytes, frame.bytes, frame.count);
-    if (draw(loop, at, pair->sent, FATE_CORRUPT) < loop->faults.corrupt) {
-        size_t bit = (size_t)(draw(loop, at, pair->sent, FATE_BIT) * (double)(frame.count * 8));
-
-        queued->bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-    }
     queued->from = from;
     queued->order = loop->order++;
-    queued->due_us = loop->now_us + (int64_t)(draw(loop, at, pair->sent, delay) * (double)loop->faults.delay_us);
-    if (queued->due_us < pair->last_due_us)
-        queued->due_us = pair->last_due_us;
-    if (pair->last != NULL && draw(loop, at, pair->sent, FATE_REORDER) < loop->faults.reorder)
-        frame_swap_content(queued, pair->last);
-    pair->last_due_us = queued->due_us;
+    queued->due_ns = clock_ns() + (int64_t)(draw(loop, at, pair->sent, delay) * (double)loop->faults.delay_us * 1000);
+    if (queued->due_ns < pair->last_due_ns)
+        queued->due_ns = pair->last_due_ns;
+    damage(loop, at, to, queued);
+    if (pair->last != NULL && draw(loop, at, pair->sent, DRAW_REORDER) < loop->faults.reorder) {
+        loop_frame_swap(queued, pair->last);
+        note(loop, LOOP_OVERTOOK, from, to, frame);
+    }
+    pair->last_due_ns = queued->due_ns;
     pair->last = queued;
     pair->waiting++;
     queued->next = loop->waiting[to];
@@ -143,51 +119,77 @@ static enum status send_frame(struct channel *channel, int peer, struct frame fr
     enum status status = STATUS_OK;
 
     *taken = pair->waiting < CHANNEL_OUTBOX;
+    note(loop, *taken ? LOOP_SENT : LOOP_FULL, end->self, peer, frame);
     if (!*taken)
         return STATUS_OK;
-    if (draw(loop, at, pair->sent, FATE_LOSE) >= loop->faults.lose)
-        status = enqueue(loop, end->self, peer, frame, FATE_DELAY);
-    if (status == STATUS_OK && draw(loop, at, pair->sent, FATE_REPEAT) < loop->faults.repeat)
-        status = enqueue(loop, end->self, peer, frame, FATE_DELAY_OF_REPEAT);
+    if (loop->state[peer] == END_DEAD || draw(loop, at, pair->sent, DRAW_LOSE) < loop->faults.lose)
+        note(loop, LOOP_LOST, end->self, peer, frame);
+    else
+        status = enqueue(loop, end->self, peer, frame, DRAW_DELAY);
+    if (status == STATUS_OK && loop->state[peer] == END_ALIVE && draw(loop, at, pair->sent, DRAW_REPEAT) < loop->faults.repeat) {
+        note(loop, LOOP_REPEATED, end->self, peer, frame);
+        status = enqueue(loop, end->self, peer, frame, DRAW_DELAY_OF_REPEAT);
+    }
     pair->sent++;
     return status;
 }
 
 static int is_before(const struct loop_frame *a, const struct loop_frame *b)
 {
-    return a->due_us != b->due_us ? a->due_us < b->due_us : a->order < b->order;
+    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
+}
+
+/* The place of the frame that is due first for this end, or NULL. */
+static struct loop_frame **find_first(const struct loop_channel *end)
+{
+    struct loop_frame **first = NULL;
+
+    for (struct loop_frame **at = &end->loop->waiting[end->self]; *at != NULL; at = &(*at)->next)
+        if (first == NULL || is_before(*at, *first))
+            first = at;
+    return end->loop->state[end->self] == END_ALIVE ? first : NULL;
+}
+
+static struct loop_frame *take_out(struct loop *loop, int to, struct loop_frame **at)
+{
+    struct loop_frame *frame = *at;
+    struct loop_pair *pair = &loop->pair[(size_t)frame->from * (size_t)loop->ends + (size_t)to];
+
+    *at = frame->next;
+    pair->waiting--;
+    if (pair->last == frame)
+        pair->last = NULL;
+    return frame;
 }
 
 static enum status receive(struct channel *channel, int *peer, struct frame *frame, int *refused)
 {
     struct loop_channel *end = (struct loop_channel *)channel;
-    struct loop *loop = end->loop;
-    struct loop_frame **first = NULL, *found;
+    struct loop_frame **first;
 
-    (void)refused; /* channel_send lets no frame through that is too long */
-    frame_give_back(loop, end->handed_out);
+    loop_frame_give_back(&end->loop->spare, end->handed_out);
     end->handed_out = NULL;
-    for (struct loop_frame **at = &loop->waiting[end->self]; *at != NULL; at = &(*at)->next)
-        if ((*at)->due_us <= loop->now_us && (first == NULL || is_before(*at, *first)))
-            first = at;
-    if (first == NULL)
+    first = find_first(end);
+    if (first == NULL || (*first)->due_ns > clock_ns())
         return STATUS_OK;
-    found = *first;
-    *first = found->next;
-    struct loop_pair *pair = &loop->pair[(size_t)found->from * (size_t)loop->ends + (size_t)end->self];
-    pair->waiting--;
-    if (pair->last == found)
-        pair->last = NULL;
-    end->handed_out = found;
-    *peer = found->from;
-    *frame = (struct frame){.bytes = found->bytes, .count = found->count};
+    end->handed_out = take_out(end->loop, end->self, first);
+    *peer = end->handed_out->from;
+    *frame = loop_frame_content(end->handed_out);
+    *refused = frame->count == 0; /* channel_send lets no frame through that is too long, but one may have been cut to nothing */
+    note(end->loop, LOOP_RECEIVED, *peer, end->self, *frame);
     return STATUS_OK;
 }
 
-static enum status receive_at_once(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused)
+static enum status wait_for_frame(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused)
 {
-    (void)deadline_ns;
-    return channel_receive(channel, peer, frame, refused);
+    const struct loop_channel *end = (const struct loop_channel *)channel;
+
+    for (;;) {
+        TRY(channel_receive(channel, peer, frame, refused));
+        if (frame->count > 0 || *refused || end->loop->hooks.wait == NULL || clock_ns() >= deadline_ns)
+            return STATUS_OK;
+        end->loop->hooks.wait(end->loop->hooks.user, end->self, deadline_ns);
+    }
 }
 
 static int pending(struct channel *channel, int peer)
@@ -197,25 +199,15 @@ static int pending(struct channel *channel, int peer)
     return end->loop->pair[(size_t)end->self * (size_t)end->loop->ends + (size_t)peer].waiting;
 }
 
-static void free_frames(struct loop_frame *frame)
-{
-    while (frame != NULL) {
-        struct loop_frame *next = frame->next;
-
-        free(frame->bytes);
-        free(frame);
-        frame = next;
-    }
-}
-
 static void loop_free(struct loop *loop)
 {
     if (loop->waiting != NULL)
         for (int i = 0; i < loop->ends; i++)
-            free_frames(loop->waiting[i]);
-    free_frames(loop->spare);
+            loop_frame_free(loop->waiting[i]);
+    loop_frame_free(loop->spare);
     free(loop->waiting);
     free(loop->pair);
+    free(loop->state);
     free(loop);
 }
 
@@ -223,7 +215,7 @@ static void close_loop(struct channel *channel)
 {
     struct loop_channel *end = (struct loop_channel *)channel;
 
-    frame_give_back(end->loop, end->handed_out);
+    loop_frame_give_back(&end->loop->spare, end->handed_out);
     if (--end->loop->open == 0)
         loop_free(end->loop);
     free(end);
@@ -240,16 +232,17 @@ static struct loop *loop_new(int ends, const struct loop_faults *faults)
         loop->faults = *faults;
     loop->waiting = calloc((size_t)ends, sizeof(struct loop_frame *));
     loop->pair = calloc((size_t)ends * (size_t)ends, sizeof *loop->pair);
-    if (loop->waiting != NULL && loop->pair != NULL)
+    loop->state = calloc((size_t)ends, sizeof *loop->state);
+    if (loop->waiting != NULL && loop->pair != NULL && loop->state != NULL)
         return loop;
     loop_free(loop);
     return NULL;
 }
 
-enum status channel_open_loop(int ends, const struct loop_faults *faults, struct channel **channel)
+enum status channel_loop_open(int ends, const struct loop_faults *faults, struct channel **channel)
 {
     static const struct channel_kind kind = {
-        .send = send_frame, .receive = receive, .wait = receive_at_once, .pending = pending, .close = close_loop};
+        .send = send_frame, .receive = receive, .wait = wait_for_frame, .pending = pending, .close = close_loop};
     struct loop *loop = loop_new(ends, faults);
 
     for (int i = 0; loop != NULL && i < ends; i++) {
@@ -271,7 +264,41 @@ enum status channel_open_loop(int ends, const struct loop_faults *faults, struct
     return loop == NULL ? STATUS_INTERNAL : STATUS_OK;
 }
 
-void channel_loop_advance(struct channel *channel, int64_t us)
+void channel_loop_hook(struct channel *channel, const struct loop_hooks *hooks)
 {
-    ((struct loop_channel *)channel)->loop->now_us += us;
+    ((struct loop_channel *)channel)->loop->hooks = *hooks;
+}
+
+void channel_loop_set_faults(struct channel *channel, const struct loop_faults *faults)
+{
+    ((struct loop_channel *)channel)->loop->faults = *faults;
+}
+
+int64_t channel_loop_due_ns(const struct channel *channel)
+{
+    struct loop_frame **first = find_first((const struct loop_channel *)channel);
+
+    return first == NULL ? INT64_MAX : (*first)->due_ns;
+}
+
+static void forget_waiting(struct loop_channel *end)
+{
+    while (end->loop->waiting[end->self] != NULL)
+        loop_frame_give_back(&end->loop->spare, take_out(end->loop, end->self, &end->loop->waiting[end->self]));
+}
+
+void channel_loop_kill(struct channel *channel, int piles)
+{
+    struct loop_channel *end = (struct loop_channel *)channel;
+
+    forget_waiting(end);
+    end->loop->state[end->self] = piles ? END_DEAD_PILES : END_DEAD;
+}
+
+void channel_loop_return(struct channel *channel)
+{
+    struct loop_channel *end = (struct loop_channel *)channel;
+
+    forget_waiting(end);
+    end->loop->state[end->self] = END_ALIVE;
 }

@@ -103,6 +103,7 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
     *forward = (struct forward){.model = model, .cache = cache};
+    ((struct toy_model *)(void *)model)->cache = cache;
     for (int i = 0; i < cache->slots * TOY_CONTEXT; i++)
         cache->layer[0].keys[i] = NAN;
     return STATUS_OK;
@@ -138,10 +139,14 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
 
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
+    struct toy_model *toy = (struct toy_model *)(void *)forward->model;
+
     assert_in_range(rows->count, 1, forward->model->max_rows);
     for (int r = 0; r < rows->count; r++)
         *seen(forward, rows, r, rows->place[r]) = (float)rows->token[r];
     for (int a = 0; a < asked_count; a++)
         predict(forward, rows, asked[a], logits + (size_t)a * (size_t)forward->model->vocab_count);
+    if (toy->ran != NULL)
+        toy->ran(toy, rows);
     return STATUS_OK;
 }

@@ -36,6 +36,10 @@ struct toy_model {
     struct model model; /* first: the forward pass finds the rest through it */
     const struct toy_law *law;
     int is_draft;
+    struct kv_cache *cache; /* the last that a forward was opened on: key [slot][place] is the token fed there, or NaN */
+    /* Called after every forward, where set. */
+    void (*ran)(struct toy_model *toy, const struct rows *rows);
+    void *user;
 };
 
 void toy_law_fill(struct toy_law *law, const struct toy_terms *terms);

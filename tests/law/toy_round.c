@@ -1,6 +1,7 @@
 #include "tests/law/toy_round.h"
 
 #include "common/base/digest.h"
+#include "tests/law/toy_hub.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,21 +9,10 @@
 
 #include <cmocka.h>
 
-enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT, QUEUE = 16, POST_BYTES = 1 << 16 };
-
-/* What the lead has broadcast since it last gathered. */
-struct hub {
-    int ranks;
-    int posts;
-    size_t bytes[QUEUE];
-    unsigned char post[QUEUE][POST_BYTES];
-    int read;       /* by the follower whose turn it is */
-    unsigned char *all;
-    struct team *team; /* [ranks] */
-};
+enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT };
 
 struct toy_parts {
-    struct hub hub;
+    struct toy_hub hub;
     struct group group[TOY_SHARDS], alone;
     struct toy_model target[TOY_SHARDS], draft_model;
     struct team team[TOY_SHARDS];
@@ -40,44 +30,6 @@ struct toy_parts {
     int next;
 };
 
-static enum status hub_broadcast(struct group *group, void *bytes, size_t count)
-{
-    struct hub *hub = group->state;
-
-    if (group->rank == 0) {
-        assert_true(hub->posts < QUEUE && count <= POST_BYTES);
-        memcpy(hub->post[hub->posts], bytes, count);
-        hub->bytes[hub->posts++] = count;
-        return STATUS_OK;
-    }
-    if (hub->read == hub->posts)
-        return STATUS_DRAINED; /* the follower has caught up: back to the lead */
-    assert_int_equal(hub->bytes[hub->read], count);
-    memcpy(bytes, hub->post[hub->read++], count);
-    return STATUS_OK;
-}
-
-static enum status hub_gather(struct group *group, const void *mine, size_t count, void *all)
-{
-    struct hub *hub = group->state;
-
-    if (group->rank > 0) {
-        memcpy(hub->all + (size_t)group->rank * count, mine, count);
-        return STATUS_OK;
-    }
-    hub->all = all;
-    memcpy(all, mine, count);
-    for (int r = 1; r < hub->ranks; r++) {
-        hub->read = 0;
-        assert_int_equal(team_follow(&hub->team[r]), STATUS_DRAINED);
-        assert_int_equal(hub->read, hub->posts);
-    }
-    hub->posts = 0;
-    return STATUS_OK;
-}
-
-static const struct group_kind hub_kind = {.name = "hub", .broadcast = hub_broadcast, .gather = hub_gather};
-
 static void open_team(struct toy_round *round)
 {
     const struct backend_options options = {.threads = 1, .max_rows = MAX_ASKED};
@@ -85,10 +37,8 @@ static void open_team(struct toy_round *round)
     int shards = round->run->shards;
 
     assert_int_equal(backend_cpu.open(&options, &parts->context), STATUS_OK);
-    parts->hub.ranks = shards;
-    parts->hub.team = parts->team;
+    toy_hub_init(&parts->hub, parts->team, shards, parts->group);
     for (int r = 0; r < shards; r++) {
-        parts->group[r] = (struct group){.rank = r, .size = shards, .kind = &hub_kind, .state = &parts->hub};
         toy_model_init(&parts->target[r], round->law, 0, &parts->group[r], parts->context, MAX_ASKED);
         assert_int_equal(team_open(&parts->team[r], &parts->target[r].model, TOY_SLOTS, MAX_ASKED, MAX_ASKED * TOY_IDS), STATUS_OK);
     }

@@ -1,6 +1,5 @@
 /* Both roles in one process, with the real code of each on the toy pair: the draft model's proposals, the wire's messages, sequences, the
- * verifier group of 1, 2 or 4 shards, commits and mirrors. The ranks of the group take turns: what the lead broadcasts is kept until it gathers,
- * then each follower catches up in team_follow. */
+ * verifier group of 1, 2 or 4 shards (toy_hub.h), commits and mirrors. */
 #ifndef TANDEM_TESTS_LAW_TOY_ROUND_H
 #define TANDEM_TESTS_LAW_TOY_ROUND_H
 

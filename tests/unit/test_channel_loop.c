@@ -1,4 +1,5 @@
-#include "common/wire/channel.h"
+#include "common/base/clock.h"
+#include "common/wire/channel_loop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,11 +20,12 @@ struct received {
 };
 
 static struct channel *end[ENDS];
+static int64_t now;
 static struct received first_log, second_log;
 
 static void open_loop(const struct loop_faults *faults)
 {
-    assert_int_equal(channel_open_loop(ENDS, faults, end), STATUS_OK);
+    assert_int_equal(channel_loop_open(ENDS, faults, end), STATUS_OK);
 }
 
 static void close_loop(void)
@@ -85,11 +87,11 @@ static void run(const struct loop_faults *faults, int frames, struct received *l
     for (uint32_t i = 0; i < (uint32_t)frames; i++) {
         assert_int_equal(send_numbered(0, 2, i), 1);
         assert_int_equal(send_numbered(1, 2, i), 1);
-        channel_loop_advance(end[0], 10);
+        now += 10 * 1000;
         if (i % 3 == 0)
             drain(2, log);
     }
-    channel_loop_advance(end[1], 1000000);
+    now += (int64_t)1000000 * 1000;
     drain(2, log);
     close_loop();
 }
@@ -189,6 +191,80 @@ static void test_channel_loop__a_full_outbox_takes_nothing(void **state)
     close_loop();
 }
 
+/* A cut frame is shorter, and refused where nothing is left of it. */
+static void test_channel_loop__a_truncated_frame_is_the_beginning_of_what_was_sent(void **state)
+{
+    const struct loop_faults faults = {.seed = 2, .truncate = 0.99};
+    unsigned char sent[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    int cut = 0, emptied = 0, peer, refused, taken;
+    struct frame frame;
+
+    (void)state;
+    open_loop(&faults);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(channel_send(end[0], 1, (struct frame){sent, sizeof sent}, &taken), STATUS_OK);
+        assert_int_equal(channel_receive(end[1], &peer, &frame, &refused), STATUS_OK);
+        assert_int_equal(peer, 0);
+        assert_int_equal(refused, frame.count == 0);
+        assert_memory_equal(frame.bytes, sent, frame.count);
+        cut += frame.count < sizeof sent;
+        emptied += refused;
+    }
+    assert_true(cut > 90 && emptied > 0 && emptied < cut);
+    close_loop();
+}
+
+static void test_channel_loop__what_waits_for_a_dead_end_is_gone_and_what_it_sent_arrives(void **state)
+{
+    for (int piles = 0; piles < 2; piles++) {
+        (void)state;
+        memset(&first_log, 0, sizeof first_log);
+        open_loop(NULL);
+        assert_int_equal(send_numbered(0, 1, 1), 1);
+        assert_int_equal(send_numbered(1, 0, 2), 1);
+        channel_loop_kill(end[1], piles);
+        assert_int_equal(send_numbered(0, 1, 3), 1);
+        assert_int_equal(channel_pending(end[0], 1), piles);
+        assert_int_equal(channel_loop_due_ns(end[1]), INT64_MAX);
+        drain(0, &first_log);
+        assert_int_equal(first_log.count, 1);
+        channel_loop_return(end[1]);
+        assert_int_equal(channel_pending(end[0], 1), 0);
+        assert_int_equal(send_numbered(0, 1, 4), 1);
+        drain(1, &first_log);
+        assert_int_equal(first_log.count, 2);
+        assert_int_equal(first_log.number[1], 4);
+        close_loop();
+    }
+}
+
+/* The hook that a waiting end calls: moves the time to the next frame, or else to the deadline. */
+static void pass_time(void *user, int waiting, int64_t deadline_ns)
+{
+    int64_t due = channel_loop_due_ns(end[waiting]);
+
+    (void)user;
+    now = due < deadline_ns ? due : deadline_ns;
+}
+
+static void test_channel_loop__a_wait_ends_with_the_frame_or_at_the_deadline(void **state)
+{
+    const struct loop_hooks hooks = {.wait = pass_time};
+    int64_t start = now;
+    struct frame frame;
+    int peer, refused;
+
+    (void)state;
+    open_loop(&(struct loop_faults){.seed = 4, .delay_us = 500});
+    channel_loop_hook(end[0], &hooks);
+    assert_int_equal(send_numbered(0, 1, 5), 1);
+    assert_int_equal(channel_wait(end[1], start + 1000000, &peer, &frame, &refused), STATUS_OK);
+    assert_true(frame.count > 0 && now > start && now < start + 500000);
+    assert_int_equal(channel_wait(end[1], start + 1000000, &peer, &frame, &refused), STATUS_OK);
+    assert_true(frame.count == 0 && now == start + 1000000);
+    close_loop();
+}
+
 static void test_channel_loop__frames_that_cannot_be_are_not_sent(void **state)
 {
     const unsigned char byte = 0;
@@ -212,8 +288,12 @@ int main(void)
         cmocka_unit_test(test_channel_loop__nothing_is_invented),
         cmocka_unit_test(test_channel_loop__faults_come_at_their_rates),
         cmocka_unit_test(test_channel_loop__a_full_outbox_takes_nothing),
+        cmocka_unit_test(test_channel_loop__a_truncated_frame_is_the_beginning_of_what_was_sent),
+        cmocka_unit_test(test_channel_loop__what_waits_for_a_dead_end_is_gone_and_what_it_sent_arrives),
+        cmocka_unit_test(test_channel_loop__a_wait_ends_with_the_frame_or_at_the_deadline),
         cmocka_unit_test(test_channel_loop__frames_that_cannot_be_are_not_sent),
     };
 
+    clock_pretend(&now);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
