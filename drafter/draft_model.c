@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/model/forward.h"
 #include "common/sample/distribution.h"
-#include "common/sample/penalty.h"
+#include "common/sample/logits.h"
 #include "common/sample/sparse_q.h"
 #include "drafter/draft.h"
 #include <math.h>
@@ -67,19 +67,6 @@ static int is_greedy(const struct sampling *sampling)
     return sampling->temperature == 0.0;
 }
 
-/* Penalties over the committed tokens and the earlier ones of the draft, and the temperature. */
-static void process(struct model_draft *state, const struct mirror *mirror, float *logits)
-{
-    const struct sampling *sampling = &mirror->sampling;
-    float scale = distribution_scale(sampling);
-
-    if (sampling_has_penalties(sampling))
-        penalty_apply(sampling, mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count, logits, 0, state->model->vocab,
-                      state->tally);
-    for (int i = 0; scale != 1.0f && i < state->model->vocab; i++)
-        logits[i] *= scale;
-}
-
 /* The tokens that the draft keeps, most probable first, with p up to a factor; *mass is what their p sums to before the support is cut. */
 static int keep(struct model_draft *state, const struct sampling *sampling, const float *logits, double *mass)
 {
@@ -127,11 +114,13 @@ static void choose(struct model_draft *state, struct mirror *mirror, float *logi
     const struct sampling *sampling = &mirror->sampling;
     struct rng_key key = {.seed = sampling->seed, .request = mirror->request, .position = (uint32_t)(mirror->length + mirror->drafted)};
     struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT + output->count];
+    /* the committed tokens and the earlier ones of the draft */
+    const struct logits_history history = {mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count};
     struct row_stats stats;
     int32_t token;
     double mass;
 
-    process(state, mirror, logits);
+    logits_process(sampling, &mirror->bias, &history, logits, 0, state->model->vocab, state->tally);
     q->count = 0;
     if (is_greedy(sampling)) {
         state->model->backend->row_scan(state->model->context, logits, state->model->vocab, &stats);

@@ -31,7 +31,11 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->request = open->request;
     mirror->prompt_count = (int)open->prompt_count;
     mirror->sampling = open->sampling;
-    mirror->sampling_digest = sampling_digest(&open->sampling);
+    if (open->bias != NULL)
+        mirror->bias = *open->bias;
+    else
+        bias_init(&mirror->bias);
+    mirror->sampling_digest = bias_digest(open->bias, sampling_digest(&open->sampling));
     mirror->length = open->count;
     mirror->digest = digest_tokens(DIGEST_EMPTY, open->tokens, open->count);
     mirror->cached = same < open->count ? same : open->count - 1;

@@ -15,7 +15,8 @@ struct mirror {
     int context;
     int prompt_count;
     struct sampling sampling;
-    uint64_t sampling_digest;
+    struct bias bias;
+    uint64_t sampling_digest; /* of both */
     int32_t *tokens; /* [context] committed ones, then the draft in progress */
     int length;      /* committed */
     uint64_t digest; /* of the committed tokens */

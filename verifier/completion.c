@@ -38,12 +38,20 @@ void completion_close(struct completion *completion)
     *completion = (struct completion){0};
 }
 
-int completion_is_eos(const struct completion *completion, int32_t token)
+static int contains(const int32_t *tokens, int count, int32_t token)
 {
-    for (int i = 0; i < completion->eos_count && !completion->request->ignore_eos; i++)
-        if (completion->eos[i] == token)
+    for (int i = 0; i < count; i++)
+        if (tokens[i] == token)
             return 1;
     return 0;
+}
+
+int completion_is_ended_by(const struct completion *completion, int32_t token)
+{
+    const struct request *request = completion->request;
+
+    return contains(request->stop_token, request->stop_tokens, token) ||
+           (!request->ignore_eos && contains(completion->eos, completion->eos_count, token));
 }
 
 static int make_room(struct completion *completion, size_t more)
@@ -70,15 +78,16 @@ static void append(struct completion *completion, int32_t token)
         completion->length += utf8_stream_push(&completion->stream, piece, length, completion->text + completion->length);
 }
 
-/* Looks for a stop text that ends in the bytes from `from` on; cuts the text before the first. */
+/* Looks for a stop text that ends in the bytes from `from` on; cuts the text before the first. One that ended before was not one: the
+ * text of the first min_tokens tokens ends nothing. */
 static int find_stop(struct completion *completion, size_t from)
 {
-    size_t back = completion->longest_stop > 0 ? completion->longest_stop - 1 : 0, start = from > back ? from - back : 0;
     const char *first = NULL;
 
     for (int i = 0; i < completion->request->stops; i++) {
         const char *stop = completion->request->stop[i];
-        const char *found = memmem(completion->text + start, completion->length - start, stop, strlen(stop));
+        size_t length = strlen(stop), start = from >= length ? from - (length - 1) : 0;
+        const char *found = memmem(completion->text + start, completion->length - start, stop, length);
 
         if (found != NULL && (first == NULL || found < first))
             first = found;
@@ -116,12 +125,12 @@ int completion_push(struct completion *completion, const int32_t *tokens, int co
     while (taken < count && completion->finish == FINISH_NOT) {
         size_t from = completion->length;
         int32_t token = tokens[taken++];
-        int ended = completion_is_eos(completion, token);
+        int ended = completion_is_ended_by(completion, token);
 
         completion->count++;
         if (!ended)
             append(completion, token);
-        if (find_stop(completion, from))
+        if (completion->count > completion->request->min_tokens && find_stop(completion, from))
             finish(completion, FINISH_STOP, 0);
         else if (ended)
             finish(completion, FINISH_STOP, 1);

@@ -1,5 +1,6 @@
 /* A completion is the growing answer to a request: its tokens' text, whole characters only, and where it ends: at EOS, at a stop text
- * (also one that began in an earlier round), or at the length limit; the first of them cuts the rest of an accepted run off. */
+ * (also one that began in an earlier round), at a stop token, or at the length limit; the first of them cuts the rest of an accepted run
+ * off. */
 #ifndef TANDEM_VERIFIER_COMPLETION_H
 #define TANDEM_VERIFIER_COMPLETION_H
 
@@ -33,7 +34,7 @@ void completion_close(struct completion *completion);
 
 /* Takes new tokens until one finishes the completion. Returns how many were taken: the rest is to be dropped. */
 int completion_push(struct completion *completion, const int32_t *tokens, int count);
-/* Would this token alone end it (EOS)? */
-int completion_is_eos(const struct completion *completion, int32_t token);
+/* Would this token alone end it (EOS, a stop token)? It counts and has no text. */
+int completion_is_ended_by(const struct completion *completion, int32_t token);
 
 #endif

@@ -73,7 +73,12 @@ static enum status check_input(const struct options *options)
     return STATUS_NOINPUT;
 }
 
-/* A prompt on the command line that cannot be completed is known before anything runs. */
+static int has_bias(const struct options *options)
+{
+    return options->bias.tokens > 0 || options->bad_word.count > 0 || options->stop_token.count > 0;
+}
+
+/* A prompt on the command line that cannot be completed is known before anything runs, and so are tokens that there are not. */
 static enum status check_prompt(const struct options *options, const char *model, const struct config *config)
 {
     struct request_terms terms = {.options = options, .context = options->context > 0 ? options->context : config->context};
@@ -82,14 +87,16 @@ static enum status check_prompt(const struct options *options, const char *model
     char path[PATH_MAX];
     enum status status;
 
-    if (options->prompt == NULL)
+    if (options->prompt == NULL && !has_bias(options))
         return STATUS_OK;
     paths_tokenizer(model, path, sizeof path);
     TRY(tokenizer_open(path, config->vocab, &tokenizer));
     terms.tokenizer = tokenizer;
     terms.vocab = tokenizer_size(tokenizer) < config->vocab ? tokenizer_size(tokenizer) : config->vocab;
-    status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
-    if (status == STATUS_OK && requests.request[0].error != NULL) {
+    status = request_prepare(&requests, &terms);
+    if (status == STATUS_OK && options->prompt != NULL)
+        status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
+    if (status == STATUS_OK && requests.count > 0 && requests.request[0].error != NULL) {
         log_error("--prompt: %s", requests.request[0].error);
         status = STATUS_DATA;
     }

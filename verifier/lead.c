@@ -45,10 +45,11 @@ static enum status finish(struct lead *lead, struct sequence *sequence)
 static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
 {
     const struct config *config = &lead->team->shard.model->config;
-    const struct slot_terms terms = {
+    struct slot_terms terms = {
         .sampling = request->sampling, .request = request->index, .prompt_count = request->prompt_count, .slot = sequence->slot};
 
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->shape.context));
+    terms.bias = sequence->bias;
     show_prompt(lead->show, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
         sequence->completion.finish = FINISH_LENGTH;

@@ -66,7 +66,8 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
                                       .count = sequence->length,
                                       .sampling = sequence->request->sampling,
                                       .draft_length = (uint32_t)wants(peers, sequence),
-                                      .limit = (uint32_t)sequence->limit};
+                                      .limit = (uint32_t)sequence->limit,
+                                      .bias = &sequence->bias};
 
     sequence->wanted = wants(peers, sequence);
     sequence->missed = 0;

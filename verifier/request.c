@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/text/utf8_stream.h"
+#include "verifier/request_bias.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -43,10 +44,13 @@ static enum status add(struct request_list *list, const struct request_terms *te
             return no_memory();
         list->request = more;
     }
+    TRY(request_prepare(list, terms));
     *out = &list->request[list->count];
     **out = (struct request){.index = (uint32_t)(options->first_index + list->count),
                              .sampling = options->sampling,
                              .max_tokens = options->max_tokens,
+                             .min_tokens = options->min_tokens,
+                             .bias = list->bias,
                              .draft_length = options->draft_length < 0 ? 4 : options->draft_length,
                              .paced = options->draft_length < 0,
                              .ignore_eos = options->ignore_eos};
@@ -87,6 +91,14 @@ static void encode(struct request *request, const struct request_terms *terms, c
         }
 }
 
+/* Tokens that may be banned at one row: the last of each bad word, and with min_tokens all that would end the completion. */
+static int bans(const struct request *request)
+{
+    int enders = request->min_tokens > 0 ? request->stop_tokens + BIAS_MAX_ENDERS - BIAS_MAX_STOPS : 0;
+
+    return (request->bias != NULL ? request->bias->words : 0) + enders;
+}
+
 static void check(struct request *request, const struct request_terms *terms)
 {
     char reason[160];
@@ -97,6 +109,10 @@ static void check(struct request *request, const struct request_terms *terms)
         fail(request, "the prompt is empty, expected at least one token");
     else if (request->prompt_count >= terms->context)
         fail(request, "the prompt has %d tokens, the context has room for %d and one new one", request->prompt_count, terms->context - 1);
+    else if (request->min_tokens > request->max_tokens)
+        fail(request, "min_tokens is %d, expected at most max_tokens, %d", request->min_tokens, request->max_tokens);
+    else if (bans(request) > 0 && bans(request) >= terms->vocab)
+        fail(request, "bad_words and min_tokens could ban all %d tokens", terms->vocab);
     else if (sampling_check(&request->sampling, reason, sizeof reason) != STATUS_OK)
         fail(request, "%s", reason);
 }
@@ -107,8 +123,10 @@ enum status request_add_text(struct request_list *list, const struct request_ter
 
     TRY(add(list, terms, &request));
     encode(request, terms, text, length);
+    TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
+    TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
     check(request, terms);
-    return set_stops(request, terms->options->stop, terms->options->stops);
+    return STATUS_OK;
 }
 
 static void take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
@@ -164,6 +182,7 @@ static void take_number(struct request *request, const char *key, const json_t *
 {
     struct options options = {.sampling = request->sampling,
                               .max_tokens = request->max_tokens,
+                              .min_tokens = request->min_tokens,
                               .draft_length = request->draft_length,
                               .ignore_eos = request->ignore_eos};
     char reason[160];
@@ -182,6 +201,7 @@ static void take_number(struct request *request, const char *key, const json_t *
         fail(request, "%s", reason);
     request->sampling = options.sampling;
     request->max_tokens = options.max_tokens;
+    request->min_tokens = options.min_tokens;
     request->draft_length = options.draft_length;
     request->paced &= strcmp(key, "draft_length") != 0;
     request->ignore_eos = options.ignore_eos;
@@ -201,12 +221,20 @@ static void take_accept(struct request *request, const json_t *value)
 
 static enum status take_field(struct request *request, const struct request_terms *terms, const char *key, json_t *value)
 {
+    char reason[160];
+
     if (strcmp(key, "id") == 0) {
         request->id = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         return request->id != NULL ? STATUS_OK : no_memory();
     }
     if (strcmp(key, "stop") == 0)
         return take_stop(request, value);
+    if (request_bias_knows(key)) {
+        TRY(request_bias_take(request, terms, key, value, reason, sizeof reason));
+        if (*reason != '\0')
+            fail(request, "%s", reason);
+        return STATUS_OK;
+    }
     if (strcmp(key, "accept") == 0)
         take_accept(request, value);
     else if (strcmp(key, "prompt_tokens") == 0)
@@ -234,7 +262,9 @@ static enum status take_object(struct request *request, const struct request_ter
     json_object_foreach (object, key, value)
         TRY(take_field(request, terms, key, value));
     if (request->stop == NULL)
-        TRY(set_stops(request, terms->options->stop, terms->options->stops));
+        TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
+    if (request->stop_token == NULL)
+        TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
     return STATUS_OK;
 }
 
@@ -300,10 +330,13 @@ void request_release(struct request_list *list)
         for (int s = 0; s < request->stops; s++)
             free(request->stop[s]);
         free(request->stop);
+        free(request->stop_token);
+        free(request->own_bias);
         free(request->id);
         free(request->tokens);
         free(request->error);
     }
     free(list->request);
+    free(list->bias);
     *list = (struct request_list){0};
 }

@@ -17,14 +17,21 @@ struct request {
     int draft_length;
     int paced; /* draft_length was not asked for: the lead may choose it where the output cannot depend on it */
     int ignore_eos;
+    int min_tokens;
     char **stop; /* [stops] */
     int stops;
+    int32_t *stop_token; /* [stop_tokens] */
+    int stop_tokens;
+    const struct bias *bias; /* its logit biases and bad words alone; NULL: none */
+    struct bias *own_bias;   /* where they are not the list's */
     char *error; /* why it cannot be run, or NULL */
 };
 
 struct request_list {
     struct request *request; /* [count] */
     int count;
+    struct bias *bias; /* what the options say, for all requests that say nothing else */
+    int is_prepared;
 };
 
 /* What a request is checked against. */
@@ -35,6 +42,9 @@ struct request_terms {
     int vocab;
 };
 
+/* Looks at what the options say of single tokens, once for all requests: STATUS_USAGE, with a line, where it does not fit the vocabulary.
+ * The two below do it first. */
+enum status request_prepare(struct request_list *list, const struct request_terms *terms);
 /* One request from a text. */
 enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length);
 /* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */

@@ -2,7 +2,10 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/model/config.h"
 #include <string.h>
+
+_Static_assert(BIAS_MAX_STOPS + CONFIG_MAX_EOS <= BIAS_MAX_ENDERS, "all that may end a completion");
 
 static size_t token_bytes(int context)
 {
@@ -37,6 +40,23 @@ static int still_cached(const struct sequence *sequence, const struct request *r
     return same;
 }
 
+/* What the request asks, and the tokens that must not end it before min_tokens: its stop tokens and the model's EOS. */
+static void set_bias(struct sequence *sequence, const struct request *request, const int32_t *eos, int eos_count)
+{
+    struct bias *bias = &sequence->bias;
+
+    if (request->bias != NULL)
+        *bias = *request->bias;
+    else
+        bias_init(bias);
+    bias->min_tokens = request->min_tokens;
+    for (int i = 0; i < request->stop_tokens; i++)
+        bias->ender[bias->enders++] = request->stop_token[i];
+    for (int i = 0; i < eos_count && !request->ignore_eos; i++)
+        bias->ender[bias->enders++] = eos[i];
+    sequence->sampling_digest = bias_digest(bias, sampling_digest(&request->sampling));
+}
+
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context)
 {
@@ -46,6 +66,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->cached = still_cached(sequence, request);
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;
+    set_bias(sequence, request, eos, eos_count);
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
@@ -70,7 +91,7 @@ int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
 {
     if (proposal->base_length != (uint32_t)sequence->length || proposal->base_digest != sequence->digest)
         return 0;
-    if (proposal->sampling_digest != sampling_digest(&sequence->request->sampling) || proposal->count > sequence->wanted)
+    if (proposal->sampling_digest != sequence->sampling_digest || proposal->count > sequence->wanted)
         return 0;
     for (int i = 0; i < proposal->count; i++)
         if (proposal->q[i].count > sequence->support_room)

@@ -16,6 +16,8 @@ struct sequence {
     uint64_t digest; /* of them */
     int cached;      /* places of the target's cache that hold them: length - 1 between rounds */
     int limit;       /* length at which it ends */
+    struct bias bias; /* the request's, and with min_tokens the tokens that would end it */
+    uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
 
     int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */

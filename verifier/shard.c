@@ -2,8 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
-#include "common/sample/distribution.h"
-#include "common/sample/penalty.h"
+#include "common/sample/logits.h"
 #include <string.h>
 
 enum status shard_open(struct shard *shard, struct model *model, int slots, int max_asked)
@@ -64,10 +63,10 @@ size_t shard_evidence_bytes(const struct shard *shard, const struct step *step)
     return bytes;
 }
 
-/* Are a row's logits changed before they are judged? A temperature alone does not move the argmax. */
-static int is_processed(const struct sampling *sampling)
+/* Are a row's logits changed before they are judged? */
+static int is_processed(const struct slot_terms *terms)
 {
-    return sampling_has_penalties(sampling) || (sampling->temperature != 0.0 && sampling->temperature != 1.0);
+    return logits_are_processed(&terms->sampling, &terms->bias);
 }
 
 static float *row_at(const struct shard *shard, float *rows, int asked)
@@ -77,23 +76,21 @@ static float *row_at(const struct shard *shard, float *rows, int asked)
 
 const float *shard_row(const struct shard *shard, const struct step *step, int asked)
 {
-    return row_at(shard, is_processed(&terms_of(shard, step, asked)->sampling) ? shard->processed : shard->logits, asked);
+    return row_at(shard, is_processed(terms_of(shard, step, asked)) ? shard->processed : shard->logits, asked);
 }
 
-/* Penalties see the history up to the row, earlier drafted tokens included; then the temperature. */
+/* A row's history goes up to its own token, earlier drafted ones included. */
 static void process(struct shard *shard, const struct step *step, int asked)
 {
     const struct slot_terms *terms = terms_of(shard, step, asked);
     int row = step->asked_row[asked], count = shard->model->vocab_count;
-    const int32_t *history = shard->history + (size_t)terms->slot * (size_t)shard->model->shape.context;
-    float *to = row_at(shard, shard->processed, asked), scale = distribution_scale(&terms->sampling);
+    const struct logits_history history = {.tokens = shard->history + (size_t)terms->slot * (size_t)shard->model->shape.context,
+                                           .count = step->rows.place[row] + 1,
+                                           .prompt_count = terms->prompt_count};
+    float *to = row_at(shard, shard->processed, asked);
 
     memcpy(to, row_at(shard, shard->logits, asked), (size_t)count * sizeof *to);
-    if (sampling_has_penalties(&terms->sampling))
-        penalty_apply(&terms->sampling, history, step->rows.place[row] + 1, terms->prompt_count, to, shard->model->vocab_first, count,
-                      shard->tally);
-    for (int i = 0; scale != 1.0f && i < count; i++)
-        to[i] *= scale;
+    logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
 }
 
 static struct evidence_row row_of(const struct shard *shard, const struct step *step, int asked)
@@ -115,10 +112,11 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
         shard->history[(size_t)rows->slot[r] * (size_t)shard->model->shape.context + (size_t)rows->place[r]] = rows->token[r];
     TRY(forward_run(&shard->forward, rows, step->asked_row, step->asked, shard->logits));
     for (int a = 0; a < step->asked; a++) {
-        const struct sampling *sampling = &terms_of(shard, step, a)->sampling;
+        const struct slot_terms *terms = terms_of(shard, step, a);
+        const struct sampling *sampling = &terms->sampling;
         struct evidence_row row;
 
-        if (is_processed(sampling))
+        if (is_processed(terms))
             process(shard, step, a);
         row = row_of(shard, step, a);
         evidence_take(shard->model->backend, shard->model->context, sampling, &row, to);

@@ -3,6 +3,7 @@
 #ifndef TANDEM_VERIFIER_SHARD_H
 #define TANDEM_VERIFIER_SHARD_H
 
+#include "common/base/bias.h"
 #include "common/base/sampling.h"
 #include "common/model/forward.h"
 #include "verifier/evidence.h"
@@ -14,6 +15,7 @@ struct slot_terms {
     int32_t prompt_count;
     int32_t slot;
     int32_t spare;
+    struct bias bias;
 };
 
 struct draw_order {
@@ -34,7 +36,7 @@ struct shard {
     struct slot_terms *terms; /* [slots] */
     int32_t *history;         /* [slots][context] tokens fed */
     float *logits;            /* [max_asked][vocab_count] as the model gave them */
-    float *processed;         /* [max_asked][vocab_count] after penalties and temperature; only rows that have any */
+    float *processed;         /* [max_asked][vocab_count] after biases, penalties and temperature; only rows that have any */
     int32_t *tally;           /* [vocab_count] zero between rows */
     uint32_t *excluded;       /* [(vocab_count + 31) / 32] zero between races */
     int max_asked;

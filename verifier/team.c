@@ -26,6 +26,8 @@ enum status team_open(struct team *team, struct model *model, int slots, int max
     size_t whole = arena_round(ranks * (size_t)team->vocab_width * sizeof(float));
     if (team->evidence_room < whole / ranks) /* a whole row goes through the same place */
         team->evidence_room = arena_round((size_t)team->vocab_width * sizeof(float));
+    if (team->evidence_room < sizeof(struct slot_terms)) /* and so do a sequence's terms */
+        team->evidence_room = arena_round(sizeof(struct slot_terms));
     TRY(shard_open(&team->shard, model, slots, max_asked));
     TRY(arena_open(&team->arena, step + (1 + ranks) * team->evidence_room + whole, "the step"));
     team->step.words = arena_take(&team->arena, step);
@@ -188,7 +190,7 @@ enum status team_follow(struct team *team)
 
         TRY(group_broadcast(team->group, &head, sizeof head));
         if (head.bytes > INLINE_BYTES) {
-            /* The only long orders are steps, whose block is at hand, and notes and draws of many rows, which fit it as well. */
+            /* Long orders are steps, whose block is at hand, and terms, notes and draws, which fit the evidence. */
             bytes = head.kind == ORDER_STEP ? (void *)team->step.words : (void *)team->evidence;
             TRY(group_broadcast(team->group, (void *)(uintptr_t)bytes, (size_t)head.bytes));
         }

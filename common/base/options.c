@@ -4,7 +4,6 @@
 #include "common/base/log.h"
 #include "common/base/options_table.h"
 #include <errno.h>
-#include <ini.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,16 +78,62 @@ static enum status set_choice(struct options *options, const struct option_entry
     return refuse(where, entry, text, entry->choices);
 }
 
+static enum status refuse_more(const char *where, const struct option_entry *entry, int most)
+{
+    log_error("%s%s is given more than %d times", where, entry->name, most);
+    return STATUS_USAGE;
+}
+
 static enum status add_text(struct options *options, const struct option_entry *entry, const char *text, const char *where)
 {
+    struct option_texts *texts = field(options, entry);
+
     if (*text == '\0')
         return refuse(where, entry, text, "a text that is not empty");
-    if (options->stops == OPTIONS_MAX_STOPS) {
-        log_error("%s%s is given more than %d times", where, entry->name, OPTIONS_MAX_STOPS);
-        return STATUS_USAGE;
-    }
-    options->stop[options->stops++] = text;
+    if (texts->count == (int)entry->high)
+        return refuse_more(where, entry, (int)entry->high);
+    texts->text[texts->count++] = text;
     return STATUS_OK;
+}
+
+/* A token id at the beginning of a text; what follows it in *end. The vocabulary is not known yet. */
+static int read_id(const char *text, char **end, int32_t *id)
+{
+    errno = 0;
+    long value = strtol(text, end, 10);
+    *id = (int32_t)value;
+    return *text >= '0' && *text <= '9' && errno == 0 && value <= INT32_MAX;
+}
+
+static enum status add_id(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    struct option_ids *ids = field(options, entry);
+    char *end;
+    int32_t id;
+
+    if (!read_id(text, &end, &id) || *end != '\0')
+        return refuse(where, entry, text, "a token id");
+    if (ids->count == OPTIONS_MAX_IDS)
+        return refuse_more(where, entry, OPTIONS_MAX_IDS);
+    ids->id[ids->count++] = id;
+    return STATUS_OK;
+}
+
+static enum status add_bias(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    struct bias *bias = field(options, entry);
+    char *end, *value_end;
+    int32_t id;
+    double value;
+
+    if (!read_id(text, &end, &id) || *end != ':')
+        return refuse(where, entry, text, "ID:BIAS, a token id and a number");
+    value = strtod(end + 1, &value_end);
+    if (value_end == end + 1 || *value_end != '\0' || !(fabs(value) <= BIAS_LIMIT))
+        return refuse(where, entry, text, "ID:BIAS with a number from -100 to 100");
+    if (bias->tokens == BIAS_MAX_TOKENS)
+        return refuse_more(where, entry, BIAS_MAX_TOKENS);
+    return bias_add_token(bias, id, value) ? STATUS_OK : refuse(where, entry, text, "each token once");
 }
 
 static enum status set_flag(struct options *options, const struct option_entry *entry, const char *text, const char *where)
@@ -117,6 +162,10 @@ enum status option_set(struct options *options, const struct option_entry *entry
         return STATUS_OK;
     case OPTION_TEXTS:
         return add_text(options, entry, text, where);
+    case OPTION_IDS:
+        return add_id(options, entry, text, where);
+    case OPTION_BIAS:
+        return add_bias(options, entry, text, where);
     case OPTION_CHOICE:
         return set_choice(options, entry, text, where);
     case OPTION_PRINT:
@@ -124,97 +173,6 @@ enum status option_set(struct options *options, const struct option_entry *entry
         return STATUS_OK;
     }
     return STATUS_INTERNAL;
-}
-
-struct reading {
-    struct options *options;
-    const char *path;
-    FILE *file;
-    int line; /* the one that was read last, from 1 */
-    enum status status;
-};
-
-/* inih tells the handler no line numbers, cuts a line that is longer than its buffer in two, and takes an indented line for more of the
- * value above. So lines are read here: counted, whole, and without their indentation. */
-static char *read_line(char *line, int size, void *user)
-{
-    struct reading *reading = user;
-    size_t length, indent;
-
-    if (reading->status != STATUS_OK || fgets(line, size, reading->file) == NULL)
-        return NULL;
-    reading->line++;
-    length = strlen(line);
-    if ((length == 0 || line[length - 1] != '\n') && !feof(reading->file)) {
-        log_error("%s:%d: the line is too long, expected at most %d bytes of text", reading->path, reading->line, size - 2);
-        reading->status = STATUS_USAGE;
-        return NULL;
-    }
-    indent = strspn(line, " \t");
-    memmove(line, line + indent, length - indent + 1);
-    return line;
-}
-
-static enum status take_pair(const struct reading *reading, const char *name, const char *value)
-{
-    const struct option_entry *entry = option_find(name);
-    char where[512];
-
-    snprintf(where, sizeof where, "%s:%d: ", reading->path, reading->line);
-    if (entry == NULL || entry->group == OPTION_HIDDEN) {
-        log_error("%sunknown key '%s'; did you mean '%s'?", where, name, option_nearest(name));
-        return STATUS_USAGE;
-    }
-    if (entry->kind == OPTION_PRINT || strcmp(entry->name, "config") == 0) {
-        log_error("%s'%s' has no place in a config file", where, name);
-        return STATUS_USAGE;
-    }
-    if (entry->kind != OPTION_TEXT && entry->kind != OPTION_TEXTS)
-        return option_set(reading->options, entry, value, where);
-    char *kept = strdup(value); /* texts live as long as the process */
-    if (kept == NULL) {
-        log_error("%sno memory for a text of %zu bytes", where, strlen(value));
-        return STATUS_INTERNAL;
-    }
-    enum status status = option_set(reading->options, entry, kept, where);
-    if (status != STATUS_OK)
-        free(kept);
-    return status;
-}
-
-/* 1, or 0 to end with an error, which has been logged. Sections group the keys for the reader and mean nothing. */
-static int take_line(void *user, const char *section, const char *name, const char *value)
-{
-    struct reading *reading = user;
-
-    (void)section;
-    if (reading->status == STATUS_OK)
-        reading->status = take_pair(reading, name, value);
-    return reading->status == STATUS_OK;
-}
-
-static enum status read_config(struct options *options, const char *path)
-{
-    struct reading reading = {.options = options, .path = path, .file = fopen(path, "r")};
-    int bad_line, unread;
-
-    if (reading.file == NULL) {
-        log_error("--config %s: %s", path, strerror(errno));
-        return STATUS_NOINPUT;
-    }
-    errno = 0;
-    bad_line = ini_parse_stream(read_line, &reading, take_line, &reading);
-    unread = ferror(reading.file) ? errno : 0;
-    fclose(reading.file);
-    if (unread != 0) {
-        log_error("--config %s: %s", path, strerror(unread));
-        return STATUS_NOINPUT;
-    }
-    if (reading.status == STATUS_OK && bad_line != 0) {
-        log_error("%s:%d: expected [section], key = value, or a comment", path, bad_line);
-        return STATUS_USAGE;
-    }
-    return reading.status;
 }
 
 /* One argument of the command line, --name, --name=value or --name value; *at moves past what was used. */
@@ -273,9 +231,9 @@ enum status options_parse(int argc, char **argv, struct options *out)
     options.sampling = sampling_default;
     for (int at = 1; at < argc; at++) {
         if (strncmp(argv[at], "--config=", 9) == 0)
-            TRY(read_config(&options, argv[at] + 9));
+            TRY(option_read_config(&options, argv[at] + 9));
         else if (strcmp(argv[at], "--config") == 0 && at + 1 < argc)
-            TRY(read_config(&options, argv[at + 1]));
+            TRY(option_read_config(&options, argv[at + 1]));
     }
     for (int at = 1; at < argc;)
         TRY(take_argument(&options, argc, argv, &at));

@@ -3,12 +3,24 @@
 #ifndef TANDEM_COMMON_BASE_OPTIONS_H
 #define TANDEM_COMMON_BASE_OPTIONS_H
 
+#include "common/base/bias.h"
 #include "common/base/sampling.h"
 #include "common/base/status.h"
 #include <stdio.h>
 
-enum { OPTIONS_MAX_STOPS = 16 };
+enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+
+/* The values of an option that may be given several times. */
+struct option_texts {
+    int count;
+    const char *text[OPTIONS_MAX_TEXTS];
+};
+
+struct option_ids {
+    int count;
+    int32_t id[OPTIONS_MAX_IDS];
+};
 
 struct options {
     const char *target; /* NULL: the embedded pair */
@@ -24,8 +36,11 @@ struct options {
     int first_index; /* of the first request */
     int max_tokens;
     struct sampling sampling;
-    const char *stop[OPTIONS_MAX_STOPS];
-    int stops;
+    int min_tokens;
+    struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
+    struct option_texts bad_word;
+    struct option_ids stop_token;
+    struct bias bias; /* --logit-bias: its tokens and values alone */
     int ignore_eos;
     int draft_length; /* -1: the default */
     int support;

@@ -5,7 +5,7 @@
 #include "common/base/options.h"
 #include <stddef.h>
 
-enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_CHOICE, OPTION_PRINT };
+enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
 enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_OTHER, OPTION_HIDDEN };
 
 struct option_entry {
@@ -14,7 +14,7 @@ struct option_entry {
     enum option_kind kind;
     enum option_group group;
     size_t at; /* offset in struct options */
-    double low, high;
+    double low, high;    /* of a text that may be given several times: high is how often */
     const char *choices; /* "rejection|coupled": the value is the index */
     int per_request;     /* may stand in a line of --prompts */
     const char *help;
@@ -30,5 +30,7 @@ const struct option_entry *option_find(const char *name);
 const char *option_nearest(const char *name);
 /* Sets the value from text; logs and returns STATUS_USAGE when it does not fit. `where` is "--" or "FILE:LINE: ". */
 enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where);
+/* Sets what the file says. STATUS_NOINPUT, STATUS_USAGE, each with one logged line. */
+enum status option_read_config(struct options *options, const char *path);
 
 #endif

@@ -5,9 +5,11 @@
 
 enum { MAGIC_0 = 'T', MAGIC_1 = 'D', AT_VERSION = 2, AT_TYPE = 3, AT_LENGTH = 4 };
 
-/* The largest message is an Open: ids are below 2^31, so at most 5 bytes each; the rest of it is far below 1 KiB. A proposal of
+/* The largest message is an Open: ids are below 2^31, so at most 5 bytes each; the biases are below BIAS_PAYLOAD, and the rest of it is
+ * far below 1 KiB. A proposal of
  * MESSAGE_MAX_DRAFT full supports has at most 8 bytes for each entry. */
-enum { OPEN_PAYLOAD = 5 * MESSAGE_MAX_TOKENS + 1024, PROPOSAL_PAYLOAD = MESSAGE_MAX_DRAFT * (8 * MESSAGE_MAX_SUPPORT + 32) + 1024 };
+enum { BIAS_PAYLOAD = 20 * BIAS_MAX_TOKENS + BIAS_MAX_WORDS * (5 * BIAS_MAX_WORD + 8) + 5 * BIAS_MAX_ENDERS };
+enum { OPEN_PAYLOAD = 5 * MESSAGE_MAX_TOKENS + BIAS_PAYLOAD + 1024, PROPOSAL_PAYLOAD = MESSAGE_MAX_DRAFT * (8 * MESSAGE_MAX_SUPPORT + 32) + 1024 };
 _Static_assert(OPEN_PAYLOAD >= PROPOSAL_PAYLOAD, "an Open is the largest message");
 
 size_t message_frame_limit(void)

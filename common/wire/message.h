@@ -7,13 +7,14 @@
 #ifndef TANDEM_COMMON_WIRE_MESSAGE_H
 #define TANDEM_COMMON_WIRE_MESSAGE_H
 
+#include "common/base/bias.h"
 #include "common/base/sampling.h"
 #include "common/base/status.h"
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 1,
+    MESSAGE_VERSION = 2,
     MESSAGE_MAX_DRAFT = 32,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = 1024,
@@ -57,6 +58,7 @@ struct open_message {
     struct sampling sampling;
     uint32_t draft_length;   /* tokens wanted in the next proposal, 0 .. MESSAGE_MAX_DRAFT */
     uint32_t limit;          /* committed length at which the request ends, count .. MESSAGE_MAX_TOKENS */
+    const struct bias *bias; /* NULL: none */
 };
 
 struct close_message {
@@ -129,7 +131,7 @@ struct frame message_pack_plain(struct message_space *space, enum message_type t
 int message_type(struct frame frame);
 
 /* Unpacking: 0 and `*out` filled, or a static text that says what is wrong (not logged: a peer may send it a million times). Beyond
- * the frame: counts within the limits, sizes that agree, ids in [0, vocab), numbers finite and in range (sampling_check), weights
+ * the frame: counts within the limits, sizes that agree, ids in [0, vocab), numbers finite and in range (sampling_check, bias_check), weights
  * >= 1 that sum to MESSAGE_Q_SUM, each drafted token in its own support, strings without NUL and valid in length. */
 const char *message_unpack_hello(struct message_space *space, struct frame frame, struct hello *out);
 const char *message_unpack_open(struct message_space *space, struct frame frame, int vocab, struct open_message *out);

@@ -72,6 +72,45 @@ static void fill_sampling(const struct sampling *sampling, Tandem__Sampling *m)
     m->seed = sampling->seed;
 }
 
+/* The memory that a bias needs while it is packed. */
+struct bias_parts {
+    Tandem__Bias bias;
+    Tandem__TokenBias token[BIAS_MAX_TOKENS], *each_token[BIAS_MAX_TOKENS];
+    Tandem__BadWord word[BIAS_MAX_WORDS], *each_word[BIAS_MAX_WORDS];
+};
+
+static Tandem__Bias *fill_bias(struct message_space *space, const struct bias *bias)
+{
+    struct bias_parts *m;
+
+    if (bias_is_empty(bias))
+        return NULL;
+    require(bias->tokens <= BIAS_MAX_TOKENS && bias->words <= BIAS_MAX_WORDS && bias->enders <= BIAS_MAX_ENDERS, "a bias");
+    m = message_space_take(&space->packing, sizeof *m);
+    require(m != NULL, "a bias");
+    tandem__bias__init(&m->bias);
+    for (int i = 0; i < bias->tokens; i++) {
+        tandem__token_bias__init(&m->token[i]);
+        m->token[i].token = (uint32_t)bias->token[i];
+        m->token[i].value = bias->value[i];
+        m->each_token[i] = &m->token[i];
+    }
+    for (int i = 0; i < bias->words; i++) {
+        tandem__bad_word__init(&m->word[i]);
+        m->word[i].tokens = (uint32_t *)bias->word[i];
+        m->word[i].n_tokens = (size_t)bias->length[i];
+        m->each_word[i] = &m->word[i];
+    }
+    m->bias.tokens = m->each_token;
+    m->bias.n_tokens = (size_t)bias->tokens;
+    m->bias.words = m->each_word;
+    m->bias.n_words = (size_t)bias->words;
+    m->bias.min_tokens = (uint32_t)bias->min_tokens;
+    m->bias.enders = (uint32_t *)bias->ender;
+    m->bias.n_enders = (size_t)bias->enders;
+    return &m->bias;
+}
+
 struct frame message_pack_open(struct message_space *space, const struct open_message *open)
 {
     Tandem__Sampling sampling;
@@ -88,6 +127,7 @@ struct frame message_pack_open(struct message_space *space, const struct open_me
     m.sampling = &sampling;
     m.draft_length = open->draft_length;
     m.limit = open->limit;
+    m.bias = fill_bias(space, open->bias);
     return pack(space, MESSAGE_OPEN, &m.base);
 }
 

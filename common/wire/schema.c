@@ -29,8 +29,19 @@ static const struct precheck_field sampling_field[] = {
 };
 static const struct precheck_message sampling_rules = {COUNT(sampling_field), sampling_field};
 
+static const struct precheck_field token_bias_field[] = {WORD, FIXED64};
+static const struct precheck_message token_bias_rules = {COUNT(token_bias_field), token_bias_field};
+
+static const struct precheck_field bad_word_field[] = {PACKED(BIAS_MAX_WORD)};
+static const struct precheck_message bad_word_rules = {COUNT(bad_word_field), bad_word_field};
+
+static const struct precheck_field bias_field[] = {
+    INNER(BIAS_MAX_TOKENS, token_bias_rules), INNER(BIAS_MAX_WORDS, bad_word_rules), WORD, PACKED(BIAS_MAX_ENDERS),
+};
+static const struct precheck_message bias_rules = {COUNT(bias_field), bias_field};
+
 static const struct precheck_field open_field[] = {
-    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD,
+    FIXED64, WORD, WORD, PACKED(MESSAGE_MAX_TOKENS), INNER(1, sampling_rules), WORD, WORD, INNER(1, bias_rules),
 };
 static const struct precheck_message open_rules = {COUNT(open_field), open_field};
 

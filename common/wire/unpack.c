@@ -104,9 +104,47 @@ static const char *read_sampling(const Tandem__Sampling *m, struct sampling *out
     return sampling_check(out, unread, sizeof unread) == STATUS_OK ? NULL : "sampling parameters are out of range";
 }
 
+/* The walk has seen that the lists are within their limits, so they fit the block; what the numbers mean, bias_check knows. */
+static void copy_bias(const Tandem__Bias *m, struct bias *out)
+{
+    bias_init(out);
+    for (; out->tokens < (int32_t)m->n_tokens; out->tokens++) {
+        out->token[out->tokens] = (int32_t)m->tokens[out->tokens]->token;
+        out->value[out->tokens] = m->tokens[out->tokens]->value;
+    }
+    for (; out->words < (int32_t)m->n_words; out->words++) {
+        const Tandem__BadWord *word = m->words[out->words];
+
+        out->length[out->words] = (int32_t)word->n_tokens;
+        if (word->n_tokens > 0)
+            memcpy(out->word[out->words], word->tokens, word->n_tokens * sizeof(int32_t));
+    }
+    out->min_tokens = (int32_t)m->min_tokens;
+    out->enders = (int32_t)m->n_enders;
+    if (m->n_enders > 0)
+        memcpy(out->ender, m->enders, m->n_enders * sizeof(int32_t));
+}
+
+static const char *read_bias(struct message_space *space, const Tandem__Bias *m, int vocab, const struct bias **out)
+{
+    char unread[160];
+    struct bias *bias;
+
+    *out = NULL;
+    if (m == NULL)
+        return NULL;
+    bias = message_space_take(&space->unpacking, sizeof *bias);
+    if (bias == NULL)
+        return "a message does not unpack";
+    copy_bias(m, bias);
+    *out = bias;
+    return bias_check(bias, vocab, unread, sizeof unread) == STATUS_OK ? NULL : "token biases are out of range";
+}
+
 const char *message_unpack_open(struct message_space *space, struct frame frame, int vocab, struct open_message *out)
 {
     struct sampling sampling;
+    const struct bias *bias;
     const ProtobufCMessage *read;
     const char *wrong = unpack_frame(space, frame, MESSAGE_OPEN, &read);
 
@@ -114,6 +152,8 @@ const char *message_unpack_open(struct message_space *space, struct frame frame,
         return wrong;
     const Tandem__Open *m = (const Tandem__Open *)read;
     wrong = read_sampling(m->sampling, &sampling);
+    if (wrong == NULL)
+        wrong = read_bias(space, m->bias, vocab, &bias);
     if (wrong != NULL)
         return wrong;
     if (m->n_tokens < 1)
@@ -135,6 +175,7 @@ const char *message_unpack_open(struct message_space *space, struct frame frame,
         .sampling = sampling,
         .draft_length = m->draft_length,
         .limit = m->limit,
+        .bias = bias,
     };
     return NULL;
 }

@@ -37,13 +37,17 @@ static void try_proposal(struct message_space *space, struct frame frame)
 static void try_open(struct message_space *space, struct frame frame)
 {
     struct open_message open, again;
+    char reason[160];
+    uint64_t digest;
 
     if (message_unpack_open(space, frame, VOCAB, &open) != NULL)
         return;
     for (int i = 0; i < open.count; i++)
         require(open.tokens[i] >= 0 && open.tokens[i] < VOCAB);
+    require(open.bias == NULL || bias_check(open.bias, VOCAB, reason, sizeof reason) == STATUS_OK);
+    digest = bias_digest(open.bias, 0);
     require(message_unpack_open(space, message_pack_open(space, &open), VOCAB, &again) == NULL);
-    require(again.count == open.count && again.limit == open.limit);
+    require(again.count == open.count && again.limit == open.limit && bias_digest(again.bias, 0) == digest);
 }
 
 static void try_commit(struct message_space *space, struct frame frame)

@@ -93,6 +93,31 @@ static void test_completion__eos_ends_inside_an_accepted_run(void **state)
     }
 }
 
+/* At every place of a run, also where EOS is ignored. */
+static void test_completion__a_stop_token_ends_as_eos_does(void **state)
+{
+    struct request request;
+    int32_t stops[] = {500, 1}; /* the second is EOS */
+
+    (void)state;
+    for (int at = 0; at < 8; at++) {
+        struct completion completion = begin(&request, NULL, 0, 100), plain = begin(&request, NULL, 0, 100);
+        int32_t tokens[4] = {300, 301, 302, 303};
+
+        request.ignore_eos = 1;
+        request.stop_token = stops;
+        request.stop_tokens = 2;
+        assert_int_equal(completion_push(&plain, tokens, at % 4), at % 4);
+        tokens[at % 4] = stops[at / 4];
+        assert_int_equal(completion_push(&completion, tokens, 4), at % 4 + 1);
+        assert_int_equal(completion.finish, FINISH_STOP);
+        assert_int_equal(completion.count, at % 4 + 1);
+        assert_int_equal(completion.length, plain.length);
+        completion_close(&completion);
+        completion_close(&plain);
+    }
+}
+
 static void test_completion__ignored_eos_is_a_token_like_others(void **state)
 {
     struct request request;
@@ -101,7 +126,7 @@ static void test_completion__ignored_eos_is_a_token_like_others(void **state)
 
     (void)state;
     request.ignore_eos = 1;
-    assert_int_equal(completion_is_eos(&completion, 1), 0);
+    assert_int_equal(completion_is_ended_by(&completion, 1), 0);
     assert_int_equal(completion_push(&completion, tokens, 3), 3);
     assert_int_equal(completion.finish, FINISH_NOT);
     completion_close(&completion);
@@ -200,21 +225,32 @@ static void test_completion__shown_ends_at_a_character(void **state)
 static const char story[] = "Once upon a time there was a na\xc3\xafve little fox, who said: \xe2\x80\x9cNo, no, no!\xe2\x80\x9d \xf0\x9f\xa6\x8a The "
                             "fox ran and ran and ran. Then then the end of the tale came, tale of tales.";
 
-/* Where the text of the first tokens first holds a stop: the tokens taken and the bytes kept. */
-static int find_end(const int32_t *tokens, int count, char **stop, int stops, size_t *bytes)
+/* The first place of the text where a stop stands that ends behind `from`; SIZE_MAX when there is none. */
+static size_t find_stop(const struct completion *plain, size_t from, const char *stop)
+{
+    size_t length = strlen(stop);
+
+    for (size_t at = 0; at + length <= plain->length; at++)
+        if (at + length > from && memcmp(plain->text + at, stop, length) == 0)
+            return at;
+    return SIZE_MAX;
+}
+
+/* Where the text of the first tokens first holds a stop that ends in the text of a token behind the first min_tokens: the tokens taken and
+ * the bytes kept. */
+static int find_end(const int32_t *tokens, int count, int min_tokens, char **stop, int stops, size_t *bytes)
 {
     struct request request;
     struct completion plain = begin(&request, NULL, 0, count + 1);
 
     for (int i = 0; i < count; i++) {
-        size_t first = SIZE_MAX;
+        size_t first = SIZE_MAX, from = plain.length;
 
         completion_push(&plain, tokens + i, 1);
-        for (int s = 0; s < stops; s++) {
-            const char *found = memmem(plain.text, plain.length, stop[s], strlen(stop[s]));
+        for (int s = 0; s < stops && i >= min_tokens; s++) {
+            size_t found = find_stop(&plain, from, stop[s]);
 
-            if (found != NULL && (size_t)(found - plain.text) < first)
-                first = (size_t)(found - plain.text);
+            first = found < first ? found : first;
         }
         if (first != SIZE_MAX) {
             *bytes = first;
@@ -244,14 +280,15 @@ static void test_completion__stops_are_those_of_the_whole_text(void **state)
     (void)state;
     for (uint32_t r = 0; r < 3000; r++) {
         char text[3][16], *stop[3] = {text[0], text[1], text[2]};
-        int stops = 1 + (int)(word(r, 3) % 3), taken = 0, expected;
+        int stops = 1 + (int)(word(r, 3) % 3), taken = 0, min_tokens = r % 2 ? (int)(word(r, 99) % 40) : 0, expected;
         struct request request;
         size_t bytes;
 
         for (int s = 0; s < stops; s++)
             cut(10 * r + (uint32_t)s, stop[s]);
-        expected = find_end(tokens, count, stop, stops, &bytes);
+        expected = find_end(tokens, count, min_tokens, stop, stops, &bytes);
         struct completion completion = begin(&request, stop, stops, count + 1);
+        request.min_tokens = min_tokens;
         for (uint32_t i = 4; completion.finish == FINISH_NOT && taken < count; i++) {
             int size = 1 + (int)(word(r, i) % 6), shown = (int)completion.shown;
 
@@ -285,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_completion__length_cuts_the_run),
         cmocka_unit_test(test_completion__eos_ends_inside_an_accepted_run),
+        cmocka_unit_test(test_completion__a_stop_token_ends_as_eos_does),
         cmocka_unit_test(test_completion__ignored_eos_is_a_token_like_others),
         cmocka_unit_test(test_completion__first_of_stop_and_length_wins),
         cmocka_unit_test(test_completion__stop_spans_tokens_and_rounds),

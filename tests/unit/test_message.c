@@ -108,6 +108,28 @@ static struct hello any_hello(struct source *source)
     return hello;
 }
 
+/* Now and then none; else of any size. */
+static const struct bias *any_bias(struct source *source)
+{
+    static struct bias bias;
+
+    bias_init(&bias);
+    if (below(source, 4) == 0)
+        return below(source, 2) == 0 ? NULL : &bias;
+    for (int i = (int)below(source, BIAS_MAX_TOKENS + 1); i > 0; i--)
+        bias_add_token(&bias, (int32_t)below(source, VOCAB), (double)below(source, 20001) / 100 - 100);
+    for (int left = (int)below(source, BIAS_MAX_WORDS + 1); left > 0; left--) {
+        bias.length[bias.words] = 1 + (int32_t)below(source, BIAS_MAX_WORD);
+        for (int i = 0; i < bias.length[bias.words]; i++)
+            bias.word[bias.words][i] = (int32_t)below(source, VOCAB);
+        bias.words++;
+    }
+    bias.min_tokens = (int32_t)below(source, 3) * (int32_t)below(source, 1000);
+    for (int left = (int)below(source, BIAS_MAX_ENDERS + 1); left > 0; left--)
+        bias.ender[bias.enders++] = (int32_t)below(source, VOCAB);
+    return &bias;
+}
+
 static struct open_message any_open(struct source *source)
 {
     struct open_message open = {.run = draw(source), .request = any32(source), .sampling = sampling_default};
@@ -124,6 +146,7 @@ static struct open_message any_open(struct source *source)
     open.sampling.top_k = (int32_t)(any32(source) / 2);
     open.sampling.accept = (int32_t)below(source, 2);
     open.sampling.seed = draw(source);
+    open.bias = any_bias(source);
     return open;
 }
 
@@ -183,6 +206,8 @@ static void assert_same_open(const struct open_message *a, const struct open_mes
     assert_int_equal(a->count, b->count);
     assert_memory_equal(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
     assert_int_equal(sampling_digest(&a->sampling), sampling_digest(&b->sampling));
+    assert_int_equal(bias_is_empty(a->bias), bias_is_empty(b->bias));
+    assert_int_equal(bias_digest(a->bias, 1), bias_digest(b->bias, 1));
     assert_int_equal(a->draft_length, b->draft_length);
     assert_int_equal(a->limit, b->limit);
 }
@@ -317,6 +342,22 @@ static void test_message__short_messages_round_trip(void **state)
     }
 }
 
+/* The longest that there is, on the wire too. */
+static void fill_up(struct bias *bias)
+{
+    bias_init(bias);
+    for (int i = 0; i < BIAS_MAX_TOKENS; i++)
+        bias_add_token(bias, INT32_MAX - 1 - i, -99.9);
+    for (; bias->words < BIAS_MAX_WORDS; bias->words++) {
+        bias->length[bias->words] = BIAS_MAX_WORD;
+        for (int i = 0; i < BIAS_MAX_WORD; i++)
+            bias->word[bias->words][i] = INT32_MAX - 1;
+    }
+    bias->min_tokens = INT32_MAX;
+    for (; bias->enders < BIAS_MAX_ENDERS; bias->enders++)
+        bias->ender[bias->enders] = INT32_MAX - 1;
+}
+
 static void test_message__largest_messages_fit(void **state)
 {
     static int32_t highest[MESSAGE_MAX_TOKENS];
@@ -324,11 +365,14 @@ static void test_message__largest_messages_fit(void **state)
     struct open_message open = {.prompt_count = 1, .count = MESSAGE_MAX_TOKENS, .tokens = highest, .limit = MESSAGE_MAX_TOKENS};
     struct proposal proposal = any_proposal(&source, MESSAGE_MAX_DRAFT, MESSAGE_MAX_SUPPORT), offered;
     struct open_message opened;
+    struct bias most;
     struct frame frame;
 
     for (int i = 0; i < MESSAGE_MAX_TOKENS; i++)
         highest[i] = INT32_MAX - 1;
     open.sampling = sampling_default;
+    fill_up(&most);
+    open.bias = &most;
     frame = message_pack_open(*state, &open);
     assert_true(frame.count <= message_frame_limit());
     assert_null(message_unpack_open(*state, frame, INT32_MAX, &opened));
@@ -534,6 +578,54 @@ static void test_message__opens_out_of_range_are_refused(void **state)
         assert_non_null(message_unpack_open(*state, message_pack_open(*state, &good), vocab, &got));
 }
 
+static void test_message__biases_out_of_range_are_refused(void **state)
+{
+    static const int32_t tokens[] = {1};
+    struct open_message open = {.prompt_count = 1, .tokens = tokens, .count = 1, .sampling = sampling_default, .limit = 3}, got;
+    struct bias good, bad;
+    unsigned char many[3 + 2 * (BIAS_MAX_WORDS + 1)], list[7 + BIAS_MAX_WORD];
+
+    bias_init(&good);
+    bias_add_token(&good, 3, 1);
+    bias_add_token(&good, 4, 1);
+    good.words = 1;
+    good.length[0] = 2;
+    good.word[0][0] = good.word[0][1] = 5;
+    good.min_tokens = 1;
+    good.enders = 1;
+    good.ender[0] = VOCAB - 1;
+#define REFUSED(change)                                                                                                                    \
+    do {                                                                                                                                   \
+        bad = good;                                                                                                                        \
+        bad.change;                                                                                                                        \
+        open.bias = &bad;                                                                                                                  \
+        assert_string_equal(message_unpack_open(*state, message_pack_open(*state, &open), VOCAB, &got), "token biases are out of range");  \
+    } while (0)
+    open.bias = &good;
+    assert_null(message_unpack_open(*state, message_pack_open(*state, &open), VOCAB, &got));
+    REFUSED(token[1] = 3);
+    REFUSED(token[1] = 2);
+    REFUSED(token[1] = VOCAB);
+    REFUSED(token[0] = -1);
+    REFUSED(value[0] = (double)NAN);
+    REFUSED(value[0] = (double)-INFINITY);
+    REFUSED(value[1] = 101);
+    REFUSED(length[0] = 0);
+    REFUSED(word[0][1] = VOCAB);
+    REFUSED(word[0][1] = -1);
+    REFUSED(ender[0] = VOCAB);
+    REFUSED(min_tokens = -1);
+#undef REFUSED
+    /* Longer than the block has room for: the walk sees it. */
+    memcpy(many, (unsigned char[]){8 << 3 | 2, (2 * (BIAS_MAX_WORDS + 1) & 0x7f) | 0x80, 2 * (BIAS_MAX_WORDS + 1) >> 7}, 3);
+    for (int i = 0; i <= BIAS_MAX_WORDS; i++)
+        memcpy(many + 3 + 2 * i, (unsigned char[]){2 << 3 | 2, 0}, 2);
+    assert_string_equal(message_unpack_open(*state, by_hand(MESSAGE_OPEN, many, sizeof many), VOCAB, &got), "a field comes too often");
+    memset(list, 1, sizeof list);
+    memcpy(list, (unsigned char[]){8 << 3 | 2, BIAS_MAX_WORD + 5, 2 << 3 | 2, BIAS_MAX_WORD + 3, 1 << 3 | 2, BIAS_MAX_WORD + 1}, 6);
+    assert_string_equal(message_unpack_open(*state, by_hand(MESSAGE_OPEN, list, sizeof list), VOCAB, &got), "a list is too long");
+}
+
 static void test_message__commits_out_of_range_are_refused(void **state)
 {
     static const int32_t inside[] = {0, VOCAB - 1}, outside[] = {0, VOCAB};
@@ -644,6 +736,7 @@ static void assert_good_open(const struct open_message *open)
     assert_int_equal(sampling_check(&open->sampling, reason, sizeof reason), STATUS_OK);
     for (int i = 0; i < open->count; i++)
         assert_in_range(open->tokens[i], 0, VOCAB - 1);
+    assert_true(open->bias == NULL || bias_check(open->bias, VOCAB, reason, sizeof reason) == STATUS_OK);
 }
 
 static void assert_good_commit(const struct commit *commit)
@@ -791,6 +884,7 @@ int main(void)
         FACT(test_message__payloads_that_packing_never_makes_are_refused),
         FACT(test_message__hellos_out_of_range_are_refused),
         FACT(test_message__opens_out_of_range_are_refused),
+        FACT(test_message__biases_out_of_range_are_refused),
         FACT(test_message__commits_out_of_range_are_refused),
         FACT(test_message__proposals_out_of_range_are_refused),
         FACT(test_message__a_refusal_leaves_the_output_untouched),

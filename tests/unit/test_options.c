@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_ARGUMENTS = 48 };
+enum { MOST_ARGUMENTS = 700 };
 
 static char path[] = "/tmp/test_options.XXXXXX"; /* a config file, written anew by each test */
 static char logged[4096];
@@ -20,7 +20,7 @@ static char logged[4096];
 /* Parses "--a b --c" cut at the spaces; the words stay alive as those of a command line do. */
 static enum status parse(const char *line, struct options *options)
 {
-    static char words[4096], *argv[MOST_ARGUMENTS + 2];
+    static char words[1 << 14], *argv[MOST_ARGUMENTS + 2];
     struct capture capture;
     enum status status;
     int argc = 0;
@@ -141,9 +141,9 @@ static void test_options__values_stand_apart_or_behind_an_equals_sign(void **sta
     assert_true(options.sampling.temperature == 0.5 && options.sampling.presence_penalty == -1.5);
     assert_true(options.sampling.seed == UINT64_MAX);
     assert_int_equal(options.sampling.accept, ACCEPT_COUPLED);
-    assert_int_equal(options.stops, 2);
-    assert_string_equal(options.stop[0], "one");
-    assert_string_equal(options.stop[1], "two");
+    assert_int_equal(options.stop.count, 2);
+    assert_string_equal(options.stop.text[0], "one");
+    assert_string_equal(options.stop.text[1], "two");
     assert_true(options.solo && !options.ignore_eos);
     assert_int_equal(options.colour, COLOUR_NEVER);
     assert_int_equal(options.draft_length, 0);
@@ -266,9 +266,69 @@ static void test_options__at_most_sixteen_stops(void **state)
     for (int i = 0; i < OPTIONS_MAX_STOPS; i++)
         strcat(line, "--stop x ");
     assert_taken(line, &options);
-    assert_int_equal(options.stops, OPTIONS_MAX_STOPS);
+    assert_int_equal(options.stop.count, OPTIONS_MAX_STOPS);
     strcat(line, "--stop x ");
     assert_refused(line, STATUS_USAGE, "--stop is given more than 16 times");
+}
+
+static void test_options__tokens_are_biased_banned_and_stop(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--logit-bias 7:-100 --logit-bias=3:1.5 --bad-word one --bad-word=two --stop-token-id 5 --stop-token-id 0 --min-tokens 9", &options);
+    assert_int_equal(options.bias.tokens, 2);
+    assert_true(options.bias.token[0] == 3 && options.bias.value[0] == 1.5 && options.bias.token[1] == 7 && options.bias.value[1] == -100);
+    assert_int_equal(options.bad_word.count, 2);
+    assert_string_equal(options.bad_word.text[1], "two");
+    assert_true(options.stop_token.count == 2 && options.stop_token.id[0] == 5 && options.stop_token.id[1] == 0);
+    assert_int_equal(options.min_tokens, 9);
+    for (int i = 0; i < 4; i++) {
+        static const char *const bad[] = {"5", "x:1", ":1", "-5:1"};
+        char line[64];
+
+        snprintf(line, sizeof line, "--logit-bias %s", bad[i]);
+        assert_refused(line, STATUS_USAGE, "expected ID:BIAS, a token id and a number");
+    }
+    for (int i = 0; i < 5; i++) {
+        static const char *const bad[] = {"5:", "5:x", "5:nan", "5:-100.5", "5:1:1"};
+        char line[64];
+
+        snprintf(line, sizeof line, "--logit-bias %s", bad[i]);
+        assert_refused(line, STATUS_USAGE, "expected ID:BIAS with a number from -100 to 100");
+    }
+    assert_refused("--logit-bias 5:1 --logit-bias 5:2", STATUS_USAGE, "--logit-bias is '5:2', expected each token once");
+    assert_refused("--stop-token-id 5x", STATUS_USAGE, "--stop-token-id is '5x', expected a token id");
+    assert_refused("--stop-token-id 2147483648", STATUS_USAGE, "expected a token id");
+    assert_refused("--stop-token-id -1", STATUS_USAGE, "expected a token id");
+    assert_refused("--bad-word=", STATUS_USAGE, "--bad-word is '', expected a text that is not empty");
+    assert_refused("--min-tokens -1", STATUS_USAGE, "min-tokens is '-1'");
+}
+
+static void assert_most(const char *option, int most)
+{
+    static char line[1 << 14];
+    char said[96], number[16];
+    struct options options;
+
+    *line = '\0';
+    for (int i = 0; i <= most; i++) {
+        if (i == most)
+            assert_taken(line, &options);
+        strcat(line, option);
+        snprintf(number, sizeof number, strstr(option, "bias") != NULL ? "%d:1 " : "%d ", i);
+        strcat(line, number);
+    }
+    snprintf(said, sizeof said, "is given more than %d times", most);
+    assert_refused(line, STATUS_USAGE, said);
+}
+
+static void test_options__repeated_options_have_their_limits(void **state)
+{
+    (void)state;
+    assert_most("--stop-token-id ", 64);
+    assert_most("--bad-word ", 64);
+    assert_most("--logit-bias ", 300);
 }
 
 static void test_options_config__the_command_line_wins(void **state)
@@ -422,6 +482,8 @@ int main(void)
         cmocka_unit_test(test_options__choices_and_flags_are_spelled_out),
         cmocka_unit_test(test_options__what_excludes_each_other_is_refused),
         cmocka_unit_test(test_options__at_most_sixteen_stops),
+        cmocka_unit_test(test_options__tokens_are_biased_banned_and_stop),
+        cmocka_unit_test(test_options__repeated_options_have_their_limits),
         cmocka_unit_test(test_options_config__the_command_line_wins),
         cmocka_unit_test(test_options_config__indentation_means_nothing),
         cmocka_unit_test(test_options_config__bad_lines_are_named),

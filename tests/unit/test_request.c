@@ -1,3 +1,4 @@
+#include "tests/support/capture.h"
 #include "verifier/request.h"
 
 #include <math.h>
@@ -91,6 +92,136 @@ static void test_request__what_is_not_said_comes_from_the_options(void **state)
     assert_int_equal(list.request[1].stops, 1);
     assert_string_equal(list.request[1].stop[0], "s");
     request_release(&list);
+}
+
+static void test_request__tokens_are_biased_and_banned_and_stop(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"logit_bias\": {\"7\": -100, \"3\": 1.5, \"0\": 0}, \"min_tokens\": 4,"
+                                         "\"bad_words\": [\"the\", \" the\", [5], [6, 7, 8]], \"stop_token_ids\": [9, 2]}\n"
+                                         "{\"prompt\": \"a\", \"logit_bias\": {}, \"bad_words\": [], \"stop_token_ids\": []}");
+    const struct request *request = &list.request[0];
+    int32_t *the;
+    int count;
+
+    (void)state;
+    assert_null(request->error);
+    assert_int_equal(request->min_tokens, 4);
+    assert_int_equal(request->bias->tokens, 3);
+    assert_true(request->bias->token[0] == 0 && request->bias->token[1] == 3 && request->bias->token[2] == 7);
+    assert_true(request->bias->value[1] == 1.5 && request->bias->value[2] == -100);
+    assert_int_equal(request->stop_tokens, 2);
+    assert_int_equal(request->stop_token[0], 9);
+    assert_int_equal(request->bias->words, 4); /* the first text with and without a space; the second is one of the two */
+    for (int with = 0; with < 2; with++) {
+        assert_int_equal(tokenizer_encode(tokenizer, with ? " the" : "the", with ? 4 : 3, 0, &the, &count, NULL), STATUS_OK);
+        assert_int_equal(request->bias->length[with], count);
+        assert_memory_equal(request->bias->word[with], the, (size_t)count * sizeof *the);
+        free(the);
+    }
+    assert_int_equal(request->bias->word[2][0], 5);
+    assert_int_equal(request->bias->length[3], 3);
+    assert_int_equal(request->bias->word[3][2], 8);
+    assert_null(list.request[1].error);
+    assert_true(bias_is_empty(list.request[1].bias) && list.request[1].stop_tokens == 0 && list.request[1].min_tokens == 0);
+    request_release(&list);
+}
+
+/* What the command line says of tokens counts for lines that say nothing else. */
+static void test_request__a_line_replaces_what_the_options_say_of_tokens(void **state)
+{
+    const struct options before = options;
+    struct request_list list;
+
+    (void)state;
+    options.min_tokens = 2;
+    bias_add_token(&options.bias, 11, 5);
+    options.bad_word = (struct option_texts){1, {" "}};
+    options.stop_token = (struct option_ids){1, {13}};
+    list = read_text("{\"prompt\": \"a\"}\n{\"prompt\": \"a\", \"logit_bias\": {\"1\": 1, \"2\": 1}}\n"
+                     "{\"prompt\": \"a\", \"bad_words\": [], \"stop_token_ids\": [], \"min_tokens\": 0}");
+    options = before;
+    for (int i = 0; i < 3; i++)
+        assert_null(list.request[i].error);
+    assert_true(list.request[0].bias->tokens == 1 && list.request[0].bias->words == 1 && list.request[0].stop_token[0] == 13);
+    assert_true(list.request[1].bias->tokens == 2 && list.request[1].bias->words == 1 && list.request[1].min_tokens == 2);
+    assert_true(list.request[2].bias->tokens == 1 && list.request[2].bias->words == 0 && list.request[2].stop_tokens == 0);
+    assert_int_equal(list.request[2].min_tokens, 0);
+    request_release(&list);
+}
+
+static void expect_options_refused(const char *part)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+    struct capture capture;
+    char text[300];
+
+    capture_begin(&capture);
+    assert_int_equal(request_add_text(&list, &terms, "a", 1), STATUS_USAGE);
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, part);
+    request_release(&list);
+}
+
+static void test_request__options_that_do_not_fit_the_vocabulary_are_refused_once(void **state)
+{
+    const struct options before = options;
+
+    (void)state;
+    bias_add_token(&options.bias, 2048, 5);
+    expect_options_refused("the command line: logit_bias is for token 2048, expected an id from 0 to 2047");
+    options = before;
+    options.stop_token = (struct option_ids){1, {5000}};
+    expect_options_refused("the command line: stop_token_ids has token 5000");
+    options = before;
+    options.bad_word = (struct option_texts){1, {"one two three four five six seven eight nine ten eleven twelve thirteen fourteen"}};
+    expect_options_refused("the command line: a sequence of bad_words has");
+    options = before;
+}
+
+static void test_request__wrong_biases_and_bans_are_named(void **state)
+{
+    char line[4096];
+    int at;
+
+    (void)state;
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": [1, 2]}", "logit_bias is not an object of token ids and numbers");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"x\": 1}}", "logit_bias has the key \"x\", expected a token id from 0 to 2047");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"-1\": 1}}", "logit_bias has the key \"-1\"");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"07\": 1}}", "logit_bias has the key \"07\"");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"2048\": 1}}", "logit_bias has the key \"2048\"");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"99999999999999999999\": 1}}", "logit_bias has the key \"99999999999999999999\"");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": \"x\"}}", "logit_bias of token 1 is not a number");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": 100.5}}", "logit_bias of token 1 is 100.5, expected a number from -100 to 100");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": 1, \"1\": 2}}", "not valid JSON");
+    at = sprintf(line, "{\"prompt\": \"a\", \"logit_bias\": {\"0\": 1");
+    for (int i = 1; i <= BIAS_MAX_TOKENS; i++)
+        at += sprintf(line + at, ",\"%d\":1", i);
+    sprintf(line + at, "}}");
+    expect_error(line, "logit_bias has 301 tokens, expected at most 300");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": \"the\"}", "bad_words is not a list of texts and lists of token ids");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [\"b\", 7]}", "bad_words[1] is not a text or a list of token ids");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [\"\"]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [[]]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]}", "a sequence of bad_words has 17 tokens");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1, 2048]]}", "a sequence of bad_words has something else than a token id from 0 to 2047");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1.5]]}", "a sequence of bad_words has something else than a token id");
+    at = sprintf(line, "{\"prompt\": \"a\", \"bad_words\": [[0]");
+    for (int i = 1; i <= BIAS_MAX_WORDS; i++)
+        at += sprintf(line + at, ",[%d]", i);
+    sprintf(line + at, "]}");
+    expect_error(line, "bad_words has more than 64 token sequences");
+    expect_error("{\"prompt\": \"a\", \"stop_token_ids\": 3}", "stop_token_ids is not a list of token ids");
+    expect_error("{\"prompt\": \"a\", \"stop_token_ids\": [3, -1]}", "stop_token_ids[1] is not a token id from 0 to 2047");
+    at = sprintf(line, "{\"prompt\": \"a\", \"stop_token_ids\": [0");
+    for (int i = 1; i <= BIAS_MAX_STOPS; i++)
+        at += sprintf(line + at, ",%d", i);
+    sprintf(line + at, "]}");
+    expect_error(line, "stop_token_ids has 65 tokens, expected at most 64");
+    expect_error("{\"prompt\": \"a\", \"min_tokens\": -1}", "min_tokens is -1");
+    expect_error("{\"prompt\": \"a\", \"min_tokens\": 1.5}", "min_tokens is 1.5, expected a whole number");
+    expect_error("{\"prompt\": \"a\", \"min_tokens\": 6, \"max_tokens\": 5}", "min_tokens is 6, expected at most max_tokens, 5");
+    expect_error("{\"prompt\": \"a\", \"bad_word\": [\"x\"]}", "unknown key \"bad_word\"");
 }
 
 static void test_request__bad_lines_keep_their_place(void **state)
@@ -231,7 +362,7 @@ static void test_request__missing_file_is_no_input(void **state)
 static int open_tokenizer(void **state)
 {
     (void)state;
-    options = (struct options){.sampling = sampling_default, .max_tokens = 33, .draft_length = -1, .stop = {"END"}, .stops = 1};
+    options = (struct options){.sampling = sampling_default, .max_tokens = 33, .draft_length = -1, .stop = {1, {"END"}}};
     options.sampling.temperature = 0.75;
     return tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer) != STATUS_OK;
 }
@@ -248,6 +379,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request__every_option_has_its_snake_case_key),
         cmocka_unit_test(test_request__what_is_not_said_comes_from_the_options),
+        cmocka_unit_test(test_request__tokens_are_biased_and_banned_and_stop),
+        cmocka_unit_test(test_request__a_line_replaces_what_the_options_say_of_tokens),
+        cmocka_unit_test(test_request__options_that_do_not_fit_the_vocabulary_are_refused_once),
+        cmocka_unit_test(test_request__wrong_biases_and_bans_are_named),
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),

@@ -82,6 +82,37 @@ static void test_sequence__context_bounds_the_limit(void **state)
     assert_int_equal(rig->sequence.limit, CONTEXT);
 }
 
+/* What would end it is held back for min_tokens; drafters must know, or their proposals are of another distribution. */
+static void test_sequence__open_gathers_what_is_asked_of_tokens(void **state)
+{
+    static const int32_t eos[] = {1, 2};
+    int32_t stop_token[] = {50};
+    struct rig *rig = *state;
+    struct proposal plain = fitting(rig), proposal = plain;
+    struct bias bias;
+
+    bias_init(&bias);
+    bias_add_token(&bias, 7, 0.5);
+    rig->request.bias = &bias;
+    rig->request.stop_token = stop_token;
+    rig->request.stop_tokens = 1;
+    rig->request.min_tokens = 3;
+    for (int ignore = 0; ignore < 2; ignore++) {
+        sequence_close(&rig->sequence);
+        rig->request.ignore_eos = ignore;
+        assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, eos, 2, CONTEXT), STATUS_OK);
+        rig->sequence.wanted = 4;
+        assert_int_equal(rig->sequence.bias.tokens, 1);
+        assert_int_equal(rig->sequence.bias.min_tokens, 3);
+        assert_int_equal(rig->sequence.bias.enders, ignore ? 1 : 3);
+        assert_int_equal(rig->sequence.bias.ender[0], 50);
+        assert_false(sequence_offer(&rig->sequence, &plain));
+        proposal.sampling_digest = bias_digest(&rig->sequence.bias, sampling_digest(&rig->request.sampling));
+        assert_true(sequence_offer(&rig->sequence, &proposal));
+        rig->sequence.has_proposal = 0;
+    }
+}
+
 static void test_sequence__offer_copies_what_fits(void **state)
 {
     struct rig *rig = *state;
@@ -194,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIGGED(test_sequence__open_takes_the_prompt),
         RIGGED(test_sequence__context_bounds_the_limit),
+        RIGGED(test_sequence__open_gathers_what_is_asked_of_tokens),
         RIGGED(test_sequence__offer_copies_what_fits),
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
         RIGGED(test_sequence__commit_uses_the_proposal_up),

@@ -72,6 +72,11 @@ for bad in nan -nan inf -1; do
 done
 refused 64 "top.p is '?0" --prompt Hello --top-p 0
 refused 64 "repetition.penalty is '?0" --prompt Hello --repetition-penalty 0
+refused 64 "logit-bias is '5=3', expected ID:BIAS" --prompt Hello --logit-bias 5=3
+refused 64 "the command line: logit_bias is for token 2048, expected an id from 0 to 2047" --prompt Hello --logit-bias 2048:3
+refused 64 "the command line: stop_token_ids has token 2048" --prompts "$PROMPTS" --stop-token-id 2048
+refused_dry 64 "the command line: a sequence of bad_words has [0-9]+ tokens, expected 1 to 16" --prompt Hello --bad-word "$(printf 'word%.0s ' {1..30})"
+refused 65 "min_tokens is 9, expected at most max_tokens, 8" --prompt Hello --min-tokens 9 --max-tokens 8
 refused 66 "$WORK/no.ini" --config "$WORK/no.ini"
 "$BIN/tandem-verifier" --dry-run --prompt Hello --verifiers 3 >"$WORK/out" 2>"$WORK/err"
 said "--verifiers 3" $? 64 "3 verifiers.*expected one of: 1, 2, 4" "$WORK/err"
@@ -128,6 +133,10 @@ $(printf '{"prompt": "abc\377"}')
 {"prompt": "Call me", "temperature": -1}
 {"prompt": "Call me", "temperature": NaN}
 {"prompt": "Call me", "top_q": 1}
+{"prompt": "Call me", "logit_bias": {"5": 101}}
+{"prompt": "Call me", "bad_words": [[1, 2048]]}
+{"prompt": "Call me", "stop_token_ids": ["x"]}
+{"prompt": "Call me", "min_tokens": 200}
 {"prompt_tokens": [1, 2048]}
 {"prompt": "Call me", "prompt_tokens": [1]}
 [1]
@@ -137,8 +146,8 @@ by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl" --quiet
 code=$?
 checks=$((checks + 1))
 [ "$code" = 0 ] || fail "a file with bad lines: exit $code"
-[ "$(wc -l <"$WORK/mixed.jsonl")" = 12 ] || fail "a file with bad lines: expected 12 results"
-[ "$(wc -l <"$WORK/err")" = 10 ] || fail "a file with bad lines: expected 10 lines on stderr: $(cat "$WORK/err")"
+[ "$(wc -l <"$WORK/mixed.jsonl")" = 16 ] || fail "a file with bad lines: expected 16 results"
+[ "$(wc -l <"$WORK/err")" = 14 ] || fail "a file with bad lines: expected 14 lines on stderr: $(cat "$WORK/err")"
 line=0
 while IFS= read -r pattern; do
     line=$((line + 1))
@@ -153,12 +162,16 @@ done <<'EOF'
 "error":"temperature is -1
 "error":"line 7 is not valid JSON
 "error":"unknown key ."top_q
+"error":"logit_bias of token 5 is 101, expected a number from -100 to 100
+"error":"a sequence of bad_words has something else than a token id from 0 to 2047
+"error":"stop_token_ids\[0\] is not a token id from 0 to 2047
+"error":"min_tokens is 200, expected at most max_tokens, 128
 "error":"prompt_tokens\[1\] is not a token id
 "error":"expected either
 "error":"the line is not a JSON object
 "id":"last".*"finish_reason":"length"
 EOF
-[ "$(results_of "$WORK/mixed.jsonl" | sed -n '1s/^0 //p')" = "$(results_of "$WORK/mixed.jsonl" | sed -n '12s/^11 //p')" ] ||
+[ "$(results_of "$WORK/mixed.jsonl" | sed -n '1s/^0 //p')" = "$(results_of "$WORK/mixed.jsonl" | sed -n '16s/^15 //p')" ] ||
     fail "the good lines of a file with bad ones differ"
 
 # More ranks than cores run, and say so once; verifiers alone are solo mode.

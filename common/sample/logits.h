@@ -1,0 +1,25 @@
+/* From the logits that a model gives to those that a token is drawn from, on one shard of the vocabulary: biases, then penalties, then
+ * bans (bad words, tokens that would end too early), then the temperature; the order of Hugging Face transformers and vLLM. Drafter and
+ * verifier both come through here, so a draft is made under the rules that it is judged by. */
+#ifndef TANDEM_COMMON_SAMPLE_LOGITS_H
+#define TANDEM_COMMON_SAMPLE_LOGITS_H
+
+#include "common/base/bias.h"
+#include "common/base/sampling.h"
+
+/* The tokens that a row follows: those committed, then the drafted ones before it. */
+struct logits_history {
+    const int32_t *tokens; /* [count] */
+    int count;
+    int prompt_count; /* the first so many are the prompt */
+};
+
+/* Would logits_process change anything? (A temperature alone does not move the argmax, so at 0 it is no change.) */
+int logits_are_processed(const struct sampling *sampling, const struct bias *bias);
+
+/* logits: [vocab_count], of the ids from vocab_first on, in place; a banned one becomes minus infinity. bias may be NULL.
+ * tally: [vocab_count] scratch, all zero before and after. The result does not depend on how the vocabulary is cut. */
+void logits_process(const struct sampling *sampling, const struct bias *bias, const struct logits_history *history, float *logits,
+                    int vocab_first, int vocab_count, int32_t *tally);
+
+#endif
