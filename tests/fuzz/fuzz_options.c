@@ -43,6 +43,13 @@ static void require(int holds)
         abort();
 }
 
+static void check_texts(const struct option_texts *texts, int most)
+{
+    require(texts->count >= 0 && texts->count <= most);
+    for (int i = 0; i < texts->count; i++)
+        require(texts->text[i][0] != '\0');
+}
+
 static void check(const struct options *options)
 {
     char reason[160];
@@ -54,9 +61,10 @@ static void check(const struct options *options)
 
         require((value >= entry->low && value <= entry->high) || value == -1); /* -1: what decides has not been seen yet */
     }
-    require(options->stops >= 0 && options->stops <= OPTIONS_MAX_STOPS);
-    for (int i = 0; i < options->stops; i++)
-        require(options->stop[i][0] != '\0');
+    check_texts(&options->stop, OPTIONS_MAX_STOPS);
+    check_texts(&options->bad_word, OPTIONS_MAX_TEXTS);
+    require(options->stop_token.count >= 0 && options->stop_token.count <= OPTIONS_MAX_IDS);
+    require(bias_check(&options->bias, INT32_MAX, reason, sizeof reason) == STATUS_OK);
     if (options->print == OPTIONS_PRINT_NOTHING)
         require(sampling_check(&options->sampling, reason, sizeof reason) == STATUS_OK);
 }

@@ -45,6 +45,10 @@ static void check_good(const struct request *request)
     for (int i = 0; i < request->prompt_count; i++)
         require(request->tokens[i] >= 0 && request->tokens[i] < VOCAB);
     require(sampling_check(&request->sampling, reason, sizeof reason) == STATUS_OK);
+    require(request->bias == NULL || bias_check(request->bias, VOCAB, reason, sizeof reason) == STATUS_OK);
+    require(request->min_tokens >= 0 && request->min_tokens <= request->max_tokens && request->stop_tokens <= BIAS_MAX_STOPS);
+    for (int i = 0; i < request->stop_tokens; i++)
+        require(request->stop_token[i] >= 0 && request->stop_token[i] < VOCAB);
     require(request->draft_length >= 0 && request->stops <= OPTIONS_MAX_STOPS);
     for (int i = 0; i < request->stops; i++)
         require(request->stop[i][0] != '\0');
