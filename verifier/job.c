@@ -1,8 +1,11 @@
 #include "verifier/job.h"
 
 #include "common/base/check.h"
+#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/model/model_identity.h"
+#include "verifier/journal_terms.h"
 #include "verifier/launch_line.h"
 #include "verifier/report.h"
 #include <limits.h>
@@ -121,10 +124,8 @@ static enum status pass_solo(struct job *job, const struct request_list *request
     struct peers none = {0};
     struct lead lead = {.output = &output, .show = &show, .requests = requests};
 
-    TRY(output_open(&output, NULL, job->options->first_index, requests->count));
     enum status status = pass(job, &lead, &none);
     *figures = lead.figures;
-    output_close(&output);
     return status;
 }
 
@@ -168,25 +169,49 @@ static enum status report(struct job *job, const struct figures *solo, const str
     return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
 }
 
+/* Tells the output what it is for. A draft model that only its own rank can see is known by its name. */
+static enum status begin_output(struct job *job, const struct request_list *requests)
+{
+    struct journal_terms terms = {.options = job->options, .requests = requests, .context = job->model->shape.context};
+    struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
+    enum status status;
+    char *text;
+
+    if (!job->output.journaled)
+        return output_begin(&job->output, &begun);
+    TRY(model_identity(job->target, &terms.target));
+    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0) {
+        const char *draft = job->hello[job->world.drafter_rank[0]].model;
+
+        terms.draft = digest_bytes(draft, strlen(draft), DIGEST_EMPTY);
+        if (access(draft, R_OK) == 0)
+            TRY(model_identity(draft, &terms.draft));
+    }
+    text = journal_terms_write(&terms);
+    if (text == NULL) {
+        log_error("no memory for what the results depend on");
+        return STATUS_INTERNAL;
+    }
+    begun.terms = text;
+    status = output_begin(&job->output, &begun);
+    free(text);
+    return status;
+}
+
 static enum status decode(struct job *job, struct peers *peers, const struct request_list *requests)
 {
     struct figures solo = {0};
-    struct output output = {0};
     struct show show;
-    struct lead lead = {.output = &output, .show = &show, .requests = requests};
+    struct lead lead = {.output = &job->output, .show = &show, .requests = requests};
     int compare = job->options->compare && peers->count > 0;
-    enum status status;
 
     set_up_show(job, requests, &show);
     if (compare)
         TRY(pass_solo(job, requests, &solo));
     job->team.shard.hash = 0;
-    status = output_open(&output, output_path(job->options), job->options->first_index, requests->count);
-    if (status == STATUS_OK)
-        status = pass(job, &lead, peers);
-    enum status closed = output_close(&output);
-    TRY(status);
-    TRY(closed);
+    TRY(begin_output(job, requests));
+    TRY(pass(job, &lead, peers));
+    TRY(output_finish(&job->output));
     if (show.text != NULL && (fflush(show.text) != 0 || ferror(show.text))) {
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
@@ -220,9 +245,20 @@ static enum status lead_job(struct job *job)
     ended = peers_shutdown(&peers);
     if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)
         status = status == STATUS_OK ? STATUS_IO : status;
+    ended = output_close(&job->output);
+    status = status == STATUS_OK ? ended : status;
     peers_close(&peers);
     request_release(&requests);
     return status;
+}
+
+/* One rank looks first, so that what is wrong is said once; and before anything large is read. */
+static enum status lead_look(struct job *job)
+{
+    const struct options *options = job->options;
+
+    TRY(launch_line_check(options));
+    return output_open(&job->output, output_path(options), options->resume, options->plain_results);
 }
 
 enum status job_run(struct job *job)
@@ -234,7 +270,7 @@ enum status job_run(struct job *job)
     else
         paths_demo("target", job->target, sizeof job->target);
     if (job->world.rank == job->world.lead)
-        status = launch_line_check(job->options); /* one rank looks first, so that what is wrong is said once */
+        status = lead_look(job);
     TRY(world_agree(&job->world, status));
     log_hold(); /* a fault of the model is found by every rank */
     status = load(job);
@@ -255,4 +291,6 @@ void job_release(struct job *job)
     if (job->tokenizer != NULL)
         tokenizer_close(job->tokenizer);
     free(job->hello);
+    if (job->output.journaled) /* where the job ended before it began */
+        output_close(&job->output);
 }

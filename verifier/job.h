@@ -18,6 +18,7 @@ struct job {
     struct channel *channel;
     struct message_space *space;
     struct hello *hello; /* [world.size] */
+    struct output output; /* the lead's */
 };
 
 /* Collective over all ranks of the job. */

@@ -74,7 +74,11 @@ enum status lead_admit(struct lead *lead)
     for (int i = 0; i < lead->slots && lead->next < lead->requests->count;) {
         const struct request *request = &lead->requests->request[lead->next];
 
-        if (request->error != NULL) {
+        if (output_has(lead->output, lead->next)) {
+            show_progress(lead->show, 1, 0);
+            lead->figures.resumed++;
+            lead->next++;
+        } else if (request->error != NULL) {
             log_error("request %u: %s", request->index, request->error);
             TRY(output_add(lead->output, request, NULL));
             show_progress(lead->show, 1, 0);
@@ -224,6 +228,7 @@ enum status lead_run(struct lead *lead)
         if (lead->actives == 0)
             break;
         TRY(lead_round(lead));
+        TRY(output_sync(lead->output));
     }
     sum_up(lead, started);
     return STATUS_OK;

@@ -1,6 +1,7 @@
 #include "verifier/request.h"
 
 #include "common/base/check.h"
+#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
@@ -122,6 +123,7 @@ enum status request_add_text(struct request_list *list, const struct request_ter
     struct request *request;
 
     TRY(add(list, terms, &request));
+    request->digest = digest_bytes(text, length, DIGEST_EMPTY);
     encode(request, terms, text, length);
     TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
     TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
@@ -277,6 +279,7 @@ static enum status add_line(struct request_list *list, const struct request_term
     size_t bad;
 
     TRY(add(list, terms, &request));
+    request->digest = digest_bytes(line, length, DIGEST_EMPTY);
     bad = length > LINE_LIMIT ? length : utf8_valid(line, length);
     object = length > LINE_LIMIT || bad < length ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (length > LINE_LIMIT)

@@ -9,6 +9,7 @@
 
 struct request {
     uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
+    uint64_t digest;  /* of its line of input, or of its text */
     char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
     int32_t *tokens;  /* [prompt_count] */
     int prompt_count;

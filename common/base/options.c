@@ -16,6 +16,7 @@ static const struct options options_default = {
     .support = 256,
     .max_sequences = -1,
     .draft_deadline_ms = 1000,
+    .drain_s = 5,
     .watchdog_s = 60,
 };
 
@@ -215,6 +216,10 @@ static enum status check_together(const struct options *options)
     }
     if (options->draft != NULL && options->target == NULL) {
         log_error("--draft needs --target");
+        return STATUS_USAGE;
+    }
+    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+        log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
     }
     if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {

@@ -33,6 +33,9 @@ struct options {
     const char *prompt;
     const char *prompts;
     const char *output;
+    int resume;           /* go on from the journal of the output */
+    int plain_results;    /* without timing and speculation */
+    double drain_s;       /* how long running requests may go on when the job is told to stop */
     int first_index; /* of the first request */
     int max_tokens;
     struct sampling sampling;

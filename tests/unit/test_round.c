@@ -101,7 +101,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     for (int i = 0; i < 4; i++)
         assert_int_equal(request_add_text(&run->requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
     assert_int_equal(channel_loop_open(2, faults, run->end), STATUS_OK);
-    assert_int_equal(output_open(&run->output, NULL, 0, 4), STATUS_OK);
+    assert_int_equal(output_open(&run->output, NULL, 0, 0), STATUS_OK);
     assert_int_equal(peers_open(&run->peers, run->end[LEAD], names, with_drafter, RUN, target->vocab, 0.0), STATUS_OK);
     assert_int_equal(verify_open(&run->verify, &team, SLOTS, ASKED, IDS), STATUS_OK);
     team.shard.hash = 0;

@@ -27,12 +27,12 @@ ranks_of() {
     done
 }
 
-# Waits until $1 has $2 lines, at most 30 s.
+# Waits until the journal of $1 has $2 lines, at most 30 s.
 await_lines() {
     local i
 
     for i in {1..3000}; do
-        [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ] && return
+        [ -f "$1.journal" ] && [ "$(wc -l <"$1.journal")" -ge "$2" ] && return
         sleep 0.01
     done
     fail "$1 never had $2 lines"

@@ -1,0 +1,12 @@
+/* Which model is this? A number that tells two models apart without reading them whole: names, sizes, all of every small file, samples of
+ * every large one. It does not depend on where the files are. */
+#ifndef TANDEM_COMMON_MODEL_MODEL_IDENTITY_H
+#define TANDEM_COMMON_MODEL_MODEL_IDENTITY_H
+
+#include "common/base/status.h"
+#include <stdint.h>
+
+/* Of the files of a model (`path` as in model_open) and its tokenizer. STATUS_DATA when they cannot be read. */
+enum status model_identity(const char *path, uint64_t *identity);
+
+#endif

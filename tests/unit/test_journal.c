@@ -1,0 +1,579 @@
+/* The journal on real files. Calls of the system can be made to fail at the n-th (the linker wraps them), and what was made durable is
+ * noted, so that a lost power can be played: a file is cut to what the last sync covered. */
+#include "verifier/journal.h"
+
+#include "tests/support/capture.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { RESULTS = 60 };
+enum call { OPEN, WRITE, SHORT_WRITE, FDATASYNC, FSYNC, FTRUNCATE, RENAME, PREAD, CALLS };
+
+static struct {
+    int on;
+    enum call call;
+    int at;      /* which of these calls fails, from 1 */
+    int error;
+    int count;   /* so many there were */
+    off_t durable; /* size of the journal at its last sync */
+} fault;
+
+static int fails(enum call call)
+{
+    if (!fault.on || call != fault.call)
+        return 0;
+    fault.count++;
+    if (fault.count < fault.at)
+        return 0;
+    errno = fault.error;
+    return 1; /* a disk that is full or broken stays so */
+}
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    return fails(OPEN) ? -1 : __real_open(path, flags, 0600);
+}
+
+ssize_t __real_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+{
+    if (fd == STDERR_FILENO)
+        return __real_write(fd, bytes, count);
+    if (fails(SHORT_WRITE))
+        return fault.count == fault.at && count > 1 ? __real_write(fd, bytes, count / 2) : -1;
+    return fails(WRITE) ? -1 : __real_write(fd, bytes, count);
+}
+
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+    struct stat found;
+
+    if (fails(FDATASYNC))
+        return -1;
+    assert_int_equal(fstat(fd, &found), 0);
+    fault.durable = found.st_size;
+    return 0; /* not really: thousands of them would take minutes */
+}
+
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd)
+{
+    (void)fd;
+    return fails(FSYNC) ? -1 : 0;
+}
+
+int __real_ftruncate(int fd, off_t size);
+int __wrap_ftruncate(int fd, off_t size);
+int __wrap_ftruncate(int fd, off_t size)
+{
+    return fails(FTRUNCATE) ? -1 : __real_ftruncate(fd, size);
+}
+
+int __real_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_rename(const char *from, const char *to)
+{
+    return fails(RENAME) ? -1 : __real_rename(from, to);
+}
+
+ssize_t __real_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at);
+ssize_t __wrap_pread(int fd, void *bytes, size_t count, off_t at)
+{
+    return fails(PREAD) ? -1 : __real_pread(fd, bytes, count, at);
+}
+
+struct rig {
+    char folder[64], output[96], path[112];
+    struct request request[RESULTS];
+    struct request_list requests;
+    struct journal_job job;
+    char *whole; /* what the output must be */
+};
+
+static void line_of(uint32_t index, char text[80])
+{
+    snprintf(text, 80, "{\"index\":%u,\"text\":\"%.*s\"}", index, (int)(index % 11), "some words");
+}
+
+static int open_rig(void **state)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    char text[80];
+
+    assert_non_null(rig);
+    *state = rig;
+    fault.on = 0;
+    snprintf(rig->folder, sizeof rig->folder, "/tmp/test_journal.XXXXXX");
+    assert_non_null(mkdtemp(rig->folder));
+    snprintf(rig->output, sizeof rig->output, "%s/out.jsonl", rig->folder);
+    snprintf(rig->path, sizeof rig->path, "%s.journal", rig->output);
+    rig->whole = calloc(RESULTS, 80);
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        rig->request[i] = (struct request){.index = 100 + i, .digest = 7 * i};
+        line_of(100 + i, text);
+        strcat(strcat(rig->whole, text), "\n");
+    }
+    rig->requests = (struct request_list){.request = rig->request, .count = RESULTS};
+    rig->job = (struct journal_job){.requests = &rig->requests, .terms = "{\"seed\":7,\"target\":\"a\"}", .run = 5, .host = "here"};
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+    char line[160];
+
+    snprintf(line, sizeof line, "rm -rf '%s'", rig->folder);
+    assert_int_equal(system(line), 0);
+    free(rig->whole);
+    free(rig);
+    return 0;
+}
+
+/* A job that ends after it has added `most` results, out of order as they finish; *acknowledged: results that are durable. */
+static enum status run(struct rig *rig, int resume, int most, int *acknowledged, int *resumed)
+{
+    struct journal journal;
+    enum status status = journal_open(&journal, rig->output, resume), closed;
+    char text[80];
+
+    *acknowledged = 0;
+    *resumed = 0;
+    if (status == STATUS_OK)
+        status = journal_begin(&journal, &rig->job);
+    if (status == STATUS_OK)
+        *resumed = *acknowledged = journal.resumed;
+    for (int i = 0; i < RESULTS && most > 0 && status == STATUS_OK; i++) {
+        int at = i * 7 % RESULTS;
+
+        if (journal_has(&journal, at))
+            continue;
+        line_of(rig->request[at].index, text);
+        status = journal_add(&journal, &rig->request[at], text);
+        if (status == STATUS_OK && i % 3 == 0)
+            status = journal_sync(&journal, 1);
+        if (status == STATUS_OK && !journal.dirty)
+            *acknowledged = journal.held;
+        most--;
+    }
+    if (status == STATUS_OK)
+        status = journal_publish(&journal);
+    closed = journal_close(&journal);
+    return status == STATUS_OK ? closed : status;
+}
+
+static enum status run_quietly(struct rig *rig, int resume, int most, char said[2048])
+{
+    struct capture capture;
+    enum status status;
+    int acknowledged, resumed;
+
+    capture_begin(&capture);
+    status = run(rig, resume, most, &acknowledged, &resumed);
+    capture_end(&capture, said, 2048);
+    return status;
+}
+
+static int exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static char *read_all(const char *path, size_t *count)
+{
+    FILE *file = fopen(path, "r");
+    char *bytes = calloc(1, 1 << 20);
+
+    assert_non_null(file);
+    assert_non_null(bytes);
+    *count = fread(bytes, 1, 1 << 20, file);
+    fclose(file);
+    return bytes;
+}
+
+static void assert_whole(const struct rig *rig)
+{
+    size_t count;
+    char *bytes = read_all(rig->output, &count), partial[128];
+
+    assert_string_equal(bytes, rig->whole);
+    assert_false(exists(rig->path));
+    snprintf(partial, sizeof partial, "%s.partial", rig->output);
+    assert_false(exists(partial));
+    free(bytes);
+}
+
+static void put(const char *path, const char *bytes, size_t count)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+static void test_journal__output_is_in_order_and_the_journal_goes(void **state)
+{
+    struct rig *rig = *state;
+    struct stat found;
+    char said[2048];
+
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK);
+    assert_string_equal(said, "");
+    assert_whole(rig);
+    assert_int_equal(stat(rig->output, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0600);
+}
+
+static void test_journal__output_is_not_there_before_all_results_are(void **state)
+{
+    struct rig *rig = *state;
+    struct stat found;
+    char said[2048];
+
+    assert_int_equal(run_quietly(rig, 0, RESULTS - 1, said), STATUS_OK);
+    assert_false(exists(rig->output));
+    assert_int_equal(stat(rig->path, &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0600);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
+}
+
+/* Cut at every byte, the journal is gone on from, and the output is the same each time. */
+static void test_journal__goes_on_from_wherever_it_was_cut(void **state)
+{
+    struct rig *rig = *state;
+    size_t count;
+    char said[2048], *bytes;
+
+    assert_int_equal(run_quietly(rig, 0, 20, said), STATUS_OK);
+    assert_int_equal(run_quietly(rig, 1, RESULTS - 21, said), STATUS_OK);
+    bytes = read_all(rig->path, &count);
+    for (size_t cut = 0; cut <= count; cut++) {
+        put(rig->path, bytes, cut);
+        assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+        assert_whole(rig);
+        unlink(rig->output);
+    }
+    free(bytes);
+}
+
+/* Every call that can fail, failing from the n-th on, for n = 1, 2, 3 ... until the job needs no more of them. Then the power is lost, too.
+ * What was acknowledged is there, and a job that goes on ends with the whole output. */
+static void fail_from_every_call(struct rig *rig, enum call call, int error)
+{
+    char said[2048];
+    int at = 1, acknowledged, resumed, unused;
+    enum status status;
+    struct capture capture;
+
+    do {
+        unlink(rig->output);
+        unlink(rig->path);
+        assert_int_equal(run_quietly(rig, 0, 10, said), STATUS_OK); /* some results of an earlier job */
+        fault.on = 1;
+        fault.call = call;
+        fault.at = at;
+        fault.error = error;
+        fault.count = 0;
+        capture_begin(&capture);
+        status = run(rig, 1, RESULTS, &acknowledged, &resumed);
+        capture_end(&capture, said, sizeof said);
+        fault.on = 0;
+        assert_int_equal(status, fault.count < at ? STATUS_OK : STATUS_IO);
+        if (status != STATUS_OK)
+            assert_non_null(strstr(said, error == EIO ? "Input/output error" : "No space left"));
+        if (exists(rig->path) && call != FDATASYNC) {
+            struct stat found;
+
+            assert_int_equal(stat(rig->path, &found), 0);
+            assert_true(found.st_size >= fault.durable);
+            assert_int_equal(truncate(rig->path, fault.durable), 0);
+        }
+        capture_begin(&capture);
+        assert_int_equal(run(rig, 1, RESULTS, &unused, &resumed), STATUS_OK);
+        capture_end(&capture, said, sizeof said);
+        if (exists(rig->path))
+            assert_true(resumed >= acknowledged);
+        assert_whole(rig);
+        at++;
+    } while (status != STATUS_OK);
+    assert_true(at > 2); /* there was such a call */
+}
+
+static void test_journal__loses_nothing_when_calls_fail(void **state)
+{
+    for (int call = 0; call < CALLS; call++) {
+        fail_from_every_call(*state, (enum call)call, ENOSPC);
+        fail_from_every_call(*state, (enum call)call, EIO);
+    }
+}
+
+static void test_journal__an_existing_one_is_refused_without_resume(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048];
+
+    assert_int_equal(run_quietly(rig, 0, 12, said), STATUS_OK);
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_USAGE);
+    capture_assert_one_line(said, "holds 12 results of 60: add --resume to go on, or remove it");
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
+}
+
+static void test_journal__another_job_is_refused_by_what_differs(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048];
+
+    assert_int_equal(run_quietly(rig, 0, 12, said), STATUS_OK);
+    rig->job.terms = "{\"seed\":8,\"target\":\"a\"}";
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "seed is 7 there and 8 here");
+    rig->job.terms = "{\"seed\":7,\"target\":\"b\"}";
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "their target model was another one");
+    rig->job.terms = "{\"seed\":7,\"target\":\"a\",\"more\":1}";
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "more is not given there and 1 here");
+    rig->job.terms = "{\"target\":\"a\",\"seed\":7}"; /* the same, in another order */
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
+}
+
+static void test_journal__damage_is_told_with_its_place_and_left_alone(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048], part[64], *bytes, *after;
+    size_t count, half;
+
+    assert_int_equal(run_quietly(rig, 0, 30, said), STATUS_OK);
+    bytes = read_all(rig->path, &count);
+    half = (size_t)((char *)memchr(bytes + count / 2, '\n', count / 2) - bytes) + 1; /* where a line begins */
+    bytes[half + 20] ^= 1;
+    put(rig->path, bytes, count);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_IO);
+    snprintf(part, sizeof part, "is damaged at byte %zu", half);
+    capture_assert_one_line(said, part);
+    after = read_all(rig->path, &half);
+    assert_int_equal(half, count);
+    assert_memory_equal(after, bytes, count);
+    free(bytes);
+    free(after);
+}
+
+static void test_journal__a_torn_line_is_told_once_and_dropped(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048], *bytes;
+    size_t count;
+
+    assert_int_equal(run_quietly(rig, 0, 30, said), STATUS_OK);
+    bytes = read_all(rig->path, &count);
+    put(rig->path, bytes, count - 5);
+    free(bytes);
+    assert_int_equal(run_quietly(rig, 1, 0, said), STATUS_OK);
+    assert_non_null(strstr(said, "its last line was cut off at byte"));
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_null(strstr(said, "cut off"));
+    assert_whole(rig);
+}
+
+static void test_journal__a_result_that_is_there_twice_is_damage(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    struct capture capture;
+    char said[2048];
+
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[3], "{}"), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[3], "{}"), STATUS_OK);
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    capture_end(&capture, said, sizeof said);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_IO);
+    capture_assert_one_line(said, "result 103 is there twice");
+}
+
+static void test_journal__one_job_at_a_time(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    struct journal_file second;
+    struct capture capture;
+    char said[2048], part[64];
+
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    capture_end(&capture, said, sizeof said);
+    capture_begin(&capture);
+    assert_int_equal(journal_file_claim(&second, rig->output, 1, 0), STATUS_IO);
+    capture_end(&capture, said, sizeof said);
+    snprintf(part, sizeof part, "out.jsonl is being written by another job, process %d on here", (int)getpid());
+    capture_assert_one_line(said, part);
+    journal_file_close(&second);
+    assert_true(exists(rig->path));
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    assert_int_equal(journal_file_claim(&second, rig->output, 1, 0), STATUS_OK);
+    journal_file_close(&second);
+}
+
+/* Where locks do not hold, a writer sees that the journal has grown under it. */
+static void test_journal__a_fenced_writer_stops(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    struct capture capture;
+    char said[2048], *bytes, *after;
+    size_t count, later;
+
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[0], "{}"), STATUS_OK);
+    assert_int_equal(flock(journal.file.fd, LOCK_UN), 0); /* as on a file system without locks */
+    assert_int_equal(run_quietly(rig, 1, 10, said), STATUS_OK);
+    bytes = read_all(rig->path, &count);
+    assert_int_equal(journal_add(&journal, &rig->request[1], "{}"), STATUS_IO);
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "changed by another job");
+    after = read_all(rig->path, &later);
+    assert_int_equal(later, count);
+    assert_non_null(strstr(bytes, "\"fence\":1,"));
+    assert_non_null(strstr(bytes, "\"fence\":2,"));
+    free(bytes);
+    free(after);
+}
+
+static void test_journal__a_removed_one_ends_the_job(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    struct capture capture;
+    char said[2048];
+
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    assert_int_equal(unlink(rig->path), 0);
+    assert_int_equal(journal_add(&journal, &rig->request[0], "{}"), STATUS_IO);
+    journal_close(&journal);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "was removed");
+}
+
+static void test_journal__a_complete_output_is_left_alone(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048];
+    struct stat before, after;
+
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK);
+    assert_int_equal(stat(rig->output, &before), 0);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    capture_assert_one_line(said, "is complete (60 results)");
+    assert_int_equal(stat(rig->output, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    rig->requests.count = RESULTS - 1;
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "is not the result of these 59 prompts");
+    rig->requests.count = RESULTS;
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK); /* without --resume it is replaced */
+    assert_whole(rig);
+}
+
+static void test_journal__is_for_files_alone(void **state)
+{
+    struct rig *rig = *state;
+
+    assert_true(journal_is_for(rig->output));
+    assert_false(journal_is_for("-"));
+    assert_false(journal_is_for(NULL));
+    assert_false(journal_is_for("/dev/full"));
+    assert_false(journal_is_for("/dev/stdout"));
+    assert_false(journal_is_for(rig->folder));
+    put(rig->output, "", 0);
+    assert_true(journal_is_for(rig->output));
+    assert_int_equal(symlink(rig->output, rig->path), 0);
+    assert_false(journal_is_for(rig->path));
+}
+
+/* What somebody else put in the way is not followed. */
+static void test_journal__links_in_its_place_are_refused(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048], target[128], partial[128];
+
+    snprintf(target, sizeof target, "%s/other", rig->folder);
+    snprintf(partial, sizeof partial, "%s.partial", rig->output);
+    put(target, "precious", 8);
+    assert_int_equal(symlink(target, rig->path), 0);
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_IO);
+    capture_assert_one_line(said, "cannot open");
+    assert_int_equal(unlink(rig->path), 0);
+    assert_int_equal(symlink(target, partial), 0);
+    assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
+    size_t count;
+    char *bytes = read_all(target, &count);
+    assert_string_equal(bytes, "precious");
+    free(bytes);
+}
+
+static void test_journal__a_folder_that_takes_no_files_is_told_at_once(void **state)
+{
+    struct journal journal;
+    struct capture capture;
+    char said[2048];
+
+    (void)state;
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, "/proc/out.jsonl", 0), STATUS_IO);
+    journal_close(&journal);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "/proc/out.jsonl.journal");
+}
+
+int main(void)
+{
+#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
+    const struct CMUnitTest tests[] = {
+        RIGGED(test_journal__output_is_in_order_and_the_journal_goes),
+        RIGGED(test_journal__output_is_not_there_before_all_results_are),
+        RIGGED(test_journal__goes_on_from_wherever_it_was_cut),
+        RIGGED(test_journal__loses_nothing_when_calls_fail),
+        RIGGED(test_journal__an_existing_one_is_refused_without_resume),
+        RIGGED(test_journal__another_job_is_refused_by_what_differs),
+        RIGGED(test_journal__damage_is_told_with_its_place_and_left_alone),
+        RIGGED(test_journal__a_torn_line_is_told_once_and_dropped),
+        RIGGED(test_journal__a_result_that_is_there_twice_is_damage),
+        RIGGED(test_journal__one_job_at_a_time),
+        RIGGED(test_journal__a_fenced_writer_stops),
+        RIGGED(test_journal__a_removed_one_ends_the_job),
+        RIGGED(test_journal__a_complete_output_is_left_alone),
+        RIGGED(test_journal__is_for_files_alone),
+        RIGGED(test_journal__links_in_its_place_are_refused),
+        RIGGED(test_journal__a_folder_that_takes_no_files_is_told_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,13 @@
+/* The output itself: written from the journal, in the order of the input, beside its place, and then put there at once. So it is there whole
+ * or not at all. */
+#ifndef TANDEM_VERIFIER_JOURNAL_PUBLISH_H
+#define TANDEM_VERIFIER_JOURNAL_PUBLISH_H
+
+#include "verifier/journal.h"
+
+/* place: [count]. Every line is checked as it is read back. STATUS_IO; then the journal has everything still. */
+enum status journal_publish_write(const struct journal_file *file, const struct journal_place *place, int count);
+/* Is `output` what these requests give, as far as that can be seen: one result for each, in order? Says so; STATUS_DATA when not. */
+enum status journal_publish_check(const char *output, const struct request_list *requests);
+
+#endif

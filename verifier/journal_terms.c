@@ -1,0 +1,181 @@
+#include "verifier/journal_terms.h"
+
+#include "common/base/digest.h"
+#include "common/base/options_table.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+int journal_terms_need_drafts(const struct request_list *requests)
+{
+    for (int i = 0; i < requests->count; i++) {
+        const struct request *request = &requests->request[i];
+
+        if (request->error == NULL && request->sampling.temperature > 0 && request->sampling.accept == ACCEPT_REJECTION)
+            return 1;
+    }
+    return 0;
+}
+
+static json_t *hex(uint64_t value)
+{
+    return json_sprintf("%016llx", (unsigned long long)value);
+}
+
+static uint64_t digest_of(const struct request_list *requests)
+{
+    uint64_t digest = DIGEST_EMPTY;
+
+    for (int i = 0; i < requests->count; i++)
+        digest = digest_bytes(&requests->request[i].digest, sizeof(uint64_t), digest);
+    return digest;
+}
+
+/* Says where results and prompts are and when to stop, not what the results are. */
+static int is_about_files(const char *name)
+{
+    static const char *const names[] = {"prompt", "prompts", "output", "resume", "drain-seconds"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* New options of input and sampling count until they are known not to. */
+static int counts(const struct option_entry *entry, int drafts)
+{
+    if (strcmp(entry->name, "draft-length") == 0 || strcmp(entry->name, "support") == 0)
+        return drafts;
+    if (strcmp(entry->name, "accept") == 0)
+        return 1;
+    return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);
+}
+
+static json_t *texts_of(const struct option_texts *texts)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < texts->count; i++)
+        json_array_append_new(array, json_string(texts->text[i]));
+    return array;
+}
+
+static json_t *ids_of(const struct option_ids *ids)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < ids->count; i++)
+        json_array_append_new(array, json_integer(ids->id[i]));
+    return array;
+}
+
+static json_t *bias_of(const struct bias *bias)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < bias->tokens; i++)
+        json_array_append_new(array, json_pack("[i, f]", (int)bias->token[i], bias->value[i]));
+    return array;
+}
+
+static json_t *value_of(const struct options *options, const struct option_entry *entry)
+{
+    const void *at = (const char *)options + entry->at;
+    const char *text;
+
+    switch (entry->kind) {
+    case OPTION_FLAG:
+    case OPTION_INT:
+    case OPTION_CHOICE:
+        return json_integer(*(const int *)at);
+    case OPTION_U64:
+        return json_sprintf("%llu", (unsigned long long)*(const uint64_t *)at);
+    case OPTION_DOUBLE:
+        return json_real(*(const double *)at);
+    case OPTION_TEXTS:
+        return texts_of(at);
+    case OPTION_IDS:
+        return ids_of(at);
+    case OPTION_BIAS:
+        return bias_of(at);
+    case OPTION_TEXT:
+    case OPTION_PRINT:
+        break;
+    }
+    text = entry->kind == OPTION_TEXT ? *(const char *const *)at : NULL;
+    return text != NULL ? json_string(text) : json_null();
+}
+
+char *journal_terms_write(const struct journal_terms *terms)
+{
+    int drafts = journal_terms_need_drafts(terms->requests);
+    json_t *object = json_object();
+    char *text;
+
+    json_object_set_new(object, "program", json_string(options_version()));
+    json_object_set_new(object, "target", hex(terms->target));
+    json_object_set_new(object, "context", json_integer(terms->context));
+    if (drafts)
+        json_object_set_new(object, "draft", hex(terms->draft));
+    for (int i = 0; i < option_count; i++)
+        if (counts(&option_table[i], drafts))
+            json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
+    json_object_set_new(object, "prompts", json_integer(terms->requests->count));
+    json_object_set_new(object, "input", hex(digest_of(terms->requests)));
+    text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    return text;
+}
+
+static void describe(const char *key, const json_t *there, const json_t *here, char *reason, size_t size)
+{
+    char *a, *b;
+
+    if (strcmp(key, "target") == 0 || strcmp(key, "draft") == 0) {
+        snprintf(reason, size, "their %s model was another one", key);
+        return;
+    }
+    if (strcmp(key, "input") == 0) {
+        snprintf(reason, size, "their prompts were others");
+        return;
+    }
+    a = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    b = here != NULL ? json_dumps(here, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    snprintf(reason, size, "%s is %.80s there and %.80s here", key, a != NULL ? a : "not given", b != NULL ? b : "not given");
+    free(a);
+    free(b);
+}
+
+/* The first key of `from` that differs in the other. */
+static const char *find_difference(json_t *from, json_t *other)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach (from, key, value)
+        if (!json_equal(value, json_object_get(other, key)))
+            return key;
+    return NULL;
+}
+
+int journal_terms_differ(const char *found, size_t length, const char *mine, char *reason, size_t size)
+{
+    json_t *there = json_loadb(found, length, JSON_REJECT_DUPLICATES, NULL), *here = json_loads(mine, 0, NULL);
+    const char *key;
+    int differ;
+
+    if (!json_is_object(there) || here == NULL) {
+        snprintf(reason, size, "what they depend on cannot be read");
+        differ = 1;
+    } else {
+        key = find_difference(here, there);
+        key = key != NULL ? key : find_difference(there, here);
+        differ = key != NULL;
+        if (differ)
+            describe(key, json_object_get(there, key), json_object_get(here, key), reason, size);
+    }
+    json_decref(there);
+    json_decref(here);
+    return differ;
+}

@@ -1,0 +1,11 @@
+/* A result as a line of output: JSON, without newline. */
+#ifndef TANDEM_VERIFIER_RESULT_H
+#define TANDEM_VERIFIER_RESULT_H
+
+#include "verifier/sequence.h"
+
+/* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). `plain` leaves out
+ * what differs from run to run: timing and speculation. To be freed; NULL without memory. */
+char *result_line(const struct request *request, const struct sequence *sequence, int plain);
+
+#endif
