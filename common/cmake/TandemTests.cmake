@@ -1,16 +1,16 @@
-# add_cmocka_test(NAME file.c LINKS ... LABELS ...): one test program of tests/, run by ctest.
+# add_cmocka_test(NAME file.c LINKS ... LABELS ... ARGUMENTS ...): one test program of tests/, run by ctest.
 # add_mpi_test(NAME file.c RANKS n LINKS ... ): the same under mpirun with n ranks and a deadline.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl vader,self)
 
 function(add_cmocka_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS;ARGUMENTS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} tandem_warnings PkgConfig::CMOCKA m)
   target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  add_test(NAME ${name} COMMAND ${name} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()

@@ -1,37 +1,32 @@
 /* Layer 1: the joint law of several committed tokens through the real code of both roles, against the exactly enumerated law. One request is
- * one independent sample. Three statistics with proven bounds (bounds.h): a cell of probability 0 is never hit; G over all cells; the
- * largest N KL of a cell. Every configuration first shows that two broken verifiers would be found. With TANDEM_LONG=1 in the environment:
- * 64 configurations of 1e7 requests. There are no retries, and the seeds are fixed. */
+ * one independent sample. Three statistics with proven bounds (common/base/bounds.h): a cell of probability 0 is never hit; G over all cells;
+ * the largest N KL of a cell. The power is computed from each configuration and N: broken verifiers that it is there to find must be found
+ * with twice the noncentrality that is needed, so that no edit takes the power away unseen. No retries; the seed is printed. */
 #include "common/base/bounds.h"
 #include "tests/law/budget.h"
+#include "tests/law/law_options.h"
 #include "tests/law/toy_exact.h"
+#include "tests/law/toy_settings.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
 
-enum { SEED = 20240607, MOST_CELLS = 65536, SHORT_CONFIGS = 32, LONG_CONFIGS = 64 };
+enum { MOST_CELLS = 256, QUICK_SETTINGS = TOY_WAYS };
+enum { QUICK_REQUESTS = 20000, DEFAULT_REQUESTS = 150000, MOST_REQUESTS = 400000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
+#define NEVER 1e-9 /* a divergence below is rounding: the mutant does not occur in the configuration */
 
-struct setting {
-    struct toy_terms terms;
-    struct toy_run run;
-    char name[160];
-};
+_Static_assert(2 * TOY_SETTINGS <= BUDGET_JOINT, "each compares two statistics with their bounds");
 
+static struct law_options options;
 static struct toy_law law;
-static double target[MOST_CELLS], broken[MOST_CELLS];
+static struct toy_exact exact;
+static double target[MOST_CELLS], broken[TOY_MUTANTS][MOST_CELLS];
 static int64_t counts[MOST_CELLS];
-
-static int is_long(void)
-{
-    return getenv("TANDEM_LONG") != NULL;
-}
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
@@ -44,243 +39,207 @@ static void count_end(void *user, uint32_t request, const int32_t *tokens)
     counts[index]++;
 }
 
-static double divergence(const double *from, const double *to, int cells)
+/* Fills the laws of a setting, right and broken; returns the degrees of freedom. */
+static int enumerate(const struct toy_setting *setting)
 {
-    double sum = 0;
+    int cells = toy_exact_cells(&law, &setting->run), df = -1;
 
-    for (int i = 0; i < cells; i++)
-        if (from[i] > 0)
-            sum += to[i] > 0 ? from[i] * log(from[i] / to[i]) : INFINITY;
-    return sum;
-}
-
-static int degrees(int cells)
-{
-    int df = -1;
-
+    assert_in_range(cells, 2, MOST_CELLS);
+    toy_law_fill(&law, &setting->terms);
+    toy_exact_init(&exact, &law, &setting->run);
+    toy_exact_joint(&exact, TOY_RIGHT, target);
+    for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++)
+        toy_exact_joint(&exact, m, broken[m]);
     for (int i = 0; i < cells; i++)
         df += target[i] > 0;
-    return df > 0 ? df : 1;
+    return df;
 }
 
-/* Enough requests to find at least two of the broken verifiers, twice over; `seen` is the second largest divergence of theirs. */
-static int choose_count(const struct setting *setting, int cells, double *seen)
+/* The broken verifiers that a setting must find. The others it may find; together all are found often, see the power test. */
+static int must_see(const struct toy_setting *setting, enum toy_mutant mutant)
 {
-    static const enum toy_mutant mutants[] = {TOY_RESIDUAL_IS_P, TOY_ONE_Q_FOR_ALL, TOY_Q_IS_WARMER, TOY_RESIDUAL_IS_LARGEST};
-    double need = bounds_noncentrality(degrees(cells), BUDGET_ALARM), largest = 0, wanted;
+    int often = setting->terms.overlap < 0.9; /* drafts are often rejected */
 
-    *seen = 0;
-    if (setting->run.sampling.accept == ACCEPT_COUPLED) { /* it equals solo token for token, below: no residual to be wrong */
-        *seen = INFINITY;
-        return BUDGET_SANITIZED ? 2000 : is_long() ? 10000000 : 150000;
+    if (setting->run.sampling.accept == ACCEPT_COUPLED)
+        return mutant == TOY_P_IS_WARMER;
+    switch (mutant) {
+    case TOY_P_OF_NEXT_ROW:
+        return 1;
+    case TOY_Q_OF_NEXT_ROW:
+        return setting->run.draft_length > 1;
+    case TOY_BONUS_FROM_DRAFTER:
+    case TOY_BONUS_OF_ROW_BEFORE:
+        return often && setting->run.draft_length == 1;
+    case TOY_RESIDUAL_IS_P:
+    case TOY_RESIDUAL_IS_DISTANCE:
+    case TOY_DRAFT_COIN:
+    case TOY_ALL_STAND:
+        return often;
+    default:
+        return 0;
     }
-    for (int i = 0; i < 4; i++) {
-        toy_exact_joint(&law, &setting->run, mutants[i], broken);
-        double kl = divergence(broken, target, cells);
-
-        *seen = fmin(largest, fmax(*seen, kl));
-        largest = fmax(largest, kl);
-    }
-    wanted = fmax(1.5e5, 2 * need / (2 * *seen));
-    return BUDGET_SANITIZED ? 2000 : is_long() ? 10000000 : wanted < 1e6 ? (int)wanted : 1000000;
 }
 
-struct statistics {
-    int impossible;
-    double g, cell;
-};
-
-static struct statistics compare(int cells, double n)
+/* Requests at which the mutant is found with twice the noncentrality that is needed. */
+static double requests_for(enum toy_mutant mutant, int cells, int df)
 {
-    struct statistics s = {0};
+    double kl = bounds_divergence(broken[mutant], target, cells);
 
-    for (int i = 0; i < cells; i++) {
-        double o = (double)counts[i], e = n * target[i], kl;
-
-        if (target[i] <= 0) {
-            s.impossible += counts[i] > 0;
-            continue;
-        }
-        s.g += o > 0 ? 2 * o * log(o / e) : 0;
-        kl = (o > 0 ? o * log(o / e) : 0) + (n - o > 0 ? (n - o) * log((n - o) / (n - e)) : 0);
-        s.cell = fmax(s.cell, kl);
-    }
-    return s;
+    return kl < NEVER ? INFINITY : bounds_noncentrality(df, BUDGET_ALARM) / kl;
 }
 
-static void check(struct setting *setting)
+static int choose_count(const struct toy_setting *setting, int cells, int df)
+{
+    double wanted = options.is_quick ? QUICK_REQUESTS : DEFAULT_REQUESTS;
+
+    if (BUDGET_SANITIZED || options.requests > 0 || options.is_long)
+        return BUDGET_SANITIZED ? SANITIZED_REQUESTS : options.requests > 0 ? (int)options.requests : LONG_REQUESTS;
+    for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++)
+        if (must_see(setting, m))
+            wanted = fmax(wanted, requests_for(m, cells, df));
+    return (int)ceil(fmin(wanted, MOST_REQUESTS));
+}
+
+static void run_requests(struct toy_setting *setting)
 {
     struct toy_round round = {.law = &law, .run = &setting->run, .on_end = count_end, .user = &setting->run};
-    struct statistics found;
-    double seen, need;
-    int cells, df;
 
-    toy_law_fill(&law, &setting->terms);
-    cells = toy_exact_cells(&law, &setting->run);
-    toy_exact_joint(&law, &setting->run, TOY_RIGHT, target);
-    df = degrees(cells);
-    setting->run.count = choose_count(setting, cells, &seen);
-    need = bounds_noncentrality(df, BUDGET_ALARM);
     memset(counts, 0, sizeof counts);
-    clock_t start = clock();
     toy_round_run(&round, NULL);
-    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
-    found = compare(cells, setting->run.count);
-    print_message("%s: N %d, df %d, G %.0f < %.0f, cell %.1f < %.1f, smallest KL seen %.1e, mutants %.1e, %.1f s\n", setting->name,
-                  setting->run.count, df, found.g, bounds_g(df, BUDGET_ALARM), found.cell, bounds_cell(df, BUDGET_ALARM), need / 2 / setting->run.count, seen,
-                  seconds);
-    assert_true(2.0 * setting->run.count * seen >= 2 * need || BUDGET_SANITIZED);
-    assert_int_equal(found.impossible, 0);
-    assert_true(found.g < bounds_g(df, BUDGET_ALARM));
-    assert_true(found.cell < bounds_cell(df, BUDGET_ALARM));
 }
 
-/* The ways of sampling, in turn. */
-static struct sampling sampling_of(int way, const char **name)
+static int settings(void)
 {
-    static const char *const names[] = {"T 1",   "T 0.7",         "top-k 3", "top-p 0.85", "min-p 0.2", "repetition 1.4",
-                                        "penalties", "all, T 0.7", "T 1, loss", "top-p, loss", "coupled",   "penalties, T 0.7"};
-    struct sampling s = sampling_default;
-
-    s.seed = SEED + (uint64_t)way;
-    s.temperature = way == 1 || way == 7 || way == 11 ? 0.7 : 1.0;
-    s.top_k = way == 2 ? 3 : way == 7 ? 10 : 0;
-    s.top_p = way == 3 || way == 9 ? 0.85 : way == 7 ? 0.95 : 1.0;
-    s.min_p = way == 4 ? 0.2 : way == 7 ? 0.05 : 0.0;
-    s.repetition_penalty = way == 5 || way == 7 ? 1.4 : 1.0;
-    s.presence_penalty = way == 6 || way == 11 ? 0.4 : 0.0;
-    s.frequency_penalty = way == 6 || way == 11 ? 0.3 : 0.0;
-    s.accept = way == 10 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
-    *name = names[way];
-    return s;
+    return options.is_quick ? QUICK_SETTINGS : TOY_SETTINGS;
 }
 
-/* Configuration number i: all values of each choice occur with all ways of sampling. */
-static void set_up(int i, struct setting *setting)
+static void check(int i)
 {
-    static const int drafts[] = {1, 2, 3, 5}, shards[] = {1, 2, 4};
-    static const double overlaps[] = {0, 0.5, 0.95};
-    int way = i % 12, large = i % 8 == 5;
-    const char *name;
+    struct toy_setting setting;
+    struct bounds_fit fit;
+    int cells, df, seen = 0;
 
-    setting->run = (struct toy_run){.sampling = sampling_of(way, &name),
-                                   .shards = shards[(i + i / 3) % 3],
-                                   .draft_length = drafts[(i + i / 4) % 4],
-                                   .support = i % 5 == 1 ? 2 : i % 5 == 3 ? 3 : TOY_IDS,
-                                   .length = large ? 2 : 4,
-                                   .beyond = i % 2 == 0 ? 6 : 0,
-                                   .loss = way == 8 || way == 9 ? 0.3 : 0};
-    if (large && setting->run.beyond == 0)
-        setting->run.beyond = 2; /* so that more than one token is drafted */
-    setting->terms = (struct toy_terms){
-        .tokens = large ? 16 : 4, .overlap = overlaps[(i + i / 12) % 3], .zeros = i % 4 == 2, .seed = SEED + 1000 + (uint64_t)i};
-    snprintf(setting->name, sizeof setting->name, "%2d: %s, V %d, L %d, K %d, m %.2f, %d shards, support %d%s%s, seed %d", i, name,
-             setting->terms.tokens, setting->run.length, setting->run.draft_length, setting->terms.overlap, setting->run.shards,
-             setting->run.support, setting->terms.zeros ? ", zeros" : "", setting->run.beyond > 0 ? ", cut" : "", SEED);
+    toy_setting_fill(&setting, i, options.seed);
+    toy_law_fill(&law, &setting.terms);
+    cells = toy_exact_cells(&law, &setting.run);
+    df = enumerate(&setting);
+    setting.run.count = choose_count(&setting, cells, df);
+    for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++) {
+        int is_seen = setting.run.count >= requests_for(m, cells, df);
+
+        seen += is_seen;
+        if (must_see(&setting, m) && !is_seen && !BUDGET_SANITIZED && options.requests == 0)
+            fail_msg("%s: %d requests cannot show '%s', which needs %.0f", setting.name, setting.run.count, toy_exact_name(m),
+                     requests_for(m, cells, df));
+    }
+    clock_t start = clock();
+    run_requests(&setting);
+    fit = bounds_compare(counts, target, cells);
+    print_message("%s: N %d, df %d, G %.0f < %.0f, cell %.1f < %.1f, sees %d mutants, KL above %.1e; %.1f s\n", setting.name,
+                  setting.run.count, df, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM), seen,
+                  bounds_noncentrality(df, BUDGET_ALARM) / 2 / setting.run.count, (double)(clock() - start) / CLOCKS_PER_SEC);
+    assert_int_equal(fit.impossible, 0);
+    assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
+    assert_true(fit.cell < bounds_cell(df, BUDGET_ALARM));
 }
 
 static void test_law_joint__committed_tokens_follow_the_targets_law(void **state)
 {
     (void)state;
-    for (int i = 0; i < (is_long() ? LONG_CONFIGS : SHORT_CONFIGS); i++) {
-        struct setting setting;
+    for (int i = options.part; i < settings(); i += options.parts)
+        check(i);
+}
 
-        set_up(i, &setting);
-        check(&setting);
+/* Every broken verifier is found by many settings at the default number of requests. */
+static void test_law_joint__every_mutant_is_seen_by_many_settings(void **state)
+{
+    int seen[TOY_MUTANTS] = {0};
+
+    (void)state;
+    for (int i = 0; i < TOY_SETTINGS; i++) {
+        struct toy_setting setting;
+
+        toy_setting_fill(&setting, i, options.seed);
+        toy_law_fill(&law, &setting.terms);
+        int df = enumerate(&setting), cells = toy_exact_cells(&law, &setting.run);
+        for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS && (setting.run.sampling.accept != ACCEPT_COUPLED || m == TOY_P_IS_WARMER); m++)
+            seen[m] += requests_for(m, cells, df) <= DEFAULT_REQUESTS;
+    }
+    for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++) {
+        print_message("'%s': found in %d of %d settings\n", toy_exact_name(m), seen[m], TOY_SETTINGS);
+        assert_true(seen[m] >= TOY_SETTINGS / 4);
     }
 }
 
-/* The same statistics must refuse a law that is slightly another: one row of the target with two tokens exchanged. */
-static void test_law_joint__another_law_is_refused(void **state)
+/* The settings mix: each way of sampling meets each regime, draft length and number of shards, and these meet each other. */
+static void test_law_joint__settings_cover_all_pairs(void **state)
 {
-    struct setting setting;
-    struct statistics found;
-    int cells;
+    int way_regime[TOY_WAYS][TOY_REGIMES] = {0}, way_draft[TOY_WAYS][TOY_DRAFTS] = {0}, way_sharding[TOY_WAYS][TOY_SHARDINGS] = {0};
+    int regime_draft[TOY_REGIMES][TOY_DRAFTS] = {0}, draft_sharding[TOY_DRAFTS][TOY_SHARDINGS] = {0};
+    int way_zeros[TOY_WAYS][2] = {0}, regime_zeros[TOY_REGIMES][2] = {0};
 
     (void)state;
-    set_up(2, &setting);
-    setting.run.count = BUDGET_SANITIZED ? 10000 : 100000;
+    for (int i = 0; i < TOY_SETTINGS; i++) {
+        struct toy_setting s;
+
+        toy_setting_fill(&s, i, options.seed);
+        way_regime[s.way][s.regime]++;
+        way_draft[s.way][s.draft]++;
+        way_sharding[s.way][s.sharding]++;
+        regime_draft[s.regime][s.draft]++;
+        way_zeros[s.way][s.terms.zeros]++;
+        regime_zeros[s.regime][s.terms.zeros]++;
+        draft_sharding[s.draft][s.sharding]++;
+    }
+    for (int w = 0; w < TOY_WAYS; w++) {
+        assert_true(way_zeros[w][0] > 0 && way_zeros[w][1] > 0);
+        for (int r = 0; r < TOY_REGIMES; r++)
+            assert_true(way_regime[w][r] > 0 && way_sharding[w][r] > 0); /* as many shardings as regimes */
+        for (int d = 0; d < TOY_DRAFTS; d++)
+            assert_true(way_draft[w][d] > 0);
+    }
+    for (int r = 0; r < TOY_REGIMES; r++) {
+        assert_true(regime_zeros[r][0] > 0 && regime_zeros[r][1] > 0);
+        for (int d = 0; d < TOY_DRAFTS; d++)
+            assert_true(regime_draft[r][d] > 0 && draft_sharding[d][r] > 0);
+    }
+}
+
+/* The same statistics refuse laws that are wrong: the right code's tokens against the laws of broken verifiers. */
+static void test_law_joint__other_laws_are_refused(void **state)
+{
+    struct toy_setting setting;
+    int cells, df, refused = 0;
+
+    (void)state;
+    toy_setting_fill(&setting, 43, options.seed);
     toy_law_fill(&law, &setting.terms);
-    struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .user = &setting.run};
-
-    memset(counts, 0, sizeof counts);
-    toy_round_run(&round, NULL);
     cells = toy_exact_cells(&law, &setting.run);
-    toy_exact_joint(&law, &setting.run, TOY_RESIDUAL_IS_P, target);
-    found = compare(cells, setting.run.count);
-    assert_true(found.g > bounds_g(degrees(cells), BUDGET_ALARM));
-}
+    df = enumerate(&setting);
+    setting.run.count = BUDGET_SANITIZED ? 2 * SANITIZED_REQUESTS : 2 * QUICK_REQUESTS;
+    run_requests(&setting);
+    for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++) {
+        struct bounds_fit fit = bounds_compare(counts, broken[m], cells);
+        double lambda = 2 * setting.run.count * bounds_divergence(target, broken[m], cells);
 
-enum { COUPLED_REQUESTS = BUDGET_SANITIZED ? 100 : 1500, COUPLED_LENGTH = 6 };
-static int32_t solo[COUPLED_REQUESTS][COUPLED_LENGTH];
-
-static void keep_solo(void *user, uint32_t request, const int32_t *tokens)
-{
-    (void)user;
-    memcpy(solo[request], tokens, sizeof solo[request]);
-}
-
-static void compare_with_solo(void *user, uint32_t request, const int32_t *tokens)
-{
-    (void)user;
-    assert_memory_equal(solo[request], tokens, sizeof solo[request]);
-}
-
-/* Runs solo on one shard, then with every draft length, shard count and loss. */
-static void expect_solo(const struct toy_terms *terms, const struct sampling *sampling)
-{
-    static const int shards[] = {1, 2, 4};
-    struct toy_run run = {
-        .sampling = *sampling, .shards = 1, .support = TOY_IDS, .length = COUPLED_LENGTH, .beyond = 3, .count = COUPLED_REQUESTS};
-    struct toy_round round = {.law = &law, .run = &run, .on_end = keep_solo};
-
-    toy_law_fill(&law, terms);
-    toy_round_run(&round, NULL);
-    round.on_end = compare_with_solo;
-    for (int k = 0; k <= 5; k++)
-        for (int s = 0; s < 3; s++) {
-            run.draft_length = k;
-            run.shards = shards[s];
-            run.loss = k == 3 ? 0.4 : 0;
-            toy_round_run(&round, NULL);
-        }
-}
-
-static void test_law_joint__coupled_gives_the_solo_tokens(void **state)
-{
-    static const double overlaps[] = {0, 0.5, 0.95};
-
-    (void)state;
-    for (int i = 0; i < 12; i++) {
-        const struct toy_terms terms = {.tokens = i % 4 == 3 ? 16 : 4, .overlap = overlaps[i % 3], .zeros = i % 2, .seed = 77 + (uint64_t)i};
-        const char *name;
-        struct sampling sampling = sampling_of(i, &name);
-
-        sampling.accept = ACCEPT_COUPLED;
-        expect_solo(&terms, &sampling);
+        if (lambda < 2 * bounds_noncentrality(df, BUDGET_ALARM))
+            continue;
+        assert_true(fit.impossible > 0 || fit.g > bounds_g(fit.df, BUDGET_ALARM));
+        refused++;
     }
+    print_message("%d of %d other laws refused with %d requests\n", refused, TOY_MUTANTS - 1, setting.run.count);
+    assert_true(refused >= 8 || BUDGET_SANITIZED);
 }
 
-static void test_law_joint__greedy_gives_the_solo_tokens(void **state)
-{
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        const struct toy_terms terms = {.tokens = 16, .overlap = 0.9, .zeros = i % 2, .seed = 177 + (uint64_t)i};
-        struct sampling sampling = sampling_default;
-
-        sampling.repetition_penalty = i < 2 ? 1.0 : 1.7;
-        expect_solo(&terms, &sampling);
-    }
-}
-
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_law_joint__settings_cover_all_pairs),
+        cmocka_unit_test(test_law_joint__every_mutant_is_seen_by_many_settings),
+        cmocka_unit_test(test_law_joint__other_laws_are_refused),
         cmocka_unit_test(test_law_joint__committed_tokens_follow_the_targets_law),
-        cmocka_unit_test(test_law_joint__another_law_is_refused),
-        cmocka_unit_test(test_law_joint__coupled_gives_the_solo_tokens),
-        cmocka_unit_test(test_law_joint__greedy_gives_the_solo_tokens),
     };
 
+    options = law_options_read(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

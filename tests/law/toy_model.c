@@ -50,7 +50,7 @@ static void fill_rows(const struct toy_terms *terms, uint64_t *state, float *p_l
 
 static void place_ids(struct toy_law *law)
 {
-    static const int32_t few[] = {3, 17, 18, 50};
+    static const int32_t few[] = {0, 17, 18, 50}; /* 0: the token whose noise and the coins have the same index */
 
     memset(law->token_of, -1, sizeof law->token_of);
     for (int v = 0; v < law->tokens; v++) {

@@ -220,9 +220,9 @@ static void commit(struct toy_round *round, struct sequence *sequence, const str
 static int fill_slots(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
-    int active = 0;
+    int active = 0, slots = round->run->slots > 0 ? round->run->slots : TOY_SLOTS;
 
-    for (int i = 0; i < TOY_SLOTS; i++) {
+    for (int i = 0; i < slots; i++) {
         if (parts->sequence[i].request == NULL && parts->next < round->run->count)
             start(round, i);
         if (parts->sequence[i].request != NULL)

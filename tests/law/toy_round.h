@@ -12,6 +12,7 @@ enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
 struct toy_run {
     struct sampling sampling;
     int shards;
+    int slots;        /* sequences at once, 1 .. TOY_SLOTS; 0: all slots */
     int draft_length; /* 0: solo */
     int support;      /* most tokens of a q */
     int length;       /* tokens to commit */
