@@ -105,7 +105,6 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
         figures->tested[i]++;
         figures->stood[i] += i < accepted;
     }
-    figures->fallback_rounds += outcome->drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
     if (outcome->drafted == sequence->request->draft_length) {
         figures->full_rounds++;
         figures->full_tokens += kept;
@@ -207,12 +206,24 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
 }
 
+/* Sequences whose drafter was asked and that go without. Looked at before the pace asks for something else. */
+static void count_fallbacks(struct lead *lead)
+{
+    for (int i = 0; i < lead->actives; i++) {
+        const struct sequence *sequence = lead->active[i];
+        int drafted = sequence->has_proposal ? sequence->proposal.count : 0;
+
+        lead->figures.fallback_rounds += drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+    }
+}
+
 enum status lead_round(struct lead *lead)
 {
     struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
     int64_t step_ns = lead->verify->step.ns;
 
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    count_fallbacks(lead);
     TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
     set_pace(lead, lead->verify->step.ns - step_ns, &draft, &wire);
     return commit_all(lead);

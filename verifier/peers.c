@@ -4,8 +4,9 @@
 #include "common/base/log.h"
 #include <stdlib.h>
 
-enum { MISSES_TO_LOSE = 2, PATIENCE = 8, FIRST_REST = 32, LONGEST_REST = 1 << 20 /* rounds */ };
+enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
 #define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
+#define LEAST_REST_NS ((int64_t)20 * 1000000)
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
 {
@@ -27,15 +28,24 @@ void peers_close(struct peers *peers)
     free(peers->peer);
 }
 
+/* A lost drafter is let alone for as long as it was waited for in vain, times a factor. So one that is always too late costs a small share of the
+ * time, however it comes and goes, and one whose trouble is over is found after that rest. */
+static void rest(struct peer *peer)
+{
+    int64_t ns = REST_FACTOR * peer->vain_ns;
+
+    peer->ask_ns = clock_ns() + (ns > LEAST_REST_NS ? ns : LEAST_REST_NS);
+}
+
 static void lose(struct peer *peer, const char *why)
 {
     if (peer->lost)
         return;
-    if (peer->rested == 0) /* a slow one that comes and goes is told of once */
+    if (peer->losses++ == 0) /* a slow one that comes and goes is told of once */
         log_warn("drafter rank %d %s: decoding goes on without it", peer->name, why);
     peer->lost = 1;
-    peer->rested = peer->rested == 0 ? FIRST_REST : peer->rested < LONGEST_REST ? 2 * peer->rested : LONGEST_REST;
-    peer->rest = peer->rested;
+    peer->asked = 0;
+    rest(peer);
 }
 
 static enum status send(struct peers *peers, struct peer *peer, struct frame frame)
@@ -137,12 +147,13 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 {
     int64_t whole = sequence->came_ns - sequence->asked_ns, own = (int64_t)sequence->proposal.draft_us * 1000;
 
+    own = own < whole ? own : whole; /* it says how long it took: the pace must not believe what cannot be */
     clock_add(&peers->draft, own);
-    clock_add(&peers->wire, whole > own ? whole - own : 0);
+    clock_add(&peers->wire, whole - own);
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
     peer->answers++;
     peer->misses = 0;
-    peer->rested = peer->rested < FIRST_REST ? peer->rested : FIRST_REST;
+    peer->vain_ns = 0;
 }
 
 static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
@@ -172,7 +183,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         log_debug("dropped a message from rank %d: %s", name, wrong);
         return;
     }
-    if (peer->lost) {
+    if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
         peer->lost = 0;
         peer->misses = 0;
         peer->reopen = 1;
@@ -201,29 +212,31 @@ static enum status reopen(struct peers *peers, struct sequence *sequences, int c
     return STATUS_OK;
 }
 
-/* Lost drafters are asked whether they are there, more and more rarely. */
+/* Lost drafters that have rested are asked whether they are there. */
 static enum status ask_lost(struct peers *peers)
 {
     for (int i = 0; i < peers->count; i++) {
         struct peer *peer = &peers->peer[i];
 
-        if (!peer->lost || --peer->rest > 0)
+        if (!peer->lost || clock_ns() < peer->ask_ns)
             continue;
-        peer->rested = peer->rested < LONGEST_REST ? 2 * peer->rested : LONGEST_REST;
-        peer->rest = peer->rested;
+        peer->asked = 1;
+        rest(peer);
         if (channel_pending(peers->channel, peer->name) == 0)
             TRY(send(peers, peer, message_pack_plain(peers->space, MESSAGE_HEARTBEAT, peers->run)));
     }
     return STATUS_OK;
 }
 
-/* A drafter's usual time, times a generous factor; before its first answers, and at the start of a request, the whole deadline. */
+/* A drafter's usual time, times a generous factor; before its first answers, and at the start of a request, the whole deadline. One that is
+ * found again while others are waited for gets what is left of the round's. */
 static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
-    int64_t usual = (int64_t)(PATIENCE * peer->usual_ns);
+    int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
 
-    return sequence->asked_ns + (wait < peers->longest_ns ? wait : peers->longest_ns);
+    wait = sequence->asked_ns + (wait < peers->longest_ns ? wait : peers->longest_ns);
+    return wait < latest ? wait : latest;
 }
 
 /* Until when it is worth waiting; 0 when nothing is. */
@@ -247,7 +260,10 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
         } else {
             sequence->wanted = 0; /* missed: this round goes without */
             sequence->missed = 1;
-            peer->misses += !peer->late; /* many sequences may miss by one delay */
+            if (!peer->late) { /* many sequences may miss by one delay */
+                peer->misses++;
+                peer->vain_ns += now - peers->round_ns;
+            }
             peer->late = 1;
             if (peer->misses >= MISSES_TO_LOSE)
                 lose(peer, "does not answer in time");
@@ -264,6 +280,7 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
 
     if (peers->count == 0)
         return STATUS_OK;
+    peers->round_ns = clock_ns();
     for (int i = 0; i < peers->count; i++)
         peers->peer[i].late = 0;
     TRY(ask_lost(peers));

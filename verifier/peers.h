@@ -1,6 +1,6 @@
 /* The drafters as the lead sees them: who drafts for which sequence, how long they usually take, and who does not answer. A drafter that
  * misses a deadline is told everything anew, for it may have missed a message. One that misses several is not waited for any more, and asked
- * with a Heartbeat at ever longer intervals; when it is heard again its sequences are opened anew. */
+ * with a Heartbeat after a rest; when it answers its sequences are opened anew. */
 #ifndef TANDEM_VERIFIER_PEERS_H
 #define TANDEM_VERIFIER_PEERS_H
 
@@ -17,7 +17,10 @@ struct peer {
     double usual_ns;   /* moving mean of request to answer */
     int reopen;        /* it was lost and is heard again */
     int context;       /* tokens that it has room for; 0: as many as anybody */
-    int rest, rested;  /* rounds until a lost one is asked again, and how many that were at first */
+    int64_t vain_ns;   /* time that it was waited for in vain since it last answered */
+    int64_t ask_ns;    /* when a lost one is asked whether it is there */
+    int asked;         /* it was: what it sends from now on says that it is */
+    int losses;        /* how often it was lost */
 };
 
 struct peers {
@@ -28,6 +31,7 @@ struct peers {
     uint64_t run;
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
+    int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
     int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
     struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
 };

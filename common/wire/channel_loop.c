@@ -118,7 +118,7 @@ static enum status send_frame(struct channel *channel, int peer, struct frame fr
     struct loop_pair *pair = &loop->pair[at];
     enum status status = STATUS_OK;
 
-    *taken = pair->waiting < CHANNEL_OUTBOX;
+    *taken = pair->waiting < (loop->faults.outbox > 0 ? loop->faults.outbox : CHANNEL_OUTBOX);
     note(loop, *taken ? LOOP_SENT : LOOP_FULL, end->self, peer, frame);
     if (!*taken)
         return STATUS_OK;

@@ -14,6 +14,7 @@ struct loop_faults {
     double corrupt;  /* one bit flips */
     double truncate; /* its end is cut off, perhaps all of it */
     int64_t delay_us;
+    int outbox; /* frames that an outbox holds; 0: CHANNEL_OUTBOX */
 };
 
 enum loop_fate { LOOP_SENT, LOOP_LOST, LOOP_REPEATED, LOOP_OVERTOOK, LOOP_CORRUPTED, LOOP_TRUNCATED, LOOP_FULL, LOOP_RECEIVED, LOOP_FATES };

@@ -74,9 +74,15 @@ void toy_law_fill(struct toy_law *law, const struct toy_terms *terms)
             }
 }
 
+/* An id that has no place in the table (a hostile draft may name any) is read as the first that has. */
+static int token_of(const struct toy_law *law, int32_t id)
+{
+    return law->token_of[id] < 0 ? 0 : law->token_of[id];
+}
+
 void toy_law_row(const struct toy_law *law, int is_draft, int position, const int32_t *history, float *logits)
 {
-    int a = law->token_of[history[position - 2]], b = law->token_of[history[position - 1]];
+    int a = token_of(law, history[position - 2]), b = token_of(law, history[position - 1]);
     const float *row = (is_draft ? law->q : law->p)[(position - TOY_PROMPT) % TOY_POSITIONS][a][b];
 
     for (int i = 0; i < TOY_IDS; i++)

@@ -1,0 +1,237 @@
+#include "tests/simulation/oracle.h"
+
+#include "common/base/digest.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SLACK_NS 1000000
+
+static struct simulation *watched;
+
+enum status __real_verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
+enum status __wrap_verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
+enum status __real_output_add(struct output *output, const struct request *request, const struct sequence *sequence);
+enum status __wrap_output_add(struct output *output, const struct request *request, const struct sequence *sequence);
+
+void oracle_watch(struct simulation *simulation)
+{
+    watched = simulation;
+}
+
+/* Only what was computed on the committed tokens, with the request's sampling, and asked for, is verified. */
+static void check_proposal(const struct sequence *sequence)
+{
+    const struct proposal *proposal = &sequence->proposal;
+
+    if (proposal->base_length != (uint32_t)sequence->length ||
+        proposal->base_digest != digest_tokens(DIGEST_EMPTY, sequence->tokens, sequence->length))
+        simulation_fail(watched, "request %u: a proposal for %u other tokens is verified on %d", sequence->request->index,
+                        proposal->base_length, sequence->length);
+    if (proposal->sampling_digest != sampling_digest(&sequence->request->sampling))
+        simulation_fail(watched, "request %u: a proposal with another sampling is verified", sequence->request->index);
+    if (proposal->request != sequence->request->index || proposal->run != SIMULATION_RUN)
+        simulation_fail(watched, "request %u: a proposal of request %u, run %llu is verified", sequence->request->index, proposal->request,
+                        (unsigned long long)proposal->run);
+    if (sequence->length + proposal->count >= sequence->limit)
+        simulation_fail(watched, "request %u: %d drafts after %d tokens, with the limit at %d", sequence->request->index, proposal->count,
+                        sequence->length, sequence->limit);
+}
+
+enum status __wrap_verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
+{
+    for (int i = 0; i < count; i++) {
+        const struct sequence *sequence = sequences[i];
+        int drafted = sequence->has_proposal ? sequence->proposal.count : 0;
+
+        if (sequence->has_proposal)
+            check_proposal(sequence);
+        if (watched->is_after && drafted > 0)
+            watched->used[sequence->drafter]++;
+        watched->expected_fallbacks += drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+        simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
+    }
+    return __real_verify_round(verify, sequences, count, outcomes);
+}
+
+static struct result result_of(const struct request *request, const struct sequence *sequence)
+{
+    struct result result = {.times = 1, .finish = FINISH_ERROR};
+
+    if (sequence == NULL)
+        return result;
+    result.finish = sequence->completion.finish;
+    result.count = sequence->length;
+    memcpy(result.token, sequence->tokens, (size_t)sequence->length * sizeof *result.token);
+    result.text = digest_bytes(sequence->completion.text, sequence->completion.length, 0);
+    if (sequence->length - request->prompt_count != sequence->completion.count)
+        simulation_fail(watched, "request %u: %d tokens and a text of %d", request->index, sequence->length - request->prompt_count,
+                        sequence->completion.count);
+    return result;
+}
+
+/* Where two results differ first: the place of a token, or -1 for the text or the reason to end. */
+static int first_difference(const struct result *a, const struct result *b)
+{
+    int at = 0;
+
+    while (at < a->count && at < b->count && a->token[at] == b->token[at])
+        at++;
+    return at < a->count || at < b->count ? at : -1;
+}
+
+static int is_same(const struct result *a, const struct result *b)
+{
+    return a->finish == b->finish && a->count == b->count && a->text == b->text &&
+           memcmp(a->token, b->token, (size_t)a->count * sizeof *a->token) == 0;
+}
+
+enum status __wrap_output_add(struct output *output, const struct request *request, const struct sequence *sequence)
+{
+    int planned = watched->plan->requests, index = (int)request->index, at = index < planned ? index : planned;
+    struct result now = result_of(request, sequence), *kept = watched->actors == 0 ? &watched->solo[at] : &watched->result[at];
+
+    simulation_tell(watched, "lead: request %u is done, %d tokens", request->index, now.count);
+    if (index < planned && kept->times++ > 0)
+        simulation_fail(watched, "request %u has two results", request->index);
+    if (index >= planned && watched->times_after[index - planned]++ > 0)
+        simulation_fail(watched, "request %u has two results", request->index);
+    now.times = kept->times;
+    *kept = now;
+    if (watched->actors > 0 && plan_is_determined(request) && !is_same(&now, &watched->solo[at]))
+        simulation_fail(watched, "request %u: its output is not that of solo (%d tokens, %d in solo, the first difference at %d)",
+                        request->index, now.count, watched->solo[at].count, first_difference(&now, &watched->solo[at]));
+    return __real_output_add(output, request, sequence);
+}
+
+/* What the lead has committed of a request: those of its sequence, or of its result. NULL: it has no such request. */
+static const int32_t *truth_of(const struct simulation *simulation, uint32_t request, int *count)
+{
+    for (int i = 0; i < simulation->lead.slots; i++) {
+        const struct sequence *sequence = &simulation->lead.sequence[i];
+
+        if (sequence->request != NULL && sequence->request->index == request) {
+            *count = sequence->length;
+            return sequence->tokens;
+        }
+    }
+    if (request >= (uint32_t)simulation->plan->requests || simulation->result[request].times == 0)
+        return NULL;
+    *count = simulation->result[request].count;
+    return simulation->result[request].token;
+}
+
+static int is_damaged(const struct simulation *simulation)
+{
+    return simulation->damaged > 0 || simulation->tally.hostile_frames > 0;
+}
+
+static void check_mirror(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror)
+{
+    const float *key = simulation->stage->draft_model[actor->number].cache->layer[0].keys + mirror->slot * TOY_CONTEXT;
+    int count = 0;
+    const int32_t *truth = truth_of(simulation, mirror->request, &count);
+
+    if (mirror->cached > mirror->length - 1 + mirror->drafted)
+        simulation_fail(simulation, "drafter %d, request %u: %d places cached of %d tokens and %d drafts", actor->number + 1, mirror->request,
+                        mirror->cached, mirror->length, mirror->drafted);
+    for (int i = 0; i < mirror->cached; i++)
+        if (key[i] != (float)mirror->tokens[i])
+            simulation_fail(simulation, "drafter %d, request %u: place %d of the cache holds %g, not %d", actor->number + 1, mirror->request, i,
+                            (double)key[i], mirror->tokens[i]);
+    if (mirror->digest != digest_tokens(DIGEST_EMPTY, mirror->tokens, mirror->length))
+        simulation_fail(simulation, "drafter %d, request %u: the digest is not that of its %d tokens", actor->number + 1, mirror->request,
+                        mirror->length);
+    if (truth == NULL || is_damaged(simulation))
+        return;
+    if (mirror->length > count || memcmp(mirror->tokens, truth, (size_t)mirror->length * sizeof *truth) != 0)
+        simulation_fail(simulation, "drafter %d, request %u: its %d tokens are no beginning of the lead's %d", actor->number + 1,
+                        mirror->request, mirror->length, count);
+}
+
+void oracle_check_mirrors(const struct simulation *simulation, const struct actor *actor)
+{
+    for (int i = 0; i < actor->drafter.terms.slots; i++)
+        if (actor->drafter.mirror[i].open)
+            check_mirror(simulation, actor, &actor->drafter.mirror[i]);
+}
+
+static void check_target_cache(const struct simulation *simulation, const struct sequence *sequence)
+{
+    if (sequence->cached != sequence->length - 1)
+        simulation_fail(simulation, "request %u: %d places cached of %d tokens", sequence->request->index, sequence->cached, sequence->length);
+    for (int r = 0; r < simulation->plan->shards; r++) {
+        const float *key = simulation->target->model[r].cache->layer[0].keys + sequence->slot * TOY_CONTEXT;
+
+        for (int i = 0; i < sequence->cached; i++)
+            if (key[i] != (float)sequence->tokens[i])
+                simulation_fail(simulation, "request %u: place %d of shard %d's cache holds %g, not %d", sequence->request->index, i, r,
+                                (double)key[i], sequence->tokens[i]);
+    }
+}
+
+void oracle_check_round(const struct simulation *simulation)
+{
+    int64_t waited = simulation->now_ns - simulation->round_ns - simulation->verified_ns;
+    int of[PLAN_DRAFTERS] = {0};
+
+    for (int i = 0; i < simulation->lead.slots; i++) {
+        const struct sequence *sequence = &simulation->lead.sequence[i];
+
+        if (sequence->request == NULL)
+            continue;
+        check_target_cache(simulation, sequence);
+        if (sequence->drafter >= 0)
+            of[sequence->drafter]++;
+    }
+    for (int i = 0; i < simulation->peers.count; i++)
+        if (simulation->peers.peer[i].sequences != of[i])
+            simulation_fail(simulation, "drafter %d has %d sequences, the lead counts %d", i + 1, of[i], simulation->peers.peer[i].sequences);
+    if (waited > (int64_t)(simulation->plan->deadline_ms * 1e6) + SLACK_NS)
+        simulation_fail(simulation, "the lead waited %.3f ms in a round, with a deadline of %g ms", (double)waited / 1e6,
+                        simulation->plan->deadline_ms);
+}
+
+static void check_counts(const struct simulation *simulation)
+{
+    const struct figures *figures = &simulation->lead.figures;
+    const struct tally *tally = &simulation->tally;
+    int64_t answers = 0;
+
+    for (int i = 0; i < simulation->peers.count; i++)
+        answers += simulation->peers.peer[i].answers;
+    if (tally->refused > (is_damaged(simulation) ? simulation->damaged + tally->hostile_frames + tally->frames[LOOP_REPEATED] : 0))
+        simulation_fail(simulation, "%lld messages were refused, %lld damaged and %lld hostile ones sent, %lld repeated",
+                        (long long)tally->refused, (long long)simulation->damaged, (long long)tally->hostile_frames,
+                        (long long)tally->frames[LOOP_REPEATED]);
+    if (!is_damaged(simulation) && simulation->peers.stale + answers != simulation->proposals_received)
+        simulation_fail(simulation, "%lld proposals came, %lld were taken and %lld stale", (long long)simulation->proposals_received,
+                        (long long)answers, (long long)simulation->peers.stale);
+    if (figures->fallback_rounds != simulation->expected_fallbacks)
+        simulation_fail(simulation, "%lld rounds went without a proposal, the lead counts %lld", (long long)simulation->expected_fallbacks,
+                        (long long)figures->fallback_rounds);
+    if (figures->accepted > figures->drafted || figures->tokens < figures->rounds || figures->tokens > figures->accepted + figures->rounds)
+        simulation_fail(simulation, "%lld tokens of %lld rounds, %lld of %lld drafts accepted", (long long)figures->tokens,
+                        (long long)figures->rounds, (long long)figures->accepted, (long long)figures->drafted);
+    if (simulation->plan->is_peaceful && (simulation->peers.stale > 0 || tally->refused > 0 || tally->losses > 0))
+        simulation_fail(simulation, "nothing went wrong, yet %lld proposals were stale, %lld messages refused, %lld drafters lost",
+                        (long long)simulation->peers.stale, (long long)tally->refused, (long long)tally->losses);
+}
+
+void oracle_check_end(const struct simulation *simulation)
+{
+    int64_t tokens = 0;
+
+    for (int i = 0; i < simulation->plan->requests; i++) {
+        if (simulation->result[i].times != 1)
+            simulation_fail(simulation, "request %d has %d results", i, simulation->result[i].times);
+        tokens += simulation->result[i].count;
+    }
+    for (int i = 0; i < simulation->lead.next - simulation->plan->requests; i++)
+        if (simulation->times_after[i] != 1)
+            simulation_fail(simulation, "request %d has %d results", simulation->plan->requests + i, simulation->times_after[i]);
+    (void)tokens;
+    check_counts(simulation);
+}

@@ -1,0 +1,227 @@
+/* The lead's view of its drafters, which the test plays, under a pretended clock. */
+#include "verifier/peers.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/wire/channel_loop.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+#define MS ((int64_t)1000000)
+
+enum { RUN = 7, VOCAB = 100, CONTEXT = 20000, MOST = 2, DEADLINE_MS = 100 };
+
+static int64_t now, speaks_ns; /* the last drafter sends a Heartbeat at that time; INT64_MAX: never */
+static int drafters;
+static struct channel *end[MOST + 1];
+static struct message_space *space;
+static struct peers peers;
+static struct arena arena;
+static struct sequence sequence[MOST];
+static int32_t prompt[] = {1, 2, 3};
+static struct request request[MOST];
+
+static void speak(int drafter)
+{
+    int taken;
+
+    assert_int_equal(channel_send(end[drafter], 0, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
+}
+
+/* The lead waits: time goes to what the drafter says next, or to the deadline. */
+static void pass_time(void *user, int waiting, int64_t deadline_ns)
+{
+    (void)user;
+    assert_int_equal(waiting, 0);
+    now = speaks_ns < deadline_ns ? speaks_ns : deadline_ns;
+    if (now < speaks_ns)
+        return;
+    speaks_ns = INT64_MAX;
+    speak(drafters);
+}
+
+/* So many drafters, each with a sequence. */
+static void open_all(int count)
+{
+    const struct loop_hooks hooks = {.wait = pass_time};
+    const int names[] = {1, 2};
+
+    log_init("test_peers", LOG_ERROR);
+    now = 0;
+    speaks_ns = INT64_MAX;
+    drafters = count;
+    clock_pretend(&now);
+    assert_int_equal(channel_loop_open(count + 1, NULL, end), STATUS_OK);
+    channel_loop_hook(end[0], &hooks);
+    assert_int_equal(message_space_open(&space), STATUS_OK);
+    assert_int_equal(peers_open(&peers, end[0], names, count, RUN, VOCAB, DEADLINE_MS), STATUS_OK);
+    assert_int_equal(arena_open(&arena, (size_t)count * sequence_bytes(CONTEXT, MESSAGE_MAX_SUPPORT), "the sequences"), STATUS_OK);
+    for (int i = 0; i < count; i++) {
+        request[i] = (struct request){.index = (uint32_t)i,
+                                      .tokens = prompt,
+                                      .prompt_count = 3,
+                                      .sampling = sampling_default,
+                                      .max_tokens = CONTEXT,
+                                      .draft_length = 4};
+        sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT);
+        assert_int_equal(sequence_open(&sequence[i], &request[i], NULL, NULL, 0, CONTEXT), STATUS_OK);
+        assert_int_equal(peers_assign(&peers, &sequence[i]), STATUS_OK);
+        assert_int_equal(sequence[i].drafter, i);
+    }
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    for (int i = 0; i < drafters; i++)
+        sequence_close(&sequence[i]);
+    arena_close(&arena);
+    peers_close(&peers);
+    message_space_close(space);
+    for (int i = 0; i <= drafters; i++)
+        channel_close(end[i]);
+    clock_pretend(NULL);
+    return 0;
+}
+
+/* A drafter hears all that is there. Returns whether it was asked if it is there. */
+static int is_asked(int drafter)
+{
+    struct frame frame;
+    int peer, refused, asked = 0;
+
+    for (;;) {
+        assert_int_equal(channel_receive(end[drafter], &peer, &frame, &refused), STATUS_OK);
+        if (frame.count == 0)
+            return asked;
+        asked |= message_type(frame) == MESSAGE_HEARTBEAT;
+    }
+}
+
+static void propose(int drafter, uint32_t draft_us)
+{
+    const struct sequence *for_this = &sequence[drafter - 1];
+    const struct proposal proposal = {.run = RUN,
+                                      .request = for_this->request->index,
+                                      .base_length = (uint32_t)for_this->length,
+                                      .base_digest = for_this->digest,
+                                      .sampling_digest = sampling_digest(&for_this->request->sampling),
+                                      .count = 1,
+                                      .token = {5},
+                                      .draft_us = draft_us};
+    int taken;
+
+    assert_int_equal(channel_send(end[drafter], 0, message_pack_proposal(space, &proposal), &taken), STATUS_OK);
+}
+
+/* A round of one millisecond, in which the target decides on one token. Returns how long the lead waited before it, in milliseconds. */
+static int take_round(void)
+{
+    const int32_t token = 5;
+    int64_t waited = -now;
+
+    assert_int_equal(peers_collect(&peers, sequence, drafters), STATUS_OK);
+    waited += now;
+    now += MS;
+    for (int i = 0; i < drafters; i++) {
+        sequence_commit(&sequence[i], &token, 1);
+        sequence[i].rounds++;
+        assert_int_equal(peers_commit(&peers, &sequence[i], sequence[i].length - 1, &token, 1, 0, FINISH_NOT), STATUS_OK);
+    }
+    return (int)(waited / MS);
+}
+
+static void test_peers__a_silent_drafter_is_waited_for_twice(void **state)
+{
+    (void)state;
+    open_all(1);
+    assert_int_equal(take_round(), DEADLINE_MS);
+    assert_int_equal(take_round(), DEADLINE_MS);
+    assert_int_equal(peers.peer[0].lost, 1);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(take_round(), 0);
+}
+
+/* It says that it is there whenever it is asked, and never proposes anything. */
+static void test_peers__one_that_never_proposes_costs_a_small_share_of_the_time(void **state)
+{
+    int waited = 0;
+
+    (void)state;
+    open_all(1);
+    for (int i = 0; i < 10000; i++) {
+        waited += take_round();
+        if (is_asked(1))
+            speak(1);
+    }
+    assert_true(peers.peer[0].losses > 3);
+    assert_true(waited <= now / MS / 8);
+}
+
+/* Late words of a lost drafter do not bring it back, so they cannot make it be lost again and again, and be asked ever more rarely. */
+static void test_peers__a_drafter_whose_trouble_is_over_is_found_within_a_bound(void **state)
+{
+    int64_t over;
+
+    (void)state;
+    open_all(1);
+    for (int i = 0; i < 60; i++) {
+        speak(1);
+        take_round();
+        is_asked(1); /* which it does not hear */
+    }
+    for (over = now; peers.peer[0].lost; take_round()) {
+        assert_true(now - over <= 8 * 2 * DEADLINE_MS * MS);
+        if (is_asked(1))
+            speak(1);
+    }
+}
+
+/* One drafter is silent; the other, which was lost, is found while the first is waited for. */
+static void test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it(void **state)
+{
+    (void)state;
+    open_all(2);
+    while (!peers.peer[1].lost || now < peers.peer[1].ask_ns) {
+        propose(1, 0);
+        take_round();
+        is_asked(1);
+    }
+    assert_int_equal(peers.peer[0].lost, 0);
+    is_asked(2);
+    speaks_ns = now + 15 * MS; /* it is asked in this round, and this is its answer; then it is silent again */
+    assert_int_equal(take_round(), DEADLINE_MS);
+    assert_int_equal(is_asked(2), 1);
+    assert_int_equal(peers.peer[1].lost, 0);
+}
+
+static void test_peers__a_draft_took_no_longer_than_the_lead_waited(void **state)
+{
+    (void)state;
+    open_all(1);
+    now += 10 * MS;
+    propose(1, UINT32_MAX);
+    take_round();
+    assert_int_equal(peers.draft.count, 1);
+    assert_int_equal(peers.draft.ns, 10 * MS);
+    assert_int_equal(peers.wire.ns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_peers__a_silent_drafter_is_waited_for_twice, close_all),
+        cmocka_unit_test_teardown(test_peers__one_that_never_proposes_costs_a_small_share_of_the_time, close_all),
+        cmocka_unit_test_teardown(test_peers__a_drafter_whose_trouble_is_over_is_found_within_a_bound, close_all),
+        cmocka_unit_test_teardown(test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it, close_all),
+        cmocka_unit_test_teardown(test_peers__a_draft_took_no_longer_than_the_lead_waited, close_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
