@@ -140,7 +140,7 @@ static enum status work_under_watch(struct parts *parts)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {0};
     struct parts parts = {.options = &options};
     enum status status, parsed;
     char label[64];
@@ -150,6 +150,7 @@ int main(int argc, char **argv)
     parsed = options_parse(argc, argv, &options);
     if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
         options_print(&options, "tandem-drafter", "drafts tokens with a small model for tandem-verifier ranks of the same MPI job", stdout);
+        options_release(&options);
         return 0;
     }
     if (parsed != STATUS_OK && !world_is_launched())
@@ -165,5 +166,6 @@ int main(int argc, char **argv)
         status = work_under_watch(&parts);
     release(&parts);
     world_close(&parts.world, status);
+    options_release(&options);
     return (int)status;
 }

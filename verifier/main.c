@@ -29,9 +29,25 @@ static enum status work(struct job *job)
     return status;
 }
 
+/* What needs no other rank: printing, and checking before a job. */
+static int is_alone(enum status parsed, const struct options *options)
+{
+    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run : !world_is_launched();
+}
+
+static int end_alone(enum status parsed, const struct options *options, int argc, char **argv)
+{
+    if (parsed != STATUS_OK)
+        return (int)parsed;
+    if (options->print != OPTIONS_PRINT_NOTHING)
+        return print(options);
+    log_let_go(1);
+    return (int)launch_line_print(options, argc, argv, stdout);
+}
+
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {0};
     struct job job = {.options = &options};
     enum status status, parsed;
     char label[64] = "tandem";
@@ -39,16 +55,14 @@ int main(int argc, char **argv)
     if (world_is_launched())
         log_hold();
     parsed = options_parse(argc, argv, &options);
-    if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING)
-        return print(&options);
-    if (parsed == STATUS_OK)
+    if (parsed == STATUS_OK && options.print == OPTIONS_PRINT_NOTHING)
         log_init(label, level_of(&options));
-    if (parsed == STATUS_OK && options.dry_run) {
-        log_let_go(1);
-        return (int)launch_line_print(&options, argc, argv, stdout);
+    if (is_alone(parsed, &options)) {
+        int code = end_alone(parsed, &options, argc, argv);
+
+        options_release(&options);
+        return code;
     }
-    if (parsed != STATUS_OK && !world_is_launched())
-        return (int)parsed;
     status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
     if (status != STATUS_OK)
         world_abort(status);
@@ -61,5 +75,6 @@ int main(int argc, char **argv)
         status = work(&job);
     job_release(&job);
     world_close(&job.world, status);
+    options_release(&options);
     return (int)status;
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
@@ -13,7 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_LIMIT = 16 << 20 };
+enum { LINE_BYTES = 16 << 20, LINE_DEPTH = 64, LINE_VALUES = 4 << 20 };
+
+/* A reason that could not be written down: as an error it is as good as any, but the run cannot go on. */
+static char no_words[] = "no memory to say what is wrong";
 
 static enum status no_memory(void)
 {
@@ -30,7 +34,7 @@ static void fail(struct request *request, const char *format, ...)
         return; /* the first reason is the one to tell */
     va_start(arguments, format);
     if (vasprintf(&request->error, format, arguments) < 0)
-        request->error = NULL;
+        request->error = no_words;
     va_end(arguments);
 }
 
@@ -72,24 +76,27 @@ static enum status set_stops(struct request *request, const char *const *stop, i
     return STATUS_OK;
 }
 
-static void encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
+static enum status encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
 {
     enum status status;
     size_t bad;
 
     if (request->tokens != NULL)
-        return; /* both were given: that has been refused */
+        return STATUS_OK; /* both were given: that has been refused */
     status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
                               &request->prompt_count, &bad);
-    if (status == STATUS_DATA)
+    if (status == STATUS_DATA && bad < length)
         fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
-    else if (status != STATUS_OK)
+    else if (status == STATUS_DATA)
         fail(request, "the prompt cannot be cut into tokens");
+    else
+        TRY(status);
     for (int i = 0; i < request->prompt_count && status == STATUS_OK; i++)
         if (request->tokens[i] < 0 || request->tokens[i] >= terms->vocab) {
             fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], terms->vocab);
-            return;
+            break;
         }
+    return STATUS_OK;
 }
 
 /* Tokens that may be banned at one row: the last of each bad word, and with min_tokens all that would end the completion. */
@@ -100,12 +107,13 @@ static int bans(const struct request *request)
     return (request->bias != NULL ? request->bias->words : 0) + enders;
 }
 
-static void check(struct request *request, const struct request_terms *terms)
+/* STATUS_OK for a request that is wrong and says so. */
+static enum status check(struct request *request, const struct request_terms *terms)
 {
     char reason[160];
 
     if (request->error != NULL)
-        return;
+        return request->error == no_words ? no_memory() : STATUS_OK;
     if (request->prompt_count == 0)
         fail(request, "the prompt is empty, expected at least one token");
     else if (request->prompt_count >= terms->context)
@@ -116,6 +124,7 @@ static void check(struct request *request, const struct request_terms *terms)
         fail(request, "bad_words and min_tokens could ban all %d tokens", terms->vocab);
     else if (sampling_check(&request->sampling, reason, sizeof reason) != STATUS_OK)
         fail(request, "%s", reason);
+    return request->error == no_words ? no_memory() : STATUS_OK;
 }
 
 enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length)
@@ -124,33 +133,33 @@ enum status request_add_text(struct request_list *list, const struct request_ter
 
     TRY(add(list, terms, &request));
     request->digest = digest_bytes(text, length, DIGEST_EMPTY);
-    encode(request, terms, text, length);
+    TRY(encode(request, terms, text, length));
     TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
     TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
-    check(request, terms);
-    return STATUS_OK;
+    return check(request, terms);
 }
 
-static void take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
+static enum status take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
 {
     size_t count = json_array_size(array);
 
     if (request->tokens != NULL)
-        return;
+        return STATUS_OK;
     request->tokens = calloc(count + 1, sizeof *request->tokens);
-    if (!json_is_array(array) || request->tokens == NULL) {
+    if (request->tokens == NULL)
+        return no_memory();
+    if (!json_is_array(array))
         fail(request, "prompt_tokens is not a list of numbers");
-        return;
-    }
     for (size_t i = 0; i < count; i++) {
         json_t *entry = json_array_get(array, i);
 
         if (!json_is_integer(entry) || json_integer_value(entry) < 0 || json_integer_value(entry) >= terms->vocab) {
             fail(request, "prompt_tokens[%zu] is not a token id from 0 to %d", i, terms->vocab - 1);
-            return;
+            break;
         }
         request->tokens[request->prompt_count++] = (int32_t)json_integer_value(entry);
     }
+    return STATUS_OK;
 }
 
 /* A text that can be looked for: not empty, and without a NUL, which ends texts here. */
@@ -237,16 +246,16 @@ static enum status take_field(struct request *request, const struct request_term
             fail(request, "%s", reason);
         return STATUS_OK;
     }
+    if (strcmp(key, "prompt_tokens") == 0)
+        return take_tokens(request, terms, value);
+    if (strcmp(key, "prompt") == 0 && json_is_string(value))
+        return encode(request, terms, json_string_value(value), json_string_length(value));
     if (strcmp(key, "accept") == 0)
         take_accept(request, value);
-    else if (strcmp(key, "prompt_tokens") == 0)
-        take_tokens(request, terms, value);
     else if (strcmp(key, "prompt") != 0)
         take_number(request, key, value);
-    else if (!json_is_string(value))
-        fail(request, "prompt is not a text");
     else
-        encode(request, terms, json_string_value(value), json_string_length(value));
+        fail(request, "prompt is not a text");
     return STATUS_OK;
 }
 
@@ -272,27 +281,28 @@ static enum status take_object(struct request *request, const struct request_ter
 
 static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
 {
+    static const struct json_text_limits limits = {.depth = LINE_DEPTH, .values = LINE_VALUES};
+    char fault[JSON_TEXT_FAULT];
     struct request *request;
-    json_error_t error;
-    json_t *object;
+    json_t *object = NULL;
     enum status status = STATUS_OK;
     size_t bad;
 
     TRY(add(list, terms, &request));
     request->digest = digest_bytes(line, length, DIGEST_EMPTY);
-    bad = length > LINE_LIMIT ? length : utf8_valid(line, length);
-    object = length > LINE_LIMIT || bad < length ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (length > LINE_LIMIT)
-        fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_LIMIT);
+    bad = length > LINE_BYTES ? length : utf8_valid(line, length);
+    if (length > LINE_BYTES)
+        fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_BYTES);
     else if (bad < length)
         fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
-    else if (object == NULL)
-        fail(request, "line %d is not valid JSON: %s", number, error.text);
-    else
+    else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
         status = take_object(request, terms, object);
+    else if (status == STATUS_DATA) {
+        fail(request, "line %d is %s", number, fault);
+        status = STATUS_OK;
+    }
     json_decref(object);
-    check(request, terms);
-    return status;
+    return status != STATUS_OK ? status : check(request, terms);
 }
 
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path)
@@ -315,7 +325,7 @@ enum status request_read(struct request_list *list, const struct request_terms *
         if (length > 0)
             status = add_line(list, terms, line, (size_t)length, number);
     }
-    if (status == STATUS_OK && ferror(file)) {
+    if (status == STATUS_OK && !feof(file)) { /* it cannot be read, or a line has no room */
         log_error("--prompts %s: %s", path, strerror(errno));
         status = STATUS_NOINPUT;
     }
@@ -337,7 +347,8 @@ void request_release(struct request_list *list)
         free(request->own_bias);
         free(request->id);
         free(request->tokens);
-        free(request->error);
+        if (request->error != no_words)
+            free(request->error);
     }
     free(list->request);
     free(list->bias);

@@ -107,7 +107,7 @@ static enum status add_text(struct bias *bias, const struct request_terms *terms
     }
     free(spaced);
     if (status == STATUS_DATA)
-        snprintf(reason, size, "a text of bad_words is not valid UTF-8");
+        snprintf(reason, size, "a text of bad_words is not valid UTF-8, or cannot be cut into tokens");
     return status == STATUS_DATA ? STATUS_OK : status;
 }
 

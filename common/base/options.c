@@ -229,27 +229,47 @@ static enum status check_together(const struct options *options)
     return STATUS_OK;
 }
 
+static enum status take_all(struct options *options, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++) {
+        if (strncmp(argv[at], "--config=", 9) == 0)
+            TRY(option_read_config(options, argv[at] + 9));
+        else if (strcmp(argv[at], "--config") == 0 && at + 1 < argc)
+            TRY(option_read_config(options, argv[at + 1]));
+    }
+    for (int at = 1; at < argc;)
+        TRY(take_argument(options, argc, argv, &at));
+    return STATUS_OK;
+}
+
 enum status options_parse(int argc, char **argv, struct options *out)
 {
     struct options options = options_default;
+    enum status status;
 
     options.sampling = sampling_default;
-    for (int at = 1; at < argc; at++) {
-        if (strncmp(argv[at], "--config=", 9) == 0)
-            TRY(option_read_config(&options, argv[at] + 9));
-        else if (strcmp(argv[at], "--config") == 0 && at + 1 < argc)
-            TRY(option_read_config(&options, argv[at + 1]));
-    }
-    for (int at = 1; at < argc;)
-        TRY(take_argument(&options, argc, argv, &at));
+    TRY_TO(take_all(&options, argc, argv), release);
     if (options.prompt == NULL && options.prompts == NULL)
         options.compare = 1; /* the embedded prompts, shown */
     if (options.max_sequences < 0)
         options.max_sequences = options.prompts != NULL && !options.compare ? 4 : 1;
     if (options.print == OPTIONS_PRINT_NOTHING)
-        TRY(check_together(&options));
+        TRY_TO(check_together(&options), release);
     *out = options;
     return STATUS_OK;
+
+release:
+    options_release(&options);
+    return status;
+}
+
+void options_release(struct options *options)
+{
+    for (struct options_text *text = options->texts, *next; text != NULL; text = next) {
+        next = text->next;
+        free(text);
+    }
+    *options = (struct options){0};
 }
 
 int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size)

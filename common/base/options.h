@@ -62,14 +62,16 @@ struct options {
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
     int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
+    struct options_text *texts; /* those of a config file */
     int print; /* what to print instead of running: enum options_print */
 };
 
 enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
 
-/* Parses the command line, a --config file first. The texts point into argv or live until the process ends. STATUS_USAGE,
+/* Parses the command line, a --config file first. The texts point into argv or live until options_release. STATUS_USAGE,
  * STATUS_NOINPUT (config file), each with one logged line. */
 enum status options_parse(int argc, char **argv, struct options *options);
+void options_release(struct options *options);
 
 /* Writes what options->print asks for, about the program `name` that does `what` ("drafts tokens ..."). */
 void options_print(const struct options *options, const char *name, const char *what, FILE *to);

@@ -52,15 +52,15 @@ static enum status take_pair(const struct reading *reading, const char *name, co
     }
     if (entry->kind != OPTION_TEXT && entry->kind != OPTION_TEXTS)
         return option_set(reading->options, entry, value, where);
-    char *kept = strdup(value); /* texts live as long as the process */
+    struct options_text *kept = malloc(sizeof *kept + strlen(value) + 1);
     if (kept == NULL) {
         log_error("%sno memory for a text of %zu bytes", where, strlen(value));
         return STATUS_INTERNAL;
     }
-    enum status status = option_set(reading->options, entry, kept, where);
-    if (status != STATUS_OK)
-        free(kept);
-    return status;
+    strcpy(kept->text, value);
+    kept->next = reading->options->texts;
+    reading->options->texts = kept;
+    return option_set(reading->options, entry, kept->text, where);
 }
 
 /* 1, or 0 to end with an error, which has been logged. Sections group the keys for the reader and mean nothing. */

@@ -5,6 +5,12 @@
 #include "common/base/options.h"
 #include <stddef.h>
 
+/* A text of a config file. */
+struct options_text {
+    struct options_text *next;
+    char text[];
+};
+
 enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
 enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_OTHER, OPTION_HIDDEN };
 

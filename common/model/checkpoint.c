@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH_BYTES = 4096 };
 
@@ -69,6 +68,7 @@ static enum status shards_open(struct checkpoint *checkpoint, const char *index,
     const char *tensor, *name = NULL;
     char path[PATH_BYTES];
     json_t *shard;
+    int there;
 
     json_object_foreach(map, tensor, shard)
     {
@@ -76,7 +76,8 @@ static enum status shards_open(struct checkpoint *checkpoint, const char *index,
         snprintf(path, sizeof path, "%s/%s", checkpoint->path, name);
         if (file_of(checkpoint, path) >= 0)
             continue;
-        if (access(path, F_OK) != 0) {
+        TRY(checkpoint_file_exists(path, &there));
+        if (!there) {
             log_error("%s: tensor %s is in %s, which is missing", index, tensor, path);
             return STATUS_NOINPUT;
         }
@@ -126,15 +127,18 @@ release:
 static enum status folder_open(struct checkpoint *checkpoint)
 {
     char path[PATH_BYTES];
+    int there;
 
     snprintf(path, sizeof path, "%s/model.safetensors", checkpoint->path);
-    if (access(path, F_OK) == 0) {
+    TRY(checkpoint_file_exists(path, &there));
+    if (there) {
         TRY(file_add(checkpoint, path));
         TRY(safetensors_read(&checkpoint->files[0], &checkpoint->table));
         return checkpoint_table_sort(&checkpoint->table);
     }
     snprintf(path, sizeof path, "%s/model.safetensors.index.json", checkpoint->path);
-    if (access(path, F_OK) == 0)
+    TRY(checkpoint_file_exists(path, &there));
+    if (there)
         return index_open(checkpoint, path);
     log_error("%s has no weights: expected model.safetensors or model.safetensors.index.json", checkpoint->path);
     return STATUS_DATA;

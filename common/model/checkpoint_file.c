@@ -55,6 +55,15 @@ enum status checkpoint_file_open(const char *path, struct checkpoint_file *file)
     return STATUS_OK;
 }
 
+enum status checkpoint_file_exists(const char *path, int *there)
+{
+    *there = access(path, F_OK) == 0;
+    if (*there || errno == ENOENT || errno == ENOTDIR)
+        return STATUS_OK;
+    log_error("%s: %s", path, strerror(errno));
+    return STATUS_NOINPUT;
+}
+
 enum status checkpoint_file_recheck(const struct checkpoint_file *file)
 {
     struct stat entry;

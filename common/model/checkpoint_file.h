@@ -16,6 +16,8 @@ struct checkpoint_file {
 
 /* STATUS_NOINPUT when it is missing or cannot be mapped, STATUS_DATA when it is not a regular file. */
 enum status checkpoint_file_open(const char *path, struct checkpoint_file *file);
+/* Whether there is something of that name; STATUS_NOINPUT when that cannot be told. */
+enum status checkpoint_file_exists(const char *path, int *there);
 /* That the file still has the size that was checked. STATUS_DATA. */
 enum status checkpoint_file_recheck(const struct checkpoint_file *file);
 void checkpoint_file_close(struct checkpoint_file *file);

@@ -1,62 +1,24 @@
 #include "common/model/checkpoint_json.h"
 
 #include "common/base/check.h"
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Walks the text once, without recursion and without memory, so that what jansson is given cannot nest deep (it recurses) or
- * unfold into millions of values (each costs it tens of bytes). */
-static enum status text_check(const char *file, const char *text, size_t size)
-{
-    int depth = 0, in_string = 0;
-    long values = 0;
-
-    for (size_t i = 0; i < size; i++) {
-        char c = text[i];
-
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = 0;
-        } else if (c == '"') {
-            in_string = 1;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        } else if (c == ',' || c == ':') {
-            values++;
-        }
-        if (depth > CHECKPOINT_JSON_DEPTH) {
-            log_error("%s: the JSON nests deeper than %d", file, CHECKPOINT_JSON_DEPTH);
-            return STATUS_DATA;
-        }
-    }
-    if (values > CHECKPOINT_JSON_VALUES) {
-        log_error("%s: the JSON holds %ld values, expected at most %d", file, values, CHECKPOINT_JSON_VALUES);
-        return STATUS_DATA;
-    }
-    return STATUS_OK;
-}
-
 enum status checkpoint_json_parse(const char *file, const char *text, size_t size, json_t **object)
 {
-    json_error_t error;
+    static const struct json_text_limits limits = {.depth = CHECKPOINT_JSON_DEPTH, .values = CHECKPOINT_JSON_VALUES};
+    char fault[JSON_TEXT_FAULT];
+    enum status status;
     json_t *root;
 
-    TRY(text_check(file, text, size));
-    root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL) {
-        for (char *c = error.text; *c != '\0'; c++) /* it quotes the text, line ends and all */
-            if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
-                *c = '?';
-        log_error("%s: not valid JSON at byte %d: %s", file, error.position, error.text);
-        return STATUS_DATA;
-    }
+    status = json_text_read(text, size, 0, &limits, &root, fault);
+    if (status == STATUS_DATA)
+        log_error("%s: %s", file, fault);
+    TRY(status);
     if (!json_is_object(root)) {
         log_error("%s: the JSON is not an object", file);
         json_decref(root);

@@ -2,12 +2,12 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/model/checkpoint_file.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     JSON_BYTES_MAX = 4 << 20,
@@ -233,16 +233,19 @@ static enum status folder_read(const char *path, struct config *config)
     char file[4096], generation[4096];
     struct checkpoint_json json = {file, NULL}, extra = {generation, NULL};
     enum status status;
+    int there;
 
     snprintf(file, sizeof file, "%s/config.json", path);
     snprintf(generation, sizeof generation, "%s/generation_config.json", path);
-    if (access(file, F_OK) != 0) {
+    TRY(checkpoint_file_exists(file, &there));
+    if (!there) {
         log_error("%s is not a model folder: it has no config.json", path);
         return STATUS_DATA;
     }
     TRY(checkpoint_json_read(file, JSON_BYTES_MAX, &json.object));
     TRY_TO(object_read(&json, config), release);
-    if (access(generation, F_OK) == 0) {
+    TRY_TO(checkpoint_file_exists(generation, &there), release);
+    if (there) {
         TRY_TO(checkpoint_json_read(generation, JSON_BYTES_MAX, &extra.object), release);
         TRY_TO(eos_read(&extra, config), release);
     }

@@ -193,7 +193,7 @@ enum status bpe_encode(const struct bpe *bpe, struct bpe_work *work, const char 
 
     if (length > BPE_PIECE_BYTES) {
         log_error("a piece of text of %zu bytes; a tokenizer's model takes at most %d", length, BPE_PIECE_BYTES);
-        return STATUS_INTERNAL;
+        return STATUS_DATA;
     }
     if (whole >= 0)
         return byte_buffer_append(tokens, &whole, sizeof whole);

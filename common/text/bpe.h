@@ -32,7 +32,8 @@ enum { BPE_PIECE_BYTES = 1 << 30 };
  * separator (U+2581 or a space) behind anything but a separator, no merge can cross the place in front of a word, so cutting there
  * changes nothing and keeps heaps short. */
 void bpe_index(struct bpe *bpe);
-/* Appends the tokens (int32_t) of piece[0 .. length), valid UTF-8, to `tokens`. STATUS_INTERNAL where memory is not to be had. */
+/* Appends the tokens (int32_t) of piece[0 .. length), valid UTF-8, to `tokens`. STATUS_DATA (logged) where the piece
+ * is over BPE_PIECE_BYTES, STATUS_INTERNAL where memory is not to be had. */
 enum status bpe_encode(const struct bpe *bpe, struct bpe_work *work, const char *piece, size_t length, struct byte_buffer *tokens);
 void bpe_work_release(struct bpe_work *work);
 void bpe_release(struct bpe *bpe);

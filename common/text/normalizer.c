@@ -1,7 +1,6 @@
 #include "common/text/normalizer.h"
 
 #include "common/base/check.h"
-#include "common/base/log.h"
 #include "common/text/nfc.h"
 #include <string.h>
 
@@ -62,10 +61,8 @@ enum status normalizer_run(const struct normalizer *normalizer, struct byte_buff
         *text = buffers[turn].data;
         *length = buffers[turn].count;
         turn = !turn;
-        if (*length > most) {
-            log_error("the tokenizer's normalizer makes a text more than 16 times as long");
-            return STATUS_INTERNAL;
-        }
+        if (*length > most)
+            return STATUS_DATA;
     }
     return STATUS_OK;
 }

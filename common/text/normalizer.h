@@ -25,7 +25,7 @@ struct normalizer {
 enum status normalizer_add(struct normalizer *normalizer, enum normalizer_kind kind, const char *from, size_t from_length, const char *to,
                            size_t to_length);
 /* Rewrites *text, *length: they then point into one of the two buffers, or are what they were when nothing changes. An empty text
- * stays empty. STATUS_INTERNAL (logged), also for a result over 16 times the text. */
+ * stays empty. STATUS_DATA (not logged) for a result over 16 times the text, STATUS_INTERNAL (logged). */
 enum status normalizer_run(const struct normalizer *normalizer, struct byte_buffer buffers[2], const char **text, size_t *length);
 
 #endif

@@ -42,7 +42,7 @@ enum status pretokenizer_add_pattern(struct pretokenizer *pretokenizer, const ch
 
         pcre2_get_error_message(error, reason, sizeof reason);
         log_error("%s: pre-tokenizer pattern, at byte %zu: %s", name, (size_t)offset, (const char *)reason);
-        return STATUS_DATA;
+        return error == PCRE2_ERROR_HEAP_FAILED ? STATUS_INTERNAL : STATUS_DATA;
     }
     pcre2_jit_compile(step->pattern, PCRE2_JIT_COMPLETE); /* where it cannot, the interpreter matches */
     pretokenizer->count++;
@@ -93,14 +93,14 @@ static enum status match_from(const struct passage *passage, const pcre2_code *p
 
         pcre2_get_error_message(found, reason, sizeof reason);
         log_error("the tokenizer's pattern, at byte %zu of a text of %zu: %s", at, length, (const char *)reason);
-        return STATUS_INTERNAL;
+        return found == PCRE2_ERROR_NOMEMORY ? STATUS_INTERNAL : STATUS_DATA;
     }
     place = pcre2_get_ovector_pointer(work->match);
     span[0] = place[0];
     span[1] = place[1];
     if (span[0] < at || span[1] < span[0]) { /* \K in a pattern can do that */
         log_error("the tokenizer's pattern matches backwards at byte %zu", at);
-        return STATUS_INTERNAL;
+        return STATUS_DATA;
     }
     return STATUS_OK;
 }

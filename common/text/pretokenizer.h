@@ -44,7 +44,7 @@ enum status pretokenizer_add_rewrite(struct pretokenizer *pretokenizer, const ch
 void pretokenizer_release(struct pretokenizer *pretokenizer);
 
 /* Cuts text[0 .. length), valid UTF-8; `at_start` says that it begins the whole text. A status of the sink ends it and is passed
- * on; STATUS_INTERNAL (logged) when a pattern needs more steps than its limit. */
+ * on; STATUS_DATA (logged) when a pattern needs more steps than its limit, STATUS_INTERNAL (logged) without memory. */
 enum status pretokenizer_run(const struct pretokenizer *pretokenizer, struct pretokenizer_work *work, const char *text, size_t length,
                              int at_start, pretokenizer_sink *sink, void *context);
 void pretokenizer_work_release(struct pretokenizer_work *work);

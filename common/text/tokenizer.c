@@ -133,7 +133,11 @@ static enum status encode_normal(struct encoding *encoding, const char *text, si
 
 static enum status encode_written(struct encoding *encoding, const char *text, size_t length, int at_start)
 {
-    TRY(normalizer_run(&encoding->tokenizer->normalizer, encoding->normal, &text, &length));
+    enum status status = normalizer_run(&encoding->tokenizer->normalizer, encoding->normal, &text, &length);
+
+    if (status == STATUS_DATA)
+        log_error("the tokenizer's normalizer makes a text more than 16 times as long");
+    TRY(status);
     return encode_between(encoding, &encoding->tokenizer->as_normalized, encode_normal, text, length, at_start);
 }
 
@@ -170,20 +174,19 @@ enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text
     size_t valid = utf8_valid(text, length);
     enum status status;
 
-    if (valid < length) {
-        if (bad_offset != NULL)
-            *bad_offset = valid;
+    if (bad_offset != NULL)
+        *bad_offset = valid;
+    if (valid < length)
         return STATUS_DATA;
-    }
     if (length > TOKENIZER_TEXT_BYTES) {
         log_error("a text of %zu bytes; a tokenizer takes at most %d", length, TOKENIZER_TEXT_BYTES);
-        return STATUS_INTERNAL;
+        return STATUS_DATA;
     }
     status = encode_text(&encoding, text, length, flags);
     release_work(&encoding);
     if (status == STATUS_OK && encoding.tokens.count / sizeof **tokens > INT_MAX) {
         log_error("a text of %zu bytes gives more tokens than can be counted", length);
-        status = STATUS_INTERNAL;
+        status = STATUS_DATA;
     }
     if (status != STATUS_OK) {
         byte_buffer_release(&encoding.tokens);

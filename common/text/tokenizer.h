@@ -25,7 +25,8 @@ enum { TOKENIZER_ADD_SPECIAL = 1 /* what the file's post-processor adds, such as
  that spells a special token becomes that token; otherwise it is plain text */ };
 
 /* Encodes text[0 .. length). `*tokens` is malloc'ed, the caller frees it; `*count` may be 0. STATUS_DATA when the text is not valid
- * UTF-8 (the offset of the first bad byte goes to *bad_offset, which may be NULL; not logged, the caller names the input). */
+ * UTF-8 (the offset of the first bad byte goes to *bad_offset, which may be NULL; not logged, the caller names the input), and when it is
+ * beyond a limit (*bad_offset is then `length`; logged). STATUS_INTERNAL is about memory alone. */
 enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens,
                              int *count, size_t *bad_offset);
 

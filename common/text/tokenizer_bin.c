@@ -138,8 +138,11 @@ enum status tokenizer_bin_open(const char *name, const char *bytes, size_t count
         return STATUS_DATA;
     }
     reader.ranks = malloc((size_t)vocab_size * sizeof *reader.ranks);
-    reader.tokenizer = tokenizer_parts_new();
-    if (reader.ranks != NULL && reader.tokenizer != NULL)
+    if (reader.ranks == NULL)
+        log_error("%s: no memory for %d ids", name, vocab_size);
+    else
+        reader.tokenizer = tokenizer_parts_new();
+    if (reader.tokenizer != NULL)
         status = fill(&reader);
     free(reader.ranks);
     if (status != STATUS_OK)

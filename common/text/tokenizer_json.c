@@ -1,6 +1,7 @@
 #include "common/text/tokenizer_json.h"
 
 #include "common/base/check.h"
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/text/byte_level.h"
 #include "common/text/json_parts.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH = 64, VALUES = 8 << 20 /* jansson takes about 100 bytes a value */, MERGES = 2 << 20 };
+enum { DEPTH = 64, VALUES = 8 << 20 /* jansson takes about 120 bytes a value */, MERGES = 2 << 20 };
 
 struct reader {
     const char *name;
@@ -17,35 +18,6 @@ struct reader {
     struct tokenizer *tokenizer;
     struct byte_buffer scratch[2];
 };
-
-static enum status check_cost(const char *name, const char *bytes, size_t count)
-{
-    size_t values = 0, depth = 0;
-    int in_string = 0;
-
-    for (size_t i = 0; i < count && depth <= DEPTH && values <= VALUES; i++) {
-        char byte = bytes[i];
-
-        if (in_string) {
-            if (byte == '\\')
-                i++;
-            in_string = byte != '"';
-        } else if (byte == '"') {
-            in_string = 1;
-        } else if (byte == '[' || byte == '{') {
-            depth++;
-            values++;
-        } else if (byte == ']' || byte == '}') {
-            depth -= depth > 0;
-        } else if (byte == ',' || byte == ':') {
-            values++;
-        }
-    }
-    if (depth <= DEPTH && values <= VALUES)
-        return STATUS_OK;
-    log_error("%s: JSON nested deeper than %d or with more than %d values", name, DEPTH, VALUES);
-    return STATUS_DATA;
-}
 
 /* The text of a piece as the decoder makes it. */
 static enum status decode(struct reader *reader, const char **text, size_t *length, unsigned *flags)
@@ -96,11 +68,12 @@ static enum status read_vocab(struct reader *reader)
 
     json_object_foreach((json_t *)(uintptr_t)reader->vocab, key, value)
     {
-        if (!json_is_integer(value) || put_piece(reader, key, strlen(key), json_integer_value(value)) != STATUS_OK) {
+        enum status status = json_is_integer(value) ? put_piece(reader, key, strlen(key), json_integer_value(value)) : STATUS_DATA;
+
+        if (status == STATUS_DATA)
             log_error("%s: model.vocab: id %lld is out of range or given twice, or its piece is over %d bytes", reader->name,
                       json_is_integer(value) ? (long long)json_integer_value(value) : -1, PIECE_TABLE_BYTES);
-            return STATUS_DATA;
-        }
+        TRY(status);
     }
     return STATUS_OK;
 }
@@ -133,13 +106,14 @@ static enum status read_added(struct reader *reader, const json_t *node)
     const json_t *id = json_object_get(node, "id");
     unsigned flags = added_flags(node);
     size_t length = content == NULL ? 0 : strlen(content);
+    enum status status = STATUS_DATA;
 
-    if (length == 0 || !json_is_integer(id) ||
-        put_added_piece(reader, content, length, json_integer_value(id), (flags & ADDED_SPECIAL) != 0) != STATUS_OK) {
+    if (length > 0 && json_is_integer(id))
+        status = put_added_piece(reader, content, length, json_integer_value(id), (flags & ADDED_SPECIAL) != 0);
+    if (status == STATUS_DATA)
         log_error("%s: added_tokens: id %lld has no content, or its id or content is taken, out of range or over %d bytes", reader->name,
                   json_is_integer(id) ? (long long)json_integer_value(id) : -1, PIECE_TABLE_BYTES);
-        return STATUS_DATA;
-    }
+    TRY(status);
     if (!json_parts_flag(node, "normalized", !(flags & ADDED_SPECIAL)))
         return added_tokens_put(&tokenizer->as_written, content, length, (int32_t)json_integer_value(id), flags);
     TRY(normalizer_run(&tokenizer->normalizer, reader->scratch, &content, &length));
@@ -328,16 +302,15 @@ static enum status open_root(const char *name, const json_t *root, struct tokeni
 
 enum status tokenizer_json_open(const char *name, const char *bytes, size_t count, struct tokenizer **tokenizer)
 {
-    json_error_t error;
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
+    char fault[JSON_TEXT_FAULT];
     enum status status;
     json_t *root;
 
-    TRY(check_cost(name, bytes, count));
-    root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL) {
-        log_error("%s: line %d, column %d: broken JSON", name, error.line, error.column);
-        return STATUS_DATA;
-    }
+    status = json_text_read(bytes, count, 0, &limits, &root, fault);
+    if (status == STATUS_DATA)
+        log_error("%s: %s", name, fault);
+    TRY(status);
     status = open_root(name, root, tokenizer);
     json_decref(root);
     return status;

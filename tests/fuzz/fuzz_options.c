@@ -1,6 +1,5 @@
 /* Any bytes as a command line, one argument a line, and behind the first NUL the config file that it names: refused, or every number is in
- * its range. The texts of a config file live as long as a process; here each input is a process, so strdup and free are wrapped to know
- * them. */
+ * its range. */
 #include "common/base/options_table.h"
 #include "tests/fuzz/fuzz_file.h"
 
@@ -8,34 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARGUMENTS = 16, TEXTS = 4096 };
+enum { ARGUMENTS = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-void __real_free(void *old);
-void __wrap_free(void *old);
-
-static struct {
-    char *text[TEXTS];
-    int count;
-} kept;
-
-char *__wrap_strdup(const char *text)
-{
-    if (kept.count == TEXTS)
-        return NULL;
-    kept.text[kept.count] = __real_strdup(text);
-    return kept.text[kept.count++];
-}
-
-void __wrap_free(void *old)
-{
-    for (int i = kept.count - 1; i >= 0; i--)
-        if (kept.text[i] == old)
-            kept.text[i] = kept.text[--kept.count];
-    __real_free(old);
-}
 
 static void require(int holds)
 {
@@ -99,10 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (nul != NULL)
         snprintf(config, sizeof config, "--config=%s", fuzz_file(0, nul + 1, size - first - 1));
     argc = cut(text, nul != NULL ? config : NULL, argv);
-    if (options_parse(argc, argv, &options) == STATUS_OK)
+    if (options_parse(argc, argv, &options) == STATUS_OK) {
         check(&options);
-    while (kept.count > 0)
-        free(kept.text[kept.count - 1]);
+        options_release(&options);
+    }
     free(text);
     return 0;
 }

@@ -261,7 +261,7 @@ static void test_checkpoint__refuses_headers_that_are_not_json(void **state)
         {"{\"a\xff\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
         {"{\"a\\u0000\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
-        {"{\"a\":{\"b\":[[[[[[[0]]]]]]]}}", "nests deeper than 8"},
+        {"{\"a\":{\"b\":[[[[[[[0]]]]]]]}}", "JSON nested deeper than 8"},
     };
 
     (void)state;
@@ -350,7 +350,7 @@ static void test_checkpoint__refuses_a_header_of_millions_of_values(void **state
     }
     strcpy(header + used, "]}");
     tensors_write("model.safetensors", header, 0);
-    assert_refused(STATUS_DATA, "/model.safetensors: ", "values, expected at most 2097152");
+    assert_refused(STATUS_DATA, "/model.safetensors: ", "JSON of more than 2097152 values");
     free(header);
 }
 

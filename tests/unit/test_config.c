@@ -305,7 +305,7 @@ static void test_config__refuses_what_is_not_json(void **state)
         {"{\"a\": 1e999}", "not valid JSON"},
         {"{\"a\": NaN}", "not valid JSON"},
         {"[1, 2]", "the JSON is not an object"},
-        {"{\"a\": [[[[[[[[[[0]]]]]]]]]]}", "nests deeper than 8"},
+        {"{\"a\": [[[[[[[[[[0]]]]]]]]]]}", "JSON nested deeper than 8"},
     };
 
     (void)state;

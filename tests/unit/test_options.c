@@ -342,12 +342,11 @@ static void test_options_config__the_command_line_wins(void **state)
         "--max-tokens 10", &options);
     assert_string_equal(options.target, "/models/t");
     assert_string_equal(options.mpirun_options, "--mca btl tcp,self");
-    free((char *)options.target); /* a program keeps them to its end */
-    free((char *)options.mpirun_options);
     assert_string_equal(options.config, path);
     assert_int_equal(options.max_tokens, 10);
     assert_int_equal(options.solo, 1);
     assert_true(options.sampling.seed == 5);
+    options_release(&options);
 }
 
 static void test_options_config__indentation_means_nothing(void **state)
@@ -357,9 +356,9 @@ static void test_options_config__indentation_means_nothing(void **state)
     (void)state;
     assert_config_taken("target = a\n  max-tokens = 3\n\ttop-k = 4\n", "", &options);
     assert_string_equal(options.target, "a");
-    free((char *)options.target);
     assert_int_equal(options.max_tokens, 3);
     assert_int_equal(options.sampling.top_k, 4);
+    options_release(&options);
 }
 
 static void test_options_config__bad_lines_are_named(void **state)

@@ -1,0 +1,26 @@
+/* JSON from outside, read as untrusted text: bounded in depth and in values before a parser that recurses sees it, without duplicate keys,
+ * in strict UTF-8. When memory runs out in the middle, all that was taken is given back and the status says so: it is never mistaken for
+ * a text that is wrong.
+ *
+ * For one thread at a time. It replaces jansson's allocator by one that gives and takes what malloc does. */
+#ifndef TANDEM_COMMON_BASE_JSON_TEXT_H
+#define TANDEM_COMMON_BASE_JSON_TEXT_H
+
+#include "common/base/status.h"
+#include <jansson.h>
+#include <stddef.h>
+
+enum { JSON_TEXT_FAULT = 200 };
+
+struct json_text_limits {
+    int depth;   /* of lists and objects in each other */
+    long values; /* in all, keys counted */
+};
+
+/* The tree goes to *root; json_decref frees it. flags: jansson's, besides JSON_REJECT_DUPLICATES. STATUS_DATA: `fault` says what the text
+ * is ("not valid JSON at byte 7: ..."), in printable ASCII; it is not logged, for the caller knows file and line. STATUS_INTERNAL: no
+ * memory, logged. */
+enum status json_text_read(const char *text, size_t size, size_t flags, const struct json_text_limits *limits, json_t **root,
+                           char fault[JSON_TEXT_FAULT]);
+
+#endif

@@ -1,0 +1,266 @@
+/* Every call out of the readers of files fails in turn: tokenizers, models, prompts, options. */
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/options.h"
+#include "common/model/model.h"
+#include "common/text/tokenizer_bin.h"
+#include "common/text/tokenizer_json.h"
+#include "tests/fault/fail_nth.h"
+#include "verifier/request.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { ALL = 400, FILE_BYTES = 8192 };
+
+#define CORPUS TANDEM_SOURCE_DIR "/tests/fuzz/corpus/"
+#define GOLDEN TANDEM_SOURCE_DIR "/tests/golden/models/"
+
+static char folder[] = "/tmp/test_fail_nth.XXXXXX";
+static char bin_model[64], bin_tokenizer[64], prompts[64], config[64];
+static struct tokenizer *demo;
+
+static void copy(const char *from, size_t skip, const char *name, char to[64])
+{
+    static char bytes[FILE_BYTES];
+    FILE *file = fopen(from, "rb");
+    size_t count;
+
+    assert_non_null(file);
+    count = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    snprintf(to, 64, "%s/%s", folder, name);
+    file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes + skip, 1, count - skip, file), count - skip);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void put(const char *text, const char *name, char to[64])
+{
+    FILE *file;
+
+    snprintf(to, 64, "%s/%s", folder, name);
+    file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_init("test_fail_nth", LOG_WARN);
+    json_object_seed(1); /* not from /dev/urandom, which may fail: jansson then asks the clock, and no two runs are alike */
+    assert_non_null(mkdtemp(folder));
+    copy(CORPUS "llama2c/layers", 0, "model.bin", bin_model);
+    copy(CORPUS "tokenizer_bin/good", 1, "tokenizer.bin", bin_tokenizer);
+    put("{\"id\":\"a\",\"prompt\":\"It is\",\"stop\":[\"x\",\"y\"]}\n{\"prompt_tokens\":[1,2],\"top_k\":3,\"logit_bias\":{\"7\":1},\"bad_words\":[\"sea\",[5,6]],\"stop_token_ids\":[9]}\n\n{\"prompt\":7}\nno JSON\n"
+        "{\"prompt\":\"a\",\"what\":1}\n{\"id\":[1,\"b\"],\"prompt\":\"the sea\",\"temperature\":0.5}\n",
+        "prompts.jsonl", prompts);
+    put("[Models]\ntarget = some/model\ndraft = other\n[Sampling]\ntemperature = 0.5\nstop = one\nstop = two\n", "tandem.conf", config);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &demo), STATUS_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tokenizer_close(demo);
+    unlink(bin_model);
+    unlink(bin_tokenizer);
+    unlink(prompts);
+    unlink(config);
+    return rmdir(folder);
+}
+
+/* A tokenizer at work: what it makes of a text that every part of it has to do with. */
+static enum status use_tokenizer(const char *path, int vocab, uint64_t *output)
+{
+    static const char text[] = "a <s>b\xC3\xA9 e\xCC\x81 12  \xE2\x96\x81xyz ab\n";
+    struct tokenizer *tokenizer;
+    enum status status = tokenizer_open(path, vocab, &tokenizer);
+    int32_t *tokens = NULL;
+    int count = 0;
+
+    if (status != STATUS_OK)
+        return status;
+    status = tokenizer_encode(tokenizer, text, sizeof text - 1, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &tokens, &count, NULL);
+    if (status == STATUS_OK)
+        *output = digest_bytes(tokens, (size_t)count * sizeof *tokens, tokenizer_digest(tokenizer));
+    free(tokens);
+    tokenizer_close(tokenizer);
+    return status;
+}
+
+static enum status byte_level(uint64_t *output)
+{
+    return use_tokenizer(CORPUS "tokenizer/llama3", 0, output);
+}
+
+static enum status byte_fallback(uint64_t *output)
+{
+    return use_tokenizer(CORPUS "tokenizer/byte-fallback", 0, output);
+}
+
+static enum status composed(uint64_t *output)
+{
+    return use_tokenizer(CORPUS "tokenizer/nfc", 0, output);
+}
+
+static enum status spaces_marked(uint64_t *output)
+{
+    return use_tokenizer(CORPUS "tokenizer/metaspace", 0, output);
+}
+
+static enum status llama2c_pieces(uint64_t *output)
+{
+    return use_tokenizer(bin_tokenizer, 12, output);
+}
+
+static enum status embedded(uint64_t *output)
+{
+    return use_tokenizer(TANDEM_SOURCE_DIR "/launch/demo/target", 0, output);
+}
+
+static enum status use_model(const char *path, uint64_t *output)
+{
+    const struct model_options options = {.threads = 2, .max_rows = BACKEND_MAX_ROWS};
+    struct group group;
+    struct model *model;
+    enum status status;
+
+    group_open_self(&group);
+    status = model_open(path, &group, &options, &model);
+    if (status == STATUS_OK) {
+        *output = digest_bytes(model->weights.base, model->weights.used, 0);
+        *output = digest_bytes(model->config.eos, sizeof model->config.eos, *output);
+        model_close(model);
+    }
+    group_close(&group);
+    return status;
+}
+
+static enum status one_file(uint64_t *output)
+{
+    return use_model(GOLDEN "llama2", output);
+}
+
+static enum status shards(uint64_t *output)
+{
+    return use_model(GOLDEN "mistral", output);
+}
+
+static enum status llama2c(uint64_t *output)
+{
+    return use_model(bin_model, output);
+}
+
+static uint64_t digest_of(const struct request *request, uint64_t digest)
+{
+    digest = digest_bytes(request->tokens, (size_t)request->prompt_count * sizeof *request->tokens, digest);
+    if (request->id != NULL)
+        digest = digest_bytes(request->id, strlen(request->id), digest);
+    for (int i = 0; i < request->stops; i++)
+        digest = digest_bytes(request->stop[i], strlen(request->stop[i]), digest);
+    if (request->error != NULL)
+        digest = digest_bytes(request->error, strlen(request->error), digest);
+    return sampling_digest(&request->sampling) ^ digest;
+}
+
+static enum status read_prompts(uint64_t *output)
+{
+    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 1, .text = {"s"}}};
+    const struct request_terms terms = {.options = &options, .tokenizer = demo, .context = 64, .vocab = tokenizer_size(demo)};
+    struct request_list list = {0};
+    enum status status = request_read(&list, &terms, prompts);
+
+    *output = (uint64_t)list.count;
+    for (int i = 0; i < list.count; i++)
+        *output = digest_of(&list.request[i], *output);
+    request_release(&list);
+    return status;
+}
+
+static enum status one_prompt(uint64_t *output)
+{
+    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 2, .text = {"s", "t"}}};
+    const struct request_terms terms = {.options = &options, .tokenizer = demo, .context = 64, .vocab = tokenizer_size(demo)};
+    struct request_list list = {0};
+    enum status status = request_add_text(&list, &terms, "It is a truth", 13);
+
+    *output = list.count == 1 ? digest_of(&list.request[0], 1) : 0;
+    request_release(&list);
+    return status;
+}
+
+static enum status read_options(uint64_t *output)
+{
+    char at_config[96], *argv[] = {(char *)(uintptr_t)"test", at_config, (char *)(uintptr_t)"--top-k=3", NULL};
+    struct options options = {0};
+    enum status status;
+
+    snprintf(at_config, sizeof at_config, "--config=%s", config);
+    status = options_parse(3, argv, &options);
+    if (status != STATUS_OK)
+        return status;
+    *output = digest_bytes(options.target, strlen(options.target), sampling_digest(&options.sampling));
+    *output = digest_bytes(options.draft, strlen(options.draft), *output);
+    for (int i = 0; i < options.stop.count; i++)
+        *output = digest_bytes(options.stop.text[i], strlen(options.stop.text[i]), *output);
+    options_release(&options);
+    return STATUS_OK;
+}
+
+static void test_fail_nth__tokenizers(void **state)
+{
+    (void)state;
+    fail_nth("a byte-level tokenizer", byte_level, ALL);
+    fail_nth("a tokenizer with byte fallback", byte_fallback, ALL);
+    fail_nth("a tokenizer that composes", composed, ALL);
+    fail_nth("a tokenizer that marks spaces", spaces_marked, ALL);
+    fail_nth("a tokenizer.bin", llama2c_pieces, ALL);
+    fail_nth("the embedded tokenizer", embedded, ALL / 4);
+}
+
+static void test_fail_nth__models(void **state)
+{
+    (void)state;
+    fail_nth("a model in one file", one_file, ALL);
+    fail_nth("a model in shards", shards, ALL);
+    fail_nth("a llama2.c model", llama2c, ALL);
+}
+
+static void test_fail_nth__prompts(void **state)
+{
+    (void)state;
+    fail_nth("a file of prompts", read_prompts, ALL);
+    fail_nth("one prompt", one_prompt, ALL);
+}
+
+static void test_fail_nth__options(void **state)
+{
+    (void)state;
+    fail_nth("a config file", read_options, ALL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fail_nth__tokenizers),
+        cmocka_unit_test(test_fail_nth__models),
+        cmocka_unit_test(test_fail_nth__prompts),
+        cmocka_unit_test(test_fail_nth__options),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
