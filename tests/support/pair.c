@@ -1,0 +1,173 @@
+#include "tests/support/pair.h"
+
+#include "common/base/clock.h"
+#include "common/wire/channel_loop.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RUN = 77, LEAD = 0, DRAFTER = 1, SUPPORT = 256, GROUP_BYTES = 1 << 18 };
+
+/* Where the results of the run go: output_add has no other way to know. */
+static struct pair_result *taking;
+
+enum status __wrap_output_add(struct output *output, const struct request *request, const struct sequence *sequence);
+enum status __wrap_output_add(struct output *output, const struct request *request, const struct sequence *sequence)
+{
+    struct pair_result *result = &taking[request->index];
+
+    (void)output;
+    assert_null(result->text); /* one result for each */
+    result->finish = FINISH_ERROR;
+    if (sequence == NULL) {
+        result->text = strdup(request->error);
+        assert_non_null(result->text);
+        result->length = strlen(result->text);
+        return STATUS_OK;
+    }
+    result->finish = sequence->completion.finish;
+    result->count = sequence->completion.count;
+    result->length = sequence->completion.length;
+    result->tokens = calloc((size_t)result->count + 1, sizeof *result->tokens);
+    result->text = calloc(result->length + 1, 1);
+    assert_true(result->tokens != NULL && result->text != NULL);
+    memcpy(result->tokens, sequence->tokens + request->prompt_count, (size_t)result->count * sizeof *result->tokens);
+    memcpy(result->text, sequence->completion.text, result->length);
+    result->rounds = sequence->rounds;
+    result->drafted = sequence->drafted;
+    result->accepted = sequence->accepted;
+    assert_int_equal(sequence->length, request->prompt_count + result->count);
+    return STATUS_OK;
+}
+
+static void *follow(void *team)
+{
+    return team_follow(team) == STATUS_OK ? NULL : team;
+}
+
+static void open_model(struct pair *pair, const char *name, struct group *group, struct model **model)
+{
+    const struct model_options options = {.threads = 1, .max_rows = (int)PAIR_ASKED > (int)BACKEND_MAX_ROWS ? (int)PAIR_ASKED : (int)BACKEND_MAX_ROWS};
+    char path[1024];
+
+    (void)pair;
+    snprintf(path, sizeof path, TANDEM_SOURCE_DIR "/launch/demo/%s", name);
+    assert_int_equal(model_open(path, group, &options, model), STATUS_OK);
+}
+
+void pair_open(struct pair *pair, int shards, const char *draft)
+{
+    memset(pair, 0, sizeof *pair);
+    pair->shards = shards;
+    group_open_self(&pair->self);
+    thread_group_open(&pair->threads, shards, GROUP_BYTES, pair->group);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &pair->tokenizer), STATUS_OK);
+    for (int r = 0; r < shards; r++) {
+        open_model(pair, "target", shards == 1 ? &pair->self : &pair->group[r], &pair->target[r]);
+        assert_int_equal(team_open(&pair->team[r], pair->target[r], PAIR_SLOTS, PAIR_ASKED, PAIR_IDS), STATUS_OK);
+    }
+    open_model(pair, draft, &pair->self, &pair->draft_model);
+    assert_int_equal(draft_open_model(&pair->draft, pair->draft_model, PAIR_SLOTS, SUPPORT), STATUS_OK);
+    if (shards > 1)
+        assert_int_equal(pthread_create(&pair->follower, NULL, follow, &pair->team[1]), 0);
+}
+
+void pair_close(struct pair *pair)
+{
+    void *failed = NULL;
+
+    assert_int_equal(team_end(&pair->team[0]), STATUS_OK);
+    if (pair->shards > 1)
+        pthread_join(pair->follower, &failed);
+    assert_null(failed);
+    draft_close(&pair->draft);
+    model_close(pair->draft_model);
+    for (int r = 0; r < pair->shards; r++) {
+        team_close(&pair->team[r]);
+        model_close(pair->target[r]);
+    }
+    tokenizer_close(pair->tokenizer);
+    thread_group_close(&pair->threads);
+}
+
+struct request_terms pair_terms(const struct pair *pair, const struct options *options)
+{
+    return (struct request_terms){.options = options,
+                                  .tokenizer = pair->tokenizer,
+                                  .context = pair->target[0]->shape.context,
+                                  .vocab = pair->target[0]->vocab};
+}
+
+/* One round: the drafter's turn, then the lead's. Returns whether there was one. */
+static int take_round(struct lead *lead, struct drafter *drafter)
+{
+    assert_int_equal(lead_admit(lead), STATUS_OK);
+    if (lead->actives == 0)
+        return 0;
+    if (drafter != NULL)
+        assert_int_equal(drafter_turn(drafter, clock_ns()), STATUS_OK);
+    for (int i = 0; i < lead->actives; i++)
+        taking[lead->active[i]->request->index].before = lead->active[i]->completion.length;
+    assert_int_equal(lead_round(lead), STATUS_OK);
+    return 1;
+}
+
+void pair_run(struct pair *pair, const struct request_list *requests, int with_drafter, struct pair_result *results, struct figures *figures)
+{
+    const int names[] = {DRAFTER};
+    struct channel *end[2];
+    struct verify verify;
+    struct output output = {0};
+    struct show show = {0};
+    struct peers peers;
+    struct drafter drafter;
+
+    memset(results, 0, (size_t)requests->count * sizeof *results);
+    taking = results;
+    assert_int_equal(channel_loop_open(2, NULL, end), STATUS_OK);
+    assert_int_equal(peers_open(&peers, end[LEAD], names, with_drafter, RUN, pair->target[0]->vocab, 0.0), STATUS_OK);
+    assert_int_equal(verify_open(&verify, &pair->team[0], PAIR_SLOTS, PAIR_ASKED, PAIR_IDS), STATUS_OK);
+    struct lead lead = {.team = &pair->team[0],
+                        .verify = &verify,
+                        .peers = &peers,
+                        .output = &output,
+                        .show = &show,
+                        .tokenizer = pair->tokenizer,
+                        .requests = requests,
+                        .slots = PAIR_SLOTS};
+    const struct drafter_terms terms = {.channel = end[DRAFTER],
+                                        .draft = &pair->draft,
+                                        .lead = LEAD,
+                                        .run = RUN,
+                                        .vocab = pair->draft_model->vocab,
+                                        .context = pair->draft_model->shape.context,
+                                        .slots = PAIR_SLOTS};
+
+    assert_int_equal(lead_open(&lead), STATUS_OK);
+    assert_int_equal(drafter_open(&drafter, &terms), STATUS_OK);
+    while (take_round(&lead, with_drafter ? &drafter : NULL))
+        continue;
+    assert_int_equal(peers.refused + drafter.refused, 0); /* every message of ours is a good one */
+    if (figures != NULL)
+        *figures = lead.figures;
+    drafter_close(&drafter);
+    lead_close(&lead);
+    verify_close(&verify);
+    peers_close(&peers);
+    channel_close(end[0]);
+    channel_close(end[1]);
+}
+
+void pair_release(struct pair_result *results, int count)
+{
+    for (int i = 0; i < count; i++) {
+        free(results[i].tokens);
+        free(results[i].text);
+    }
+    memset(results, 0, (size_t)count * sizeof *results);
+}
