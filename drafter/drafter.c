@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/drain_relay.h"
 #include "common/world/watchdog.h"
 
 #define TURN_NS ((int64_t)500 * 1000000) /* longest wait of one turn */
@@ -213,7 +214,11 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 
 enum status drafter_run(struct drafter *drafter)
 {
+    struct drain_relay relay = {
+        .channel = drafter->terms.channel, .space = drafter->space, .lead = drafter->terms.lead, .run = drafter->terms.run};
+
     while (!drafter->ended) {
+        TRY(drain_relay_look(&relay));
         watchdog_progress("drafting"); /* a lead that is silent is no fault of ours: it may decode alone for hours */
         TRY(drafter_turn(drafter, clock_ns() + TURN_NS));
     }

@@ -6,6 +6,7 @@
 #include "common/text/tokenizer.h"
 #include "common/wire/channel.h"
 #include "common/wire/roll_call.h"
+#include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "common/world/world.h"
 #include "drafter/drafter.h"
@@ -145,6 +146,7 @@ int main(int argc, char **argv)
     enum status status, parsed;
     char label[64];
 
+    signals_open();
     if (world_is_launched())
         log_hold();
     parsed = options_parse(argc, argv, &options);

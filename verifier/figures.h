@@ -19,6 +19,7 @@ struct figures {
     int64_t full_tokens;    /* what those gave: equation 1 speaks of them */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
     int64_t stale, refused;
+    int drained;     /* the job was told to end before all results were there */
     int64_t resumed; /* results of earlier jobs, which no other figure counts */
     int64_t wall_ns; /* of decoding, prefill included */
     double draft_us, wire_us, verify_us, decide_us, group_us; /* means by step */

@@ -106,6 +106,7 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
     lead->tokenizer = job->tokenizer;
     lead->slots = job->options->max_sequences;
     lead->hash_logits = job->options->hash_logits;
+    lead->drain_s = job->options->drain_s;
     job->team.shard.forward.group_ns = 0;
     TRY_TO(lead_open(lead), close_verify);
     status = lead_run(lead);
@@ -117,12 +118,12 @@ close_verify:
 }
 
 /* Solo first, unseen and unwritten, for comparison. */
-static enum status pass_solo(struct job *job, const struct request_list *requests, struct figures *figures)
+static enum status pass_solo(struct job *job, struct peers *resting, const struct request_list *requests, struct figures *figures)
 {
     struct output output = {0};
     struct show show = {0};
     struct peers none = {0};
-    struct lead lead = {.output = &output, .show = &show, .requests = requests};
+    struct lead lead = {.output = &output, .show = &show, .requests = requests, .resting = resting};
 
     enum status status = pass(job, &lead, &none);
     *figures = lead.figures;
@@ -198,25 +199,30 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     return status;
 }
 
-static enum status decode(struct job *job, struct peers *peers, const struct request_list *requests)
+static enum status decode(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
+    struct peers none = {0}, *peers = job->options->solo ? &none : drafters;
     struct figures solo = {0};
     struct show show;
-    struct lead lead = {.output = &job->output, .show = &show, .requests = requests};
+    struct lead lead = {.output = &job->output, .show = &show, .requests = requests, .resting = job->options->solo ? drafters : NULL};
     int compare = job->options->compare && peers->count > 0;
+    enum status status;
 
     set_up_show(job, requests, &show);
     if (compare)
-        TRY(pass_solo(job, requests, &solo));
+        TRY(pass_solo(job, drafters, requests, &solo));
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
-    TRY(pass(job, &lead, peers));
+    status = pass(job, &lead, peers);
+    if (status != STATUS_DRAINED)
+        TRY(status);
     TRY(output_finish(&job->output));
     if (show.text != NULL && (fflush(show.text) != 0 || ferror(show.text))) {
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
     }
-    return report(job, compare ? &solo : NULL, &lead.figures);
+    TRY(report(job, compare ? &solo : NULL, &lead.figures));
+    return status;
 }
 
 static void say_if_crowded(const struct job *job)
@@ -227,10 +233,20 @@ static void say_if_crowded(const struct job *job)
         log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
 }
 
+static void say_drained(const struct job *job, int count)
+{
+    const struct journal *journal = &job->output.journal;
+
+    if (job->output.journaled)
+        log_info("drained: %d of %d results are in %s; the same command with --resume goes on", journal->held, count, journal->file.path);
+    else
+        log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
+}
+
 static enum status lead_job(struct job *job)
 {
     struct request_list requests = {0};
-    struct peers peers, none = {0};
+    struct peers peers;
     enum status status, ended;
 
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
@@ -240,7 +256,9 @@ static enum status lead_job(struct job *job)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     status = read_requests(job, &requests);
     if (status == STATUS_OK)
-        status = decode(job, job->options->solo ? &none : &peers, &requests);
+        status = decode(job, &peers, &requests);
+    if (status == STATUS_DRAINED)
+        say_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */
     ended = peers_shutdown(&peers);
     if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)
@@ -276,6 +294,8 @@ enum status job_run(struct job *job)
     status = load(job);
     TRY(world_agree(&job->world, status));
     TRY(meet(job));
+    job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
+    job->team.relay = &job->relay;
     status = job->group.rank == 0 ? lead_job(job) : team_follow(&job->team);
     return status;
 }

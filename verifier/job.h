@@ -19,6 +19,7 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
+    struct drain_relay relay; /* a follower's */
 };
 
 /* Collective over all ranks of the job. */

@@ -184,11 +184,13 @@ enum status journal_sync(struct journal *journal, int now)
     return STATUS_OK;
 }
 
-enum status journal_publish(struct journal *journal)
+enum status journal_finish(struct journal *journal)
 {
-    if (journal->is_done || journal->failed || journal->held < journal->requests->count)
+    if (journal->is_done)
         return STATUS_OK;
     TRY(journal_sync(journal, 1));
+    if (journal->failed || journal->held < journal->requests->count)
+        return STATUS_OK;
     TRY(journal_publish_write(&journal->file, journal->place, journal->requests->count));
     if (unlink(journal->file.path) != 0) {
         log_error("cannot remove %s: %s; %s is complete", journal->file.path, strerror(errno), journal->file.output);

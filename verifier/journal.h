@@ -49,8 +49,8 @@ int journal_has(const struct journal *journal, int at);
 enum status journal_add(struct journal *journal, const struct request *request, const char *text);
 /* Makes durable what was added, when that is due or `now`. Cheap enough for every round. */
 enum status journal_sync(struct journal *journal, int now);
-/* Writes the output, when every result is there, and removes the journal. */
-enum status journal_publish(struct journal *journal);
+/* Makes everything durable; when every result is there, writes the output and removes the journal. */
+enum status journal_finish(struct journal *journal);
 /* Makes durable what was added, and lets go of the file. A journal that nothing was begun in is removed. */
 enum status journal_close(struct journal *journal);
 

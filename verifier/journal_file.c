@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "verifier/journal_scan.h"
 #include <errno.h>
@@ -106,6 +107,10 @@ enum status journal_file_claim(struct journal_file *file, const char *output, in
     }
     for (;;) {
         watchdog_progress("waiting for another job to end");
+        if (signals_ask_to_drain()) {
+            log_info("drained: nothing was begun");
+            return STATUS_DRAINED;
+        }
         TRY(open_or_create(file, create));
         if (file->fd < 0)
             return STATUS_OK;

@@ -2,8 +2,11 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include <math.h>
+
+#define LOOK_NS ((int64_t)20 * 1000000)
 
 enum status lead_open(struct lead *lead)
 {
@@ -229,18 +232,53 @@ enum status lead_round(struct lead *lead)
     return commit_all(lead);
 }
 
+/* Was the job told to drain, here or at another rank? That is looked for some tens of times a second. */
+static enum status look_for_drain(struct lead *lead)
+{
+    struct peers *peers = lead->peers, *resting = lead->resting;
+    int64_t now = clock_ns();
+
+    if (lead->drain_ns != 0 || now - lead->looked_ns < LOOK_NS)
+        return STATUS_OK;
+    lead->looked_ns = now;
+    if (resting != NULL)
+        TRY(peers_look(resting, NULL, 0));
+    else if (peers->channel != NULL)
+        TRY(peers_look(peers, lead->sequence, lead->slots));
+    if (!signals_ask_to_drain() && !peers->asked_to_drain && (resting == NULL || !resting->asked_to_drain))
+        return STATUS_OK;
+    lead->drain_ns = now + (int64_t)(lead->drain_s * 1e9);
+    if (lead->actives > 0)
+        log_info("told to drain: %d running requests have %.3g s to end", lead->actives, lead->drain_s);
+    return STATUS_OK;
+}
+
+/* Are there requests without a result, running or not? */
+static int is_unfinished(const struct lead *lead)
+{
+    for (int i = lead->next; i < lead->requests->count; i++)
+        if (!output_has(lead->output, i))
+            return 1;
+    return lead->actives > 0;
+}
+
 enum status lead_run(struct lead *lead)
 {
     int64_t started = clock_ns();
 
     for (;;) {
         watchdog_progress("decoding");
-        TRY(lead_admit(lead));
-        if (lead->actives == 0)
+        TRY(look_for_drain(lead));
+        if (lead->drain_ns == 0)
+            TRY(lead_admit(lead));
+        else
+            list_active(lead);
+        if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
             break;
         TRY(lead_round(lead));
         TRY(output_sync(lead->output));
     }
     sum_up(lead, started);
-    return STATUS_OK;
+    lead->figures.drained = lead->drain_ns != 0 && is_unfinished(lead);
+    return lead->figures.drained ? STATUS_DRAINED : STATUS_OK;
 }

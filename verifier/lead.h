@@ -14,12 +14,16 @@ struct lead {
     struct team *team;           /* borrowed */
     struct verify *verify;       /* borrowed */
     struct peers *peers;         /* borrowed; without drafters it is solo mode */
+    struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard; may be NULL */
     struct output *output;       /* borrowed */
     struct show *show;           /* borrowed */
     const struct tokenizer *tokenizer;
     const struct request_list *requests;
     int slots;
     int hash_logits;
+    double drain_s;              /* --drain-seconds */
+    int64_t drain_ns;            /* until when running requests may go on; 0: nobody has told the job to drain */
+    int64_t looked_ns;           /* when that was last looked for */
     struct arena arena;
     struct sequence *sequence; /* [slots] */
     struct sequence **active;  /* [slots] */
@@ -38,7 +42,8 @@ void lead_close(struct lead *lead);
  * sequences there are; 0: all is done), and proposals, verifying and committing. Collective over the group. */
 enum status lead_admit(struct lead *lead);
 enum status lead_round(struct lead *lead);
-/* Completes all requests. Collective over the group. */
+/* Completes all requests. STATUS_DRAINED when the job was told to drain before that; the results that are there are good. Collective over
+ * the group. */
 enum status lead_run(struct lead *lead);
 
 #endif

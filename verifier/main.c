@@ -3,6 +3,7 @@
 #include "verifier/job.h"
 
 #include "common/base/log.h"
+#include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "verifier/launch_line.h"
 #include <stdio.h>
@@ -52,6 +53,7 @@ int main(int argc, char **argv)
     enum status status, parsed;
     char label[64] = "tandem";
 
+    signals_open();
     if (world_is_launched())
         log_hold();
     parsed = options_parse(argc, argv, &options);

@@ -48,7 +48,7 @@ static enum status write_failed(const struct output *output)
 enum status output_finish(struct output *output)
 {
     if (output->journaled)
-        return journal_publish(&output->journal);
+        return journal_finish(&output->journal);
     return output->file == NULL || (fflush(output->file) == 0 && !ferror(output->file)) ? STATUS_OK : write_failed(output);
 }
 

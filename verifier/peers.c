@@ -167,14 +167,34 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
     peers->stale++;
 }
 
+/* NULL, or why not. Any rank may ask, also one that does not draft. */
+static const char *take_drain(struct peers *peers, int name, struct frame frame)
+{
+    uint64_t run;
+    const char *wrong = message_unpack_plain(peers->space, frame, &run);
+
+    if (wrong != NULL)
+        return wrong;
+    if (run != ~peers->run)
+        return "of another run";
+    if (!peers->asked_to_drain)
+        log_debug("rank %d was told to drain", name);
+    peers->asked_to_drain = 1;
+    return NULL;
+}
+
 static void take(struct peers *peers, int name, struct frame frame, int refused, struct sequence *sequences, int count)
 {
     struct peer *peer = find(peers, name);
     struct proposal proposal;
-    const char *wrong = refused || peer == NULL ? "not a frame of a drafter" : NULL;
-    int type = wrong == NULL ? message_type(frame) : 0;
+    int type = refused ? 0 : message_type(frame);
+    const char *wrong = NULL;
 
-    if (type == MESSAGE_PROPOSAL)
+    if (type == MESSAGE_DRAIN)
+        wrong = take_drain(peers, name, frame);
+    else if (refused || peer == NULL)
+        wrong = "not a frame of a drafter";
+    else if (type == MESSAGE_PROPOSAL)
         wrong = message_unpack_proposal(peers->space, frame, peers->vocab, &proposal);
     else if (type != MESSAGE_HEARTBEAT && type != MESSAGE_FAILURE)
         wrong = "not a message for the lead";
@@ -183,6 +203,8 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         log_debug("dropped a message from rank %d: %s", name, wrong);
         return;
     }
+    if (type == MESSAGE_DRAIN)
+        return;
     if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
         peer->lost = 0;
         peer->misses = 0;
@@ -270,6 +292,19 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
         }
     }
     return latest;
+}
+
+enum status peers_look(struct peers *peers, struct sequence *sequences, int count)
+{
+    struct frame frame = {0};
+    int name, refused = 0;
+
+    do {
+        TRY(channel_receive(peers->channel, &name, &frame, &refused));
+        if (frame.count > 0 || refused)
+            take(peers, name, frame, refused, sequences, count);
+    } while (frame.count > 0 || refused);
+    return STATUS_OK;
 }
 
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)

@@ -32,6 +32,7 @@ struct peers {
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
     int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
+    int asked_to_drain; /* by some rank */
     int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
     struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
 };
@@ -47,6 +48,8 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
 /* Waits until every active sequence that expects a proposal has it or its deadline has passed. sequences: [count], free ones
  * included. Point to point. */
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
+/* Takes what has come and waits for nothing: for runs that ask no drafter. sequences: [count]. Point to point. */
+enum status peers_look(struct peers *peers, struct sequence *sequences, int count);
 /* The end of the run. Point to point. */
 enum status peers_shutdown(struct peers *peers);
 

@@ -67,6 +67,7 @@ static json_t *object_of(const struct report *report)
     json_object_set_new(object, "round_us",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
                                   figures->verify_us, "decide", figures->decide_us, "group", figures->group_us));
+    json_object_set_new(object, "drained", json_boolean(figures->drained));
     json_object_set_new(object, "resumed", json_integer(figures->resumed));
     json_object_set_new(object, "steps", json_integer(figures->steps));
     json_object_set_new(object, "accepted_per_position", positions_of(figures));

@@ -195,6 +195,8 @@ enum status team_follow(struct team *team)
             TRY(group_broadcast(team->group, (void *)(uintptr_t)bytes, (size_t)head.bytes));
         }
         TRY(follow_one(team, &head, bytes));
+        if (team->relay != NULL)
+            TRY(drain_relay_look(team->relay));
         watchdog_progress("following the lead");
     } while (head.kind != ORDER_END);
     return STATUS_OK;

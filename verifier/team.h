@@ -3,9 +3,11 @@
 #ifndef TANDEM_VERIFIER_TEAM_H
 #define TANDEM_VERIFIER_TEAM_H
 
+#include "common/wire/drain_relay.h"
 #include "verifier/shard.h"
 
 struct team {
+    struct drain_relay *relay; /* borrowed: a follower's way to tell the lead; may be NULL */
     struct group *group; /* borrowed */
     struct shard shard;
     struct step step;      /* the last one; its block is the team's */

@@ -46,7 +46,7 @@ const char *frame_header_check(struct frame frame, int type)
         return "a frame has the wrong magic";
     if (frame.bytes[AT_VERSION] != MESSAGE_VERSION)
         return "a frame is of another version";
-    if (type == 0 ? frame.bytes[AT_TYPE] < MESSAGE_HELLO || frame.bytes[AT_TYPE] > MESSAGE_SHUTDOWN : frame.bytes[AT_TYPE] != type)
+    if (type == 0 ? frame.bytes[AT_TYPE] < MESSAGE_HELLO || frame.bytes[AT_TYPE] > MESSAGE_TYPES : frame.bytes[AT_TYPE] != type)
         return "a frame is of another type";
     if (payload_length(frame.bytes) != frame.count - FRAME_HEADER_BYTES)
         return "a frame's length is not what it says";

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 2,
+    MESSAGE_VERSION = 3,
     MESSAGE_MAX_DRAFT = 32,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = 1024,
@@ -31,6 +31,8 @@ enum message_type {
     MESSAGE_HEARTBEAT, /* lead to drafter when idle, and back */
     MESSAGE_FAILURE,   /* any to lead: this rank cannot go on */
     MESSAGE_SHUTDOWN,  /* lead to drafter: the end */
+    MESSAGE_DRAIN,     /* any to lead: end soon and lose nothing */
+    MESSAGE_TYPES = MESSAGE_DRAIN,
 };
 
 struct hello {
@@ -124,7 +126,7 @@ struct frame message_pack_close(struct message_space *space, const struct close_
 struct frame message_pack_proposal(struct message_space *space, const struct proposal *proposal);
 struct frame message_pack_commit(struct message_space *space, const struct commit *commit);
 struct frame message_pack_failure(struct message_space *space, const struct failure *failure);
-/* Heartbeat and Shutdown carry the run alone. */
+/* Heartbeat, Shutdown and Drain carry the run alone; that of a Drain is turned around (~run), so that a damaged Heartbeat is none. */
 struct frame message_pack_plain(struct message_space *space, enum message_type type, uint64_t run);
 
 /* Type of a frame, or 0 when it is none (too short, wrong magic, version or length). */

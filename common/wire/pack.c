@@ -220,7 +220,7 @@ struct frame message_pack_plain(struct message_space *space, enum message_type t
 {
     Tandem__Plain m = TANDEM__PLAIN__INIT;
 
-    require(type == MESSAGE_HEARTBEAT || type == MESSAGE_SHUTDOWN, "a type");
+    require(type == MESSAGE_HEARTBEAT || type == MESSAGE_SHUTDOWN || type == MESSAGE_DRAIN, "a type");
     space->packing.used = 0;
     m.run = run;
     return pack(space, type, &m.base);

@@ -80,7 +80,8 @@ const struct schema *schema_of(int type)
         [MESSAGE_HEARTBEAT] = {&plain_rules, &tandem__plain__descriptor},
         [MESSAGE_FAILURE] = {&failure_rules, &tandem__failure__descriptor},
         [MESSAGE_SHUTDOWN] = {&plain_rules, &tandem__plain__descriptor},
+        [MESSAGE_DRAIN] = {&plain_rules, &tandem__plain__descriptor},
     };
 
-    return type >= MESSAGE_HELLO && type <= MESSAGE_SHUTDOWN ? &table[type] : NULL;
+    return type >= MESSAGE_HELLO && type <= MESSAGE_TYPES ? &table[type] : NULL;
 }

@@ -251,7 +251,8 @@ const char *message_unpack_failure(struct message_space *space, struct frame fra
 const char *message_unpack_plain(struct message_space *space, struct frame frame, uint64_t *run)
 {
     const ProtobufCMessage *read;
-    enum message_type type = message_type(frame) == MESSAGE_SHUTDOWN ? MESSAGE_SHUTDOWN : MESSAGE_HEARTBEAT;
+    int is = message_type(frame);
+    enum message_type type = is == MESSAGE_SHUTDOWN || is == MESSAGE_DRAIN ? (enum message_type)is : MESSAGE_HEARTBEAT;
     const char *wrong = unpack_frame(space, frame, type, &read);
 
     if (wrong != NULL)

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bytes = malloc(size - 2 + HEADER); /* of its exact size, so that a read beyond its end is seen */
     require(bytes != NULL);
     frame = (struct frame){bytes, data[1] % 2 ? size - 2 + HEADER : size - 2};
-    memcpy(bytes, (unsigned char[]){'T', 'D', MESSAGE_VERSION, (unsigned char)(1 + data[0] % MESSAGE_SHUTDOWN)}, 4);
+    memcpy(bytes, (unsigned char[]){'T', 'D', MESSAGE_VERSION, (unsigned char)(1 + data[0] % MESSAGE_TYPES)}, 4);
     for (int i = 0; i < 4; i++)
         bytes[4 + i] = (unsigned char)((size - 2) >> 8 * i);
     memcpy(bytes + (data[1] % 2 ? HEADER : 0), data + 2, size - 2);

@@ -172,7 +172,7 @@ static enum status run(struct rig *rig, int resume, int most, int *acknowledged,
         most--;
     }
     if (status == STATUS_OK)
-        status = journal_publish(&journal);
+        status = journal_finish(&journal);
     closed = journal_close(&journal);
     return status == STATUS_OK ? closed : status;
 }

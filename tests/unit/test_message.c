@@ -325,7 +325,7 @@ static void test_message__short_messages_round_trip(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         struct close_message sent = {.run = draw(&source), .request = any32(&source)}, got;
         struct failure failed = {.code = any32(&source)}, told;
-        enum message_type type = i % 2 ? MESSAGE_HEARTBEAT : MESSAGE_SHUTDOWN;
+        enum message_type type = (enum message_type[]){MESSAGE_HEARTBEAT, MESSAGE_SHUTDOWN, MESSAGE_DRAIN}[i % 3];
         uint64_t run;
         struct frame frame;
 
@@ -466,7 +466,7 @@ static void test_message__bad_frames_are_refused(void **state)
     assert_string_equal(message_unpack_close(*state, (struct frame){frame.bytes, 7}, &got), "a frame is shorter than its header");
     assert_string_equal(message_unpack_close(*state, (struct frame){frame.bytes, message_frame_limit() + 1}, &got),
                         "a frame is longer than any message");
-    assert_int_equal(message_type(patch(message_pack_close(*state, &sent), 3, MESSAGE_SHUTDOWN + 1)), 0);
+    assert_int_equal(message_type(patch(message_pack_close(*state, &sent), 3, MESSAGE_TYPES + 1)), 0);
 }
 
 static void test_message__payloads_that_packing_never_makes_are_refused(void **state)
@@ -793,7 +793,7 @@ static struct frame any_frame(struct message_space *space, struct source *source
 {
     struct failure failure = {.code = 7, .text = "out of memory"};
 
-    switch (1 + below(source, MESSAGE_SHUTDOWN)) {
+    switch (1 + below(source, MESSAGE_TYPES)) {
     case MESSAGE_HELLO: {
         struct hello hello = any_hello(source);
         return message_pack_hello(space, &hello);
