@@ -3,6 +3,7 @@
 #include <math.h>
 
 enum { HALVINGS = 100 };
+#define ROUNDING 1e-9 /* divergences and masses below come from rounding */
 
 static double term(double observed, double expected)
 {
@@ -75,6 +76,23 @@ double bounds_noncentrality(int df, double alarm)
             high = middle;
     }
     return high;
+}
+
+double bounds_samples(const double *wrong, const double *law, int cells, double alarm)
+{
+    double possible = 0, impossible = 0, kl = 0, by_cell, by_g;
+    int df = -1;
+
+    for (int i = 0; i < cells; i++) {
+        possible += law[i] > 0 ? wrong[i] : 0;
+        impossible += law[i] > 0 ? 0 : wrong[i];
+        df += law[i] > 0;
+    }
+    for (int i = 0; i < cells; i++)
+        kl += law[i] > 0 ? term(wrong[i] / possible, law[i]) : 0;
+    by_cell = impossible > ROUNDING ? 2 * log(1000) / impossible : INFINITY;
+    by_g = kl > ROUNDING ? bounds_noncentrality(df, alarm) / kl : INFINITY; /* the noncentrality is 2 N KL */
+    return fmin(by_cell, by_g);
 }
 
 double bounds_mean(double width, double n, double alarm)

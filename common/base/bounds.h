@@ -26,6 +26,10 @@ double bounds_cell(int df, double alarm);
  * + it and variance 2 (df + 2 it). */
 double bounds_noncentrality(int df, double alarm);
 
+/* Samples at which `wrong` is found with twice what a chance of 0.999 needs, by G or by a cell that `law` says is impossible; infinite where
+ * they differ by rounding alone.  wrong, law: [cells] */
+double bounds_samples(const double *wrong, const double *law, int cells, double alarm);
+
 /* |mean - expected| of n independent values in [0, width] is below this but for `alarm` (Hoeffding 1963). */
 double bounds_mean(double width, double n, double alarm);
 /* |sum| of martingale differences in [-1, 1] whose conditional variances sum to `variance` is below this but for `alarm` (Freedman 1975).

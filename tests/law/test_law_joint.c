@@ -18,7 +18,6 @@
 
 enum { MOST_CELLS = 256, QUICK_SETTINGS = TOY_WAYS };
 enum { QUICK_REQUESTS = 20000, DEFAULT_REQUESTS = 150000, MOST_REQUESTS = 400000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
-#define NEVER 1e-9 /* a divergence below is rounding: the mutant does not occur in the configuration */
 
 _Static_assert(2 * TOY_SETTINGS <= BUDGET_JOINT, "each compares two statistics with their bounds");
 
@@ -81,14 +80,12 @@ static int must_see(const struct toy_setting *setting, enum toy_mutant mutant)
 }
 
 /* Requests at which the mutant is found with twice the noncentrality that is needed. */
-static double requests_for(enum toy_mutant mutant, int cells, int df)
+static double requests_for(enum toy_mutant mutant, int cells)
 {
-    double kl = bounds_divergence(broken[mutant], target, cells);
-
-    return kl < NEVER ? INFINITY : bounds_noncentrality(df, BUDGET_ALARM) / kl;
+    return bounds_samples(broken[mutant], target, cells, BUDGET_ALARM);
 }
 
-static int choose_count(const struct toy_setting *setting, int cells, int df)
+static int choose_count(const struct toy_setting *setting, int cells)
 {
     double wanted = options.is_quick ? QUICK_REQUESTS : DEFAULT_REQUESTS;
 
@@ -96,7 +93,7 @@ static int choose_count(const struct toy_setting *setting, int cells, int df)
         return BUDGET_SANITIZED ? SANITIZED_REQUESTS : options.requests > 0 ? (int)options.requests : LONG_REQUESTS;
     for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++)
         if (must_see(setting, m))
-            wanted = fmax(wanted, requests_for(m, cells, df));
+            wanted = fmax(wanted, requests_for(m, cells));
     return (int)ceil(fmin(wanted, MOST_REQUESTS));
 }
 
@@ -123,14 +120,14 @@ static void check(int i)
     toy_law_fill(&law, &setting.terms);
     cells = toy_exact_cells(&law, &setting.run);
     df = enumerate(&setting);
-    setting.run.count = choose_count(&setting, cells, df);
+    setting.run.count = choose_count(&setting, cells);
     for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++) {
-        int is_seen = setting.run.count >= requests_for(m, cells, df);
+        int is_seen = setting.run.count >= requests_for(m, cells);
 
         seen += is_seen;
         if (must_see(&setting, m) && !is_seen && !BUDGET_SANITIZED && options.requests == 0)
             fail_msg("%s: %d requests cannot show '%s', which needs %.0f", setting.name, setting.run.count, toy_exact_name(m),
-                     requests_for(m, cells, df));
+                     requests_for(m, cells));
     }
     clock_t start = clock();
     run_requests(&setting);
@@ -161,9 +158,10 @@ static void test_law_joint__every_mutant_is_seen_by_many_settings(void **state)
 
         toy_setting_fill(&setting, i, options.seed);
         toy_law_fill(&law, &setting.terms);
-        int df = enumerate(&setting), cells = toy_exact_cells(&law, &setting.run);
+        enumerate(&setting);
+        int cells = toy_exact_cells(&law, &setting.run);
         for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS && (setting.run.sampling.accept != ACCEPT_COUPLED || m == TOY_P_IS_WARMER); m++)
-            seen[m] += requests_for(m, cells, df) <= DEFAULT_REQUESTS;
+            seen[m] += requests_for(m, cells) <= DEFAULT_REQUESTS;
     }
     for (int m = TOY_RIGHT + 1; m < TOY_MUTANTS; m++) {
         print_message("'%s': found in %d of %d settings\n", toy_exact_name(m), seen[m], TOY_SETTINGS);

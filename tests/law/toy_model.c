@@ -80,6 +80,21 @@ static int token_of(const struct toy_law *law, int32_t id)
     return law->token_of[id] < 0 ? 0 : law->token_of[id];
 }
 
+void toy_law_widen(struct toy_law *law, int ids, const float *p, const float *q)
+{
+    memset(law, 0, sizeof *law);
+    law->tokens = 4;
+    place_ids(law); /* for the prompt */
+    law->wide_ids = ids;
+    law->wide_p = p;
+    law->wide_q = q;
+}
+
+int toy_law_ids(const struct toy_law *law)
+{
+    return law->wide_ids > 0 ? law->wide_ids : TOY_IDS;
+}
+
 void toy_law_row(const struct toy_law *law, int is_draft, int position, const int32_t *history, float *logits)
 {
     int a = token_of(law, history[position - 2]), b = token_of(law, history[position - 1]);
@@ -94,15 +109,17 @@ void toy_law_row(const struct toy_law *law, int is_draft, int position, const in
 void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_draft, struct group *group, struct backend_context *context,
                     int max_rows)
 {
+    int ids = toy_law_ids(law);
+
     *toy = (struct toy_model){.law = law, .is_draft = is_draft};
     toy->model = (struct model){.backend = &backend_cpu,
                                 .context = context,
                                 .group = group,
                                 .config = {.layers = 1},
                                 .shape = {.kv_heads = 1, .head_dim = 1, .context = TOY_CONTEXT},
-                                .vocab = TOY_IDS,
-                                .vocab_first = TOY_IDS * group->rank / group->size,
-                                .vocab_count = TOY_IDS / group->size,
+                                .vocab = ids,
+                                .vocab_first = ids / group->size * group->rank,
+                                .vocab_count = ids / group->size,
                                 .max_rows = max_rows};
 }
 
@@ -137,6 +154,12 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
     int32_t history[TOY_CONTEXT];
 
     assert_true(before >= 0 && newest >= 0); /* NaN where nothing was fed */
+    if (toy->law->wide_ids > 0) {
+        const float *row = toy->is_draft ? toy->law->wide_q : toy->law->wide_p;
+
+        memcpy(logits, row + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
+        return;
+    }
     history[place - 1] = (int32_t)before;
     history[place] = (int32_t)newest;
     toy_law_row(toy->law, toy->is_draft, rows->position[r] + 1, history, all);

@@ -30,6 +30,9 @@ struct toy_law {
     int token_of[TOY_IDS];
     float p[TOY_POSITIONS][TOY_MOST][TOY_MOST][TOY_MOST];
     float q[TOY_POSITIONS][TOY_MOST][TOY_MOST][TOY_MOST];
+    int wide_ids;        /* not 0: a vocabulary of so many ids, and at every position the same two rows instead of the tables: */
+    const float *wide_p; /* [wide_ids] */
+    const float *wide_q; /* [wide_ids] */
 };
 
 struct toy_model {
@@ -43,11 +46,15 @@ struct toy_model {
 };
 
 void toy_law_fill(struct toy_law *law, const struct toy_terms *terms);
-/* The row that predicts `position` (TOY_PROMPT is the first), over all ids; history: the tokens before it, as ids.
+/* A law of two rows over a real vocabulary, ids a multiple of 64. The rows are the caller's. */
+void toy_law_widen(struct toy_law *law, int ids, const float *p, const float *q);
+/* Ids of its vocabulary. */
+int toy_law_ids(const struct toy_law *law);
+/* The row of the tables that predicts `position` (TOY_PROMPT is the first), over all ids; history: the tokens before it, as ids.
  * logits: [TOY_IDS] */
 void toy_law_row(const struct toy_law *law, int is_draft, int position, const int32_t *history, float *logits);
 
-/* A shard of the toy: ids [TOY_IDS rank / size, TOY_IDS (rank + 1) / size). */
+/* A shard of the toy: an equal share of the ids. */
 void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_draft, struct group *group, struct backend_context *context,
                     int max_rows);
 

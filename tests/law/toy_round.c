@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT };
+enum { RUN_ID = 7, MAX_ASKED = TOY_SLOTS * MESSAGE_MAX_COMMIT, SUPPORT_ROOM = 256 };
 
 struct toy_parts {
     struct toy_hub hub;
@@ -40,9 +40,9 @@ static void open_team(struct toy_round *round)
     toy_hub_init(&parts->hub, parts->team, shards, parts->group);
     for (int r = 0; r < shards; r++) {
         toy_model_init(&parts->target[r], round->law, 0, &parts->group[r], parts->context, MAX_ASKED);
-        assert_int_equal(team_open(&parts->team[r], &parts->target[r].model, TOY_SLOTS, MAX_ASKED, MAX_ASKED * TOY_IDS), STATUS_OK);
+        assert_int_equal(team_open(&parts->team[r], &parts->target[r].model, TOY_SLOTS, MAX_ASKED, MAX_ASKED * SUPPORT_ROOM), STATUS_OK);
     }
-    assert_int_equal(verify_open(&parts->verify, &parts->team[0], TOY_SLOTS, MAX_ASKED, MAX_ASKED * TOY_IDS), STATUS_OK);
+    assert_int_equal(verify_open(&parts->verify, &parts->team[0], TOY_SLOTS, MAX_ASKED, MAX_ASKED * SUPPORT_ROOM), STATUS_OK);
     parts->verify.measure_overlap = 1;
 }
 
@@ -65,12 +65,12 @@ static void open_parts(struct toy_round *round)
     open_team(round);
     open_drafter(round);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &parts->tokenizer), STATUS_OK);
-    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, TOY_IDS) + mirror_bytes(TOY_CONTEXT)), "the toy"),
+    assert_int_equal(arena_open(&parts->arena, TOY_SLOTS * (sequence_bytes(TOY_CONTEXT, SUPPORT_ROOM) + mirror_bytes(TOY_CONTEXT)), "the toy"),
                      STATUS_OK);
     for (int i = 0; i < TOY_PROMPT; i++)
         parts->prompt[i] = round->law->id[i + 1];
     for (int i = 0; i < TOY_SLOTS; i++) {
-        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, TOY_IDS);
+        sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM);
         mirror_init(&parts->mirror[i], &parts->arena, i, TOY_CONTEXT);
     }
 }
@@ -112,7 +112,7 @@ static void send_open(struct toy_round *round, struct sequence *sequence)
                                       .limit = (uint32_t)sequence->limit};
     struct open_message open;
 
-    assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), TOY_IDS, &open));
+    assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), toy_law_ids(round->law), &open));
     assert_true(mirror_open(&round->parts->mirror[sequence->slot], &open));
     sequence->wanted = sequence_wants(sequence);
 }
@@ -136,7 +136,7 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
         return;
     }
     assert_null(
-        message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), TOY_IDS, &commit));
+        message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
     if (mirror_commit(mirror, &commit))
         sequence->wanted = sequence_wants(sequence);
     else
@@ -169,7 +169,7 @@ static void draft_all(struct toy_round *round)
         memcpy(sent.token, output[i].token, sizeof sent.token);
         memcpy(sent.q, output[i].q, sizeof sent.q);
         batch[i]->wanted = 0;
-        assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), TOY_IDS, &proposal));
+        assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), toy_law_ids(round->law), &proposal));
         if (!is_lost(round, sequence, 0))
             assert_true(sequence_offer(sequence, &proposal));
     }

@@ -61,6 +61,18 @@ static void test_bounds__divergence_sees_what_is_missing(void **state)
     assert_true(isinf(bounds_divergence(b, a, 3)));
 }
 
+static void test_bounds__samples_take_the_better_way(void **state)
+{
+    const double law[] = {0.5, 0.5, 0}, shifted[] = {0.4, 0.6, 0}, impossible[] = {0.495, 0.495, 0.01}, both[] = {0.1, 0.899, 0.001};
+    double kl = 0.4 * log(0.8) + 0.6 * log(1.2);
+
+    (void)state;
+    assert_true(fabs(bounds_samples(shifted, law, 3, 1e-12) - bounds_noncentrality(1, 1e-12) / kl) < 1e-6);
+    assert_true(fabs(bounds_samples(impossible, law, 3, 1e-12) - 200 * log(1000)) < 1e-6);
+    assert_true(bounds_samples(both, law, 3, 1e-12) < 2000 * log(1000)); /* by G */
+    assert_true(isinf(bounds_samples(law, law, 3, 1e-12)));
+}
+
 /* A bound with alarm 0.02 fails seldom, not never: in 3,000 tries at most 60 times. The seed is fixed. */
 static void test_bounds__coins_stay_inside(void **state)
 {
@@ -89,6 +101,7 @@ int main(void)
         cmocka_unit_test(test_bounds__noncentrality_lies_beyond_g),
         cmocka_unit_test(test_bounds__compare_is_written_out),
         cmocka_unit_test(test_bounds__divergence_sees_what_is_missing),
+        cmocka_unit_test(test_bounds__samples_take_the_better_way),
         cmocka_unit_test(test_bounds__coins_stay_inside),
     };
 
