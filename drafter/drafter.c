@@ -11,19 +11,25 @@
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
 {
     size_t slots = (size_t)terms->slots;
+    enum status status;
 
     *drafter = (struct drafter){.terms = *terms, .heard_ns = clock_ns()};
     TRY(message_space_open(&drafter->space));
-    TRY(arena_open(&drafter->arena,
-                   slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
-                       arena_round(slots * sizeof(struct mirror *)) + arena_round(slots * sizeof(struct draft_output)),
-                   "the mirrors"));
+    TRY_TO(arena_open(&drafter->arena,
+                      slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
+                          arena_round(slots * sizeof(struct mirror *)) + arena_round(slots * sizeof(struct draft_output)),
+                      "the mirrors"),
+           close_space);
     drafter->mirror = arena_take(&drafter->arena, slots * sizeof *drafter->mirror);
     drafter->batch = arena_take(&drafter->arena, slots * sizeof(struct mirror *));
     drafter->output = arena_take(&drafter->arena, slots * sizeof *drafter->output);
     for (int i = 0; i < terms->slots; i++)
         mirror_init(&drafter->mirror[i], &drafter->arena, i, terms->context);
     return STATUS_OK;
+
+close_space:
+    message_space_close(drafter->space);
+    return status;
 }
 
 void drafter_close(struct drafter *drafter)

@@ -44,8 +44,8 @@ static enum status load(struct job *job)
                                         .context = job->options->context,
                                         .vocab = tokenizer_size(job->tokenizer)};
     TRY(model_open(job->target, &job->group, &model, &job->model));
-    job->team_is_open = 1;
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
               job->model->backend->describe(job->model->context), job->group.kind->name);

@@ -115,6 +115,7 @@ enum status journal_begin(struct journal *journal, const struct journal_job *job
 {
     char reason[256];
     int empty = journal->scan.entries == 0;
+    enum status status = STATUS_OK;
 
     journal->requests = job->requests;
     journal->place = calloc((size_t)job->requests->count + 1, sizeof *journal->place);
@@ -127,10 +128,11 @@ enum status journal_begin(struct journal *journal, const struct journal_job *job
         journal->is_done = 1;
         return STATUS_OK;
     }
-    if (!empty && journal_terms_differ(journal->scan.header.text, journal->scan.header.length, job->terms, reason, sizeof reason)) {
+    if (!empty)
+        status = journal_terms_compare(journal->scan.header.text, journal->scan.header.length, job->terms, reason, sizeof reason);
+    if (status == STATUS_DATA)
         log_error("%s holds results of another job: %s", journal->file.path, reason);
-        return STATUS_DATA;
-    }
+    TRY(status);
     TRY(take_found(journal));
     TRY(journal_file_cut(&journal->file, empty ? 0 : journal->scan.end));
     TRY(add_header(journal, job));

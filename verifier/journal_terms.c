@@ -1,10 +1,14 @@
 #include "verifier/journal_terms.h"
 
+#include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/base/json_text.h"
 #include "common/base/options_table.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DEPTH = 8, VALUES = 1 << 16 };
 
 int journal_terms_need_drafts(const struct request_list *requests)
 {
@@ -55,28 +59,31 @@ static int counts(const struct option_entry *entry, int drafts)
 static json_t *texts_of(const struct option_texts *texts)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = 0; i < texts->count; i++)
-        json_array_append_new(array, json_string(texts->text[i]));
-    return array;
+        failed |= json_array_append_new(array, json_text_string(texts->text[i]));
+    return json_text_whole(array, failed);
 }
 
 static json_t *ids_of(const struct option_ids *ids)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = 0; i < ids->count; i++)
-        json_array_append_new(array, json_integer(ids->id[i]));
-    return array;
+        failed |= json_array_append_new(array, json_integer(ids->id[i]));
+    return json_text_whole(array, failed);
 }
 
 static json_t *bias_of(const struct bias *bias)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = 0; i < bias->tokens; i++)
-        json_array_append_new(array, json_pack("[i, f]", (int)bias->token[i], bias->value[i]));
-    return array;
+        failed |= json_array_append_new(array, json_pack("[i, f]", (int)bias->token[i], bias->value[i]));
+    return json_text_whole(array, failed);
 }
 
 static json_t *value_of(const struct options *options, const struct option_entry *entry)
@@ -104,26 +111,28 @@ static json_t *value_of(const struct options *options, const struct option_entry
         break;
     }
     text = entry->kind == OPTION_TEXT ? *(const char *const *)at : NULL;
-    return text != NULL ? json_string(text) : json_null();
+    return text != NULL ? json_text_string(text) : json_null();
 }
 
 char *journal_terms_write(const struct journal_terms *terms)
 {
     int drafts = journal_terms_need_drafts(terms->requests);
     json_t *object = json_object();
+    int failed = 0;
     char *text;
 
-    json_object_set_new(object, "program", json_string(options_version()));
-    json_object_set_new(object, "target", hex(terms->target));
-    json_object_set_new(object, "context", json_integer(terms->context));
+    failed |= json_object_set_new(object, "program", json_string(options_version()));
+    failed |= json_object_set_new(object, "target", hex(terms->target));
+    failed |= json_object_set_new(object, "context", json_integer(terms->context));
     if (drafts)
-        json_object_set_new(object, "draft", hex(terms->draft));
+        failed |= json_object_set_new(object, "draft", hex(terms->draft));
     for (int i = 0; i < option_count; i++)
         if (counts(&option_table[i], drafts))
-            json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
-    json_object_set_new(object, "prompts", json_integer(terms->requests->count));
-    json_object_set_new(object, "input", hex(digest_of(terms->requests)));
-    text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
+            failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
+    failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
+    failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
+    object = json_text_whole(object, failed);
+    text = json_text_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     return text;
 }
@@ -140,8 +149,8 @@ static void describe(const char *key, const json_t *there, const json_t *here, c
         snprintf(reason, size, "their prompts were others");
         return;
     }
-    a = there != NULL ? json_dumps(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    b = here != NULL ? json_dumps(here, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    a = there != NULL ? json_text_write(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    b = here != NULL ? json_text_write(here, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     snprintf(reason, size, "%s is %.80s there and %.80s here", key, a != NULL ? a : "not given", b != NULL ? b : "not given");
     free(a);
     free(b);
@@ -159,23 +168,30 @@ static const char *find_difference(json_t *from, json_t *other)
     return NULL;
 }
 
-int journal_terms_differ(const char *found, size_t length, const char *mine, char *reason, size_t size)
+enum status journal_terms_compare(const char *found, size_t length, const char *mine, char *reason, size_t size)
 {
-    json_t *there = json_loadb(found, length, JSON_REJECT_DUPLICATES, NULL), *here = json_loads(mine, 0, NULL);
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
+    char fault[JSON_TEXT_FAULT];
+    json_t *there = NULL, *here = NULL;
+    enum status status;
     const char *key;
-    int differ;
 
-    if (!json_is_object(there) || here == NULL) {
+    status = json_text_read(found, length, 0, &limits, &there, fault);
+    if (status == STATUS_OK)
+        status = json_text_read(mine, strlen(mine), 0, &limits, &here, fault);
+    if (status == STATUS_DATA || (status == STATUS_OK && !json_is_object(there))) {
         snprintf(reason, size, "what they depend on cannot be read");
-        differ = 1;
-    } else {
-        key = find_difference(here, there);
-        key = key != NULL ? key : find_difference(there, here);
-        differ = key != NULL;
-        if (differ)
-            describe(key, json_object_get(there, key), json_object_get(here, key), reason, size);
+        status = STATUS_DATA;
     }
+    TRY_TO(status, release);
+    key = find_difference(here, there);
+    key = key != NULL ? key : find_difference(there, here);
+    if (key != NULL) {
+        describe(key, json_object_get(there, key), json_object_get(here, key), reason, size);
+        status = STATUS_DATA;
+    }
+release:
     json_decref(there);
     json_decref(here);
-    return differ;
+    return status;
 }

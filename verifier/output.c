@@ -90,11 +90,7 @@ enum status output_add(struct output *output, const struct request *request, con
 
     if (output->path == NULL)
         return STATUS_OK;
-    line = result_line(request, sequence, output->plain);
-    if (line == NULL) {
-        log_error("no memory for the result of request %u", request->index);
-        return STATUS_INTERNAL;
-    }
+    TRY(result_line(request, sequence, output->plain, &line));
     if (!output->journaled)
         return write_in_order(output, (int)request->index - output->first, line);
     status = journal_add(&output->journal, request, line);

@@ -10,6 +10,8 @@ enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
 {
+    enum status status;
+
     *peers = (struct peers){
         .channel = channel, .count = count, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
     peers->peer = calloc((size_t)count + 1, sizeof *peers->peer);
@@ -19,7 +21,10 @@ enum status peers_open(struct peers *peers, struct channel *channel, const int *
     }
     for (int i = 0; i < count; i++)
         peers->peer[i].name = names[i];
-    return message_space_open(&peers->space);
+    status = message_space_open(&peers->space);
+    if (status != STATUS_OK)
+        free(peers->peer);
+    return status;
 }
 
 void peers_close(struct peers *peers)

@@ -1,40 +1,43 @@
 #include "verifier/report.h"
 
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/world/world.h"
 #include <errno.h>
-#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 static json_t *configuration_of(const struct report *report)
 {
     const struct options *options = report->options;
     const struct sampling *sampling = &options->sampling;
-    json_t *object = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:b}", "target", report->target, "max_tokens", options->max_tokens,
+    int failed = 0;
+    json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens", options->max_tokens,
                                "draft_length", options->draft_length, "support", options->support,
                                "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
 
-    json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,
+    failed |= json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,
                                              "top_k", sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p,
                                              "repetition_penalty", sampling->repetition_penalty, "presence_penalty",
                                              sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "seed",
                                              (json_int_t)sampling->seed, "accept",
                                              sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
-    return object;
+    return json_text_whole(object, failed);
 }
 
 static json_t *ranks_of(const struct report *report)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = 0; i < report->ranks; i++) {
         const struct hello *hello = &report->hello[i];
 
-        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:i, s:s, s:s}", "rank", i, "role",
+        failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:i, s:s, s:o}", "rank", i, "role",
                                                hello->role == ROLE_DRAFTER ? "drafter" : "verifier", "host", hello->host, "pid",
-                                               (int)hello->pid, "device", hello->device, "model", hello->model));
+                                               (int)hello->pid, "device", hello->device, "model", json_text_string(hello->model)));
     }
-    return array;
+    return json_text_whole(array, failed);
 }
 
 static json_t *totals_of(const struct figures *figures)
@@ -47,59 +50,63 @@ static json_t *totals_of(const struct figures *figures)
 static json_t *positions_of(const struct figures *figures)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = 0; i < MESSAGE_MAX_DRAFT && figures->tested[i] > 0; i++)
-        json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
-    return array;
+        failed |= json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
+    return json_text_whole(array, failed);
 }
 
 static json_t *object_of(const struct report *report)
 {
     const struct figures *figures = report->figures;
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length;
+    int length, failed = 0;
 
     MPI_Get_library_version(mpi, &length);
     mpi[strcspn(mpi, ",")] = '\0';
     json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
                                report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals", totals_of(figures));
 
-    json_object_set_new(object, "round_us",
+    failed |= json_object_set_new(object, "round_us",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
                                   figures->verify_us, "decide", figures->decide_us, "group", figures->group_us));
-    json_object_set_new(object, "drained", json_boolean(figures->drained));
-    json_object_set_new(object, "resumed", json_integer(figures->resumed));
-    json_object_set_new(object, "steps", json_integer(figures->steps));
-    json_object_set_new(object, "accepted_per_position", positions_of(figures));
-    json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
-    json_object_set_new(object, "refused_messages", json_integer(figures->refused));
-    json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
-    json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
-    json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    failed |= json_object_set_new(object, "drained", json_boolean(figures->drained));
+    failed |= json_object_set_new(object, "resumed", json_integer(figures->resumed));
+    failed |= json_object_set_new(object, "steps", json_integer(figures->steps));
+    failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
+    failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
+    failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
+    failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
+    failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
+    failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
     if (figures->overlap > 0)
-        json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
+        failed |= json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (report->solo != NULL)
-        json_object_set_new(object, "solo", totals_of(report->solo));
+        failed |= json_object_set_new(object, "solo", totals_of(report->solo));
     if (report->options->hash_logits) {
-        char text[24];
-
-        snprintf(text, sizeof text, "%016llx", (unsigned long long)report->hash);
-        json_object_set_new(object, "logits_hash", json_string(text));
+        failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
     }
-    return object;
+    return json_text_whole(object, failed);
 }
 
 enum status report_write(const struct report *report, const char *path)
 {
     json_t *object = object_of(report);
-    int failed = json_dump_file(object, path, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+    char *text = json_text_write(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    FILE *file = text != NULL ? fopen(path, "w") : NULL;
+    int written = file != NULL && fprintf(file, "%s", text) >= 0;
 
+    if (text == NULL)
+        errno = ENOMEM;
+    if (file != NULL && fclose(file) != 0)
+        written = 0;
     json_decref(object);
-    if (failed) {
-        log_error("--stats %s: %s", path, strerror(errno));
-        return STATUS_IO;
-    }
-    return STATUS_OK;
+    free(text);
+    if (written)
+        return STATUS_OK;
+    log_error("--stats %s: %s", path, strerror(errno));
+    return STATUS_IO;
 }
 
 void report_line(const struct report *report, FILE *to)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 16 << 20, LINE_DEPTH = 64, LINE_VALUES = 4 << 20 };
+enum { LINE_BYTES = 16 << 20 };
 
 /* A reason that could not be written down: as an error it is as good as any, but the run cannot go on. */
 static char no_words[] = "no memory to say what is wrong";
@@ -235,7 +235,7 @@ static enum status take_field(struct request *request, const struct request_term
     char reason[160];
 
     if (strcmp(key, "id") == 0) {
-        request->id = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
         return request->id != NULL ? STATUS_OK : no_memory();
     }
     if (strcmp(key, "stop") == 0)
@@ -281,7 +281,7 @@ static enum status take_object(struct request *request, const struct request_ter
 
 static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
 {
-    static const struct json_text_limits limits = {.depth = LINE_DEPTH, .values = LINE_VALUES};
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
     char fault[JSON_TEXT_FAULT];
     struct request *request;
     json_t *object = NULL;

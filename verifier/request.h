@@ -7,6 +7,8 @@
 #include "common/text/tokenizer.h"
 #include <stdint.h>
 
+enum { REQUEST_DEPTH = 64, REQUEST_VALUES = 4 << 20 }; /* of the JSON of a line, and so of an id */
+
 struct request {
     uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
     uint64_t digest;  /* of its line of input, or of its text */

@@ -1,6 +1,9 @@
 #include "verifier/result.h"
 
-#include <jansson.h>
+#include "common/base/check.h"
+#include "common/base/json_text.h"
+#include "common/base/log.h"
+#include <string.h>
 
 static double ms(int64_t ns)
 {
@@ -10,10 +13,11 @@ static double ms(int64_t ns)
 static json_t *tokens_of(const struct sequence *sequence)
 {
     json_t *array = json_array();
+    int failed = 0;
 
     for (int i = sequence->request->prompt_count; i < sequence->length; i++)
-        json_array_append_new(array, json_integer(sequence->tokens[i]));
-    return array;
+        failed |= json_array_append_new(array, json_integer(sequence->tokens[i]));
+    return json_text_whole(array, failed);
 }
 
 static json_t *speculation_of(const struct sequence *sequence)
@@ -34,36 +38,56 @@ static json_t *timing_of(const struct sequence *sequence)
                      ms(sequence->ended_ns - sequence->started_ns));
 }
 
-static json_t *result_of(const struct request *request, const struct sequence *sequence, int plain)
+/* id: taken over */
+static json_t *result_of(json_t *id, const struct request *request, const struct sequence *sequence, int plain)
 {
-    json_t *id = request->id != NULL ? json_loads(request->id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : json_integer(request->index);
-    json_t *result = json_pack("{s:o, s:i}", "id", id, "index", (int)request->index);
+    json_t *result = json_object();
+    int failed = json_object_set_new(result, "id", id);
+
+    failed |= json_object_set_new(result, "index", json_integer(request->index));
 
     if (sequence == NULL) {
-        json_object_set_new(result, "text", json_string(""));
-        json_object_set_new(result, "tokens", json_array());
-        json_object_set_new(result, "finish_reason", json_string("error"));
-        json_object_set_new(result, "error", json_string(request->error));
+        failed |= json_object_set_new(result, "text", json_string(""));
+        failed |= json_object_set_new(result, "tokens", json_array());
+        failed |= json_object_set_new(result, "finish_reason", json_string("error"));
+        failed |= json_object_set_new(result, "error", json_text_string(request->error));
     } else {
-        json_object_set_new(result, "text", json_stringn(sequence->completion.text, sequence->completion.length));
-        json_object_set_new(result, "tokens", tokens_of(sequence));
-        json_object_set_new(result, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
+        failed |= json_object_set_new(result, "text", json_stringn(sequence->completion.text, sequence->completion.length));
+        failed |= json_object_set_new(result, "tokens", tokens_of(sequence));
+        failed |= json_object_set_new(result, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
     }
-    json_object_set_new(result, "usage",
+    failed |= json_object_set_new(result, "usage",
                         json_pack("{s:i, s:i}", "prompt_tokens", sequence == NULL ? 0 : request->prompt_count, "completion_tokens",
                                   sequence == NULL ? 0 : sequence->completion.count));
     if (sequence != NULL && !plain) {
-        json_object_set_new(result, "speculation", speculation_of(sequence));
-        json_object_set_new(result, "timing", timing_of(sequence));
+        failed |= json_object_set_new(result, "speculation", speculation_of(sequence));
+        failed |= json_object_set_new(result, "timing", timing_of(sequence));
     }
-    return result;
+    return json_text_whole(result, failed);
 }
 
-char *result_line(const struct request *request, const struct sequence *sequence, int plain)
+/* The id as it was given: any JSON. */
+static enum status id_of(const struct request *request, json_t **id)
 {
-    json_t *result = result_of(request, sequence, plain);
-    char *line = json_dumps(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
+    char fault[JSON_TEXT_FAULT];
 
+    if (request->id != NULL)
+        return json_text_read(request->id, strlen(request->id), JSON_DECODE_ANY | JSON_ALLOW_NUL, &limits, id, fault);
+    *id = json_integer(request->index);
+    return STATUS_OK;
+}
+
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, char **line)
+{
+    json_t *id = NULL, *result;
+
+    TRY(id_of(request, &id));
+    result = result_of(id, request, sequence, plain);
+    *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(result);
-    return line;
+    if (*line != NULL)
+        return STATUS_OK;
+    log_error("no memory for the result of request %u", request->index);
+    return STATUS_INTERNAL;
 }

@@ -12,10 +12,12 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     size_t tally = arena_round((size_t)model->vocab_count * sizeof(int32_t)), excluded = tally;
     size_t terms = arena_round((size_t)slots * sizeof(struct slot_terms));
 
+    enum status status;
+
     *shard = (struct shard){.model = model, .max_asked = max_asked};
     TRY(kv_cache_open(&shard->cache, model, slots));
-    TRY(forward_open(&shard->forward, model, &shard->cache));
-    TRY(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms, "the rows of a step"));
+    TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
+    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms, "the rows of a step"), close_forward);
     shard->logits = arena_take(&shard->arena, logits);
     shard->processed = arena_take(&shard->arena, logits);
     shard->history = arena_take(&shard->arena, history);
@@ -23,6 +25,12 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     shard->excluded = arena_take(&shard->arena, excluded);
     shard->terms = arena_take(&shard->arena, terms);
     return STATUS_OK;
+
+close_forward:
+    forward_close(&shard->forward);
+close_cache:
+    kv_cache_close(&shard->cache);
+    return status;
 }
 
 void shard_close(struct shard *shard)

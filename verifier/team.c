@@ -19,6 +19,7 @@ enum status team_open(struct team *team, struct model *model, int slots, int max
 {
     size_t ranks = (size_t)model->group->size, step = arena_round(step_bytes(model->max_rows, max_asked, max_ids));
     size_t list = sizeof(struct evidence_mass) + EVIDENCE_LIST_MOST * sizeof(struct scored_token);
+    enum status status;
 
     *team = (struct team){.group = model->group};
     team->evidence_room = arena_round((size_t)max_asked * list + (size_t)max_ids * sizeof(float));
@@ -29,7 +30,11 @@ enum status team_open(struct team *team, struct model *model, int slots, int max
     if (team->evidence_room < sizeof(struct slot_terms)) /* and so do a sequence's terms */
         team->evidence_room = arena_round(sizeof(struct slot_terms));
     TRY(shard_open(&team->shard, model, slots, max_asked));
-    TRY(arena_open(&team->arena, step + (1 + ranks) * team->evidence_room + whole, "the step"));
+    status = arena_open(&team->arena, step + (1 + ranks) * team->evidence_room + whole, "the step");
+    if (status != STATUS_OK) {
+        shard_close(&team->shard);
+        return status;
+    }
     team->step.words = arena_take(&team->arena, step);
     team->evidence = arena_take(&team->arena, team->evidence_room);
     team->gathered = arena_take(&team->arena, ranks * team->evidence_room);

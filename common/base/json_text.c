@@ -14,15 +14,15 @@
 enum { RESERVE_TIMES = 10, RESERVE_MORE = 1 << 18 };
 
 static struct {
-    struct arena reserve;
-    int reading, failed;
+    struct arena reserve; /* empty unless a text is read */
+    int failed;           /* since the last reading or writing began */
 } memory;
 
 static void *take(size_t size)
 {
     void *taken = malloc(size);
 
-    if (taken != NULL || !memory.reading)
+    if (taken != NULL)
         return taken;
     memory.failed = 1;
     return arena_round(size) <= memory.reserve.size - memory.reserve.used ? arena_take(&memory.reserve, size) : NULL;
@@ -93,9 +93,7 @@ static enum status read_tree(const char *text, size_t size, size_t flags, json_t
     TRY(arena_open(&memory.reserve, RESERVE_TIMES * size + RESERVE_MORE, "reading JSON"));
     json_set_alloc_funcs(take, give_back); /* give_back takes what malloc gave, so values from before are safe */
     memory.failed = 0;
-    memory.reading = 1;
     *tree = json_load_callback(feed, &source, flags | JSON_REJECT_DUPLICATES, error);
-    memory.reading = 0;
     if (memory.failed) {
         log_error("no memory for a JSON text of %zu bytes", size);
         json_decref(*tree);
@@ -122,4 +120,43 @@ enum status json_text_read(const char *text, size_t size, size_t flags, const st
             *c = '?';
     snprintf(fault, JSON_TEXT_FAULT, "not valid JSON at byte %d: %s", error.position, error.text);
     return STATUS_DATA;
+}
+
+char *json_text_write(const json_t *value, size_t flags)
+{
+    char *text;
+
+    json_set_alloc_funcs(take, give_back);
+    memory.failed = 0;
+    text = json_dumps(value, flags);
+    if (!memory.failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
+json_t *json_text_whole(json_t *value, int failed)
+{
+    if (!failed)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
+json_t *json_text_string(const char *text)
+{
+    json_t *value = json_string(text);
+    char *escaped = value == NULL ? malloc(4 * strlen(text) + 1) : NULL, *to = escaped;
+
+    if (escaped == NULL)
+        return value;
+    for (const char *from = text; *from != '\0'; from++)
+        if ((unsigned char)*from < 0x80)
+            *to++ = *from;
+        else
+            to += sprintf(to, "\\x%02x", (unsigned)(unsigned char)*from);
+    *to = '\0';
+    value = json_string(escaped);
+    free(escaped);
+    return value;
 }

@@ -23,4 +23,13 @@ struct json_text_limits {
 enum status json_text_read(const char *text, size_t size, size_t flags, const struct json_text_limits *limits, json_t **root,
                            char fault[JSON_TEXT_FAULT]);
 
+/* The text of a value, to be freed; NULL without memory, also where jansson leaves a key out then and says nothing. flags: jansson's. */
+char *json_text_write(const json_t *value, size_t flags);
+/* For building: `value`, or NULL with the value given back when some part of it failed to be made (jansson's calls return -1 then). A
+ * value that lacks a part must not be taken for whole. */
+json_t *json_text_whole(json_t *value, int failed);
+/* A text as a value. One that is not UTF-8 (a path, a text that was cut) has \xNN for each byte beyond ASCII, for JSON cannot hold it.
+ * NULL without memory. */
+json_t *json_text_string(const char *text);
+
 #endif

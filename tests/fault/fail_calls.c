@@ -102,13 +102,17 @@ static int with_error(FILE *stream, int failure)
 }
 
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), EMFILE, NULL)
-WRAP(void *, mmap, (void *at, size_t size, int protection, int flags, int file, off_t offset), (at, size, protection, flags, file, offset), ENOMEM, MAP_FAILED)
 WRAP(ssize_t, read, (int file, void *bytes, size_t count), (file, bytes, count), EIO, -1)
 WRAP(ssize_t, pread, (int file, void *bytes, size_t count, off_t at), (file, bytes, count, at), EIO, -1)
 WRAP(ssize_t, pwrite, (int file, const void *bytes, size_t count, off_t at), (file, bytes, count, at), ENOSPC, -1)
 WRAP(int, fsync, (int file), (file), EIO, -1)
 WRAP(int, fdatasync, (int file), (file), EIO, -1)
 WRAP(int, ftruncate, (int file, off_t size), (file, size), EIO, -1)
+WRAP(int, rename, (const char *from, const char *to), (from, to), EIO, -1)
+WRAP(int, unlink, (const char *path), (path), EACCES, -1)
+WRAP(int, lstat, (const char *path, struct stat *about), (path, about), EACCES, -1)
+WRAP(FILE *, fdopen, (int file, const char *mode), (file, mode), ENOMEM, NULL)
+WRAP(size_t, fwrite, (const void *bytes, size_t size, size_t count, FILE *stream), (bytes, size, count, stream), ENOSPC, (size_t)with_error(stream, 0))
 WRAP(int, fstat, (int file, struct stat *about), (file, about), EIO, -1)
 WRAP(int, stat, (const char *path, struct stat *about), (path, about), EACCES, -1)
 WRAP(int, access, (const char *path, int mode), (path, mode), EACCES, -1)
@@ -117,6 +121,10 @@ WRAP(size_t, fread, (void *bytes, size_t size, size_t count, FILE *stream), (byt
 WRAP(char *, fgets, (char *text, int size, FILE *stream), (text, size, stream), EIO, (with_error(stream, 0), NULL))
 WRAP(int, fflush, (FILE *stream), (stream), ENOSPC, with_error(stream, EOF))
 
+void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
+int __real_munmap(void *at, size_t size);
+int __wrap_munmap(void *at, size_t size);
 int __real_ferror(FILE *stream);
 int __wrap_ferror(FILE *stream);
 int __real_fclose(FILE *stream);
@@ -128,6 +136,23 @@ ssize_t __wrap_write(int file, const void *bytes, size_t count);
 int __wrap_fprintf(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+{
+    void *mapped;
+
+    if (no_memory("mmap"))
+        return MAP_FAILED;
+    mapped = __real_mmap(at, size, protection, flags, file, offset);
+    fail_live += mapped != MAP_FAILED;
+    return mapped;
+}
+
+int __wrap_munmap(void *at, size_t size)
+{
+    fail_live--;
+    return __real_munmap(at, size);
+}
 
 int __wrap_ferror(FILE *stream)
 {

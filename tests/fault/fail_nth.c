@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -54,25 +55,30 @@ static long leaks_since(long before)
 #endif
 }
 
-/* In the child: one run, whose n-th call fails. */
-static void work(fail_run *run, long n)
+/* One run, whose n-th call fails. */
+static void work(const struct fail_scenario *scenario, long n)
 {
-    long before = fail_live;
+    long before;
 
-    alarm(HANG_SECONDS);
+    if (scenario->prepare != NULL)
+        scenario->prepare();
+    before = fail_live;
     fail_at = n;
     calls = 0;
     counting = 1;
-    report->status = run(&report->output);
+    report->status = scenario->run(&report->output);
     counting = 0;
     report->calls = calls;
     report->leaks = leaks_since(before);
+    if (report->status == STATUS_OK && scenario->collect != NULL)
+        report->output ^= scenario->collect();
     report->done = 1;
 }
 
 /* Runs once in a process of its own; what it says on stderr goes to text. Returns what waitpid says of its end. */
-static int run_apart(fail_run *run, long n, char text[TEXT])
+static int run_apart(const struct fail_scenario *scenario, long n, char text[TEXT])
 {
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     int said = memfd_create("stderr", MFD_CLOEXEC), ended = -1;
     ssize_t count;
     pid_t child;
@@ -82,8 +88,11 @@ static int run_apart(fail_run *run, long n, char text[TEXT])
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
+        alarm(HANG_SECONDS);
+        for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+            signal(crashes[i], SIG_DFL); /* cmocka would go on with its next test */
         if (dup2(said, STDERR_FILENO) == STDERR_FILENO)
-            work(run, n);
+            work(scenario, n);
         exit(0); /* with its counters, where they are taken */
     }
     assert_int_equal(waitpid(child, &ended, 0), child);
@@ -93,17 +102,22 @@ static int run_apart(fail_run *run, long n, char text[TEXT])
     return ended;
 }
 
-static int errors_in(const char *text)
+/* Lines of error that an undisturbed run does not have. */
+static int new_errors(const char *text, const char *usual)
 {
     int count = 0;
 
-    for (const char *at = text; (at = strstr(at, "error: ")) != NULL; at++)
-        count++;
+    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        char one[TEXT];
+
+        snprintf(one, sizeof one, "%.*s", (int)(end - line), line);
+        count += strstr(one, "error: ") != NULL && strstr(usual, one) == NULL;
+    }
     return count;
 }
 
 /* NULL, or what is wrong with a run one of whose calls failed. */
-static const char *fault_of(int ended, const char *text, uint64_t expected)
+static const char *fault_of(int ended, const char *text, const char *usual, uint64_t expected)
 {
     if (WIFSIGNALED(ended))
         return WTERMSIG(ended) == SIGALRM ? "it hung" : "it crashed";
@@ -113,38 +127,39 @@ static const char *fault_of(int ended, const char *text, uint64_t expected)
         return "it kept what it had taken";
     if (report->status == STATUS_OK)
         return report->output == expected ? NULL : "it was OK, with another output";
-    return errors_in(text) == 1 ? NULL : "it failed without exactly one line that says why";
+    return new_errors(text, usual) == 1 ? NULL : "it failed without exactly one line that says why";
 }
 
-void fail_nth(const char *name, fail_run *run, int all)
+void fail_nth(const struct fail_scenario *scenario, int all)
 {
-    char text[TEXT];
-    uint64_t expected, warm;
+    char text[TEXT], usual[TEXT];
+    uint64_t expected;
     long total, stride, tried = 0, failed = 0, broken = 0;
 
     if (report == NULL)
         report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(report, MAP_FAILED);
-    assert_int_equal(run(&warm), STATUS_OK); /* what libraries make once is made here, before any fork */
+    work(scenario, 0); /* what libraries make once is made here, before any fork */
+    assert_int_equal(report->status, STATUS_OK);
+    expected = report->output;
     fflush(stdout);
-    assert_int_equal(run_apart(run, 0, text), 0);
+    assert_int_equal(run_apart(scenario, 0, usual), 0);
     assert_int_equal(report->status, STATUS_OK);
     assert_int_equal(report->leaks, 0);
-    assert_int_equal(report->output, warm);
-    expected = report->output;
+    assert_int_equal(report->output, expected);
     total = report->calls;
     assert_true(total > 0);
     stride = getenv("TANDEM_LONG") != NULL || total <= 2 * all ? 1 : (total - all) / all;
     for (long n = 1; n <= total; n += n < all ? 1 : stride, tried++) {
-        int ended = run_apart(run, n, text);
-        const char *fault = fault_of(ended, text, expected);
+        int ended = run_apart(scenario, n, text);
+        const char *fault = fault_of(ended, text, usual, expected);
 
         failed += report->status != STATUS_OK;
         if (fault != NULL && broken++ < 8)
-            print_error("%s: call %ld of %ld, %s: %s (status %d, leaks %ld)\n%s", name, n, total, report->call, fault, report->status,
+            print_error("%s: call %ld of %ld, %s: %s (status %d, leaks %ld)\n%s", scenario->name, n, total, report->call, fault, report->status,
                         report->leaks, text);
     }
-    print_message("%s: %ld of %ld calls tried, %ld ended with an error, %ld wrongly\n", name, tried, total, failed, broken);
+    print_message("%s: %ld of %ld calls tried, %ld ended with an error, %ld wrongly\n", scenario->name, tried, total, failed, broken);
     assert_int_equal(broken, 0);
     assert_true(failed > 0); /* the failures were felt */
 }

@@ -16,13 +16,21 @@
 /* Does the same thing every time: opens, uses and releases. The digest of what came of it goes to *output when it is OK. */
 typedef enum status fail_run(uint64_t *output);
 
+struct fail_scenario {
+    const char *name;
+    fail_run *run;
+    /* Before and after it, where nothing fails; may be NULL. `collect` adds the digest of what lies in files, after a run that was OK. */
+    void (*prepare)(void);
+    uint64_t (*collect)(void);
+};
+
 /* Fails the calling cmocka test when some n breaks the promise. Every n up to `all`; from there on a spread of as many again, or, with
  * TANDEM_LONG=1, every one. */
-void fail_nth(const char *name, fail_run *run, int all);
+void fail_nth(const struct fail_scenario *scenario, int all);
 
 /* For fail_calls.c: counts a call that may fail; 1 when this is the one. */
 int fail_now(const char *call);
-/* Allocations that live. */
+/* Allocations and mappings that live. */
 extern volatile long fail_live;
 
 #endif

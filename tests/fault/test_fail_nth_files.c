@@ -224,33 +224,33 @@ static enum status read_options(uint64_t *output)
 static void test_fail_nth__tokenizers(void **state)
 {
     (void)state;
-    fail_nth("a byte-level tokenizer", byte_level, ALL);
-    fail_nth("a tokenizer with byte fallback", byte_fallback, ALL);
-    fail_nth("a tokenizer that composes", composed, ALL);
-    fail_nth("a tokenizer that marks spaces", spaces_marked, ALL);
-    fail_nth("a tokenizer.bin", llama2c_pieces, ALL);
-    fail_nth("the embedded tokenizer", embedded, ALL / 4);
+    fail_nth(&(struct fail_scenario){.name = "a byte-level tokenizer", .run = byte_level}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a tokenizer with byte fallback", .run = byte_fallback}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a tokenizer that composes", .run = composed}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a tokenizer that marks spaces", .run = spaces_marked}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a tokenizer.bin", .run = llama2c_pieces}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "the embedded tokenizer", .run = embedded}, ALL / 4);
 }
 
 static void test_fail_nth__models(void **state)
 {
     (void)state;
-    fail_nth("a model in one file", one_file, ALL);
-    fail_nth("a model in shards", shards, ALL);
-    fail_nth("a llama2.c model", llama2c, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a model in one file", .run = one_file}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a model in shards", .run = shards}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a llama2.c model", .run = llama2c}, ALL);
 }
 
 static void test_fail_nth__prompts(void **state)
 {
     (void)state;
-    fail_nth("a file of prompts", read_prompts, ALL);
-    fail_nth("one prompt", one_prompt, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a file of prompts", .run = read_prompts}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "one prompt", .run = one_prompt}, ALL);
 }
 
 static void test_fail_nth__options(void **state)
 {
     (void)state;
-    fail_nth("a config file", read_options, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a config file", .run = read_options}, ALL);
 }
 
 int main(void)

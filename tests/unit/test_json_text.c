@@ -90,6 +90,20 @@ static void test_json_text__reads_long_texts_whole(void **state)
     free(text);
 }
 
+static void test_json_text__strings_that_are_not_utf8_are_escaped(void **state)
+{
+    static const char *const cases[][2] = {{"", ""}, {"a\xC3\xA9", "a\xC3\xA9"}, {"a\xC3", "a\\xc3"}, {"\xFFz\xC3\xA9", "\\xffz\\xc3\\xa9"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *value = json_text_string(cases[i][0]);
+
+        assert_non_null(value);
+        assert_string_equal(json_string_value(value), cases[i][1]);
+        json_decref(value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_json_text__bounds_values),
         cmocka_unit_test(test_json_text__is_strict),
         cmocka_unit_test(test_json_text__reads_long_texts_whole),
+        cmocka_unit_test(test_json_text__strings_that_are_not_utf8_are_escaped),
     };
 
     log_init("test_json_text", LOG_ERROR);
