@@ -40,6 +40,39 @@ static void check_proposal(const struct sequence *sequence)
                         sequence->length, sequence->limit);
 }
 
+static int is_one_there(const struct simulation *simulation)
+{
+    for (int i = 0; i < simulation->peers.count; i++)
+        if (!simulation->peers.peer[i].lost)
+            return 1;
+    return 0;
+}
+
+void oracle_check_admission(const struct simulation *simulation)
+{
+    if (simulation->plan->faults.outbox > 0) /* its message may be the one that finds no place */
+        return;
+    for (int i = 0; i < simulation->lead.actives; i++) {
+        const struct sequence *sequence = simulation->lead.active[i];
+
+        if (sequence->rounds == 0 && sequence->drafter >= 0 && simulation->peers.peer[sequence->drafter].lost && is_one_there(simulation))
+            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->drafter + 1);
+    }
+}
+
+void oracle_note_losses(struct simulation *simulation)
+{
+    const struct plan *plan = simulation->plan;
+    int is_late = plan->faults.delay_us * 8000 > (int64_t)(plan->deadline_ms * 1e6) || plan->incident[INCIDENT_HOSTILE] > 0;
+
+    for (int i = 0; i < simulation->peers.count; i++) {
+        const struct peer *peer = &simulation->peers.peer[i];
+        int is_busy = simulation->actor[i].busy_ns > simulation->now_ns + 1000;
+
+        simulation->losses_allowed[i] = is_late || is_busy || peer->lost || peer->misses > 0 ? -1 : peer->losses;
+    }
+}
+
 enum status __wrap_verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
 {
     for (int i = 0; i < count; i++) {
@@ -48,6 +81,8 @@ enum status __wrap_verify_round(struct verify *verify, struct sequence *const *s
 
         if (sequence->has_proposal)
             check_proposal(sequence);
+        if (sequence->drafter < 0 && is_one_there(watched))
+            simulation_fail(watched, "request %u goes without a drafter, though one is there", sequence->request->index);
         if (watched->is_after && drafted > 0)
             watched->used[sequence->drafter]++;
         watched->expected_fallbacks += drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
@@ -158,6 +193,13 @@ void oracle_check_mirrors(const struct simulation *simulation, const struct acto
             check_mirror(simulation, actor, &actor->drafter.mirror[i]);
 }
 
+void oracle_check_mirrors_at_end(const struct simulation *simulation, const struct actor *actor)
+{
+    for (int i = 0; simulation->plan->is_peaceful && i < actor->drafter.terms.slots; i++)
+        if (actor->drafter.mirror[i].open)
+            simulation_fail(simulation, "drafter %d still has request %u, which is over", actor->number + 1, actor->drafter.mirror[i].request);
+}
+
 static void check_target_cache(const struct simulation *simulation, const struct sequence *sequence)
 {
     if (sequence->cached != sequence->length - 1)
@@ -206,6 +248,9 @@ static void check_counts(const struct simulation *simulation)
         simulation_fail(simulation, "%lld messages were refused, %lld damaged and %lld hostile ones sent, %lld repeated",
                         (long long)tally->refused, (long long)simulation->damaged, (long long)tally->hostile_frames,
                         (long long)tally->frames[LOOP_REPEATED]);
+    if (tally->refused < simulation->strangers_received)
+        simulation_fail(simulation, "%lld messages of a stranger came, %lld were refused", (long long)simulation->strangers_received,
+                        (long long)tally->refused);
     if (!is_damaged(simulation) && simulation->peers.stale + answers != simulation->proposals_received)
         simulation_fail(simulation, "%lld proposals came, %lld were taken and %lld stale", (long long)simulation->proposals_received,
                         (long long)answers, (long long)simulation->peers.stale);
@@ -222,16 +267,14 @@ static void check_counts(const struct simulation *simulation)
 
 void oracle_check_end(const struct simulation *simulation)
 {
-    int64_t tokens = 0;
-
-    for (int i = 0; i < simulation->plan->requests; i++) {
+    for (int i = 0; i < simulation->plan->requests; i++)
         if (simulation->result[i].times != 1)
             simulation_fail(simulation, "request %d has %d results", i, simulation->result[i].times);
-        tokens += simulation->result[i].count;
-    }
     for (int i = 0; i < simulation->lead.next - simulation->plan->requests; i++)
         if (simulation->times_after[i] != 1)
             simulation_fail(simulation, "request %d has %d results", simulation->plan->requests + i, simulation->times_after[i]);
-    (void)tokens;
     check_counts(simulation);
+    for (int i = 0; i < simulation->peers.count; i++)
+        if (simulation->losses_allowed[i] >= 0 && simulation->peers.peer[i].losses > simulation->losses_allowed[i])
+            simulation_fail(simulation, "drafter %d was lost after the faults had stopped", i + 1);
 }

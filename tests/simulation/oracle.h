@@ -7,8 +7,14 @@
 
 /* Whose lead runs from here on. */
 void oracle_watch(struct simulation *simulation);
+/* After new requests were given drafters: none has a lost one where another was to be had. */
+void oracle_check_admission(const struct simulation *simulation);
+/* Faults have stopped. A drafter whose messages come in time from here on is not lost any more: what it missed costs one proposal. */
+void oracle_note_losses(struct simulation *simulation);
 /* After a drafter's turn. Each mirror's cache holds what the mirror says; without damaged frames a mirror is a beginning of the truth. */
 void oracle_check_mirrors(const struct simulation *simulation, const struct actor *actor);
+/* All requests are over. Where nothing went wrong a drafter knows it. */
+void oracle_check_mirrors_at_end(const struct simulation *simulation, const struct actor *actor);
 /* After a round. The target's caches hold all committed tokens but the newest; the round had an end in time. */
 void oracle_check_round(const struct simulation *simulation);
 /* After the run. Each request has one result, that of solo; what was counted agrees with what was done to the frames. */

@@ -77,6 +77,7 @@ static void note_frame(void *user, enum loop_fate fate, int from, int to, struct
     simulation->tally.frames[fate]++;
     simulation->damaged += fate == LOOP_CORRUPTED || fate == LOOP_TRUNCATED;
     simulation->proposals_received += fate == LOOP_RECEIVED && to == SIMULATION_LEAD && message_type(frame) == MESSAGE_PROPOSAL;
+    simulation->strangers_received += fate == LOOP_RECEIVED && from == simulation->actors + 1;
     if (fate == LOOP_SENT)
         hostile_see(&simulation->hostile, frame);
     simulation_tell(simulation, "%d -> %d: a %s of %zu bytes %s", from, to, types[message_type(frame)], frame.count, fate_names[fate]);
@@ -188,6 +189,7 @@ static void stop_faults(struct simulation *simulation)
     channel_loop_set_faults(simulation->end[0], &simulation->plan->peace);
     for (int i = 0; i < simulation->actors; i++)
         actor_settle(&simulation->actor[i]);
+    oracle_note_losses(simulation);
 }
 
 static void take_round(struct simulation *simulation)
@@ -212,6 +214,7 @@ static void run_plan(struct simulation *simulation)
             stop_faults(simulation);
         arrive(simulation);
         assert_int_equal(lead_admit(&simulation->lead), STATUS_OK);
+        oracle_check_admission(simulation);
         if (simulation->lead.actives > 0)
             take_round(simulation);
         else if (simulation->requests.count < plan->requests)
@@ -274,6 +277,7 @@ static void end_drafters(struct simulation *simulation)
     for (int i = 0; i < simulation->actors; i++) {
         if (!simulation->actor[i].drafter.ended)
             simulation_fail(simulation, "drafter %d goes on after the end", i + 1);
+        oracle_check_mirrors_at_end(simulation, &simulation->actor[i]);
         actor_close(&simulation->actor[i]);
         simulation->tally.refused += simulation->actor[i].refused;
     }

@@ -17,7 +17,7 @@
 #include <cmocka.h> /* needs those above */
 
 enum { SLOTS = 2, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
-enum { SCHEDULES = 200, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 };
+enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 };
 
 static struct group self;
 static struct tokenizer *tokenizer;
@@ -233,14 +233,14 @@ static void assert_faults_cost_only_speed(enum accept_mode accept, double temper
     int64_t accepted = 0, refused = 0, stale = 0, fallbacks = 0;
 
     for (int i = 0; i < schedules; i++) {
-        /* Every kind of fault alone and with others, rare and frequent, by the digits of i. */
+        /* Faults alone and together, rare and frequent, by the digits of i. tests/simulation has the many schedules, on a toy pair. */
         const double rate[] = {0.0, 0.03, 0.3};
         const struct loop_faults faults = {.seed = (uint64_t)i,
                                            .lose = rate[i % 3],
                                            .repeat = rate[i / 3 % 3],
                                            .reorder = rate[i / 9 % 3],
-                                           .corrupt = rate[i / 27 % 3],
-                                           .delay_us = i / 81 * 250};
+                                           .corrupt = rate[i / 3 % 3],
+                                           .delay_us = i / 9 * 250};
         struct run run;
 
         open_run(&run, accept, temperature, SHORT, &faults, 1);
