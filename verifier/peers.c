@@ -299,16 +299,19 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
     return latest;
 }
 
+/* Reads no more at a time than drafters can have had on their way: one that never stops sending would keep the lead from its round, and from looking
+ * at the clock. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count)
 {
-    struct frame frame = {0};
-    int name, refused = 0;
+    for (int left = (peers->count + 1) * CHANNEL_OUTBOX; left > 0; left--) {
+        struct frame frame;
+        int name, refused;
 
-    do {
         TRY(channel_receive(peers->channel, &name, &frame, &refused));
-        if (frame.count > 0 || refused)
-            take(peers, name, frame, refused, sequences, count);
-    } while (frame.count > 0 || refused);
+        if (frame.count == 0 && !refused)
+            return STATUS_OK;
+        take(peers, name, frame, refused, sequences, count);
+    }
     return STATUS_OK;
 }
 
@@ -325,11 +328,7 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
         peers->peer[i].late = 0;
     TRY(ask_lost(peers));
     for (;;) {
-        TRY(channel_receive(peers->channel, &name, &frame, &refused));
-        while (frame.count > 0 || refused) {
-            take(peers, name, frame, refused, sequences, count);
-            TRY(channel_receive(peers->channel, &name, &frame, &refused));
-        }
+        TRY(peers_look(peers, sequences, count));
         TRY(reopen(peers, sequences, count));
         deadline = next_deadline(peers, sequences, count);
         if (deadline == 0)

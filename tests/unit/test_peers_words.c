@@ -1,0 +1,379 @@
+/* What the lead says to a drafter and takes from it, over a loop whose other end is the test. test_peers.c is about when. */
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/wire/channel_loop.h"
+#include "verifier/peers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { LEAD = 0, DRAFTER = 1, ENDS = 2, CONTEXT = 64, ROOM = 4, PROMPT = 3, VOCAB = 512, RUN = 5, LENGTH = 4 };
+#define DEADLINE_NS ((int64_t)1000000)
+
+struct rig {
+    int64_t now_ns;
+    struct arena arena;
+    struct tokenizer *tokenizer;
+    struct request request;
+    struct sequence sequence;
+    struct channel *end[ENDS];
+    struct peers peers;
+    struct message_space *space;
+    int floods; /* the drafter sends this many frames whenever one of its own was read */
+};
+
+static int32_t prompt[PROMPT] = {30, 31, 32};
+static const int32_t token[] = {40, 41, 42};
+
+static void pass_time(void *user, int end, int64_t deadline_ns)
+{
+    struct rig *rig = user;
+    int64_t due_ns = channel_loop_due_ns(rig->end[end]);
+
+    rig->now_ns = due_ns < deadline_ns ? (due_ns > rig->now_ns ? due_ns : rig->now_ns) : deadline_ns;
+}
+
+static void say(struct rig *rig, struct frame frame)
+{
+    int taken;
+
+    assert_int_equal(channel_send(rig->end[DRAFTER], LEAD, frame, &taken), STATUS_OK);
+}
+
+static void say_heartbeat(struct rig *rig)
+{
+    say(rig, message_pack_plain(rig->space, MESSAGE_HEARTBEAT, RUN));
+}
+
+static void note(void *user, enum loop_fate fate, int from, int to, struct frame frame)
+{
+    struct rig *rig = user;
+
+    (void)frame;
+    if (fate != LOOP_RECEIVED || from != DRAFTER || to != LEAD || rig->floods == 0)
+        return;
+    rig->now_ns += 1000;
+    say_heartbeat(rig);
+}
+
+static int open_rig(void **state)
+{
+    static const int names[] = {DRAFTER};
+    struct rig *rig = calloc(1, sizeof *rig);
+
+    assert_non_null(rig);
+    *state = rig;
+    log_init("test_peers_words", LOG_ERROR);
+    rig->now_ns = 1;
+    clock_pretend(&rig->now_ns);
+    rig->request = (struct request){
+        .index = 9, .tokens = prompt, .prompt_count = PROMPT, .sampling = sampling_default, .max_tokens = 40, .draft_length = LENGTH};
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
+    assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
+    sequence_init(&rig->sequence, &rig->arena, 0, CONTEXT, ROOM);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(channel_loop_open(ENDS, NULL, rig->end), STATUS_OK);
+    channel_loop_hook(rig->end[LEAD], &(struct loop_hooks){.user = rig, .wait = pass_time, .note = note});
+    assert_int_equal(peers_open(&rig->peers, rig->end[LEAD], names, 1, RUN, VOCAB, (double)DEADLINE_NS / 1e6), STATUS_OK);
+    assert_int_equal(message_space_open(&rig->space), STATUS_OK);
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+
+    message_space_close(rig->space);
+    peers_close(&rig->peers);
+    channel_close(rig->end[LEAD]);
+    channel_close(rig->end[DRAFTER]);
+    sequence_close(&rig->sequence);
+    arena_close(&rig->arena);
+    tokenizer_close(rig->tokenizer);
+    clock_pretend(NULL);
+    free(rig);
+    return 0;
+}
+
+/* What the lead sent next; type 0 when nothing. */
+static int hear(struct rig *rig, struct frame *frame)
+{
+    int peer, refused;
+
+    assert_int_equal(channel_receive(rig->end[DRAFTER], &peer, frame, &refused), STATUS_OK);
+    return frame->count == 0 ? 0 : message_type(*frame);
+}
+
+static void assert_hears_open(struct rig *rig, int wanted)
+{
+    struct open_message open;
+    struct frame frame;
+
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assert_null(message_unpack_open(rig->space, frame, VOCAB, &open));
+    assert_true(open.run == RUN);
+    assert_int_equal(open.request, 9);
+    assert_int_equal(open.count, rig->sequence.length);
+    assert_int_equal(open.prompt_count, PROMPT);
+    assert_memory_equal(open.tokens, rig->sequence.tokens, (size_t)open.count * sizeof(int32_t));
+    assert_int_equal(open.draft_length, wanted);
+    assert_int_equal(open.limit, rig->sequence.limit);
+}
+
+static void assert_hears_nothing(struct rig *rig)
+{
+    struct frame frame;
+
+    assert_int_equal(hear(rig, &frame), 0);
+}
+
+static void assign(struct rig *rig)
+{
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_hears_open(rig, rig->sequence.wanted);
+}
+
+static void collect(struct rig *rig)
+{
+    assert_int_equal(peers_collect(&rig->peers, &rig->sequence, 1), STATUS_OK);
+}
+
+static void commit(struct rig *rig, int count, enum finish_reason finish)
+{
+    int old = rig->sequence.length;
+
+    sequence_commit(&rig->sequence, token, count);
+    assert_int_equal(peers_commit(&rig->peers, &rig->sequence, old, token, count, count - 1, finish), STATUS_OK);
+}
+
+/* A proposal for what is committed. */
+static struct proposal fitting(const struct rig *rig)
+{
+    return (struct proposal){.run = RUN,
+                             .request = 9,
+                             .base_length = (uint32_t)rig->sequence.length,
+                             .base_digest = rig->sequence.digest,
+                             .sampling_digest = rig->sequence.sampling_digest,
+                             .count = 2,
+                             .token = {5, 6}};
+}
+
+static void propose(struct rig *rig, const struct proposal *proposal)
+{
+    say(rig, message_pack_proposal(rig->space, proposal));
+}
+
+static void propose_fitting(struct rig *rig)
+{
+    const struct proposal proposal = fitting(rig);
+
+    propose(rig, &proposal);
+}
+
+/* A round without a proposal; what the lead then said has not been heard. */
+static void miss(struct rig *rig)
+{
+    collect(rig);
+    assert_false(rig->sequence.has_proposal);
+    commit(rig, 1, FINISH_NOT);
+}
+
+static void test_peers_words__a_proposal_ends_the_wait(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    propose_fitting(rig);
+    collect(rig);
+    assert_true(rig->sequence.has_proposal);
+    assert_true(rig->now_ns < DEADLINE_NS);
+    assert_int_equal(rig->peers.stale, 0);
+}
+
+static void test_peers_words__a_commit_says_what_was_committed(void **state)
+{
+    struct rig *rig = *state;
+    struct commit heard;
+    struct frame frame;
+
+    for (int finish = 0; finish <= 1; finish++) {
+        assign(rig);
+        commit(rig, 3, finish ? FINISH_STOP : FINISH_NOT);
+        assert_int_equal(hear(rig, &frame), MESSAGE_COMMIT);
+        assert_null(message_unpack_commit(rig->space, frame, VOCAB, &heard));
+        assert_true(heard.run == RUN && heard.digest == rig->sequence.digest);
+        assert_int_equal(heard.request, 9);
+        assert_int_equal(heard.old_length, rig->sequence.length - 3);
+        assert_int_equal(heard.accepted, 2);
+        assert_int_equal(heard.count, 3);
+        assert_memory_equal(heard.tokens, token, sizeof token);
+        assert_int_equal(heard.keep, rig->sequence.length - 1);
+        assert_int_equal(heard.finish, finish ? FINISH_STOP : FINISH_NOT);
+        assert_int_equal(heard.draft_length, finish ? 0 : LENGTH);
+        assert_int_equal(rig->sequence.wanted, finish ? 0 : LENGTH);
+    }
+}
+
+static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    for (int i = 0; i < 5; i++) {
+        struct proposal wrong = fitting(rig);
+
+        if (i == 0)
+            wrong.run++;
+        else if (i == 1)
+            wrong.request++;
+        else if (i == 2)
+            wrong.base_digest++;
+        else if (i == 3)
+            wrong.sampling_digest++;
+        else
+            wrong.base_length++;
+        propose(rig, &wrong);
+    }
+    collect(rig);
+    assert_false(rig->sequence.has_proposal);
+    assert_int_equal(rig->peers.stale, 5);
+    assert_true(rig->now_ns >= DEADLINE_NS);
+}
+
+static void test_peers_words__what_is_no_message_for_the_lead_is_refused(void **state)
+{
+    static const unsigned char junk[] = "junk";
+    struct rig *rig = *state;
+
+    assign(rig);
+    say(rig, (struct frame){.bytes = junk, .count = sizeof junk});
+    say(rig, message_pack_plain(rig->space, MESSAGE_SHUTDOWN, RUN));
+    say(rig, message_pack_close(rig->space, &(struct close_message){.run = RUN, .request = 9}));
+    collect(rig);
+    assert_int_equal(rig->peers.refused, 3);
+    assert_int_equal(rig->peers.stale, 0);
+}
+
+/* It may have missed a message. */
+static void test_peers_words__a_missed_deadline_is_followed_by_everything_anew(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    miss(rig);
+    assert_true(rig->now_ns >= DEADLINE_NS);
+    assert_false(rig->peers.peer[0].lost);
+    assert_hears_open(rig, LENGTH);
+    assert_hears_nothing(rig);
+}
+
+static void test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for(void **state)
+{
+    struct rig *rig = *state;
+    struct frame frame;
+    int64_t then_ns;
+
+    assign(rig);
+    miss(rig);
+    assert_hears_open(rig, LENGTH);
+    miss(rig);
+    assert_true(rig->peers.peer[0].lost);
+    collect(rig);
+    assert_hears_nothing(rig);
+    rig->now_ns = rig->peers.peer[0].ask_ns;
+    collect(rig);
+    assert_int_equal(hear(rig, &frame), MESSAGE_HEARTBEAT);
+    then_ns = rig->now_ns;
+    say_heartbeat(rig);
+    collect(rig);
+    assert_hears_open(rig, LENGTH);
+    assert_true(rig->now_ns > then_ns);
+    assert_false(rig->peers.peer[0].lost);
+    commit(rig, 1, FINISH_NOT);
+    assert_hears_open(rig, LENGTH); /* it missed that one, too */
+    propose_fitting(rig);
+    collect(rig);
+    assert_true(rig->sequence.has_proposal);
+    commit(rig, 1, FINISH_NOT);
+    collect(rig);
+    assert_false(rig->peers.peer[0].lost); /* an answer made its misses good */
+}
+
+static void test_peers_words__a_drafter_that_takes_nothing_is_lost(void **state)
+{
+    struct rig *rig = *state;
+
+    for (int i = 0; i < CHANNEL_OUTBOX; i++)
+        assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_false(rig->peers.peer[0].lost);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_true(rig->peers.peer[0].lost);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(rig->sequence.drafter, -1);
+}
+
+/* A request of which one token is left, or for which no draft is worth while. */
+static void test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it_is(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    rig->sequence.paced = 0;
+    commit(rig, 1, FINISH_NOT);
+    assert_hears_nothing(rig);
+    collect(rig);
+    assert_true(rig->now_ns < DEADLINE_NS);
+    rig->sequence.paced = 2;
+    commit(rig, 1, FINISH_NOT);
+    assert_hears_open(rig, 2);
+}
+
+static void test_peers_words__a_drafter_is_asked_for_no_more_than_it_has_room_for(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->peers.peer[0].context = PROMPT + 3;
+    assign(rig);
+    assert_int_equal(rig->sequence.wanted, 2);
+    commit(rig, 2, FINISH_NOT);
+    assert_int_equal(rig->sequence.wanted, 0);
+}
+
+/* Without a bound on what is read at a time these never end. */
+static void test_peers_words__a_drafter_that_never_stops_sending_does_not_hold_the_lead(void **state)
+{
+    struct rig *rig = *state;
+
+    assign(rig);
+    rig->floods = 1;
+    say_heartbeat(rig);
+    collect(rig); /* something is expected: until its deadline */
+    assert_true(rig->now_ns >= DEADLINE_NS);
+    commit(rig, 1, FINISH_NOT);
+    assert_hears_open(rig, LENGTH);
+    rig->sequence.wanted = 0;
+    collect(rig); /* nothing is */
+}
+
+int main(void)
+{
+#define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
+    const struct CMUnitTest tests[] = {
+        RIGGED(test_peers_words__a_proposal_ends_the_wait),
+        RIGGED(test_peers_words__a_commit_says_what_was_committed),
+        RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
+        RIGGED(test_peers_words__what_is_no_message_for_the_lead_is_refused),
+        RIGGED(test_peers_words__a_missed_deadline_is_followed_by_everything_anew),
+        RIGGED(test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for),
+        RIGGED(test_peers_words__a_drafter_that_takes_nothing_is_lost),
+        RIGGED(test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it_is),
+        RIGGED(test_peers_words__a_drafter_is_asked_for_no_more_than_it_has_room_for),
+        RIGGED(test_peers_words__a_drafter_that_never_stops_sending_does_not_hold_the_lead),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
