@@ -3,17 +3,20 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/recorder.h"
 #include "common/wire/drain_relay.h"
 #include "common/world/watchdog.h"
 
-#define TURN_NS ((int64_t)500 * 1000000) /* longest wait of one turn */
+#define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
+#define PARTING_NS ((int64_t)200 * 1000000)
+#define SLACK_NS ((int64_t)500 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond */
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
 {
     size_t slots = (size_t)terms->slots;
     enum status status;
 
-    *drafter = (struct drafter){.terms = *terms, .heard_ns = clock_ns()};
+    *drafter = (struct drafter){.terms = *terms};
     TRY(message_space_open(&drafter->space));
     TRY_TO(arena_open(&drafter->arena,
                       slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
@@ -160,7 +163,7 @@ static void take(struct drafter *drafter, int peer, struct frame frame, int refu
         log_debug("dropped a message from rank %d: %s", peer, wrong);
         return;
     }
-    drafter->heard_ns = clock_ns();
+    drafter->heard++;
 }
 
 static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, const struct draft_output *output)
@@ -197,6 +200,7 @@ static enum status draft(struct drafter *drafter)
     }
     if (count == 0 || drafter->terms.silent)
         return STATUS_OK;
+    recorder_note("drafts for # sequences", count, 0, 0);
     TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
     for (int i = 0; i < count; i++)
         TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
@@ -222,11 +226,34 @@ enum status drafter_run(struct drafter *drafter)
 {
     struct drain_relay relay = {
         .channel = drafter->terms.channel, .space = drafter->space, .lead = drafter->terms.lead, .run = drafter->terms.run};
+    int64_t patience = (int64_t)(drafter->terms.patience_s * 1e9), silent = 0;
 
     while (!drafter->ended) {
+        int64_t began = clock_ns(), heard = drafter->heard, passed;
+
         TRY(drain_relay_look(&relay));
-        watchdog_progress("drafting"); /* a lead that is silent is no fault of ours: it may decode alone for hours */
-        TRY(drafter_turn(drafter, clock_ns() + TURN_NS));
+        watchdog_progress("drafting"); /* a lead that is silent is no fault of ours */
+        TRY(drafter_turn(drafter, began + TURN_NS));
+        passed = clock_ns() - began;
+        /* A turn counts for little more than its wait: a process that was stopped has not been waiting. */
+        silent = drafter->heard != heard ? 0 : silent + (passed < 2 * TURN_NS ? passed : 2 * TURN_NS);
+        if (patience > 0 && silent > patience + SLACK_NS) {
+            if (!channel_is_gone(drafter->terms.channel, drafter->terms.lead)) /* else the job is being ended, and that has been told */
+                log_error("the lead (rank %d) is silent for %.0f s: ending the job", drafter->terms.lead, (double)silent / 1e9);
+            return STATUS_WATCHDOG;
+        }
     }
     return STATUS_OK;
+}
+
+void drafter_fail(struct drafter *drafter, enum status status)
+{
+    const struct failure failure = {.code = (uint32_t)status, .text = "see its own lines"};
+    int64_t deadline = clock_ns() + PARTING_NS;
+    int taken;
+
+    if (channel_send(drafter->terms.channel, drafter->terms.lead, message_pack_failure(drafter->space, &failure), &taken) != STATUS_OK)
+        return;
+    while (taken && channel_pending(drafter->terms.channel, drafter->terms.lead) > 0 && clock_ns() < deadline)
+        ;
 }

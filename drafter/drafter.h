@@ -15,6 +15,7 @@ struct drafter_terms {
     int vocab;
     int context;
     int slots;
+    double patience_s; /* how long the lead may be silent before this rank ends the job; 0: for ever */
     int silent; /* for tests: take everything, answer nothing */
 };
 
@@ -27,7 +28,7 @@ struct drafter {
     struct draft_output *output;   /* [slots] */
     int ended;                     /* a Shutdown came */
     int64_t refused, unfitting, proposals;
-    int64_t heard_ns; /* when the lead was last heard */
+    int64_t heard;    /* messages of the lead */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms);
@@ -35,7 +36,9 @@ void drafter_close(struct drafter *drafter);
 
 /* Takes every message that has come, then drafts and sends once. Waits until deadline_ns when there is nothing to do. */
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns);
-/* Turns until the lead says that it is over. Point to point. */
+/* Turns until the lead says that it is over, or STATUS_WATCHDOG: it was silent for too long. Point to point. */
 enum status drafter_run(struct drafter *drafter);
+/* Tells the lead that this rank cannot go on, and gives the message a moment to leave. Point to point. */
+void drafter_fail(struct drafter *drafter, enum status status);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/text/tokenizer.h"
 #include "common/wire/channel.h"
 #include "common/wire/roll_call.h"
+#include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "common/world/world.h"
@@ -26,6 +27,7 @@ struct parts {
     struct model *model;
     struct draft draft;
     struct channel *channel;
+    int joined; /* the job goes on without this rank when it fails */
 };
 
 static enum status load(struct parts *parts)
@@ -76,6 +78,8 @@ static enum status work(struct parts *parts, struct message_space *space)
         return STATUS_INTERNAL;
     introduce(parts, &mine);
     TRY_TO(roll_call(&parts->world, space, &mine, all), free_all);
+    keeper_joined();
+    parts->joined = 1;
     const struct drafter_terms terms = {.channel = parts->channel,
                                         .world = &parts->world,
                                         .draft = &parts->draft,
@@ -84,9 +88,12 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .vocab = parts->model->vocab,
                                         .context = parts->model->shape.context,
                                         .slots = parts->options->max_sequences,
+                                        .patience_s = parts->options->watchdog_s,
                                         .silent = parts->options->silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);
     status = drafter_run(&drafter);
+    if (status != STATUS_OK && status != STATUS_WATCHDOG)
+        drafter_fail(&drafter, status);
     log_debug("%lld proposals, %lld messages refused, %lld unfitting", (long long)drafter.proposals, (long long)drafter.refused,
               (long long)drafter.unfitting);
     drafter_close(&drafter);
@@ -125,17 +132,19 @@ static void release(struct parts *parts)
         tokenizer_close(parts->tokenizer);
 }
 
-static enum status work_under_watch(struct parts *parts)
+static enum status draft(struct parts *parts)
 {
-    enum status status = watchdog_open(parts->options->watchdog_s);
+    enum status status;
 
     if (parts->options->draft != NULL)
         snprintf(parts->path, sizeof parts->path, "%s", parts->options->draft);
     else
         paths_demo("draft", parts->path, sizeof parts->path);
-    if (status == STATUS_OK)
-        status = run(parts);
-    watchdog_close();
+    status = run(parts);
+    if (status == STATUS_WATCHDOG)
+        world_abort(status);
+    if (status != STATUS_OK && parts->joined)
+        keeper_leave(status);
     return status;
 }
 
@@ -157,7 +166,13 @@ int main(int argc, char **argv)
     }
     if (parsed != STATUS_OK && !world_is_launched())
         return (int)parsed;
-    status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
+    status = world_is_launched() ? keeper_open() : STATUS_OK;
+    if (status != STATUS_OK)
+        return (int)status;
+    world_record(options.recorder, "drafter");
+    status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
+    if (status == STATUS_OK)
+        status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
     if (status != STATUS_OK)
         world_abort(status);
     snprintf(label, sizeof label, "tandem-drafter[%d]", parts.world.rank);
@@ -165,9 +180,10 @@ int main(int argc, char **argv)
         log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
     status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
-        status = work_under_watch(&parts);
+        status = draft(&parts);
     release(&parts);
     world_close(&parts.world, status);
+    watchdog_close();
     options_release(&options);
     return (int)status;
 }

@@ -152,14 +152,15 @@ static const char *output_path(const struct options *options)
     return options->prompts != NULL && !options->compare ? "-" : NULL;
 }
 
-static enum status report(struct job *job, const struct figures *solo, const struct figures *figures)
+static enum status report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures)
 {
     struct report report = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = job->world.size,
                             .solo = solo,
-                            .figures = figures};
+                            .figures = figures,
+                            .peers = drafters};
 
     if (job->options->hash_logits)
         TRY(team_hash(&job->team, &report.hash));
@@ -221,7 +222,7 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
     }
-    TRY(report(job, compare ? &solo : NULL, &lead.figures));
+    TRY(report(job, drafters, compare ? &solo : NULL, &lead.figures));
     return status;
 }
 
@@ -265,6 +266,7 @@ static enum status lead_job(struct job *job)
         status = status == STATUS_OK ? STATUS_IO : status;
     ended = output_close(&job->output);
     status = status == STATUS_OK ? ended : status;
+    job->world.absent = peers_absent(&peers);
     peers_close(&peers);
     request_release(&requests);
     return status;

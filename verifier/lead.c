@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/recorder.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include <math.h>
@@ -38,6 +39,7 @@ void lead_close(struct lead *lead)
 static enum status finish(struct lead *lead, struct sequence *sequence)
 {
     sequence->ended_ns = clock_ns();
+    recorder_note("finishes request #: # tokens in # rounds", sequence->request->index, sequence->completion.count, sequence->rounds);
     show_end(lead->show, sequence);
     show_progress(lead->show, 1, 0);
     TRY(output_add(lead->output, sequence->request, sequence));
@@ -51,6 +53,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     struct slot_terms terms = {
         .sampling = request->sampling, .request = request->index, .prompt_count = request->prompt_count, .slot = sequence->slot};
 
+    recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->shape.context));
     terms.bias = sequence->bias;
     show_prompt(lead->show, sequence);
@@ -131,6 +134,7 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     count(lead, sequence, outcome, *kept);
     if (sequence->first_ns == 0)
         sequence->first_ns = clock_ns();
+    recorder_note("commits # tokens to request #, # of them drafted", *kept, sequence->request->index, outcome->accepted);
     sequence_commit(sequence, outcome->token, *kept);
     TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, *kept < outcome->accepted ? *kept : outcome->accepted,
                      sequence->completion.finish));
@@ -225,6 +229,7 @@ enum status lead_round(struct lead *lead)
     struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
     int64_t step_ns = lead->verify->step.ns;
 
+    recorder_note("begins a round of # sequences", lead->actives, 0, 0);
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
     count_fallbacks(lead);
     TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
@@ -268,6 +273,9 @@ enum status lead_run(struct lead *lead)
 
     for (;;) {
         watchdog_progress("decoding");
+        if (lead->resting != NULL)
+            TRY(peers_keep_in_touch(lead->resting));
+        TRY(peers_keep_in_touch(lead->peers));
         TRY(look_for_drain(lead));
         if (lead->drain_ns == 0)
             TRY(lead_admit(lead));

@@ -14,7 +14,7 @@ struct lead {
     struct team *team;           /* borrowed */
     struct verify *verify;       /* borrowed */
     struct peers *peers;         /* borrowed; without drafters it is solo mode */
-    struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard; may be NULL */
+    struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard and told that the lead is there; may be NULL */
     struct output *output;       /* borrowed */
     struct show *show;           /* borrowed */
     const struct tokenizer *tokenizer;

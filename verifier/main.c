@@ -20,16 +20,6 @@ static enum log_level level_of(const struct options *options)
     return options->quiet ? LOG_ERROR : options->verbose ? LOG_DEBUG : LOG_INFO;
 }
 
-static enum status work(struct job *job)
-{
-    enum status status = watchdog_open(job->options->watchdog_s);
-
-    if (status == STATUS_OK)
-        status = job_run(job);
-    watchdog_close();
-    return status;
-}
-
 /* What needs no other rank: printing, and checking before a job. */
 static int is_alone(enum status parsed, const struct options *options)
 {
@@ -65,18 +55,23 @@ int main(int argc, char **argv)
         options_release(&options);
         return code;
     }
-    status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
+    world_record(options.recorder, "verifier");
+    status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
+    if (status == STATUS_OK)
+        status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
     if (status != STATUS_OK)
         world_abort(status);
+    watchdog_stand_behind(job.world.team_rank);
     if (job.world.rank != job.world.lead)
         snprintf(label, sizeof label, "tandem-verifier[%d]", job.world.rank);
     if (parsed == STATUS_OK)
         log_init(label, level_of(&options));
     status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
-        status = work(&job);
+        status = job_run(&job);
     job_release(&job);
     world_close(&job.world, status);
+    watchdog_close();
     options_release(&options);
     return (int)status;
 }

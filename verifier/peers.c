@@ -2,11 +2,14 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/recorder.h"
 #include <stdlib.h>
 
 enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
 #define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
 #define LEAST_REST_NS ((int64_t)20 * 1000000)
+#define LOOK_NS ((int64_t)5 * 1000000)    /* a wait is interrupted this often to see whether the awaited are still there */
+#define TELL_NS ((int64_t)250 * 1000000)  /* a drafter that is told nothing for this long is told that the lead is there */
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
 {
@@ -46,8 +49,11 @@ static void lose(struct peer *peer, const char *why)
 {
     if (peer->lost)
         return;
-    if (peer->losses++ == 0) /* a slow one that comes and goes is told of once */
+    if (peer->losses++ == 0) { /* a slow one that comes and goes is told of once */
+        peer->why = why;
         log_warn("drafter rank %d %s: decoding goes on without it", peer->name, why);
+    }
+    recorder_note("loses drafter rank #", peer->name, 0, 0);
     peer->lost = 1;
     peer->asked = 0;
     rest(peer);
@@ -57,6 +63,9 @@ static enum status send(struct peers *peers, struct peer *peer, struct frame fra
 {
     int taken;
 
+    if (peer->gone)
+        return STATUS_OK;
+    peer->told_ns = clock_ns();
     TRY(channel_send(peers->channel, peer->name, frame, &taken));
     if (!taken)
         lose(peer, "takes no messages");
@@ -192,6 +201,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
 {
     struct peer *peer = find(peers, name);
     struct proposal proposal;
+    struct failure failure;
     int type = refused ? 0 : message_type(frame);
     const char *wrong = NULL;
 
@@ -201,7 +211,9 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         wrong = "not a frame of a drafter";
     else if (type == MESSAGE_PROPOSAL)
         wrong = message_unpack_proposal(peers->space, frame, peers->vocab, &proposal);
-    else if (type != MESSAGE_HEARTBEAT && type != MESSAGE_FAILURE)
+    else if (type == MESSAGE_FAILURE)
+        wrong = message_unpack_failure(peers->space, frame, &failure);
+    else if (type != MESSAGE_HEARTBEAT)
         wrong = "not a message for the lead";
     if (wrong != NULL) {
         peers->refused++;
@@ -210,6 +222,10 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     }
     if (type == MESSAGE_DRAIN)
         return;
+    if (type == MESSAGE_FAILURE) { /* its last */
+        lose(peer, "cannot go on");
+        return;
+    }
     if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
         peer->lost = 0;
         peer->misses = 0;
@@ -245,7 +261,7 @@ static enum status ask_lost(struct peers *peers)
     for (int i = 0; i < peers->count; i++) {
         struct peer *peer = &peers->peer[i];
 
-        if (!peer->lost || clock_ns() < peer->ask_ns)
+        if (!peer->lost || peer->gone || clock_ns() < peer->ask_ns)
             continue;
         peer->asked = 1;
         rest(peer);
@@ -287,6 +303,7 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
         } else {
             sequence->wanted = 0; /* missed: this round goes without */
             sequence->missed = 1;
+            recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
             if (!peer->late) { /* many sequences may miss by one delay */
                 peer->misses++;
                 peer->vain_ns += now - peers->round_ns;
@@ -315,10 +332,31 @@ enum status peers_look(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
+/* Drafters that are waited for and have ended: their sequences go to others, or go without. */
+static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
+{
+    for (int s = 0; s < count; s++) {
+        struct sequence *sequence = &sequences[s];
+        struct peer *peer;
+
+        if (sequence->request == NULL || sequence->wanted == 0 || sequence->has_proposal || sequence->drafter < 0)
+            continue;
+        peer = &peers->peer[sequence->drafter];
+        if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
+            continue;
+        lose(peer, "has ended");
+        peer->gone = 1;
+        peer->sequences--;
+        sequence->wanted = 0;
+        TRY(peers_assign(peers, sequence));
+    }
+    return STATUS_OK;
+}
+
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
 {
     struct frame frame;
-    int64_t deadline;
+    int64_t deadline, looked;
     int name, refused;
 
     if (peers->count == 0)
@@ -333,10 +371,38 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
         deadline = next_deadline(peers, sequences, count);
         if (deadline == 0)
             return STATUS_OK;
-        TRY(channel_wait(peers->channel, deadline, &name, &frame, &refused));
+        looked = clock_ns() + LOOK_NS;
+        TRY(channel_wait(peers->channel, deadline < looked ? deadline : looked, &name, &frame, &refused));
         if (frame.count > 0 || refused)
             take(peers, name, frame, refused, sequences, count);
+        else
+            TRY(look_for_gone(peers, sequences, count));
     }
+}
+
+enum status peers_keep_in_touch(struct peers *peers)
+{
+    int64_t now = clock_ns();
+
+    for (int i = 0; i < peers->count; i++) {
+        struct peer *peer = &peers->peer[i];
+
+        if (now - peer->told_ns > TELL_NS && channel_pending(peers->channel, peer->name) == 0)
+            TRY(send(peers, peer, message_pack_plain(peers->space, MESSAGE_HEARTBEAT, peers->run)));
+    }
+    return STATUS_OK;
+}
+
+int peers_absent(struct peers *peers)
+{
+    int absent = 0;
+
+    for (int i = 0; i < peers->count; i++) {
+        if (channel_is_gone(peers->channel, peers->peer[i].name))
+            lose(&peers->peer[i], "has ended");
+        absent += peers->peer[i].lost;
+    }
+    return absent;
 }
 
 enum status peers_shutdown(struct peers *peers)

@@ -1,6 +1,7 @@
 /* The drafters as the lead sees them: who drafts for which sequence, how long they usually take, and who does not answer. A drafter that
  * misses a deadline is told everything anew, for it may have missed a message. One that misses several is not waited for any more, and asked
- * with a Heartbeat after a rest; when it answers its sequences are opened anew. */
+ * with a Heartbeat after a rest; when it answers its sequences are opened anew. One whose process is known to have ended is neither waited for nor
+ * asked: its sequences go to the others. Every drafter is told a few times a second that the lead is there. */
 #ifndef TANDEM_VERIFIER_PEERS_H
 #define TANDEM_VERIFIER_PEERS_H
 
@@ -9,7 +10,10 @@
 
 struct peer {
     int name;          /* on the channel: its world rank */
-    int lost;          /* it missed its deadlines, or its outbox is full */
+    int lost;          /* it missed its deadlines, or its outbox is full, or it has ended */
+    int gone;          /* its process has ended */
+    const char *why;   /* it was lost for the first time; NULL: never */
+    int64_t told_ns;   /* when it was sent anything */
     int misses;        /* rounds in a row with a missed deadline */
     int late;          /* this round is one */
     int sequences;
@@ -50,6 +54,10 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
 /* Takes what has come and waits for nothing: for runs that ask no drafter. sequences: [count]. Point to point. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count);
+/* Local but for a Heartbeat now and then, which tells the drafters that the lead is there: to be called every round. Point to point. */
+enum status peers_keep_in_touch(struct peers *peers);
+/* Local. How many are lost now. */
+int peers_absent(struct peers *peers);
 /* The end of the run. Point to point. */
 enum status peers_shutdown(struct peers *peers);
 

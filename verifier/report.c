@@ -57,6 +57,19 @@ static json_t *positions_of(const struct figures *figures)
     return json_text_whole(array, failed);
 }
 
+/* Drafters that were lost, whether or not they were heard again. */
+static json_t *lost_of(const struct peers *peers)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < peers->count; i++)
+        if (peers->peer[i].why != NULL)
+            failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:b}", "rank", peers->peer[i].name, "reason", peers->peer[i].why,
+                                                             "back", !peers->peer[i].lost));
+    return json_text_whole(array, failed);
+}
+
 static json_t *object_of(const struct report *report)
 {
     const struct figures *figures = report->figures;
@@ -77,6 +90,7 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
+    failed |= json_object_set_new(object, "lost_drafters", lost_of(report->peers));
     failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
     failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
     failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));

@@ -5,6 +5,7 @@
 #include "common/base/options.h"
 #include "common/wire/message.h"
 #include "verifier/figures.h"
+#include "verifier/peers.h"
 #include <stdio.h>
 
 struct report {
@@ -14,6 +15,7 @@ struct report {
     int ranks;
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
+    const struct peers *peers; /* the drafters as they were at the end */
     uint64_t hash;
 };
 

@@ -1,6 +1,7 @@
 #include "verifier/team.h"
 
 #include "common/base/check.h"
+#include "common/base/recorder.h"
 #include "common/world/watchdog.h"
 #include <string.h>
 
@@ -48,11 +49,32 @@ void team_close(struct team *team)
     shard_close(&team->shard);
 }
 
+/* By kind: what a recorder is told. */
+static const char *const ordered[] = {
+    [ORDER_OPEN_SLOT] = "orders to open a slot",
+    [ORDER_STEP] = "orders a step, # bytes",
+    [ORDER_DRAWS] = "orders draws, # bytes",
+    [ORDER_WHOLE_ROW] = "orders a whole row",
+    [ORDER_NOTE] = "orders to note commits, # bytes",
+    [ORDER_HASH] = "orders the hash",
+    [ORDER_END] = "orders the end",
+};
+static const char *const followed[] = {
+    [ORDER_OPEN_SLOT] = "opened a slot as ordered",
+    [ORDER_STEP] = "did a step of # bytes as ordered",
+    [ORDER_DRAWS] = "drew as ordered, # bytes",
+    [ORDER_WHOLE_ROW] = "gave a whole row as ordered",
+    [ORDER_NOTE] = "noted commits as ordered, # bytes",
+    [ORDER_HASH] = "gave its hash as ordered",
+    [ORDER_END] = "is told of the end",
+};
+
 /* Sends an order to the followers. A group of one has none. */
 static enum status order(struct team *team, enum order_kind kind, const void *bytes, size_t count)
 {
     struct order head = {.kind = (int32_t)kind, .bytes = (int32_t)count};
 
+    recorder_note(ordered[kind], (int64_t)count, 0, 0);
     if (team->group->size == 1)
         return STATUS_OK;
     if (count <= INLINE_BYTES && count > 0)
@@ -202,6 +224,7 @@ enum status team_follow(struct team *team)
         TRY(follow_one(team, &head, bytes));
         if (team->relay != NULL)
             TRY(drain_relay_look(team->relay));
+        recorder_note(followed[head.kind], head.bytes, 0, 0);
         watchdog_progress("following the lead");
     } while (head.kind != ORDER_END);
     return STATUS_OK;

@@ -53,6 +53,7 @@ struct options {
     double draft_deadline_ms;
     double watchdog_s;
     const char *stats;
+    const char *recorder; /* NULL: a folder in TMPDIR */
     int hash_logits;
     int colour;
     int quiet;

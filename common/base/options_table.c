@@ -83,6 +83,8 @@ const struct option_entry option_table[] = {
      "decode every prompt solo, then speculatively, and show both speeds; the default without a prompt"},
     {"colour", "WHEN", OPTION_CHOICE, OPTION_REPORT, AT(colour), 0, 0, "auto|always|never", 0,
      "green: accepted draft tokens; red: the rejected one; blue: its replacement"},
+    {"recorder", "DIR", OPTION_TEXT, OPTION_REPORT, AT(recorder), 0, 0, NULL, 0,
+     "where each rank writes its last events when the job breaks; default: a new folder in TMPDIR. Nothing is written when it ends well"},
     {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
     {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
     {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(watchdog_s), 0, 1e6, NULL, 0,

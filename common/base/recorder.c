@@ -24,9 +24,13 @@ static struct {
     char file[544];
     char who[48];
     int announce;
-    _Atomic int closed; /* or never opened, or dumped: nothing is written */
+    _Atomic int state;
     const _Atomic uint32_t *over;
-} recorder = {.closed = 1};
+} recorder;
+
+enum state { CLOSED /* or never opened, or dumped: nothing is written */, OPEN, WRITING };
+
+enum { LONGEST_DUMP_MS = 500 };
 
 /* A line in the making. */
 struct text {
@@ -53,12 +57,12 @@ void recorder_open(const char *folder, int rank, const char *who, int announce)
     snprintf(recorder.file, sizeof recorder.file, "%s/rank-%04d", recorder.folder, rank);
     snprintf(recorder.who, sizeof recorder.who, " rank %d %s: ", rank, who);
     recorder.announce = announce;
-    atomic_store(&recorder.closed, 0);
+    atomic_store(&recorder.state, OPEN);
 }
 
 void recorder_close(void)
 {
-    atomic_store(&recorder.closed, 1);
+    atomic_store(&recorder.state, CLOSED);
 }
 
 void recorder_heed(const _Atomic uint32_t *over)
@@ -148,15 +152,20 @@ static int open_file(void)
     return file;
 }
 
-void recorder_dump(const char *why)
+/* A signal that comes twice reaches two threads, and whoever leaves this folder first ends the process. */
+static void await_writer(void)
+{
+    for (int ms = 0; ms < LONGEST_DUMP_MS && atomic_load(&recorder.state) == WRITING; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void write_dump(const char *why)
 {
     uint64_t count = atomic_load(&recorder.count), first = count > RECORDER_EVENTS ? count - RECORDER_EVENTS : 0;
     struct text text;
     struct timespec now;
     int file, written = 1;
 
-    if ((recorder.over != NULL && atomic_load(recorder.over)) || atomic_exchange(&recorder.closed, 1))
-        return;
     file = open_file();
     if (file < 0)
         return;
@@ -169,4 +178,18 @@ void recorder_dump(const char *why)
     add(&text, "\n");
     write_all(file, &text);
     close(file);
+}
+
+void recorder_dump(const char *why)
+{
+    int open = OPEN;
+
+    if (recorder.over != NULL && atomic_load(recorder.over))
+        return;
+    if (!atomic_compare_exchange_strong(&recorder.state, &open, WRITING)) {
+        await_writer();
+        return;
+    }
+    write_dump(why);
+    atomic_store(&recorder.state, CLOSED);
 }

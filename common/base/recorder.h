@@ -22,7 +22,7 @@ void recorder_catch_signals(void);
 void recorder_close(void);
 /* An address that another process may set to say the same; it is looked at by every dump. */
 void recorder_heed(const _Atomic uint32_t *over);
-/* Writes the events, the oldest first, and then why. The first call alone does. Async-signal-safe. */
+/* Writes the events, the oldest first, and then why. The first call alone does; one that comes meanwhile waits for it. Async-signal-safe. */
 void recorder_dump(const char *why);
 
 #endif

@@ -34,6 +34,9 @@ enum status channel_receive(struct channel *channel, int *peer, struct frame *fr
  * mpi; a loop lets its hook pass the time. Returns what channel_receive returned at last. */
 enum status channel_wait(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused);
 
+/* Local. Whether the peer is known to have ended: it will neither take frames nor send any but those that are on their way. */
+int channel_is_gone(const struct channel *channel, int peer);
+
 /* Local. Frees outboxes whose frames have gone; returns how many are still on their way to `peer`. */
 int channel_pending(struct channel *channel, int peer);
 

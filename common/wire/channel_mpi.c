@@ -52,6 +52,11 @@ static int pending(struct channel *channel, int peer)
     return mpi_outbox_count(outbox, peer);
 }
 
+static int is_gone(const struct channel *channel, int peer)
+{
+    return world_is_gone(((const struct mpi_channel *)channel)->world, peer);
+}
+
 static void close_mpi(struct channel *channel)
 {
     struct mpi_channel *mpi = (struct mpi_channel *)channel;
@@ -64,7 +69,7 @@ static void close_mpi(struct channel *channel)
 enum status channel_open_mpi(struct world *world, struct channel **channel)
 {
     static const struct channel_kind kind = {
-        .send = send_frame, .receive = receive, .wait = wait_for_frame, .pending = pending, .close = close_mpi};
+        .send = send_frame, .receive = receive, .wait = wait_for_frame, .pending = pending, .is_gone = is_gone, .close = close_mpi};
     struct mpi_channel *opened = calloc(1, sizeof *opened);
     enum status status;
 

@@ -89,6 +89,9 @@ enum status roll_call(struct world *world, struct message_space *space, struct h
     TRY_TO(gather(world, own, entries), free_entries);
     TRY_TO(unpack_all(world, space, entries, all), free_entries);
     status = compare(world, all);
+    for (int i = 0; i < world->size; i++)
+        if (i != world->rank)
+            world_watch(world, i, all[i].host, all[i].pid);
 
 free_entries:
     free(entries);

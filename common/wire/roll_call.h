@@ -8,7 +8,7 @@
 
 /* Collective over all ranks. Draws the run's id on world rank 0, fills mine->run, and gathers everybody's Hello.
  * all: [world->size]. STATUS_DATA on every rank when two disagree (protocol, vocabulary, special ids); the line, by world rank 0,
- * names both sides. */
+ * names both sides. From here on the ranks of this host are watched (world_is_gone). */
 enum status roll_call(struct world *world, struct message_space *space, struct hello *mine, struct hello *all);
 
 #endif

@@ -1,5 +1,5 @@
 /* The bells of one host: a word for each of its ranks in a page that they share. Ringing counts the word up and wakes its owner when it
- * sleeps. Only world.c and wait.c look inside. */
+ * sleeps. Only world.c, record.c and wait.c look inside. */
 #ifndef TANDEM_COMMON_WORLD_BELLS_H
 #define TANDEM_COMMON_WORLD_BELLS_H
 
@@ -9,7 +9,8 @@
 struct bell {
     _Atomic uint32_t rings;
     _Atomic uint32_t asleep;
-    char apart[56]; /* one bell to a cache line */
+    _Atomic uint32_t over; /* the lead says: the job ended in order, and whoever is ended now has nothing to tell */
+    char apart[52];        /* one bell to a cache line */
 };
 
 struct bells {

@@ -5,9 +5,12 @@
 
 #include "common/base/status.h"
 
-/* Local. Starts the thread; `seconds` <= 0 starts none. One per process. */
+/* Local. Starts the thread; `seconds` <= 0 starts none. Until the first progress it grants at least a minute, for MPI and models start when
+ * the machine lets them. One per process. */
 enum status watchdog_open(double seconds);
 void watchdog_close(void);
+/* Local. So many ranks are to bite before this one, which waits a little longer: one line says it, and the launcher ends the others. */
+void watchdog_stand_behind(int others);
 /* Local. Reports progress; `doing` (a literal) is what a later line says was going on. Cheap enough for every round. */
 void watchdog_progress(const char *doing);
 

@@ -5,7 +5,11 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/recorder.h"
 #include "common/world/bells.h"
+#include "common/world/keeper.h"
+#include "common/world/life.h"
+#include "common/world/watchdog.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +18,7 @@
 
 /* How long a rank that ended well waits for the others before it ends alone. */
 #define END_DEADLINE_NS (10 * (int64_t)1000000000)
+#define END_ABSENT_NS ((int64_t)200 * 1000000) /* where some are known not to come, the others need only this */
 #define END_FOLLOW_NS ((int64_t)2 * 1000000000) /* longer for those that do not lead: the lead knows how the job ended */
 
 struct introduction {
@@ -41,6 +46,7 @@ static enum status start_mpi(int *argc, char ***argv, struct world *world)
     TRY_MPI(MPI_Comm_size(MPI_COMM_WORLD, &world->size));
     TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world->wire));
     TRY_MPI(MPI_Comm_split(MPI_COMM_WORLD, (int)world->role, world->rank, &world->team));
+    TRY_MPI(MPI_Comm_rank(world->team, &world->team_rank));
     TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &world->node));
     TRY_MPI(MPI_Comm_rank(world->node, &world->node_rank));
     TRY_MPI(MPI_Comm_size(world->node, &world->node_size));
@@ -84,8 +90,13 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     *world = (struct world){.role = role, .lead = -1};
     TRY(start_mpi(argc, argv, world));
     TRY(learn_roles(world));
+    TRY(life_open(world));
     world->look_ns = world_look_ns(world);
-    return bells_open(world);
+    TRY(bells_open(world));
+    recorder_heed(&world->bells->mine->over);
+    recorder_catch_signals();
+    recorder_note("joins # ranks, # of them drafters", world->size, world->drafters, 0);
+    return STATUS_OK;
 }
 
 int world_threads(const struct world *world, int asked)
@@ -107,6 +118,7 @@ enum status world_agree(struct world *world, enum status status)
     int code = MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, world->wire); /* of equals the lowest rank */
     log_let_go(code != MPI_SUCCESS || worst.rank == world->rank);
     TRY_MPI(code);
+    recorder_note("all agree on status #", worst.status, 0, 0);
     return (enum status)worst.status;
 }
 
@@ -115,11 +127,20 @@ int world_is_launched(void)
     return getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL || getenv("OMPI_COMM_WORLD_RANK") != NULL;
 }
 
+static int some_is_gone(const struct world *world)
+{
+    for (int i = 0; i < world->size; i++)
+        if (world_is_gone(world, i))
+            return 1;
+    return 0;
+}
+
 /* Has every rank come to its end? A rank that hangs must not keep the others from ending. */
 static int all_arrived(struct world *world)
 {
     MPI_Request request;
-    int64_t deadline = clock_ns() + END_DEADLINE_NS + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
+    int64_t patience = world->absent > 0 ? END_ABSENT_NS : END_DEADLINE_NS;
+    int64_t deadline = clock_ns() + patience + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
     int arrived = 0;
 
     if (MPI_Ibarrier(world->wire, &request) != MPI_SUCCESS)
@@ -127,18 +148,42 @@ static int all_arrived(struct world *world)
     for (;;) {
         if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || clock_ns() > deadline)
             return arrived;
+        if (world->absent == 0 && some_is_gone(world)) {
+            world->absent = 1;
+            deadline = clock_ns() + END_ABSENT_NS + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
+        }
+        watchdog_progress("waiting for the others to end"); /* this wait has a deadline of its own */
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
 }
 
+/* The job ended in order, and whoever is ended now has nothing to tell: on other hosts because it has come this far itself, on this one
+ * also when it hangs. The lead alone may yet find that somebody is missing. */
+static void quiet_recorders(struct world *world)
+{
+    if (world->rank != world->lead)
+        recorder_close();
+    for (int i = 0; world->rank == world->lead && i < world->size; i++)
+        if (i != world->rank && world->bells->of[i] != NULL)
+            atomic_store(&world->bells->of[i]->over, 1);
+}
+
 void world_close(struct world *world, enum status status)
 {
+    quiet_recorders(world);
     if (!all_arrived(world)) {
-        if (world->rank == world->lead)
+        if (world->rank == world->lead && world->absent == 0) {
             log_warn("some rank did not come to the end within %d s: ending the job without it", (int)(END_DEADLINE_NS / 1000000000));
+            recorder_dump("not all ranks came to the end");
+        }
+        recorder_close();
         MPI_Abort(MPI_COMM_WORLD, (int)status);
     }
+    recorder_close();
+    keeper_close();
+    recorder_heed(NULL);
     bells_close(world);
+    life_close(world);
     MPI_Comm_free(&world->node);
     MPI_Comm_free(&world->team);
     MPI_Comm_free(&world->wire);
@@ -152,6 +197,7 @@ void world_abort(enum status status)
     int started = 0;
 
     log_let_go(1);
+    recorder_dump("this rank ends the job");
     MPI_Initialized(&started);
     if (started)
         MPI_Abort(MPI_COMM_WORLD, (int)status);

@@ -18,6 +18,7 @@ struct world {
     int rank;
     int size;
     enum role role;
+    int team_rank; /* among the ranks of its role */
     int node_rank; /* among the ranks of this host */
     int node_size;
     int spread; /* some rank is on another host */
@@ -32,18 +33,28 @@ struct world {
     MPI_Comm team; /* the ranks of this role, in world order */
     MPI_Comm node; /* the ranks of this host */
     struct bells *bells;
+    int *life; /* [size] a descriptor of the rank's process, -1 where there is none: life.c */
+    int absent; /* ranks that the lead knows not to come to the end */
 };
 
 /* Collective over all ranks. Starts MPI (errors return), learns the roles. */
 enum status world_open(int *argc, char ***argv, enum role role, struct world *world);
-/* Collective over all ranks. Waits for the others, but not for ever: where some rank hangs, the lead ends the job with `status`, which is
- * what this rank ends with. */
+/* Collective over all ranks. Waits for the others, but not for ever: where some rank hangs, and soon where world->absent says so, the
+ * lead ends the job with `status`, which is what this rank ends with. */
 void world_close(struct world *world, enum status status);
 /* Local. Whether a launcher (mpirun, srun) started this process among others: known before MPI is. */
 int world_is_launched(void);
 /* Collective over all ranks: the largest status of any, so that all go on or all stop. Errors that were held (log_hold) are told by
  * the first rank that is wrong, and by no other. */
 enum status world_agree(struct world *world, enum status status);
+/* Local, before world_open. Where this process writes its last events when the job breaks: `folder`, or when that is NULL one in TMPDIR
+ * that is named for the job, so that the ranks of a host share it. */
+void world_record(const char *folder, const char *who);
+/* Local. From here on world_is_gone knows when `rank`, which has this pid on `host`, ends. Processes of other hosts, and where the kernel is
+ * older than 5.3 those of this one, are not seen. */
+void world_watch(struct world *world, int rank, const char *host, uint32_t pid);
+/* Local. Whether the rank's process is known to have ended. */
+int world_is_gone(const struct world *world, int rank);
 /* Local. Ends the whole job at once with `status` as its exit code. */
 void world_abort(enum status status) __attribute__((noreturn));
 

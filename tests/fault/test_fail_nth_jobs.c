@@ -271,7 +271,9 @@ static enum status write_report(uint64_t *output)
     struct hello hello[2] = {{.program = "tandem", .host = "a", .model = "t\xFF"}, {.program = "tandem", .host = "b", .model = "d"}};
     const struct options options = job_options();
     const struct figures figures = {.tokens = 7, .rounds = 3, .tested = {3, 2}, .stood = {2, 1}, .overlap = 0.5, .wall_ns = 1000};
-    const struct report report = {.options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
+    struct peer peer = {.name = 0, .why = "has ended", .lost = 1};
+    const struct peers peers = {.peer = &peer, .count = 1};
+    const struct report report = {.peers = &peers, .options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
 
     *output = 0;
     return report_write(&report, stream);

@@ -1,0 +1,138 @@
+#include "common/world/keeper.h"
+
+#include "common/base/log.h"
+#include "common/base/recorder.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LAST_WORDS_NS = 700000000 /* what a child that was told to end may take for it */ };
+
+static int to_keeper = -1; /* in the child: the pipe's end; one per process, as MPI is */
+
+enum stage { STARTING = 's', JOINED = 'j', ENDED = 'e' };
+
+/* The last thing that the child said. */
+static enum stage stage_of(int from_child)
+{
+    static enum stage stage = STARTING;
+    char said;
+
+    while (read(from_child, &said, 1) == 1)
+        stage = (enum stage)said;
+    return stage;
+}
+
+static int exit_code(int how)
+{
+    return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+/* The launcher ends both with one signal to their group, and the child may want to write its last events first. */
+static void end_with_child(pid_t child, int signal)
+{
+    const struct timespec nap = {.tv_nsec = 10000000};
+
+    if (child > 0) {
+        kill(child, SIGCONT);
+        kill(child, signal);
+        for (int i = 0; i < LAST_WORDS_NS / nap.tv_nsec && waitpid(child, NULL, WNOHANG) == 0; i++)
+            nanosleep(&nap, NULL);
+    }
+    _exit(128 + signal);
+}
+
+/* What the launcher sends to its rank means the child. SIGUSR1 and 2 come to the group, too: they mean the same twice. */
+static void pass_on(pid_t child, int signal)
+{
+    if (signal == SIGTERM || signal == SIGINT)
+        end_with_child(child, signal);
+    if (signal == SIGUSR1 || signal == SIGUSR2) {
+        if (child > 0)
+            kill(child, signal);
+    }
+}
+
+static void keep(pid_t child, pid_t launcher, int from_child, const sigset_t *heeded) __attribute__((noreturn));
+static void keep(pid_t child, pid_t launcher, int from_child, const sigset_t *heeded)
+{
+    const struct timespec turn = {.tv_nsec = 500000000};
+
+    for (;;) {
+        int signal = sigtimedwait(heeded, NULL, &turn), how;
+
+        if (child > 0 && waitpid(child, &how, WNOHANG) == child) {
+            enum stage stage = stage_of(from_child);
+
+            if (stage != JOINED)
+                _exit(exit_code(how));
+            child = 0;
+        }
+        if (getppid() != launcher) /* nobody is left who would end this */
+            end_with_child(child, SIGKILL);
+        if (signal > 0)
+            pass_on(child, signal);
+    }
+}
+
+enum status keeper_open(void)
+{
+    pid_t launcher = getppid(), keeper = getpid(), child;
+    sigset_t heeded, before;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        log_error("no pipe to the rank's keeper: %s", strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    sigemptyset(&heeded);
+    for (size_t i = 0; i < 5; i++)
+        sigaddset(&heeded, ((int[]){SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2})[i]);
+    sigprocmask(SIG_BLOCK, &heeded, &before); /* before the fork: no signal falls between */
+    child = fork();
+    if (child < 0) {
+        log_error("cannot start the rank beside its keeper: %s", strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    if (child > 0) {
+        prctl(PR_SET_NAME, "tandem-keeper");
+        close(ends[1]);
+        keep(child, launcher, ends[0], &heeded);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper)
+        _exit(STATUS_INTERNAL);
+    close(ends[0]);
+    to_keeper = ends[1];
+    return STATUS_OK;
+}
+
+static void say(enum stage stage)
+{
+    if (to_keeper >= 0 && write(to_keeper, &(char){(char)stage}, 1) < 0)
+        log_debug("the keeper does not listen");
+}
+
+void keeper_joined(void)
+{
+    say(JOINED);
+}
+
+void keeper_leave(enum status status)
+{
+    log_let_go(1);
+    recorder_dump("this rank cannot go on");
+    _exit((int)status);
+}
+
+void keeper_close(void)
+{
+    say(ENDED);
+}

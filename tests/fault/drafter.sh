@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Whatever happens to drafters, the job ends with 0 and the output of solo decoding, says once what was lost, and counts it.
+# drafter.sh BIN default|small: small is for builds that run fifty times slower.
+. "$(dirname "$0")/inject.sh"
+prompts=60 tokens=32
+[ "$2" = small ] && prompts=40 tokens=8
+head -n $prompts "$PROMPTS" >"$WORK/some.in"
+some=(--prompts "$WORK/some.in" --max-tokens $tokens --max-sequences 2 --hash-logits)
+greedy=("${some[@]}")
+coupled=("${some[@]}" --temperature 0.8 --top-p 0.95 --seed 3 --accept coupled)
+
+# survived NAME REFERENCE: it ended well, with the reference's output, and nothing of it is left.
+survived() {
+    ended 120
+    expect "$1" "expected exit 0" '[ $CODE = 0 ]'
+    same "$1" "$2"
+    gone $everybody
+}
+
+job greedy --solo --verifiers 1 "${greedy[@]}" || fail "solo greedy: exit $?"
+job coupled --solo --verifiers 1 "${coupled[@]}" || fail "solo coupled: exit $?"
+
+# Takes everything, answers nothing.
+job silent --verifiers 2 --drafters 1 --silent-drafter yes "${greedy[@]}" || fail "silent: exit $?"
+same silent greedy
+lost silent "does not answer in time"
+said silent 1 "does not answer in time"
+expect silent "no fallback round was counted" '[ "0$(figure silent fallback_rounds)" -gt 0 ]'
+
+# Too slow for its deadline, again and again.
+job late --verifiers 1 --drafters 2 --draft-deadline 0.2 "${greedy[@]}" || fail "late: exit $?"
+same late greedy
+
+# Dies, in several ways; with one verifier and with two; alone and as one of two.
+for way in KILL SEGV TERM; do
+    for mode in greedy coupled; do
+        declare -n options=$mode
+        name=$way-$mode verifiers=$((RANDOM % 2 + 1))
+        start $name --verifiers $verifiers --drafters 1 "${options[@]}"
+        await_results $name $((prompts / 5))
+        everybody=$(everybody)
+        kill -$way $(ranks_of tandem-drafter)
+        survived $name $mode
+        said $name 1 "drafter rank 0 has ended: decoding goes on without it"
+        lost $name "has ended"
+    done
+done
+start one-of-two --verifiers 1 --drafters 2 "${coupled[@]}"
+await_results one-of-two $((prompts / 5))
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-drafter | head -n 1)
+survived one-of-two coupled
+lost one-of-two "has ended"
+last=$(sed -nE '$s/.*"accepted":([0-9]+).*/\1/p' "$WORK/one-of-two.jsonl")
+expect one-of-two "the other drafter was not used" '[ "${last:-0}" -gt 0 ]'
+
+# The same over TCP, where a peer that dies breaks a connection.
+CHANGE='s/--mca btl vader,self --mca btl_vader_single_copy_mechanism none/--mca btl tcp,self --mca btl_tcp_if_include lo/' \
+    start tcp --verifiers 2 --drafters 1 "${greedy[@]}"
+await_results tcp $((prompts / 5))
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-drafter)
+survived tcp greedy
+
+# Stopped in the middle for good.
+start stopped --verifiers 2 --drafters 1 "${coupled[@]}"
+await_results stopped $((prompts / 5))
+everybody=$(everybody)
+kill -STOP $(ranks_of tandem-drafter)
+survived stopped coupled
+said stopped 1 "does not answer in time"
+lost stopped "does not answer in time"
+expect stopped "a job that ended well wrote its recorders" '! [ -d "$WORK/stopped.rec" ]'
+
+# Stopped, and let go on: its sequences are opened anew.
+start resumed --verifiers 1 --drafters 1 "${greedy[@]}"
+await_results resumed $((prompts / 10))
+drafter=$(ranks_of tandem-drafter) everybody=$(everybody)
+kill -STOP "$drafter"
+await_results resumed $((prompts / 4))
+kill -CONT "$drafter"
+survived resumed greedy
+last=$(sed -nE '$s/.*"accepted":([0-9]+).*/\1/p' "$WORK/resumed.jsonl")
+expect resumed "a drafter that went on was not used again" '[ "${last:-0}" -gt 0 ]'
+
+# A tenth of its speed: it is let run for 5 ms of every 50.
+start slow --verifiers 1 --drafters 1 "${coupled[@]}"
+await_results slow 1
+drafter=$(ranks_of tandem-drafter) everybody=$(everybody)
+( while kill -STOP "$drafter" && sleep 0.045 && kill -CONT "$drafter" && sleep 0.005; do :; done 2>/dev/null ) &
+braking=$!
+survived slow coupled
+kill $braking 2>/dev/null
+wait $braking
+
+# Killed where it has nothing to do: the job is solo, and must notice at its end.
+start idle --solo --mpirun-options "-np 1 $BIN/tandem-drafter --solo :" --verifiers 1 "${greedy[@]}"
+await_results idle 1
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-drafter)
+survived idle greedy
+
+# Its keeper, too, may die: then the job ends at once, and nothing is left.
+start keeper --verifiers 2 --drafters 1 "${greedy[@]}"
+await_results keeper $((prompts / 10))
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-keeper)
+ended 10
+expect keeper "expected exit 137" '[ $CODE = 137 ]'
+gone $everybody
+finish
