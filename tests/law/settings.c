@@ -2,6 +2,8 @@
 
 #include "common/base/rng.h"
 #include "tests/law/naive_bias.h"
+#include "tests/law/naive_law.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { LONGEST = 56, VOCAB = 2048 };
+enum { LONGEST = 56, VOCAB = 2048, MOST_TOKENS = 128 };
 
 /* The draws of one setting, one after the other. */
 struct dice {
@@ -188,20 +190,80 @@ static int contains(const int32_t *tokens, int count, int32_t token)
     return 0;
 }
 
+/* The request's block as the lead makes it. */
+static void ask(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
+{
+    *bias = *request->bias;
+    bias->min_tokens = request->min_tokens;
+    for (int i = 0; i < request->stop_tokens; i++)
+        bias->ender[bias->enders++] = request->stop_token[i];
+    for (int i = 0; i < eos_count && !request->ignore_eos; i++)
+        bias->ender[bias->enders++] = eos[i];
+}
+
+/* The token of a row, by the definitions; -1 where top-p or min-p cut within rounding. */
+static int32_t choose(const struct request *request, const struct bias *bias, const float *logits, const int32_t *history, int count)
+{
+    const struct rng_key key = {.seed = request->sampling.seed, .request = request->index, .position = (uint32_t)count};
+    static float processed[VOCAB];
+    static double p[VOCAB];
+    struct sampling rest = sampling_default; /* what naive_bias_process has not done yet */
+    float best = -INFINITY;
+    int32_t token = -1;
+
+    naive_bias_process(&request->sampling, bias, logits, VOCAB, history, count, request->prompt_count, processed);
+    rest.temperature = request->sampling.temperature > 0;
+    rest.top_k = request->sampling.top_k;
+    rest.top_p = request->sampling.top_p;
+    rest.min_p = request->sampling.min_p;
+    if (naive_law(&rest, processed, VOCAB, history, 0, 0, p) < 1e-6)
+        return -1;
+    for (int32_t v = 0; v < VOCAB; v++) {
+        float score = processed[v] + (rest.temperature > 0 ? rng_gumbel(&key, RNG_NOISE, (uint32_t)v) : 0);
+
+        if (p[v] > 0 && score > best) {
+            best = score;
+            token = v;
+        }
+    }
+    return token;
+}
+
+int settings_assert_defined(const struct request *request, const struct pair_result *result, struct model_rig *target)
+{
+    const struct config *config = &target->model->config;
+    float *logits = calloc((size_t)MOST_TOKENS * VOCAB, sizeof *logits);
+    int32_t all[MOST_TOKENS];
+    struct bias bias;
+    int looked_at = 0, first = request->prompt_count;
+
+    assert_non_null(logits);
+    assert_int_equal(target->model->vocab, VOCAB);
+    assert_true(first + result->count <= MOST_TOKENS);
+    ask(request, config->eos, config->eos_count, &bias);
+    memcpy(all, request->tokens, (size_t)first * sizeof *all);
+    memcpy(all + first, result->tokens, (size_t)result->count * sizeof *all);
+    model_rig_feed(target, 0, all, first + result->count - 1, 16, logits);
+    for (int i = first; i < first + result->count; i++) {
+        int32_t token = choose(request, &bias, logits + (size_t)(i - 1) * VOCAB, all, i);
+
+        if (token >= 0 && token != all[i])
+            fail_msg("request %u, token %d: got %d, the definitions give %d", request->index, i - first, all[i], token);
+        looked_at += token >= 0;
+    }
+    free(logits);
+    return looked_at;
+}
+
 void settings_assert_kept(const struct request *request, const struct pair_result *result, const int32_t *eos, int eos_count)
 {
     struct bias bias;
-    int32_t all[512];
+    int32_t all[MOST_TOKENS];
     int ended = 0;
 
     assert_int_equal(result->finish == FINISH_STOP || result->finish == FINISH_LENGTH, 1);
     assert_in_range(result->count, 1, request->max_tokens);
-    bias = *request->bias;
-    bias.min_tokens = request->min_tokens;
-    for (int i = 0; i < request->stop_tokens; i++)
-        bias.ender[bias.enders++] = request->stop_token[i];
-    for (int i = 0; i < eos_count && !request->ignore_eos; i++)
-        bias.ender[bias.enders++] = eos[i];
+    ask(request, eos, eos_count, &bias);
     memcpy(all, request->tokens, (size_t)request->prompt_count * sizeof *all);
     for (int i = 0; i < result->count; i++) {
         int length = request->prompt_count + i;

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { SETTINGS = 1000, ON_SHARDS = 250, BY_REJECTION = 250, LONG_FACTOR = 20, QUICK_PART = 10 };
+enum { SETTINGS = 1000, ON_SHARDS = 250, BY_REJECTION = 250, BY_DEFINITION = 150, LONG_FACTOR = 20, QUICK_PART = 10 };
 
 static uint64_t seed;
 static int times = 1, divided = 1;
@@ -162,6 +162,29 @@ static void test_settings__output_does_not_depend_on_the_cut_of_the_vocabulary(v
     pair_close(&one);
 }
 
+/* The parameters mean what they are defined to mean: the target's own logits, the definitions written out, the same token. */
+static void test_settings__tokens_are_those_of_the_definitions(void **state)
+{
+    struct model_rig target;
+    struct batch batch;
+    struct pair pair;
+    int looked_at = 0, tokens = 0;
+
+    (void)state;
+    pair_open(&pair, 1, "draft");
+    model_rig_open(&target, TANDEM_SOURCE_DIR "/launch/demo/target", NULL, 1, NULL);
+    fill(&batch, &pair, SETTINGS_EQUAL, BY_DEFINITION * times / divided);
+    for (int i = 0; i < batch.count; i++) {
+        looked_at += settings_assert_defined(&batch.requests.request[i], &batch.solo[i], &target);
+        tokens += batch.solo[i].count;
+    }
+    print_message("%d of %d tokens looked at\n", looked_at, tokens);
+    assert_true(looked_at > tokens - tokens / 20);
+    release(&batch);
+    model_rig_close(&target);
+    pair_close(&pair);
+}
+
 /* Algorithm 1 gives another output than solo, by the same law; what the request asks of tokens holds in both. */
 static void test_settings__rejection_keeps_bans_and_ends(void **state)
 {
@@ -191,6 +214,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings__speculative_output_is_solo_output),
         cmocka_unit_test(test_settings__output_does_not_depend_on_the_cut_of_the_vocabulary),
+        cmocka_unit_test(test_settings__tokens_are_those_of_the_definitions),
         cmocka_unit_test(test_settings__rejection_keeps_bans_and_ends),
     };
 

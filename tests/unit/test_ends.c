@@ -58,7 +58,8 @@ static void expect(int count, size_t bytes, enum finish_reason finish)
     pair_release(&result, 1);
 }
 
-/* It goes on behind place `at`, and says the same solo and speculatively. */
+/* It goes on behind place `at`, and says the same solo and speculatively. The drafter holds back what the target holds back, so that all its
+ * drafts stand. */
 static void expect_to_go_on(int at, struct pair_result *solo)
 {
     struct pair_result result;
@@ -70,6 +71,7 @@ static void expect_to_go_on(int at, struct pair_result *solo)
     assert_int_equal(result.length, solo->length);
     assert_int_equal(result.finish, solo->finish);
     assert_memory_equal(result.tokens, solo->tokens, (size_t)solo->count * sizeof *solo->tokens);
+    assert_int_equal(result.rounds, (result.count + DRAFTS) / (DRAFTS + 1));
     pair_release(&result, 1);
 }
 

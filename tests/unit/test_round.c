@@ -199,11 +199,30 @@ static int close_models(void **state)
     return 0;
 }
 
+/* Biases, bad words and held-back ends for all requests but the first. */
+static void ask_of_tokens(struct run *run)
+{
+    static struct bias bias;
+
+    bias_init(&bias);
+    bias_add_token(&bias, 300, 2.5);
+    bias.words = 1;
+    bias.length[0] = 2;
+    bias.word[0][0] = 301;
+    bias.word[0][1] = 302;
+    for (int i = 1; i < run->requests.count; i++) {
+        run->requests.request[i].bias = &bias;
+        run->requests.request[i].min_tokens = LONG;
+        run->requests.request[i].ignore_eos = 0;
+    }
+}
+
 static void assert_allocates_nothing(enum accept_mode accept, double temperature)
 {
     struct run run;
 
     open_run(&run, accept, temperature, LONG, NULL, 1);
+    ask_of_tokens(&run);
     for (int i = 0; i < 20; i++)
         assert_true(take_round(&run));
     allocations = 0;

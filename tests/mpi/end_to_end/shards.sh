@@ -49,4 +49,19 @@ head -n 77 "$PROMPTS" >"$WORK/first.in"
 tail -n +78 "$PROMPTS" >"$WORK/second.in"
 parts
 parts --temperature 1 --seed 5
+
+# Each shard biases and bans its own part of the vocabulary, and the drafter all of it: followers and drafter must have heard of every token.
+biased=(--prompts "$WORK/first.in" --accept coupled --temperature 0.9 --seed 6 --top-p 0.95 --frequency-penalty 0.5 --repetition-penalty 1.2
+    --logit-bias 0:6 --logit-bias 202:-100 --logit-bias 1748:3 --logit-bias 2047:5 --bad-word "the" --bad-word "of the" --bad-word ", and"
+    --stop-token-id 1000 --stop-token-id 17 --stop " and then" --min-tokens 3)
+solo biased1 --verifiers 1 "${biased[@]}"
+for width in 2 4; do
+    solo "biased$width" --verifiers "$width" "${biased[@]}"
+    same "biased$width" biased1
+done
+job biased_drafted --verifiers 2 --draft-length 5 --hash-logits --max-sequences 8 --max-tokens $tokens "${biased[@]}" || fail "biased_drafted: exit $?"
+same biased_drafted biased1
+[ "$(figure biased_drafted accepted)" != 0 ] || fail "biased_drafted: no draft was accepted"
+checks=$((checks + 2))
+grep -Eq '"tokens":\[([0-9]+,)*202[],]' "$WORK/biased1.jsonl" && fail "token 202 came in spite of its bias"
 finish
