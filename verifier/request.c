@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
+#include "verifier/request_stop.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -60,19 +61,6 @@ static enum status add(struct request_list *list, const struct request_terms *te
                              .paced = options->draft_length < 0,
                              .ignore_eos = options->ignore_eos};
     list->count++;
-    return STATUS_OK;
-}
-
-static enum status set_stops(struct request *request, const char *const *stop, int stops)
-{
-    request->stop = calloc((size_t)stops + 1, sizeof *request->stop);
-    if (request->stop == NULL)
-        return no_memory();
-    for (; request->stops < stops; request->stops++) {
-        request->stop[request->stops] = strdup(stop[request->stops]);
-        if (request->stop[request->stops] == NULL)
-            return no_memory();
-    }
     return STATUS_OK;
 }
 
@@ -134,8 +122,7 @@ enum status request_add_text(struct request_list *list, const struct request_ter
     TRY(add(list, terms, &request));
     request->digest = digest_bytes(text, length, DIGEST_EMPTY);
     TRY(encode(request, terms, text, length));
-    TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
-    TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
+    TRY(request_stop_complete(request, terms->options));
     return check(request, terms);
 }
 
@@ -160,33 +147,6 @@ static enum status take_tokens(struct request *request, const struct request_ter
         request->tokens[request->prompt_count++] = (int32_t)json_integer_value(entry);
     }
     return STATUS_OK;
-}
-
-/* A text that can be looked for: not empty, and without a NUL, which ends texts here. */
-static int is_stop(const json_t *value)
-{
-    return json_is_string(value) && json_string_length(value) > 0 && strlen(json_string_value(value)) == json_string_length(value);
-}
-
-static enum status take_stop(struct request *request, const json_t *value)
-{
-    const char *stop[OPTIONS_MAX_STOPS];
-    int stops = 0;
-
-    if (is_stop(value))
-        stop[stops++] = json_string_value(value);
-    for (size_t i = 0; json_is_array(value) && i < json_array_size(value); i++) {
-        const json_t *entry = json_array_get(value, i);
-
-        if (stops == OPTIONS_MAX_STOPS || !is_stop(entry)) {
-            fail(request, "stop is not a list of at most %d texts that are not empty and have no NUL", OPTIONS_MAX_STOPS);
-            return STATUS_OK;
-        }
-        stop[stops++] = json_string_value(entry);
-    }
-    if (stops == 0 && !(json_is_array(value) && json_array_size(value) == 0))
-        fail(request, "stop is not a text or a list of texts that are not empty and have no NUL");
-    return set_stops(request, stop, stops);
 }
 
 static void take_number(struct request *request, const char *key, const json_t *value)
@@ -238,10 +198,11 @@ static enum status take_field(struct request *request, const struct request_term
         request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
         return request->id != NULL ? STATUS_OK : no_memory();
     }
-    if (strcmp(key, "stop") == 0)
-        return take_stop(request, value);
-    if (request_bias_knows(key)) {
-        TRY(request_bias_take(request, terms, key, value, reason, sizeof reason));
+    if (request_stop_knows(key) || request_bias_knows(key)) {
+        if (request_stop_knows(key))
+            TRY(request_stop_take(request, terms, key, value, reason, sizeof reason));
+        else
+            TRY(request_bias_take(request, terms, key, value, reason, sizeof reason));
         if (*reason != '\0')
             fail(request, "%s", reason);
         return STATUS_OK;
@@ -272,11 +233,7 @@ static enum status take_object(struct request *request, const struct request_ter
         fail(request, "expected either \"prompt\" or \"prompt_tokens\"");
     json_object_foreach (object, key, value)
         TRY(take_field(request, terms, key, value));
-    if (request->stop == NULL)
-        TRY(set_stops(request, terms->options->stop.text, terms->options->stop.count));
-    if (request->stop_token == NULL)
-        TRY(request_bias_set_stops(request, terms->options->stop_token.id, terms->options->stop_token.count));
-    return STATUS_OK;
+    return request_stop_complete(request, terms->options);
 }
 
 static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
@@ -340,10 +297,7 @@ void request_release(struct request_list *list)
     for (int i = 0; i < list->count; i++) {
         struct request *request = &list->request[i];
 
-        for (int s = 0; s < request->stops; s++)
-            free(request->stop[s]);
-        free(request->stop);
-        free(request->stop_token);
+        request_stop_release(request);
         free(request->own_bias);
         free(request->id);
         free(request->tokens);

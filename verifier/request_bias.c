@@ -14,18 +14,7 @@ static enum status no_memory(void)
 
 int request_bias_knows(const char *key)
 {
-    return strcmp(key, "logit_bias") == 0 || strcmp(key, "bad_words") == 0 || strcmp(key, "stop_token_ids") == 0;
-}
-
-enum status request_bias_set_stops(struct request *request, const int32_t *tokens, int count)
-{
-    request->stop_token = calloc((size_t)count + 1, sizeof *request->stop_token);
-    if (request->stop_token == NULL)
-        return no_memory();
-    if (count > 0)
-        memcpy(request->stop_token, tokens, (size_t)count * sizeof *tokens);
-    request->stop_tokens = count;
-    return STATUS_OK;
+    return strcmp(key, "logit_bias") == 0 || strcmp(key, "bad_words") == 0;
 }
 
 static int is_id(const json_t *value, int vocab)
@@ -146,26 +135,6 @@ static enum status take_words(struct bias *bias, const struct request_terms *ter
     return STATUS_OK;
 }
 
-static enum status take_stops(struct request *request, const struct request_terms *terms, const json_t *array, char *reason, size_t size)
-{
-    int32_t tokens[BIAS_MAX_STOPS];
-    size_t count = json_array_size(array);
-
-    if (!json_is_array(array))
-        snprintf(reason, size, "stop_token_ids is not a list of token ids");
-    else if (count > BIAS_MAX_STOPS)
-        snprintf(reason, size, "stop_token_ids has %zu tokens, expected at most %d", count, BIAS_MAX_STOPS);
-    for (size_t i = 0; i < count && *reason == '\0'; i++) {
-        const json_t *entry = json_array_get(array, i);
-
-        if (is_id(entry, terms->vocab))
-            tokens[i] = (int32_t)json_integer_value(entry);
-        else
-            snprintf(reason, size, "stop_token_ids[%zu] is not a token id from 0 to %d", i, terms->vocab - 1);
-    }
-    return request_bias_set_stops(request, tokens, *reason == '\0' ? (int)count : 0);
-}
-
 /* A bias of the request's own, which begins as the options' one. */
 static enum status own(struct request *request)
 {
@@ -184,8 +153,6 @@ enum status request_bias_take(struct request *request, const struct request_term
                               size_t size)
 {
     *reason = '\0';
-    if (strcmp(key, "stop_token_ids") == 0)
-        return take_stops(request, terms, value, reason, size);
     TRY(own(request));
     if (strcmp(key, "logit_bias") == 0)
         take_biases(request->own_bias, value, terms->vocab, reason, size);
