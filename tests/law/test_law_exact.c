@@ -1,5 +1,9 @@
-/* Layer 0: the accept rule with dyadic p and q, every draft weighted by its integer weight and every coin of a grid enumerated. The counts
- * of the output law are integers and must equal the target's exactly. The checker itself is checked: each mutant must be caught. */
+/* Layer 0: no statistics. p and q are dyadic; every draft is weighted by its integer weight, every accept coin of a grid is dealt to the real
+ * accept_decide, and the weights of the last token's draw are read off the real draws as integers. The counts of all committed sequences must
+ * then equal the target's law exactly, for proposals of 0 to 3 tokens and for each form that a law takes. Two grids: midpoints, and edges,
+ * where u = 0 shows a test that is not strict. The checker is checked: each mutant must be caught.
+ *
+ * The functions of common/base/rng.h are defined here, and the linker takes these: coins and noise are dealt, not drawn. */
 #include "verifier/accept.h"
 
 #include <math.h>
@@ -11,233 +15,428 @@
 
 #include <cmocka.h>
 
-enum { VOCAB = 4, COINS = 16, CELLS = VOCAB * VOCAB * VOCAB };
+enum { VOCAB = 4, COINS = 16, MOST_DRAFT = 3, ROWS = MOST_DRAFT + 1, CELLS = 256, WHOLE = 16 };
+enum { RESIDUAL_UNIT = 840 }; /* any residual mass from 1 to 8 divides it */
+#define ABSENT 1e6f           /* noise that no token wins against */
+#define NOTHING 10.0          /* what loses with this much more noise has no weight but for the rounding of p to float, 1e-8 */
 
-/* Sixteenths. A row depends on the token before it; no two rows are alike, and each residual has a power of two for its mass. */
-static const int p_row[3][2][VOCAB] = {{{8, 4, 2, 2}, {8, 4, 2, 2}}, {{8, 4, 4, 0}, {4, 4, 4, 4}}, {{4, 8, 2, 2}, {0, 4, 4, 8}}};
-static const int q_row[3][2][VOCAB] = {{{2, 2, 8, 4}, {2, 2, 8, 4}}, {{4, 2, 2, 8}, {8, 4, 2, 2}}, {{8, 2, 2, 4}, {2, 2, 4, 8}}};
+/* Sixteenths. A row depends on the token before it, and no two rows are alike. */
+static const int p_row[ROWS][2][VOCAB] = {
+    {{8, 4, 2, 2}, {8, 4, 2, 2}}, {{8, 4, 4, 0}, {4, 4, 4, 4}}, {{4, 8, 2, 2}, {0, 4, 4, 8}}, {{2, 2, 4, 8}, {8, 0, 8, 0}}};
+static const int q_row[MOST_DRAFT][2][VOCAB] = {
+    {{2, 2, 8, 4}, {2, 2, 8, 4}}, {{4, 2, 2, 8}, {8, 4, 2, 2}}, {{8, 2, 2, 4}, {2, 2, 4, 8}}};
 
-/* What is judged: the real functions, or a mutant of one of them. */
-struct rule {
-    const char *name;
-    int (*stands)(double u, double q, double p);
-    int (*residual)(int p, int q);
-    int q_shift;   /* the q row that the test and the residual use, relative to the right one */
-    int p_shift;
-    int bonus_row; /* 2 */
-    int same_coin; /* the residual's draw reuses the accept coin */
-};
+static struct {
+    double coin[ROWS];  /* by position */
+    float noise[VOCAB]; /* by token, of the last draw */
+    int coins_taken, wrong_purpose;
+} deal;
 
-struct laws {
+double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
+{
+    deal.coins_taken++;
+    deal.wrong_purpose += purpose != RNG_ACCEPT;
+    return deal.coin[key->position];
+}
+
+float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token)
+{
+    (void)key;
+    deal.wrong_purpose += purpose != RNG_RESIDUAL;
+    return deal.noise[token];
+}
+
+/* One row as the lead has it. */
+struct row {
     struct law law;
     struct support q;
     struct scored_token best[VOCAB];
     double p[VOCAB];
+    float logit[VOCAB];
     int32_t id[VOCAB];
     uint32_t weight[VOCAB];
 };
 
-static int residual(int p, int q)
+/* What is judged: the real functions, or a mutant of theirs. */
+enum mutant {
+    REAL,
+    NOT_STRICT,
+    IGNORES_Q,
+    RESIDUAL_IS_P,
+    RESIDUAL_IS_DISTANCE,
+    Q_OF_NEXT_ROW,
+    Q_OF_ROW_BEFORE,
+    P_OF_NEXT_ROW,
+    BONUS_OF_ROW_BEFORE,
+    BONUS_FROM_DRAFT,
+    SAME_COIN,
+    MUTANTS,
+};
+static const char *const mutant_name[MUTANTS] = {"real",
+                                                 "u q <= p",
+                                                 "u < p",
+                                                 "residual = p",
+                                                 "residual = |p - q|",
+                                                 "q of the next row",
+                                                 "q of the row before",
+                                                 "p of the next row",
+                                                 "bonus of the row before",
+                                                 "bonus from the draft",
+                                                 "one coin for both"};
+
+/* A round of `drafts` drafts on one kind of law and one grid; a sequence has one token more. */
+struct run {
+    enum mutant mutant;
+    enum law_kind kind;
+    int point;    /* q is a point mass */
+    int drafts;
+    int is_edge;  /* coins j/16, else (j + 1/2)/16 */
+    int64_t cells[CELLS];
+    int weights[ROWS][2][VOCAB]; /* of the last token's draw at a row: the residual's, and p's at the bonus row */
+};
+
+static int point_token(int row, int before)
 {
-    return p > q ? p - q : 0;
+    return (row + 2 * before + 1) % VOCAB;
 }
 
-static void fill(struct laws *laws, const int *p, const int *q)
+/* Sixteenths of q. */
+static int q_at(const struct run *run, int row, int before, int token)
 {
-    *laws = (struct laws){.law = {.kind = LAW_LIST}};
-    for (int v = 0; v < VOCAB; v++) {
-        laws->best[v].token = v;
-        laws->p[v] = p[v] / 16.0;
-        if (q[v] == 0)
+    return run->point ? token == point_token(row, before) ? WHOLE : 0 : q_row[row][before][token];
+}
+
+/* Row number `at` of a round after a token: the support holds q's tokens, and a LIST the tokens that p keeps. The bonus row has no q. */
+static void fill(struct row *row, const struct run *run, int at, int before)
+{
+    const int *p = p_row[at][before];
+
+    *row = (struct row){.law = {.kind = run->kind, .best = row->best, .p = row->p, .logit = row->logit, .log_z = log(WHOLE)},
+                        .q = {.id = row->id, .weight = row->weight}};
+    for (int v = 0; v < VOCAB && at < run->drafts; v++) {
+        if (q_at(run, at, before, v) == 0)
             continue;
-        laws->id[laws->q.count] = v;
-        laws->weight[laws->q.count++] = (uint32_t)q[v] * (MESSAGE_Q_SUM / 16);
+        row->logit[row->q.count] = p[v] > 0 ? (float)log(p[v]) : -INFINITY;
+        row->id[row->q.count] = v;
+        row->weight[row->q.count++] = (uint32_t)q_at(run, at, before, v) * (MESSAGE_Q_SUM / WHOLE);
     }
-    laws->law.count = VOCAB;
-    laws->law.best = laws->best;
-    laws->law.p = laws->p;
-    laws->q.id = laws->id;
-    laws->q.weight = laws->weight;
+    row->law.count = row->q.count;
+    if (run->point)
+        row->q.count = 0; /* the wire's form of it */
+    if (run->kind == LAW_SUPPORT)
+        return;
+    row->law.count = 0;
+    for (int v = 0; v < VOCAB; v++) {
+        if (p[v] == 0)
+            continue;
+        row->best[row->law.count].token = v;
+        row->p[row->law.count++] = (double)p[v] / WHOLE;
+    }
 }
 
-static int stands(const struct rule *rule, int row, int before, int token, double u)
+/* The token that wins with the dealt noise; in a SUPPORT law the shards' part of the race is added, as verify.c does. */
+static int32_t draw(const struct row *row, enum draw_kind kind, int32_t drawn, const int *p)
 {
-    const int *p = p_row[(row + rule->p_shift) % 3][before % 2], *q = q_row[(row + rule->q_shift + 3) % 3][before % 2];
-    struct laws laws;
+    const struct rng_key key = {.seed = 0};
+    struct scored_token winner;
 
-    fill(&laws, p, q);
-    return rule->stands(u, accept_q(&laws.q, token, token), accept_p(&laws.law, &laws.q, token));
+    if (row->law.kind == LAW_LIST)
+        return accept_draw_list(&row->law, &row->q, drawn, kind, &key, RNG_RESIDUAL);
+    winner = kind == DRAW_RESIDUAL ? accept_race_support(&row->law, &row->q, drawn, &key)
+                                   : (struct scored_token){.score = -INFINITY, .token = -1};
+    for (int v = 0; v < VOCAB; v++) {
+        int outside = kind == DRAW_PLAIN || accept_q(&row->q, drawn, v) == 0;
+        float score = p[v] > 0 && outside ? (float)log(p[v]) + deal.noise[v] : -INFINITY;
+
+        if (score > winner.score)
+            winner = (struct scored_token){.score = score, .token = v};
+    }
+    return winner.token;
 }
 
-/* Adds `weight` sixteenths^3 to all completions of a prefix by the target's own rows. */
-static void complete(int64_t *cells, int prefix, int length, int before, int64_t weight)
+/* Does `token` win against `other` alone, with `ahead` more noise? */
+static int wins(const struct row *row, enum draw_kind kind, int32_t drawn, const int *p, int token, int other, double ahead)
 {
-    if (length == 3) {
-        cells[prefix] += weight;
+    for (int v = 0; v < VOCAB; v++)
+        deal.noise[v] = -ABSENT;
+    deal.noise[other] = 0;
+    deal.noise[token] = (float)ahead;
+    return draw(row, kind, drawn, p) == token;
+}
+
+/* The weights of a draw, as integers up to a common factor: token v has n / m times the weight of the reference when it wins with noise just
+ * above log(m / n) and loses with noise just below. */
+static void read_weights(const struct row *row, enum draw_kind kind, int32_t drawn, const int *p, int *weights)
+{
+    int reference = 0, most = 0;
+
+    for (int v = 0; v < VOCAB; v++)
+        deal.noise[v] = 0;
+    reference = draw(row, kind, drawn, p); /* it has the largest weight */
+    for (int m = 1; m <= WHOLE && most == 0; m++) {
+        int fits = 1;
+
+        for (int v = 0; v < VOCAB && fits; v++) {
+            weights[v] = v == reference ? m : 0;
+            for (int n = 1; n <= m && v != reference && weights[v] == 0; n++)
+                if (wins(row, kind, drawn, p, v, reference, log((double)m / n) + 1e-3) &&
+                    !wins(row, kind, drawn, p, v, reference, log((double)m / n) - 1e-3))
+                    weights[v] = n;
+            fits = weights[v] > 0 || !wins(row, kind, drawn, p, v, reference, NOTHING);
+        }
+        most = fits ? m : 0;
+    }
+    assert_true(most > 0); /* some m up to 16 makes all of them integers */
+}
+
+static int wrong_residual(enum mutant mutant, int p, int q)
+{
+    if (mutant == RESIDUAL_IS_P)
+        return p;
+    return mutant == RESIDUAL_IS_DISTANCE && q > p ? q - p : p > q ? p - q : 0;
+}
+
+/* The rows that a mutant looks at instead of row `at`. */
+static int p_seen(const struct run *run, int at)
+{
+    if (at == run->drafts)
+        return run->mutant == BONUS_OF_ROW_BEFORE ? at - 1 : at;
+    return run->mutant == P_OF_NEXT_ROW ? at + 1 : at;
+}
+
+static int q_seen(const struct run *run, int at)
+{
+    int next = run->mutant == Q_OF_NEXT_ROW ? at + 1 : run->mutant == Q_OF_ROW_BEFORE ? at - 1 : at;
+
+    return next < 0 || next >= run->drafts ? at : next;
+}
+
+/* Weights of the last token's draw at every row. */
+static void fill_weights(struct run *run)
+{
+    for (int at = 0; at <= run->drafts; at++)
+        for (int before = 0; before < 2; before++) {
+            int *weights = run->weights[at][before];
+            struct row row;
+
+            if (run->mutant == REAL) {
+                fill(&row, run, at, before);
+                read_weights(&row, at < run->drafts ? DRAW_RESIDUAL : DRAW_PLAIN, point_token(at, before), p_row[at][before], weights);
+                continue;
+            }
+            for (int v = 0; v < VOCAB; v++) {
+                int p = p_row[p_seen(run, at)][before][v];
+
+                weights[v] = at < run->drafts                    ? wrong_residual(run->mutant, p, q_at(run, q_seen(run, at), before, v))
+                             : run->mutant == BONUS_FROM_DRAFT ? q_at(run, at - 1, before, v)
+                                                                 : p;
+            }
+        }
+}
+
+static struct verdict wrong_decide(const struct run *run, const int32_t *tokens)
+{
+    for (int i = 0; i < run->drafts; i++) {
+        int before = i == 0 ? 0 : tokens[i - 1] % 2;
+        double q = (double)q_at(run, q_seen(run, i), before, tokens[i]) / WHOLE, p = (double)p_row[p_seen(run, i)][before][tokens[i]] / WHOLE;
+        int stands = run->mutant == NOT_STRICT ? deal.coin[i] * q <= p : run->mutant == IGNORES_Q ? deal.coin[i] < p : deal.coin[i] * q < p;
+
+        if (!stands)
+            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+    }
+    return (struct verdict){.accepted = run->drafts, .row = run->drafts, .draw = DRAW_PLAIN};
+}
+
+static struct verdict decide(const struct run *run, const int32_t *tokens)
+{
+    static const struct sampling sampling = {.temperature = 1, .top_p = 1, .repetition_penalty = 1};
+    const struct rng_key key = {.seed = 3};
+    struct proposal proposal = {.count = run->drafts};
+    struct row rows[ROWS];
+    struct law laws[ROWS];
+    struct verdict verdict;
+
+    if (run->mutant != REAL)
+        return wrong_decide(run, tokens);
+    for (int i = 0; i <= run->drafts; i++) {
+        fill(&rows[i], run, i, i == 0 ? 0 : tokens[i - 1] % 2);
+        laws[i] = rows[i].law;
+        if (i < run->drafts) {
+            proposal.token[i] = tokens[i];
+            proposal.q[i] = rows[i].q;
+        }
+    }
+    deal.coins_taken = 0;
+    verdict = accept_decide(&sampling, laws, &proposal, run->drafts, &key);
+    assert_int_equal(deal.coins_taken, verdict.accepted < run->drafts ? verdict.accepted + 1 : run->drafts);
+    assert_int_equal(verdict.row, verdict.accepted);
+    assert_int_equal(verdict.draw, verdict.accepted < run->drafts ? DRAW_RESIDUAL : DRAW_PLAIN);
+    return verdict;
+}
+
+/* Adds `weight` to the completions of a prefix of `count` tokens, shared out by the target's own rows. */
+static void complete(int64_t *cells, int drafts, int32_t *tokens, int count, int64_t weight)
+{
+    int cell = 0;
+
+    if (count > drafts || count >= ROWS) {
+        for (int i = 0; i < count; i++)
+            cell = cell * VOCAB + tokens[i];
+        cells[cell] += weight;
         return;
     }
-    for (int v = 0; v < VOCAB; v++)
-        complete(cells, prefix * VOCAB + v, length + 1, v, weight * p_row[length][before % 2][v]);
+    for (int32_t v = 0; v < VOCAB; v++) {
+        int share = p_row[count][count == 0 ? 0 : tokens[count - 1] % 2][v];
+
+        tokens[count] = v;
+        if (share > 0)
+            complete(cells, drafts, tokens, count + 1, weight * share);
+    }
 }
 
-/* Rejected at `row`: one token of the residual, then the target's. `coin` matters to the mutant that uses it again. */
-static void reject(const struct rule *rule, int64_t *cells, int prefix, int row, int before, int coin, int64_t weight)
+static int64_t power16(int exponent)
 {
-    const int *p = p_row[(row + rule->p_shift) % 3][before % 2], *q = q_row[(row + rule->q_shift + 3) % 3][before % 2];
+    return INT64_C(1) << (4 * exponent);
+}
+
+/* One dealt hand: what was drafted, with its weight, and the coins. All hands weigh the same unit: 16^drafts for the drafts, 16 x 840 for the
+ * last draw, 16^drafts for completions, of which a round that accepts i drafts leaves i factors unused. */
+static void play(struct run *run, const int32_t *drafted, int64_t weight, const int *coins)
+{
+    struct verdict verdict = decide(run, drafted);
+    const int *weights = run->weights[verdict.row][verdict.row == 0 ? 0 : drafted[verdict.row - 1] % 2];
+    int64_t unit = weight * power16(verdict.accepted) * WHOLE * RESIDUAL_UNIT;
     int mass = 0, upto = 0;
 
     for (int v = 0; v < VOCAB; v++)
-        mass += rule->residual(p[v], q[v]);
-    for (int v = 0; v < VOCAB; v++) {
-        int share = rule->residual(p[v], q[v]), low = upto * COINS, own = share * 16;
+        mass += weights[v];
+    for (int32_t v = 0; v < VOCAB; v++) {
+        int32_t tokens[ROWS];
+        int64_t own = unit / mass * weights[v];
 
-        upto += share;
-        if (rule->same_coin)
-            own = coin * mass >= low && coin * mass < upto * COINS ? 16 * mass : 0;
-        complete(cells, prefix * VOCAB + v, row + 1, v, weight * own * 15 / mass); /* 15: a mass of 3 or 5 divides too */
-    }
-}
+        if (run->mutant == SAME_COIN && verdict.draw == DRAW_RESIDUAL) {
+            int coin = coins[verdict.row] * mass;
 
-/* One round of two drafts and the bonus on one grid of coins.  cells: [CELLS] in units of 16^7 x 15 */
-static void run_round(const struct rule *rule, double offset, int64_t *cells)
-{
-    for (int d = 0; d < VOCAB * VOCAB; d++) {
-        int draft[2] = {d / VOCAB, d % VOCAB};
-        int64_t weight = q_row[0][0][draft[0]] * q_row[1][draft[0] % 2][draft[1]];
-
-        for (int c = 0; c < COINS * COINS; c++) {
-            int coin[2] = {c / COINS, c % COINS};
-
-            if (!stands(rule, 0, 0, draft[0], (coin[0] + offset) / COINS))
-                reject(rule, cells, 0, 0, 0, coin[0], weight);
-            else if (!stands(rule, 1, draft[0], draft[1], (coin[1] + offset) / COINS))
-                reject(rule, cells, draft[0], 1, draft[0], coin[1], weight * 16);
-            else
-                for (int v = 0; v < VOCAB; v++)
-                    cells[d * VOCAB + v] += weight * 256 * 15 * p_row[rule->bonus_row][draft[1] % 2][v];
+            own = coin >= upto * COINS && coin < (upto + weights[v]) * COINS ? unit : 0;
         }
+        upto += weights[v];
+        memcpy(tokens, drafted, (size_t)verdict.accepted * sizeof *tokens);
+        tokens[verdict.accepted] = v;
+        if (own > 0)
+            complete(run->cells, run->drafts, tokens, verdict.accepted + 1, own);
     }
 }
 
-/* Cells whose count is not the target's, over both grids. */
-static int count_wrong(const struct rule *rule)
+/* Coins of the grid. Where p is the exponential of a logit it is a dyadic number but for rounding, so that an edge is not hit exactly but by
+ * u = 0: the others lie just beyond. */
+static void deal_coins(const struct run *run, int hand, int *coins)
 {
-    static const double offsets[] = {0.5, 0.0};
+    for (int i = 0; i < run->drafts; i++, hand /= COINS) {
+        double beyond = run->kind == LAW_SUPPORT && hand % COINS > 0 ? 0x1p-20 : 0;
+
+        coins[i] = hand % COINS;
+        deal.coin[i] = (coins[i] + (run->is_edge ? beyond : 0.5)) / COINS;
+    }
+}
+
+/* All drafts with all coins; returns the number of cells whose count is not the target's. */
+static int count_wrong(struct run *run)
+{
+    int64_t target[CELLS] = {0};
+    int32_t tokens[ROWS];
     int wrong = 0;
 
-    for (int g = 0; g < 2; g++) {
-        int64_t cells[CELLS] = {0}, target[CELLS] = {0};
+    memset(run->cells, 0, sizeof run->cells);
+    fill_weights(run);
+    for (int d = 0; d < 1 << (2 * run->drafts); d++) {
+        int64_t weight = 1;
 
-        run_round(rule, offsets[g], cells);
-        complete(target, 0, 0, 0, INT64_C(15) << 16);
-        for (int i = 0; i < CELLS; i++)
-            wrong += cells[i] != target[i];
+        for (int i = 0; i < run->drafts; i++) {
+            tokens[i] = d >> (2 * i) & 3;
+            weight *= q_at(run, i, i == 0 ? 0 : tokens[i - 1] % 2, tokens[i]);
+        }
+        for (int hand = 0; weight > 0 && hand < power16(run->drafts); hand++) {
+            int coins[ROWS] = {0};
+
+            deal_coins(run, hand, coins);
+            play(run, tokens, weight, coins);
+        }
     }
+    complete(target, run->drafts, tokens, 0, power16(2 * run->drafts) * RESIDUAL_UNIT);
+    for (int i = 0; i < CELLS; i++)
+        wrong += run->cells[i] != target[i];
     return wrong;
 }
 
-static const struct rule real = {"real", accept_test, residual, 0, 0, 2, 0};
-
 static void test_law_exact__counts_equal_the_targets_law(void **state)
 {
+    int64_t hands = 0;
+
     (void)state;
-    assert_int_equal(count_wrong(&real), 0);
-}
+    deal.wrong_purpose = 0;
+    for (int form = 0; form < 16 * (MOST_DRAFT + 1) / 2; form++) {
+        struct run run = {
+            .kind = form % 2 ? LAW_SUPPORT : LAW_LIST, .is_edge = form / 2 % 2, .point = form / 4 % 2, .drafts = form / 8};
 
-static int stands_at_equal(double u, double q, double p)
-{
-    return u * q <= p;
-}
-
-static int stands_without_q(double u, double q, double p)
-{
-    (void)q;
-    return u < p;
-}
-
-static int residual_is_p(int p, int q)
-{
-    (void)q;
-    return p;
-}
-
-static int residual_is_distance(int p, int q)
-{
-    return p > q ? p - q : q - p;
+        assert_int_equal(count_wrong(&run), 0);
+        hands += power16(run.drafts) * (run.point ? 1 : 1 << (2 * run.drafts));
+    }
+    assert_int_equal(deal.wrong_purpose, 0);
+    print_message("0 cells wrong in %lld dealt hands\n", (long long)hands);
 }
 
 static void test_law_exact__every_mutant_is_caught(void **state)
 {
-    static const struct rule mutants[] = {
-        {"<=", stands_at_equal, residual, 0, 0, 2, 0},
-        {"u < p", stands_without_q, residual, 0, 0, 2, 0},
-        {"residual = p", accept_test, residual_is_p, 0, 0, 2, 0},
-        {"residual = |p - q|", accept_test, residual_is_distance, 0, 0, 2, 0},
-        {"q of the next row", accept_test, residual, 1, 0, 2, 0},
-        {"q of the row before", accept_test, residual, -1, 0, 2, 0},
-        {"p of the next row", accept_test, residual, 0, 1, 2, 0},
-        {"bonus of the row before", accept_test, residual, 0, 0, 1, 0},
-        {"one coin for both", accept_test, residual, 0, 0, 2, 1},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof mutants / sizeof mutants[0]; i++) {
-        int wrong = count_wrong(&mutants[i]);
+    for (int m = REAL + 1; m < MUTANTS; m++) {
+        int wrong = 0;
 
-        print_message("%s: %d of %d cells wrong\n", mutants[i].name, wrong, 2 * CELLS);
+        for (int form = 0; form < 4; form++) {
+            struct run run = {.mutant = m, .kind = LAW_LIST, .is_edge = form % 2, .point = form / 2, .drafts = 2};
+
+            wrong += count_wrong(&run);
+        }
+        print_message("%s: %d of %d cells wrong\n", mutant_name[m], wrong, 4 * 64);
         assert_true(wrong > 0);
     }
 }
 
-/* The Gumbel race over these weights is the residual's law: each draw must be the argmax of log(max(0, p - q)) + noise. */
-static int32_t race(const int *p, const int *q, const struct rng_key *key, enum rng_purpose purpose)
+/* Greedy and coupled: what is emitted is the target's own tokens up to the first that was drafted otherwise, and that one. */
+static void test_law_exact__winners_are_emitted(void **state)
 {
-    double best = -INFINITY;
-    int32_t winner = -1;
+    static const struct sampling greedy = {.temperature = 0}, coupled = {.temperature = 1, .accept = ACCEPT_COUPLED};
+    const struct rng_key key = {.seed = 3};
 
-    for (int v = 0; v < VOCAB; v++) {
-        int weight = q == NULL ? p[v] : residual(p[v], q[v]);
-        double score = log(weight / 16.0) + (double)rng_gumbel(key, purpose, (uint32_t)v);
+    (void)state;
+    for (int drafts = 0; drafts <= MOST_DRAFT; drafts++)
+        for (int hand = 0; hand < 1 << (2 * (2 * drafts + 1)); hand++) {
+            struct proposal proposal = {.count = drafts};
+            struct law laws[ROWS];
+            int stand = 0;
 
-        if (weight > 0 && score > best) {
-            best = score;
-            winner = v;
+            for (int i = 0; i <= drafts; i++)
+                laws[i] = (struct law){.kind = LAW_WINNER, .winner = hand >> (2 * i) & 3};
+            for (int i = 0; i < drafts; i++)
+                proposal.token[i] = hand >> (2 * (drafts + 1 + i)) & 3;
+            while (stand < drafts && proposal.token[stand] == laws[stand].winner)
+                stand++;
+            for (int mode = 0; mode < 2; mode++) {
+                struct verdict verdict = accept_decide(mode ? &coupled : &greedy, laws, &proposal, drafts, &key);
+
+                assert_int_equal(verdict.accepted, stand);
+                assert_int_equal(verdict.draw, DRAW_NONE);
+                assert_int_equal(verdict.token, laws[stand].winner);
+            }
         }
-    }
-    return winner;
 }
 
-static void test_law_exact__last_token_wins_the_race_of_its_weights(void **state)
+/* A token of p = 0 never stands, even at u = 0. */
+static void test_law_exact__impossible_drafts_never_stand(void **state)
 {
-    struct laws laws;
-
     (void)state;
-    for (uint32_t i = 0; i < 30000; i++) {
-        const struct rng_key key = {.seed = 5, .request = i, .position = i % 7};
-        const int *p = p_row[i % 3][i % 2], *q = q_row[i % 3][i % 2];
-
-        fill(&laws, p, q);
-        assert_int_equal(accept_draw_list(&laws.law, &laws.q, 0, DRAW_RESIDUAL, &key, RNG_RESIDUAL), race(p, q, &key, RNG_RESIDUAL));
-        assert_int_equal(accept_draw_list(&laws.law, &laws.q, 0, DRAW_PLAIN, &key, RNG_RESIDUAL), race(p, NULL, &key, RNG_RESIDUAL));
-    }
-}
-
-static void test_law_exact__point_mass_leaves_p_without_its_token(void **state)
-{
-    const struct support point = {0};
-    struct laws laws;
-
-    (void)state;
-    for (uint32_t i = 0; i < 3000; i++) {
-        const struct rng_key key = {.seed = 6, .request = i};
-        const int32_t drawn = (int32_t)(i % VOCAB);
-        int q[VOCAB] = {0};
-
-        q[drawn] = 16;
-        fill(&laws, p_row[0][0], q_row[0][0]);
-        assert_int_equal(accept_draw_list(&laws.law, &point, drawn, DRAW_RESIDUAL, &key, RNG_RESIDUAL),
-                         race(p_row[0][0], q, &key, RNG_RESIDUAL));
-    }
+    for (int q = 1; q <= WHOLE; q++)
+        assert_false(accept_test(0, (double)q / WHOLE, 0));
+    assert_true(accept_test(0, 1, 0x1p-60));
 }
 
 int main(void)
@@ -245,8 +444,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_exact__counts_equal_the_targets_law),
         cmocka_unit_test(test_law_exact__every_mutant_is_caught),
-        cmocka_unit_test(test_law_exact__last_token_wins_the_race_of_its_weights),
-        cmocka_unit_test(test_law_exact__point_mass_leaves_p_without_its_token),
+        cmocka_unit_test(test_law_exact__winners_are_emitted),
+        cmocka_unit_test(test_law_exact__impossible_drafts_never_stand),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
