@@ -90,7 +90,9 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
 
     if (wrong != NULL)
         return wrong;
-    mirror = commit.run == drafter->terms.run ? find(drafter, commit.request) : NULL;
+    if (commit.run != drafter->terms.run)
+        return "of another run";
+    mirror = find(drafter, commit.request);
     if (mirror == NULL || !mirror_commit(mirror, &commit))
         drafter->unfitting++; /* it waits for an Open */
     else if (commit.finish != 0)
@@ -101,12 +103,17 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
 static const char *take_close(struct drafter *drafter, struct frame frame)
 {
     struct close_message close;
+    struct mirror *mirror;
     const char *wrong = message_unpack_close(drafter->space, frame, &close);
-    struct mirror *mirror = wrong == NULL ? find(drafter, close.request) : NULL;
 
+    if (wrong != NULL)
+        return wrong;
+    if (close.run != drafter->terms.run)
+        return "of another run";
+    mirror = find(drafter, close.request);
     if (mirror != NULL)
         mirror_close(mirror);
-    return wrong;
+    return NULL;
 }
 
 static const char *take_shutdown(struct drafter *drafter, struct frame frame)
@@ -114,9 +121,12 @@ static const char *take_shutdown(struct drafter *drafter, struct frame frame)
     uint64_t run;
     const char *wrong = message_unpack_plain(drafter->space, frame, &run);
 
-    if (wrong == NULL && run == drafter->terms.run)
-        drafter->ended = 1;
-    return wrong;
+    if (wrong != NULL)
+        return wrong;
+    if (run != drafter->terms.run)
+        return "of another run";
+    drafter->ended = 1;
+    return NULL;
 }
 
 static const char *take_heartbeat(struct drafter *drafter, struct frame frame)
@@ -125,6 +135,8 @@ static const char *take_heartbeat(struct drafter *drafter, struct frame frame)
     int taken;
     const char *wrong = message_unpack_plain(drafter->space, frame, &run);
 
+    if (wrong == NULL && run != drafter->terms.run)
+        return "of another run";
     if (wrong == NULL && !drafter->terms.silent)
         channel_send(drafter->terms.channel, drafter->terms.lead,
                      message_pack_plain(drafter->space, MESSAGE_HEARTBEAT, drafter->terms.run), &taken);

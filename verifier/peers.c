@@ -197,6 +197,15 @@ static const char *take_drain(struct peers *peers, int name, struct frame frame)
     return NULL;
 }
 
+/* NULL, or why not. */
+static const char *take_heartbeat(struct peers *peers, struct frame frame)
+{
+    uint64_t run;
+    const char *wrong = message_unpack_plain(peers->space, frame, &run);
+
+    return wrong == NULL && run != peers->run ? "of another run" : wrong;
+}
+
 static void take(struct peers *peers, int name, struct frame frame, int refused, struct sequence *sequences, int count)
 {
     struct peer *peer = find(peers, name);
@@ -211,9 +220,11 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         wrong = "not a frame of a drafter";
     else if (type == MESSAGE_PROPOSAL)
         wrong = message_unpack_proposal(peers->space, frame, peers->vocab, &proposal);
+    else if (type == MESSAGE_HEARTBEAT)
+        wrong = take_heartbeat(peers, frame);
     else if (type == MESSAGE_FAILURE)
         wrong = message_unpack_failure(peers->space, frame, &failure);
-    else if (type != MESSAGE_HEARTBEAT)
+    else
         wrong = "not a message for the lead";
     if (wrong != NULL) {
         peers->refused++;

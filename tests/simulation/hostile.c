@@ -99,7 +99,6 @@ static struct frame make_damaged(struct hostile *hostile, struct dice *dice, int
     }
 }
 
-/* A proposal that was seen, with one thing changed. */
 static struct frame make_lying_proposal(struct hostile *hostile, struct dice *dice, struct frame seen, int vocab)
 {
     struct proposal proposal;
@@ -134,10 +133,91 @@ static struct frame make_lying_proposal(struct hostile *hostile, struct dice *di
     return message_pack_proposal(hostile->space, &proposal);
 }
 
+static uint64_t other_run(struct dice *dice, uint64_t run)
+{
+    return dice_chance(dice, 0.3) ? dice_next(dice) : run;
+}
+
+static struct frame make_lying_open(struct hostile *hostile, struct dice *dice, struct frame seen, int vocab)
+{
+    int32_t tokens[2 * TOY_CONTEXT];
+    struct open_message open;
+
+    if (message_unpack_open(hostile->space, seen, vocab, &open) != NULL || open.count > TOY_CONTEXT)
+        return make_random(hostile, dice);
+    memcpy(tokens, open.tokens, (size_t)open.count * sizeof *tokens);
+    open.tokens = tokens;
+    open.run = other_run(dice, open.run);
+    switch (dice_below(dice, 5)) {
+    case 0:
+        tokens[dice_below(dice, open.count)] = dice_below(dice, vocab);
+        break;
+    case 1:
+        while (open.count < 2 * TOY_CONTEXT && dice_chance(dice, 0.9))
+            tokens[open.count++] = dice_below(dice, vocab);
+        open.limit = open.limit < (uint32_t)open.count ? (uint32_t)open.count : open.limit;
+        break;
+    case 2:
+        open.draft_length = (uint32_t)dice_below(dice, MESSAGE_MAX_DRAFT + 1);
+        break;
+    case 3:
+        open.request = (uint32_t)dice_next(dice);
+        break;
+    default:
+        open.sampling.seed++;
+        break;
+    }
+    return message_pack_open(hostile->space, &open);
+}
+
+static struct frame make_lying_commit(struct hostile *hostile, struct dice *dice, struct frame seen, int vocab)
+{
+    int32_t tokens[MESSAGE_MAX_COMMIT];
+    struct commit commit;
+
+    if (message_unpack_commit(hostile->space, seen, vocab, &commit) != NULL)
+        return make_random(hostile, dice);
+    memcpy(tokens, commit.tokens, (size_t)commit.count * sizeof *tokens);
+    commit.tokens = tokens;
+    commit.run = other_run(dice, commit.run);
+    switch (dice_below(dice, 5)) {
+    case 0:
+        if (commit.count > 0)
+            tokens[dice_below(dice, commit.count)] = dice_below(dice, vocab);
+        break;
+    case 1:
+        commit.old_length += (uint32_t)dice_below(dice, 3);
+        break;
+    case 2:
+        commit.keep = (uint32_t)dice_below(dice, (int)commit.old_length + commit.count + 1);
+        break;
+    case 3:
+        commit.draft_length = (uint32_t)dice_below(dice, MESSAGE_MAX_DRAFT + 1);
+        break;
+    default:
+        commit.finish = 1;
+        break;
+    }
+    return message_pack_commit(hostile->space, &commit);
+}
+
+/* A message that was seen, with one thing changed. */
+static struct frame make_lie_of(struct hostile *hostile, struct dice *dice, struct frame seen, int vocab)
+{
+    switch (message_type(seen)) {
+    case MESSAGE_OPEN:
+        return make_lying_open(hostile, dice, seen, vocab);
+    case MESSAGE_COMMIT:
+        return make_lying_commit(hostile, dice, seen, vocab);
+    default:
+        return make_lying_proposal(hostile, dice, seen, vocab);
+    }
+}
+
 static struct frame make_lie(struct hostile *hostile, struct dice *dice, uint64_t run)
 {
     static const enum message_type plain[] = {MESSAGE_HEARTBEAT, MESSAGE_SHUTDOWN};
-    const struct close_message close = {.run = run, .request = (uint32_t)dice_below(dice, PLAN_REQUESTS)};
+    const struct close_message close = {.run = other_run(dice, run), .request = (uint32_t)dice_below(dice, PLAN_REQUESTS)};
     const struct failure failure = {.code = STATUS_INTERNAL, .text = "so it says"};
 
     switch (dice_below(dice, 4)) {
@@ -146,7 +226,7 @@ static struct frame make_lie(struct hostile *hostile, struct dice *dice, uint64_
     case 1:
         return message_pack_failure(hostile->space, &failure);
     default:
-        return message_pack_plain(hostile->space, plain[dice_below(dice, 2)], dice_chance(dice, 0.8) ? run : dice_next(dice));
+        return message_pack_plain(hostile->space, plain[dice_below(dice, 2)], other_run(dice, run));
     }
 }
 
@@ -160,6 +240,6 @@ struct frame hostile_make(struct hostile *hostile, struct dice *dice, uint64_t r
     if (kind < 0.6)
         return make_damaged(hostile, dice, from);
     if (kind < 0.9)
-        return make_lying_proposal(hostile, dice, (struct frame){hostile->bytes[from], hostile->length[from]}, vocab);
+        return make_lie_of(hostile, dice, (struct frame){hostile->bytes[from], hostile->length[from]}, vocab);
     return make_lie(hostile, dice, run);
 }

@@ -40,6 +40,55 @@ static void check_proposal(const struct sequence *sequence)
                         sequence->length, sequence->limit);
 }
 
+static int is_for_drafter(struct message_space *space, struct frame frame)
+{
+    struct open_message open;
+    struct close_message close;
+    struct commit commit;
+    uint64_t run;
+
+    switch (message_type(frame)) {
+    case MESSAGE_OPEN:
+        return message_unpack_open(space, frame, TOY_IDS, &open) == NULL && open.run == SIMULATION_RUN;
+    case MESSAGE_CLOSE:
+        return message_unpack_close(space, frame, &close) == NULL && close.run == SIMULATION_RUN;
+    case MESSAGE_COMMIT:
+        return message_unpack_commit(space, frame, TOY_IDS, &commit) == NULL && commit.run == SIMULATION_RUN;
+    case MESSAGE_HEARTBEAT:
+    case MESSAGE_SHUTDOWN:
+        return message_unpack_plain(space, frame, &run) == NULL && run == SIMULATION_RUN;
+    default:
+        return 0;
+    }
+}
+
+static int is_for_lead(struct message_space *space, struct frame frame)
+{
+    struct proposal proposal;
+    struct failure failure;
+    uint64_t run;
+
+    switch (message_type(frame)) {
+    case MESSAGE_PROPOSAL: /* one of another run is stale */
+        return message_unpack_proposal(space, frame, TOY_IDS, &proposal) == NULL;
+    case MESSAGE_HEARTBEAT:
+        return message_unpack_plain(space, frame, &run) == NULL && run == SIMULATION_RUN;
+    case MESSAGE_FAILURE:
+        return message_unpack_failure(space, frame, &failure) == NULL;
+    default:
+        return 0;
+    }
+}
+
+int oracle_must_be_refused(const struct simulation *simulation, int from, int to, struct frame frame)
+{
+    struct message_space *space = simulation->hostile.space;
+
+    if (to == SIMULATION_LEAD)
+        return from > simulation->actors || !is_for_lead(space, frame);
+    return from != SIMULATION_LEAD || !is_for_drafter(space, frame);
+}
+
 static int is_one_there(const struct simulation *simulation)
 {
     for (int i = 0; i < simulation->peers.count; i++)
@@ -244,13 +293,9 @@ static void check_counts(const struct simulation *simulation)
 
     for (int i = 0; i < simulation->peers.count; i++)
         answers += simulation->peers.peer[i].answers;
-    if (tally->refused > (is_damaged(simulation) ? simulation->damaged + tally->hostile_frames + tally->frames[LOOP_REPEATED] : 0))
-        simulation_fail(simulation, "%lld messages were refused, %lld damaged and %lld hostile ones sent, %lld repeated",
-                        (long long)tally->refused, (long long)simulation->damaged, (long long)tally->hostile_frames,
-                        (long long)tally->frames[LOOP_REPEATED]);
-    if (tally->refused < simulation->strangers_received)
-        simulation_fail(simulation, "%lld messages of a stranger came, %lld were refused", (long long)simulation->strangers_received,
-                        (long long)tally->refused);
+    if (tally->refused != simulation->refusals_due)
+        simulation_fail(simulation, "%lld messages came that are none for their receiver, %lld were refused",
+                        (long long)simulation->refusals_due, (long long)tally->refused);
     if (!is_damaged(simulation) && simulation->peers.stale + answers != simulation->proposals_received)
         simulation_fail(simulation, "%lld proposals came, %lld were taken and %lld stale", (long long)simulation->proposals_received,
                         (long long)answers, (long long)simulation->peers.stale);
@@ -260,6 +305,8 @@ static void check_counts(const struct simulation *simulation)
     if (figures->accepted > figures->drafted || figures->tokens < figures->rounds || figures->tokens > figures->accepted + figures->rounds)
         simulation_fail(simulation, "%lld tokens of %lld rounds, %lld of %lld drafts accepted", (long long)figures->tokens,
                         (long long)figures->rounds, (long long)figures->accepted, (long long)figures->drafted);
+    if (!is_damaged(simulation) && tally->refused > 0)
+        simulation_fail(simulation, "%lld messages were refused, and none was damaged", (long long)tally->refused);
     if (simulation->plan->is_peaceful && (simulation->peers.stale > 0 || tally->refused > 0 || tally->losses > 0))
         simulation_fail(simulation, "nothing went wrong, yet %lld proposals were stale, %lld messages refused, %lld drafters lost",
                         (long long)simulation->peers.stale, (long long)tally->refused, (long long)tally->losses);

@@ -7,6 +7,8 @@
 
 /* Whose lead runs from here on. */
 void oracle_watch(struct simulation *simulation);
+/* Whether a frame that comes is one that its receiver has to refuse and count, by the table of proto/README.md. */
+int oracle_must_be_refused(const struct simulation *simulation, int from, int to, struct frame frame);
 /* After new requests were given drafters: none has a lost one where another was to be had. */
 void oracle_check_admission(const struct simulation *simulation);
 /* Faults have stopped. A drafter whose messages come in time from here on is not lost any more: what it missed costs one proposal. */

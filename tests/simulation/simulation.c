@@ -71,13 +71,13 @@ static void wait_for_frame(void *user, int end, int64_t deadline_ns)
 
 static void note_frame(void *user, enum loop_fate fate, int from, int to, struct frame frame)
 {
-    static const char *const types[] = {"frame", "Hello", "Open", "Close", "Proposal", "Commit", "Heartbeat", "Failure", "Shutdown"};
+    static const char *const types[] = {"frame", "Hello", "Open", "Close", "Proposal", "Commit", "Heartbeat", "Failure", "Shutdown", "Drain"};
     struct simulation *simulation = user;
 
     simulation->tally.frames[fate]++;
     simulation->damaged += fate == LOOP_CORRUPTED || fate == LOOP_TRUNCATED;
     simulation->proposals_received += fate == LOOP_RECEIVED && to == SIMULATION_LEAD && message_type(frame) == MESSAGE_PROPOSAL;
-    simulation->strangers_received += fate == LOOP_RECEIVED && from == simulation->actors + 1;
+    simulation->refusals_due += fate == LOOP_RECEIVED && oracle_must_be_refused(simulation, from, to, frame);
     if (fate == LOOP_SENT)
         hostile_see(&simulation->hostile, frame);
     simulation_tell(simulation, "%d -> %d: a %s of %zu bytes %s", from, to, types[message_type(frame)], frame.count, fate_names[fate]);

@@ -66,7 +66,8 @@ struct simulation {
     int64_t round_ns;          /* when this round began */
     int64_t verified_ns;       /* time of the target's forwards in this round */
     int used[PLAN_DRAFTERS];   /* proposals of each that were verified after the faults */
-    int64_t damaged, proposals_received, strangers_received; /* frames: with faults inside; proposals at the lead; of an end that is nobody's */
+    int64_t damaged, proposals_received; /* frames: with faults inside; proposals at the lead */
+    int64_t refusals_due;                /* frames that came and cannot be for their receiver */
     int losses_allowed[PLAN_DRAFTERS]; /* how often each may have been lost at the end; -1: as often as it likes */
     int64_t expected_fallbacks;
     struct result solo[PLAN_REQUESTS + 1], result[PLAN_REQUESTS + 1]; /* the last is for those after the plan's */
