@@ -3,6 +3,7 @@
 #ifndef TANDEM_DRAFTER_DRAFT_H
 #define TANDEM_DRAFTER_DRAFT_H
 
+#include "common/base/breakage.h"
 #include "common/model/model.h"
 #include "drafter/mirror.h"
 
@@ -27,6 +28,8 @@ struct draft {
 
 /* A draft model: the transformer on this rank. `support`: tokens that a q keeps at most. */
 enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support);
+/* Puts a fault into how a draft model draws, for `tandem check`. */
+void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);
 
 #endif

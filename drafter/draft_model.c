@@ -11,6 +11,7 @@
 #include "common/sample/logits.h"
 #include "common/sample/sparse_q.h"
 #include "drafter/draft.h"
+#include "drafter/draft_broken.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ struct model_draft {
     double *p;                 /* [support + 1] */
     struct sparse_q *q;        /* [slots][MESSAGE_MAX_DRAFT] */
     int support;
+    enum breakage breakage;
 };
 
 static void add_row(struct rows *rows, const struct mirror *mirror, int place, int base)
@@ -131,7 +133,8 @@ static void choose(struct model_draft *state, struct mirror *mirror, float *logi
         int kept = keep(state, sampling, logits, &mass);
 
         sparse_q_fill(q, state->best, state->p, kept, mass, state->support);
-        token = sparse_q_draw(q, rng_uniform16(&key, RNG_DRAFT));
+        token = state->breakage == BREAKAGE_NONE ? sparse_q_draw(q, rng_uniform16(&key, RNG_DRAFT))
+                                                 : draft_broken_draw(q, state->breakage, rng_uniform16(&key, RNG_DRAFT));
     }
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
@@ -233,6 +236,11 @@ enum status draft_open_model(struct draft *draft, struct model *model, int slots
 release:
     model_draft_close(state);
     return status;
+}
+
+void draft_break(struct draft *draft, enum breakage breakage)
+{
+    ((struct model_draft *)draft->state)->breakage = breakage;
 }
 
 void draft_close(struct draft *draft)

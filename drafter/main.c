@@ -47,6 +47,7 @@ static enum status load(struct parts *parts)
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
+    draft_break(&parts->draft, (enum breakage)options->breakage);
     log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,
               parts->model->backend->describe(parts->model->context));
     return channel_open_mpi(&parts->world, &parts->channel);

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/model/model_identity.h"
+#include "verifier/check.h"
 #include "verifier/journal_terms.h"
 #include "verifier/launch_line.h"
 #include "verifier/report.h"
@@ -88,7 +89,7 @@ static enum status read_requests(struct job *job, struct request_list *requests)
         log_error("--prompt: %s", requests->request[0].error);
         return STATUS_DATA;
     }
-    paths_demo("prompts.jsonl", demo, sizeof demo);
+    paths_demo(options->check != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
     return request_read(requests, &terms, options->prompts != NULL ? options->prompts : demo);
 }
 
@@ -99,6 +100,7 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
     enum status status;
 
     TRY(verify_open(&verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    verify.breakage = (enum breakage)job->options->breakage;
     verify.measure_overlap = job->options->stats != NULL;
     lead->team = &job->team;
     lead->verify = &verify;
@@ -117,15 +119,16 @@ close_verify:
     return status;
 }
 
-/* Solo first, unseen and unwritten, for comparison. */
-static enum status pass_solo(struct job *job, struct peers *resting, const struct request_list *requests, struct figures *figures)
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, const struct lead_watch *watch,
+                     struct figures *figures)
 {
     struct output output = {0};
     struct show show = {0};
     struct peers none = {0};
-    struct lead lead = {.output = &output, .show = &show, .requests = requests, .resting = resting};
+    struct lead lead = {
+        .output = &output, .show = &show, .requests = requests, .watch = watch, .resting = solo ? drafters : NULL};
 
-    enum status status = pass(job, &lead, &none);
+    enum status status = pass(job, &lead, solo ? &none : drafters);
     *figures = lead.figures;
     return status;
 }
@@ -147,6 +150,8 @@ static void set_up_show(const struct job *job, const struct request_list *reques
 
 static const char *output_path(const struct options *options)
 {
+    if (options->check != CHECK_OFF)
+        return NULL;
     if (options->output != NULL)
         return options->output;
     return options->prompts != NULL && !options->compare ? "-" : NULL;
@@ -211,7 +216,7 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
 
     set_up_show(job, requests, &show);
     if (compare)
-        TRY(pass_solo(job, drafters, requests, &solo));
+        TRY(job_pass(job, requests, drafters, 1, NULL, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
     status = pass(job, &lead, peers);
@@ -255,10 +260,13 @@ static enum status lead_job(struct job *job)
     say_if_crowded(job);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
+    peers.patient = job->options->check != CHECK_OFF;
     status = read_requests(job, &requests);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && job->options->check != CHECK_OFF)
+        status = check_run(job, &peers, &requests);
+    else if (status == STATUS_OK)
         status = decode(job, &peers, &requests);
-    if (status == STATUS_DRAINED)
+    if (status == STATUS_DRAINED && job->options->check == CHECK_OFF)
         say_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */
     ended = peers_shutdown(&peers);

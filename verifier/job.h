@@ -24,6 +24,10 @@ struct job {
 
 /* Collective over all ranks of the job. */
 enum status job_run(struct job *job);
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch. Collective over the
+ * group, on the lead. */
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, const struct lead_watch *watch,
+                     struct figures *figures);
 void job_release(struct job *job);
 
 #endif

@@ -40,6 +40,8 @@ static enum status finish(struct lead *lead, struct sequence *sequence)
 {
     sequence->ended_ns = clock_ns();
     recorder_note("finishes request #: # tokens in # rounds", sequence->request->index, sequence->completion.count, sequence->rounds);
+    if (lead->watch != NULL)
+        lead->watch->end(lead->watch->state, sequence);
     show_end(lead->show, sequence);
     show_progress(lead->show, 1, 0);
     TRY(output_add(lead->output, sequence->request, sequence));
@@ -232,6 +234,9 @@ enum status lead_round(struct lead *lead)
     recorder_note("begins a round of # sequences", lead->actives, 0, 0);
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
     count_fallbacks(lead);
+    for (int i = 0; lead->watch != NULL && i < lead->actives; i++)
+        if (lead->active[i]->has_proposal)
+            lead->watch->proposal(lead->watch->state, lead->active[i]);
     TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
     set_pace(lead, lead->verify->step.ns - step_ns, &draft, &wire);
     return commit_all(lead);

@@ -10,6 +10,13 @@
 #include "verifier/show.h"
 #include "verifier/verify.h"
 
+/* Who else wants to know, as it happens; NULL: nobody. */
+struct lead_watch {
+    void *state;
+    void (*proposal)(void *state, const struct sequence *sequence); /* a proposal that is about to be verified */
+    void (*end)(void *state, const struct sequence *sequence);      /* a completion that has ended */
+};
+
 struct lead {
     struct team *team;           /* borrowed */
     struct verify *verify;       /* borrowed */
@@ -19,6 +26,7 @@ struct lead {
     struct show *show;           /* borrowed */
     const struct tokenizer *tokenizer;
     const struct request_list *requests;
+    const struct lead_watch *watch; /* borrowed; NULL: none */
     int slots;
     int hash_logits;
     double drain_s;              /* --drain-seconds */

@@ -287,7 +287,7 @@ static enum status ask_lost(struct peers *peers)
 static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
-    int64_t wait = peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
+    int64_t wait = peers->patient || peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
 
     wait = sequence->asked_ns + (wait < peers->longest_ns ? wait : peers->longest_ns);
     return wait < latest ? wait : latest;

@@ -37,6 +37,7 @@ struct peers {
     int64_t longest_ns; /* --draft-deadline */
     int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
     int asked_to_drain; /* by some rank */
+    int patient;        /* every wait is that long: a check wants drafts, not speed */
     int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
     struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
 };

@@ -40,11 +40,8 @@ static int still_cached(const struct sequence *sequence, const struct request *r
     return same;
 }
 
-/* What the request asks, and the tokens that must not end it before min_tokens: its stop tokens and the model's EOS. */
-static void set_bias(struct sequence *sequence, const struct request *request, const int32_t *eos, int eos_count)
+void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
 {
-    struct bias *bias = &sequence->bias;
-
     if (request->bias != NULL)
         *bias = *request->bias;
     else
@@ -54,7 +51,6 @@ static void set_bias(struct sequence *sequence, const struct request *request, c
         bias->ender[bias->enders++] = request->stop_token[i];
     for (int i = 0; i < eos_count && !request->ignore_eos; i++)
         bias->ender[bias->enders++] = eos[i];
-    sequence->sampling_digest = bias_digest(bias, sampling_digest(&request->sampling));
 }
 
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
@@ -66,7 +62,8 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->cached = still_cached(sequence, request);
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;
-    set_bias(sequence, request, eos, eos_count);
+    sequence_fill_bias(request, eos, eos_count, &sequence->bias);
+    sequence->sampling_digest = bias_digest(&sequence->bias, sampling_digest(&request->sampling));
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;

@@ -43,6 +43,8 @@ void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int
 /* Starts a request in the slot. What its cache holds of the same first tokens, from the sequence before, stays. */
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context);
+/* What the request asks of single tokens, and the tokens that must not end it before min_tokens: its stop tokens and the model's EOS. */
+void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias);
 void sequence_close(struct sequence *sequence);
 
 /* Takes a proposal over (copies it) if it was computed on exactly the committed tokens with exactly the request's sampling; returns

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "verifier/accept_broken.h"
 #include <string.h>
 
 /* A proposal's support as the shards need it: the ids whose logits decide. */
@@ -94,7 +95,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
 
             if (size > 0)
                 memcpy(step->id + used, q->count == 0 ? &proposal->token[i] : q->id, (size_t)size * sizeof *step->id);
-            step->asked_row[asked] = first + i;
+            step->asked_row[asked] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
             used += size;
             step->support_first[++asked] = used;
         }
@@ -194,7 +195,9 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         const struct proposal *proposal = proposal_of(sequence);
         const struct law *laws = &verify->law[asked];
         struct rng_key key = shard_key(&verify->team->shard.terms[sequence->slot], &verify->team->step, asked);
-        struct verdict verdict = accept_decide(&sequence->request->sampling, laws, proposal, proposal->count, &key);
+        struct verdict verdict = verify->breakage == BREAKAGE_NONE
+                                     ? accept_decide(&sequence->request->sampling, laws, proposal, proposal->count, &key)
+                                     : accept_broken_decide(verify->breakage, &sequence->request->sampling, laws, proposal, proposal->count, &key);
 
         first_asked[s] = asked;
         if (verify->measure_overlap)

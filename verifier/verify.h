@@ -3,6 +3,7 @@
 #ifndef TANDEM_VERIFIER_VERIFY_H
 #define TANDEM_VERIFIER_VERIFY_H
 
+#include "common/base/breakage.h"
 #include "verifier/accept.h"
 #include "verifier/sequence.h"
 #include "verifier/team.h"
@@ -31,6 +32,7 @@ struct verify {
     int measure_overlap;          /* add up the sum of min(p, q) of every judged draft; costs a little time */
     double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
     int64_t overlaps;
+    enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
     struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
 };
 

@@ -4,6 +4,7 @@
 
 enum { HALVINGS = 100 };
 #define ROUNDING 1e-9 /* divergences and masses below come from rounding */
+#define NORMAL_0_999 3.0902
 
 static double term(double observed, double expected)
 {
@@ -41,6 +42,15 @@ double bounds_divergence(const double *from, const double *to, int cells)
     return sum;
 }
 
+double bounds_log_p(double g, int df)
+{
+    double x = g / 2;
+
+    if (df < 1)
+        return 0;
+    return x > df ? -x + df * (1 + log(x / df)) : 0;
+}
+
 double bounds_g(int df, double alarm)
 {
     double low = df, high = 100.0 * df + 1000;
@@ -50,7 +60,7 @@ double bounds_g(int df, double alarm)
     for (int i = 0; i < HALVINGS; i++) {
         double x = (low + high) / 2;
 
-        if (-x + df * (1 + log(x / df)) > log(alarm))
+        if (bounds_log_p(2 * x, df) > log(alarm))
             low = x;
         else
             high = x;
@@ -70,7 +80,7 @@ double bounds_noncentrality(int df, double alarm)
     for (int i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
 
-        if (df + middle - 3.0902 * sqrt(2 * (df + 2 * middle)) < bar)
+        if (df + middle - NORMAL_0_999 * sqrt(2 * (df + 2 * middle)) < bar)
             low = middle;
         else
             high = middle;
@@ -95,9 +105,19 @@ double bounds_samples(const double *wrong, const double *law, int cells, double 
     return fmin(by_cell, by_g);
 }
 
+double bounds_variation(int df, double alarm, double samples)
+{
+    return fmin(1, sqrt(bounds_noncentrality(df, alarm) / (4 * samples)));
+}
+
 double bounds_mean(double width, double n, double alarm)
 {
     return width * sqrt(log(2 / alarm) / (2 * n));
+}
+
+double bounds_mean_found(double width, double n, double alarm)
+{
+    return bounds_mean(width, n, alarm) + NORMAL_0_999 * width / 2 / sqrt(n); /* no value in [0, width] spreads more than half of it */
 }
 
 double bounds_martingale(double variance, double expected_variance, double alarm)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
+
 static const struct options options_default = {
     .drafters = -1,
     .verifiers = -1,
@@ -222,6 +224,15 @@ static enum status check_together(const struct options *options)
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
     }
+    if (options->breakage != BREAKAGE_NONE && options->check == CHECK_OFF) {
+        log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code",
+                  breakage_table[options->breakage].name);
+        return STATUS_USAGE;
+    }
+    if (options->check != CHECK_OFF && (options->solo || (options->target != NULL && options->draft == NULL) || options->drafters == 0)) {
+        log_error("a check compares drafted output with the target's own, expected --draft beside --target, a drafter, and no --solo");
+        return STATUS_USAGE;
+    }
     if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {
         log_error("--%s", reason);
         return STATUS_USAGE;
@@ -252,7 +263,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
     if (options.prompt == NULL && options.prompts == NULL)
         options.compare = 1; /* the embedded prompts, shown */
     if (options.max_sequences < 0)
-        options.max_sequences = options.prompts != NULL && !options.compare ? 4 : 1;
+        options.max_sequences = options.check != CHECK_OFF ? CHECK_SEQUENCES : options.prompts != NULL && !options.compare ? 4 : 1;
     if (options.print == OPTIONS_PRINT_NOTHING)
         TRY_TO(check_together(&options), release);
     *out = options;

@@ -4,12 +4,14 @@
 #define TANDEM_COMMON_BASE_OPTIONS_H
 
 #include "common/base/bias.h"
+#include "common/base/breakage.h"
 #include "common/base/sampling.h"
 #include "common/base/status.h"
 #include <stdio.h>
 
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+enum check_size { CHECK_OFF, CHECK_BRIEF, CHECK_QUICK, CHECK_LONG };
 
 /* The values of an option that may be given several times. */
 struct option_texts {
@@ -64,10 +66,14 @@ struct options {
     int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
     struct options_text *texts; /* those of a config file */
+    int check;        /* enum check_size: check losslessness instead of completing prompts */
+    int breakage;     /* enum breakage: a fault put in on purpose, in a check alone */
+    const char *json; /* where the check's figures go */
+    int law_contexts, law_samples; /* of the check; 0: as its size has it */
     int print; /* what to print instead of running: enum options_print */
 };
 
-enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
+enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
 
 /* Parses the command line, a --config file first. The texts point into argv or live until options_release. STATUS_USAGE,
  * STATUS_NOINPUT (config file), each with one logged line. */

@@ -83,6 +83,15 @@ static void print_man(const char *name, const char *what, FILE *to)
     fprintf(to, ".SH EXIT STATUS\n%s\n", endings);
 }
 
+static void print_breaks(FILE *to)
+{
+    for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
+        const struct breakage_entry *entry = &breakage_table[kind];
+
+        fprintf(to, "%-14s %s\n%14s like %s; the check `%s` must see it\n", entry->name, entry->what, "", entry->resembles, entry->seen_by);
+    }
+}
+
 const char *options_version(void)
 {
     return TANDEM_VERSION;
@@ -99,6 +108,14 @@ void options_print(const struct options *options, const char *name, const char *
                    "Completes prompts with the target model, faster by a draft model and with exactly the target's law: starts "
                    "tandem-drafter and tandem-verifier ranks with mpirun. Without a prompt it shows the embedded pair at work.",
                    to);
+    else if (options->print == OPTIONS_PRINT_CHECK_HELP)
+        print_help("tandem check [--quick | --long]",
+                   "Checks that speculative output is lossless, for your models, prompts and options: output equal to the target's own where it is "
+                   "a function of the seed, its law where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when not. "
+                   "--quick is the default and takes less than 30 seconds with the embedded pair.",
+                   to);
+    else if (options->print == OPTIONS_PRINT_BREAKS)
+        print_breaks(to);
     else
         print_help(name, what, to);
 }

@@ -6,7 +6,7 @@
 #define BIG 1e9
 
 const char *const option_group_title[] = {"Models",      "Ranks and hosts", "Input and output", "Sampling",
-                                          "Speculation", "Reports",         "Other",            NULL};
+                                          "Speculation", "Reports",         "Checking (`tandem check`)", "Other", NULL};
 
 const struct option_entry option_table[] = {
     {"target", "M", OPTION_TEXT, OPTION_MODELS, AT(target), 0, 0, NULL, 0,
@@ -87,11 +87,22 @@ const struct option_entry option_table[] = {
      "where each rank writes its last events when the job breaks; default: a new folder in TMPDIR. Nothing is written when it ends well"},
     {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
     {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
+    {"check", "SIZE", OPTION_CHOICE, OPTION_CHECK, AT(check), 0, 0, "off|brief|quick|long", 0,
+     "check that speculative output follows the target's law, for these models and options, instead of completing prompts. `tandem check` gives it: quick, or long with --long"},
+    {"break", "KIND", OPTION_CHOICE, OPTION_CHECK, AT(breakage), 0, 0, BREAKAGE_NAMES, 0,
+     "put a known fault into the code, to see that the check finds it; refused without --check"},
+    {"list-breaks", NULL, OPTION_PRINT, OPTION_CHECK, OPTIONS_PRINT_BREAKS, 0, 0, NULL, 0, "show what --break can break, and exit"},
+    {"json", "FILE", OPTION_TEXT, OPTION_CHECK, AT(json), 0, 0, NULL, 0, "write all figures of the check as one JSON object; - is stdout"},
+    {"law-contexts", "N", OPTION_INT, OPTION_CHECK, AT(law_contexts), 0, 1000, NULL, 0,
+     "texts after which the law of the next two tokens is tested; default 12"},
+    {"law-samples", "N", OPTION_INT, OPTION_CHECK, AT(law_samples), 0, 1e6, NULL, 0,
+     "requests after each of them; default 4000, and 40000 with --long"},
     {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(watchdog_s), 0, 1e6, NULL, 0,
      "end the job with 76 after this many seconds without progress; default 60, 0: never"},
     {"help", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_HELP, 0, 0, NULL, 0, "show this and exit"},
     {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, "show the version and exit"},
     {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, "the help of `tandem run`"},
+    {"help-check", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHECK_HELP, 0, 0, NULL, 0, "the help of `tandem check`"},
     {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, "the manual page"},
     {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 3, NULL, 0, "stdout, stderr are terminals (the launcher tells)"},
     {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},

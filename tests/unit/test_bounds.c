@@ -94,6 +94,109 @@ static void test_bounds__coins_stay_inside(void **state)
     assert_true(sum_alarms > 0); /* and it is not idle */
 }
 
+enum { ROLLS = 9, SIDES = 3 };
+static const double die[SIDES] = {0.5, 0.3, 0.2};
+
+struct way {
+    double g, p;
+};
+
+/* All ways that ROLLS rolls of the die may fall, with what they give. Returns how many there are. */
+static int fill_ways(struct way *ways)
+{
+    int count = 0;
+
+    for (int a = 0; a <= ROLLS; a++)
+        for (int b = 0; a + b <= ROLLS; b++) {
+            const int64_t fell[SIDES] = {a, b, ROLLS - a - b};
+            double log_p = lgamma(ROLLS + 1);
+
+            for (int i = 0; i < SIDES; i++)
+                log_p += (double)fell[i] * log(die[i]) - lgamma((double)fell[i] + 1);
+            ways[count++] = (struct way){.g = bounds_compare(fell, die, SIDES).g, .p = exp(log_p)};
+        }
+    return count;
+}
+
+/* P(G >= g), for every g that one table or the sum of two can have, is at most the bound: exact, by enumeration. */
+static void test_bounds__log_p_is_above_the_exact_tail(void **state)
+{
+    struct way ways[100];
+    int count = fill_ways(ways), bitten = 0;
+
+    (void)state;
+    for (int at = 0; at < count; at++) {
+        double tail = 0, sum_tail = 0, g = ways[at].g;
+
+        for (int i = 0; i < count; i++) {
+            tail += ways[i].g >= g ? ways[i].p : 0;
+            for (int j = 0; j < count; j++)
+                sum_tail += ways[i].g + ways[j].g >= g ? ways[i].p * ways[j].p : 0;
+        }
+        assert_true(tail <= exp(bounds_log_p(g, SIDES - 1)) * (1 + 1e-9));
+        assert_true(sum_tail <= exp(bounds_log_p(g, 2 * (SIDES - 1))) * (1 + 1e-9));
+        bitten += bounds_log_p(g, SIDES - 1) < log(0.1);
+    }
+    assert_true(bitten > 3); /* the bound says something for some of them */
+}
+
+enum { CELLS = 16, TRIES = 1000, DRAWS = 1500 };
+
+/* A law that is off by the given total variation in the way that is hardest to see: half of the cells a little more, half a little less. */
+static int is_found(uint32_t number, double variation, double alarm)
+{
+    double law[CELLS];
+    int64_t counts[CELLS] = {0};
+
+    for (int i = 0; i < CELLS; i++)
+        law[i] = 1.0 / CELLS;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        const struct rng_key key = {.seed = 12, .request = number, .position = i};
+        double u = rng_uniform(&key, RNG_ACCEPT);
+        int upper = u < 0.5 + variation, half = CELLS / 2;
+
+        u = upper ? u / (0.5 + variation) : (u - 0.5 - variation) / (0.5 - variation);
+        counts[(upper ? 0 : half) + (int)(u * half)]++;
+    }
+    return bounds_compare(counts, law, CELLS).g > bounds_g(CELLS - 1, alarm);
+}
+
+/* The stated power is 0.999: of 1,000 tries 1 is missed on average, and more than 8 with probability 1e-6. At a third of the variation hardly
+ * any are found, so the statement is not idle. The seed is fixed. */
+static void test_bounds__variation_is_found(void **state)
+{
+    double alarm = 1e-6, variation = bounds_variation(CELLS - 1, alarm, DRAWS);
+    int missed = 0, found = 0;
+
+    (void)state;
+    for (uint32_t t = 0; t < TRIES; t++) {
+        missed += !is_found(t, variation, alarm);
+        found += is_found(t, variation / 3, alarm);
+    }
+    assert_true(missed <= 8);
+    assert_true(found <= TRIES / 100);
+}
+
+/* The same for one share. */
+static void test_bounds__mean_found_is_found(void **state)
+{
+    double alarm = 1e-6, off = bounds_mean_found(1, DRAWS, alarm);
+    int missed = 0;
+
+    (void)state;
+    for (uint32_t t = 0; t < TRIES; t++) {
+        int sum = 0;
+
+        for (uint32_t i = 0; i < DRAWS; i++) {
+            const struct rng_key key = {.seed = 13, .request = t, .position = i};
+
+            sum += rng_uniform(&key, RNG_ACCEPT) < 0.5 + off;
+        }
+        missed += (double)sum / DRAWS - 0.5 <= bounds_mean(1, DRAWS, alarm);
+    }
+    assert_true(missed <= 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +206,9 @@ int main(void)
         cmocka_unit_test(test_bounds__divergence_sees_what_is_missing),
         cmocka_unit_test(test_bounds__samples_take_the_better_way),
         cmocka_unit_test(test_bounds__coins_stay_inside),
+        cmocka_unit_test(test_bounds__log_p_is_above_the_exact_tail),
+        cmocka_unit_test(test_bounds__variation_is_found),
+        cmocka_unit_test(test_bounds__mean_found_is_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

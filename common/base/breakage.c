@@ -1,0 +1,20 @@
+#include "common/base/breakage.h"
+
+#include <stddef.h>
+
+const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
+    [BREAKAGE_NONE] = {"none", "nothing is broken", NULL, NULL},
+    [BREAKAGE_Q_TEMPERATURE] = {"q-temperature", "the drafter samples at 0.8 times the temperature of the q that it sends",
+                                "huggingface/transformers#32867", "draws"},
+    [BREAKAGE_Q_TOP_K] = {"q-top-k", "the drafter samples from the 8 best tokens of q, and sends all of q",
+                          "huggingface/transformers#47932", "draws"},
+    [BREAKAGE_Q_ROW] = {"q-row", "drafts after the first are tested with the q of the draft before", "huggingface/transformers#28166", "law"},
+    [BREAKAGE_SHARED_COIN] = {"shared-coin", "the accept test throws the coin that drew the draft", "sgl-project/sglang#7231", "law"},
+    [BREAKAGE_RESIDUAL_P] = {"residual-p", "a rejected draft is replaced by a draw from p, not from max(0, p - q)",
+                             "vllm-project/vllm-ascend#7807", "law"},
+    [BREAKAGE_ACCEPT_ALL] = {"accept-all", "every draft stands", "sgl-project/sglang#35771", "equality"},
+    [BREAKAGE_STALE_ROW] = {"stale-row", "drafts after the first are judged by the target's row before theirs",
+                            "openvinotoolkit/openvino.genai#4190", "equality"},
+    [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",
+                                "ohdearquant/lattice#243", "equality"},
+};

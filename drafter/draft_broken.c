@@ -1,0 +1,42 @@
+#include "drafter/draft_broken.h"
+
+#include <math.h>
+
+enum { FEW = 8 };
+#define SHARPER 1.25 /* 1 / 0.8 */
+
+/* How many tokens of q weigh more than the i-th, or as much and have a lower id. */
+static int rank_of(const struct sparse_q *q, int i)
+{
+    int rank = 0;
+
+    for (int j = 0; j < q->count; j++)
+        rank += j < i ? q->weight[j] >= q->weight[i] : q->weight[j] > q->weight[i];
+    return rank;
+}
+
+/* A sharper law has its mass on a part of q's support, so that the lead finds nothing to refuse. */
+static double weight_of(const struct sparse_q *q, enum breakage breakage, int i)
+{
+    if (breakage == BREAKAGE_Q_TEMPERATURE)
+        return pow((double)q->weight[i], SHARPER);
+    return rank_of(q, i) < FEW ? (double)q->weight[i] : 0.0;
+}
+
+int32_t draft_broken_draw(const struct sparse_q *q, enum breakage breakage, uint32_t u)
+{
+    double sum = 0, upto = 0;
+    int last = 0;
+
+    if (breakage != BREAKAGE_Q_TEMPERATURE && breakage != BREAKAGE_Q_TOP_K)
+        return sparse_q_draw(q, u);
+    for (int i = 0; i < q->count; i++)
+        sum += weight_of(q, breakage, i);
+    for (int i = 0; i < q->count && upto * SPARSE_Q_SUM <= u * sum; i++) {
+        double weight = weight_of(q, breakage, i);
+
+        upto += weight;
+        last = weight > 0 ? i : last;
+    }
+    return q->id[last];
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# `tandem check` passes on code that is right, and each fault of --break is seen by the check that must see it, with room to spare.
+# check.sh BIN default|small: small is for builds that run fifty times slower.
+. "$(dirname "$0")/job.sh"
+amount=$2
+size=(--check brief)
+[ "$amount" = small ] && size=(--check brief --law-contexts 3 --law-samples 100)
+[ "${TANDEM_LONG:-}" = 1 ] && size=(--check quick)
+
+# check NAME CODE OPTION...: a check that must end with CODE; what it says goes to $WORK/NAME.{out,err}, its figures to NAME.json.
+check() {
+    local name=$1 code=$2 line
+    shift 2
+    checks=$((checks + 1))
+    line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --json "$WORK/$name.json" "$@" 2>"$WORK/$name.err") || { fail "$name: no line"; return; }
+    eval "$line" >"$WORK/$name.out" 2>>"$WORK/$name.err"
+    [ "$?" = "$code" ] || fail "$name: not exit $code: $(cat "$WORK/$name.out") $(head -n 5 "$WORK/$name.err")"
+}
+
+# says NAME PATTERN: a line of its output.
+says() {
+    checks=$((checks + 1))
+    grep -qE "$2" "$WORK/$1.out" || fail "$1 does not say '$2': $(cat "$WORK/$1.out")"
+}
+
+# holds NAME CHECK true|false
+holds() {
+    checks=$((checks + 1))
+    awk -v check="\"$2\":" -v value="$3" '$1 == check { inside = 1 } inside && $1 == "\"holds\":" { exit !($2 ~ "^" value) }' "$WORK/$1.json" ||
+        fail "$1: '$2' does not have holds: $3"
+}
+
+# passes NAME OPTION...
+passes() {
+    local name=$1
+    check "$name" 0 "${@:2}"
+    says "$name" '^lossless: 3 checks hold'
+    for each in equality law draws; do holds "$name" "$each" true; done
+}
+
+# Is the law's statistic so far beyond its bar that a fresh seed would be seen too? G is about normal with variance 2 (df + 2 lambda), lambda
+# about G - df. Four of its deviations for the fresh one, and three for the lambda that is estimated here, which varies as much: the probability
+# not to be seen is below 0.001. The sum over texts decides; the worst text only adds to it.
+is_far() {
+    checks=$((checks + 1))
+    awk -v name="$1" '$1 == "\"g\":" && g == "" { g = $2 + 0 } $1 == "\"df\":" { df = $2 + 0 } $1 == "\"g_bar\":" { bar = $2 + 0 }
+        END { deviation = sqrt(2 * (df + 2 * (g - df))); far = (g - bar) / deviation
+              printf "%s: G %.0f, bar %.0f: %.1f deviations beyond it\n", name, g, bar, far
+              exit !(g != "" && far > 7) }' "$WORK/$1.json" || fail "$1 is seen by luck: the sizes of the check have lost their power"
+}
+
+# breaks KIND CHECK OPTION...: the fault ends the check with 1, and CHECK is one that saw it.
+breaks() {
+    check "$1" 1 --verifiers 1 --break "$1" "${@:3}"
+    says "$1" "^NOT LOSSLESS, broken on purpose by --break $1 .*seen by .*$2"
+    holds "$1" "$2" false
+    grep -q '^  "lossless": false' "$WORK/$1.json" || fail "$1: the object calls it lossless"
+    grep -q 'NOT LOSSLESS: broken on purpose' "$WORK/$1.err" || fail "$1 does not warn"
+    [ "$2" != law ] || [ "$amount" = small ] || is_far "$1"
+}
+
+passes one --verifiers 1
+passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1
+breaks q-temperature draws --law-contexts 2
+breaks q-top-k draws --law-contexts 2
+breaks accept-all equality --law-contexts 2
+breaks stale-row equality --law-contexts 2
+breaks drafter-bonus equality --law-contexts 2
+if [ "$amount" != small ]; then # their power needs the samples
+    breaks q-row law --law-samples 4000
+    breaks shared-coin law --law-samples 2000
+    breaks residual-p law --law-samples 4000
+fi
+
+# A difference is shown: where, both tokens, how near the target's two best were, both texts.
+says accept-all '^  prompt 0, greedy, draft length 1: token [0-9]+ is '
+says accept-all "^    the target's two best there are .* apart$"
+says accept-all '^    solo    "'
+# stdout has the object alone when it is asked for there.
+checks=$((checks + 1))
+line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-contexts 1 --law-samples 50 --json -) && eval "$line" >"$WORK/stdout" 2>/dev/null
+[ "$(head -c 1 "$WORK/stdout")" = '{' ] && [ "$(tail -n 1 "$WORK/stdout")" = '}' ] || fail "--json - does not give one object: $(head -n 3 "$WORK/stdout")"
+# A prompt that cannot be completed is left out; none at all is an error. What makes no sense is refused before anything starts.
+printf '%s\n' '{"prompt": ""}' '{"prompt": "The sea was"}' >"$WORK/one_good.in"
+printf '%s\n' '{"prompt": ""}' >"$WORK/none_good.in"
+check one_good 0 --verifiers 1 --prompts "$WORK/one_good.in" --law-contexts 1 --law-samples 50
+check none_good 65 --verifiers 1 --prompts "$WORK/none_good.in"
+for wrong in "--check quick --solo" "--break q-row" "--check quick --break nothing" "--check quick --target $SOURCE/launch/demo/target"; do
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086
+    "$BIN/tandem-verifier" --dry-run $wrong >/dev/null 2>&1
+    [ "$?" = 64 ] || fail "'$wrong' is not refused with 64"
+done
+finish

@@ -1,0 +1,47 @@
+/* `tandem check`: is what comes out with drafts what the target alone would say? Three checks over the models, prompts and sampling options
+ * of the user, through the same loop, drafters and followers that complete prompts:
+ *   equality  greedy and coupled output equals solo output, token for token
+ *   law       at a temperature, the law of the next two tokens is the target's own
+ *   draws     every drafted token is the draw from the q that was sent with it
+ * On the lead. Each check has a file that runs it or a pure one that judges. */
+#ifndef TANDEM_VERIFIER_CHECK_H
+#define TANDEM_VERIFIER_CHECK_H
+
+#include "verifier/check_draws.h"
+#include "verifier/check_equal.h"
+#include "verifier/check_sample.h"
+#include "verifier/job.h"
+
+/* A chance of a false alarm in a whole check: a third each for the law's sum over all texts, its worst text, and its lean to the draft. */
+#define CHECK_ALARM 1e-6
+
+struct check_sizes {
+    int prompts;  /* at most */
+    int tokens;   /* of each at most */
+    int contexts; /* texts after which the law is tested */
+    int samples;  /* after each */
+};
+
+struct check {
+    struct job *job;                  /* borrowed */
+    struct peers *peers;              /* borrowed */
+    const struct request_list *asked; /* borrowed: the user's prompts */
+    struct check_sizes sizes;
+    double temperature;               /* of prompts that ask for none */
+    struct request *prompt;           /* [prompts] those that can be completed */
+    int prompts;
+    struct check_equal equal;
+    struct check_sample sample;
+    struct check_draws draws;
+    double seconds;
+};
+
+/* Runs the checks and reports. STATUS_CHECK when something does not hold. Collective over the group. */
+enum status check_run(struct job *job, struct peers *peers, const struct request_list *asked);
+
+/* A request of the check's own: the prompt's options with this temperature where it has none, and a fixed draft length. */
+struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length);
+/* Says what is being done, on a terminal. */
+void check_progress(const struct check *check, const char *what, int at, int of);
+
+#endif
