@@ -111,9 +111,11 @@ static void assert_covers(const struct batch *batch, const struct pair_result *r
                   "%lld tokens in %lld rounds, %lld of %lld drafts accepted\n",
                   by_text, across, by_token, by_length, held_back, (long long)figures->tokens, (long long)figures->rounds,
                   (long long)figures->accepted, (long long)figures->drafted);
-    assert_true(by_text > batch->count / 20 && by_token > batch->count / 20 && by_length > batch->count / 20);
-    assert_true(across > 0 && held_back > batch->count / 20);
     assert_true(figures->accepted > figures->tokens / 5);
+    if (batch->count < SETTINGS)
+        return; /* so few may lack a kind by chance */
+    assert_true(by_text > batch->count / 20 && by_token > batch->count / 20 && by_length > batch->count / 20);
+    assert_true(across > batch->count / 200 && held_back > batch->count / 20);
 }
 
 static void test_settings__speculative_output_is_solo_output(void **state)
