@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SIGUSR1 at any time, to any rank, to mpirun or to launch/tandem: the job ends with 75, --resume goes on, and the output is that of an
+# undisturbed job, to the byte. drain.sh BIN default|small [SEED]: small is for builds that run fifty times slower.
+. "$(dirname "$0")/job.sh"
+. "$(dirname "$0")/batch.sh"
+seed=${3:-$(date +%s)}
+RANDOM=$seed
+echo "seed $seed"
+INPUT=$WORK/in.jsonl
+prompts=60 rounds=1 tokens=48
+[ "$2" = small ] && prompts=12 rounds=1 tokens=8
+[ "${TANDEM_LONG:-}" = 1 ] && rounds=20
+head -n "$prompts" "$PROMPTS" >"$INPUT"
+echo '{"prompt": 7}' >>"$INPUT" # an error is a result, too
+
+# The programs and the script, as they are installed.
+mkdir "$WORK/bin"
+cp "$SOURCE/launch/tandem" "$WORK/bin/"
+ln -s "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/"
+
+# whom KIND: the process to tell.
+whom() {
+    case $1 in
+    tandem | mpirun) echo "$PID" ;;
+    lead) ranks tandem-verifier | head -n 1 ;;
+    follower) ranks tandem-verifier | tail -n 1 ;;
+    drafter) ranks tandem-drafter | head -n 1 ;;
+    esac
+}
+
+# drain KIND OPTION...: drains a job at random moments, goes on until it is complete, and compares.
+drain() {
+    local kind=$1 times=0 pid most had=0
+    shift
+    rm -f "$WORK"/job.*
+    while :; do
+        if [ "$kind" = tandem ]; then
+            "$WORK/bin/tandem" run --prompts "$INPUT" --plain-results --quiet --output "$WORK/job.jsonl" --resume --drain-seconds 0.0"$(random 10)" "$@" \
+                >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
+            PID=$!
+        else
+            start job --resume --drain-seconds 0.0"$(random 10)" "$@"
+        fi
+        if [ "$times" -lt 3 ]; then
+            most=$((had + 1 + $(random 8)))
+            await_results job "$most"
+            sleep 0.0"$(random 10)"
+            pid=$(whom "$kind")
+            [ -z "$pid" ] || kill -USR1 "$pid" 2>/dev/null
+        fi
+        ended 120
+        [ "$CODE" = 75 ] || break
+        check "$kind: an output before all results are there" [ ! -e "$WORK/job.jsonl" ]
+        had=$(grep -c '^{"index"' "$WORK/job.jsonl.journal")
+        times=$((times + 1))
+        drained=$((drained + 1))
+    done
+    check "$kind $*: exit $CODE, expected 0" [ "$CODE" = 0 ]
+    check "$kind $*: the output differs from that of an undisturbed job" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+    check "$kind $*: the journal is left" [ ! -e "$WORK/job.jsonl.journal" ]
+}
+
+drained=0
+coupled=(--accept coupled --temperature 0.8 --seed 5 --max-tokens "$tokens" --verifiers 2 --drafters 1)
+rm -f "$WORK"/reference*
+run reference "${coupled[@]}" --solo --stats "$WORK/reference.json"
+check "the reference: exit $CODE" [ "$CODE" = 0 ]
+for ((round = 0; round < rounds; round++)); do
+    for kind in tandem mpirun lead follower drafter; do
+        drain "$kind" "${coupled[@]}"
+    done
+done
+echo "$drained drains"
+check "no job was drained" [ "$drained" -ge "$rounds" ]
+
+# Rejection sampling alone, where the text is a function of the seed; a drafter that only listens is told, too.
+solo=(--temperature 0.8 --seed 5 --max-tokens "$tokens" --verifiers 1 --solo)
+run reference "${solo[@]}"
+drain lead "${solo[@]}"
+rm -f "$WORK"/job.*
+line --output "$WORK/job.jsonl" "${solo[@]}"
+options=("${LINE[@]: -$((${#LINE[@]} - $(printf '%s\n' "${LINE[@]}" | grep -n '/tandem-verifier$' | cut -d: -f1)))}")
+$MPIRUN -np 1 "$BIN/tandem-drafter" "${options[@]}" : -np 1 "$BIN/tandem-verifier" "${options[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
+PID=$!
+await_results job 2
+kill -USR1 "$(whom drafter)"
+ended 60
+check "a drafter in solo mode: exit $CODE, expected 75" [ "$CODE" = 75 ]
+run job --resume "${solo[@]}" --stats "$WORK/job.json"
+check "a drafter in solo mode: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+check "figures: no result was resumed" [ "$(figure job resumed)" -ge 2 ]
+
+# What runs may end: then nothing is left, and the job is done.
+head -n 3 "$INPUT" >"$WORK/few.jsonl"
+INPUT=$WORK/few.jsonl
+run reference "${solo[@]}" --max-tokens 400
+rm -f "$WORK"/job.*
+start job "${solo[@]}" --max-tokens 400 --drain-seconds 60
+for ((i = 0; i < 600; i++)); do [ -s "$WORK/job.jsonl.journal" ] && break; sleep 0.05; done
+sleep 0.1
+kill -USR1 "$PID"
+ended 120
+check "a drain that had time: exit $CODE, expected 0" [ "$CODE" = 0 ]
+check "a drain that had time: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+finish

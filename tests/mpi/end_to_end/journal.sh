@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# Jobs that may not go on from what they find, two jobs on one output, and disks that fail. Each refusal is one line and leaves the journal
+# alone. journal.sh BIN default|small FAILING_DISK: the library to preload, or - where a sanitizer is in its way.
+. "$(dirname "$0")/job.sh"
+. "$(dirname "$0")/batch.sh"
+disk=$3
+INPUT=$WORK/in.jsonl
+options=(--solo --verifiers 1 --max-tokens 16)
+head -n 24 "$PROMPTS" >"$INPUT"
+run reference "${options[@]}"
+check "the reference: exit $CODE" [ "$CODE" = 0 ]
+
+# A journal to go on from.
+start job "${options[@]}" --drain-seconds 0
+await_results job 4
+kill -USR1 "$PID"
+ended 60
+check "a drained job: exit $CODE, expected 75" [ "$CODE" = 75 ]
+cp "$WORK/job.jsonl.journal" "$WORK/kept"
+held=$(grep -c '^{"index"' "$WORK/kept")
+
+# refused CODE TEXT OPTION...: and the journal is as it was.
+refused() {
+    local code=$1 text=$2
+    shift 2
+    run job "$@"
+    exits "$code" "$text"
+    check "$text: the journal was changed" cmp -s "$WORK/job.jsonl.journal" "$WORK/kept"
+}
+
+refused 64 "holds $held results of 24: add --resume to go on, or remove it" "${options[@]}"
+refused 65 'seed is "0" there and "7" here' "${options[@]}" --resume --seed 7
+refused 65 'max-tokens is 16 there and 17 here' "${options[@]}" --resume --max-tokens 17
+sed -i '3s/"prompt"/ "prompt"/' "$INPUT"
+refused 65 'their prompts were others' "${options[@]}" --resume
+head -n 24 "$PROMPTS" >"$INPUT"
+cp "$SOURCE/launch/demo/target" "$WORK/model" -r
+sed -i 's/"transformers_version": *"[^"]*"/"transformers_version": "0"/; $s/$/ /' "$WORK/model/config.json"
+refused 65 'their target model was another one' "${options[@]}" --resume --target "$WORK/model"
+cut=$(head -n 2 "$WORK/kept" | wc -c)
+{ head -c "$((cut + 40))" "$WORK/kept"; printf '#'; tail -c +"$((cut + 42))" "$WORK/kept"; } >"$WORK/job.jsonl.journal"
+cp "$WORK/job.jsonl.journal" "$WORK/damaged"
+mv "$WORK/kept" "$WORK/whole"
+cp "$WORK/damaged" "$WORK/kept"
+refused 74 "is damaged at byte $cut: its checksum is wrong" "${options[@]}" --resume
+cp "$WORK/whole" "$WORK/job.jsonl.journal"
+
+# Other ranks, threads and slots are the same job.
+run job "${options[@]}" --resume --verifiers 2 --max-sequences 2 --threads 1
+check "other ranks: exit $CODE, expected 0" [ "$CODE" = 0 ]
+check "other ranks: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+run job "${options[@]}" --resume
+check "a complete output: exit $CODE, expected 0" [ "$CODE" = 0 ]
+check "a complete output was changed" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+
+# Two jobs on one output. The first is held up; the second waits, and is refused by its name.
+rm -f "$WORK"/job.jsonl*
+start job "${options[@]}" --max-tokens 64
+first=$PID
+await_results job 2
+lead=$(ranks tandem-verifier | head -n 1)
+kill -STOP "$lead"
+cp "$WORK/job.jsonl.journal" "$WORK/kept"
+refused 74 "job.jsonl is being written by another job, process $lead on $(hostname | tr -c 'a-zA-Z0-9.\n-' _)" "${options[@]}" --resume --max-tokens 64
+kill -CONT "$lead"
+PID=$first
+ended 60
+check "the first of two jobs: exit $CODE, expected 0" [ "$CODE" = 0 ]
+mv "$WORK/job.jsonl" "$WORK/first.jsonl"
+run job "${options[@]}" --max-tokens 64
+check "the first of two jobs: its output differs" cmp -s "$WORK/job.jsonl" "$WORK/first.jsonl"
+
+# Places that take no results.
+for place in /dev/full /proc/out.jsonl "$WORK/none/out.jsonl"; do
+    line "${options[@]}" --output "$place"
+    "${LINE[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null
+    CODE=$?
+    exits 74 "$place"
+done
+
+# failing CALL AT ERRNO TEXT: the job ends with 74 and one line; with room again, it goes on and nothing is lost.
+failing() {
+    local text=$4
+    rm -f "$WORK"/job.jsonl*
+    line "${options[@]}" --output "$WORK/job.jsonl"
+    LD_PRELOAD="$disk" FAILING_CALL="$1" FAILING_AT="$2" FAILING_ERRNO="$3" "${LINE[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null
+    CODE=$?
+    exits 74 "$text"
+    run job "${options[@]}" --resume
+    check "$*: going on: exit $CODE, expected 0" [ "$CODE" = 0 ]
+    check "$*: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+}
+
+if [ "$disk" != - ]; then
+    for case in "write 1 28 No space left" "write 5 28 No space left" "short 4 28 No space left" "fdatasync 1 5 Input/output error" "fdatasync 2 5 Input/output error" \
+        "fsync 2 5 Input/output error" "fsync 3 5 Input/output error" "rename 1 28 No space left"; do
+        read -r call at error text <<<"$case"
+        failing "$call" "$at" "$error" "$text"
+    done
+else
+    echo "the disk does not fail: a sanitizer must be the first library"
+fi
+
+# A file may not grow beyond what it is allowed.
+rm -f "$WORK"/job.jsonl*
+start job "${options[@]}"
+await_results job 3
+prlimit --pid "$(ranks tandem-verifier | head -n 1)" --fsize=3000
+ended 60
+exits 74 "File too large"
+run job "${options[@]}" --resume
+check "beyond a limit: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+finish
