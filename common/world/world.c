@@ -28,10 +28,12 @@ struct introduction {
 
 enum status world_mpi_failed(const char *call, const char *file, int line, int code)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "MPI did not start";
+    int length = 0, started = 0;
 
-    MPI_Error_string(code, text, &length);
+    MPI_Initialized(&started);
+    if (started) /* before that the library has no words, and ends a process that asks for them */
+        MPI_Error_string(code, text, &length);
     log_error("%s failed at %s:%d: %s", call, file, line, text);
     return STATUS_IO;
 }
@@ -80,7 +82,8 @@ static enum status learn_roles(struct world *world)
         else
             world->drafter_rank[world->drafters++] = i;
     free(all);
-    TRY_MPI(code);
+    if (code != MPI_SUCCESS)
+        return world_mpi_failed("MPI_Allgather of roles and hosts", __FILE__, __LINE__, code);
     world->lead = world->verifiers > 0 ? world->verifier_rank[0] : -1;
     return STATUS_OK;
 }
@@ -117,7 +120,8 @@ enum status world_agree(struct world *world, enum status status)
 
     int code = MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, world->wire); /* of equals the lowest rank */
     log_let_go(code != MPI_SUCCESS || worst.rank == world->rank);
-    TRY_MPI(code);
+    if (code != MPI_SUCCESS)
+        return world_mpi_failed("MPI_Allreduce of statuses", __FILE__, __LINE__, code);
     recorder_note("all agree on status #", worst.status, 0, 0);
     return (enum status)worst.status;
 }

@@ -1,0 +1,74 @@
+/* Preloaded into one rank: the n-th call of one function of MPI fails, without being made. FAIL_MPI is "MPI_Isend 3"; FAIL_MPI_COUNTS names
+ * a file to which every function's number of calls is added at the end ("MPI_Isend 12"). */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every function that the program's answer depends on; MPI_Abort, MPI_Error_string and the like must work for it to say anything. */
+#define CALLS(CALL)                                                                                                                \
+    CALL(MPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))                          \
+    CALL(MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))                                        \
+    CALL(MPI_Comm_rank, (MPI_Comm comm, int *rank), (comm, rank))                                                                  \
+    CALL(MPI_Comm_size, (MPI_Comm comm, int *size), (comm, size))                                                                  \
+    CALL(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm * out), (comm, out))                                                               \
+    CALL(MPI_Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *out), (comm, colour, key, out))                            \
+    CALL(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out), (comm, type, key, info, out))      \
+    CALL(MPI_Allgather, (const void *from, int count, MPI_Datatype type, void *to, int counts, MPI_Datatype types, MPI_Comm comm),  \
+         (from, count, type, to, counts, types, comm))                                                                             \
+    CALL(MPI_Allreduce, (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),                       \
+         (from, to, count, type, op, comm))                                                                                        \
+    CALL(MPI_Iallgather,                                                                                                           \
+         (const void *from, int count, MPI_Datatype type, void *to, int counts, MPI_Datatype types, MPI_Comm comm, MPI_Request *request),       \
+         (from, count, type, to, counts, types, comm, request))                                                                    \
+    CALL(MPI_Igather,                                                                                                              \
+         (const void *from, int count, MPI_Datatype type, void *to, int counts, MPI_Datatype types, int root, MPI_Comm comm, MPI_Request *request), \
+         (from, count, type, to, counts, types, root, comm, request))                                                              \
+    CALL(MPI_Ibcast, (void *bytes, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request),                    \
+         (bytes, count, type, root, comm, request))                                                                                \
+    CALL(MPI_Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request))                                                     \
+    CALL(MPI_Isend, (const void *bytes, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request),        \
+         (bytes, count, type, to, tag, comm, request))                                                                             \
+    CALL(MPI_Improbe, (int from, int tag, MPI_Comm comm, int *found, MPI_Message *message, MPI_Status *status),                     \
+         (from, tag, comm, found, message, status))                                                                                \
+    CALL(MPI_Imrecv, (void *bytes, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),                       \
+         (bytes, count, type, message, request))                                                                                   \
+    CALL(MPI_Test, (MPI_Request *request, int *done, MPI_Status *status), (request, done, status))                                 \
+    CALL(MPI_Get_elements_x, (const MPI_Status *status, MPI_Datatype type, MPI_Count *count), (status, type, count))                \
+    CALL(MPI_Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),                \
+         (size, unit, info, comm, base, win))                                                                                      \
+    CALL(MPI_Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base), (win, rank, size, unit, base))
+
+#define NUMBER(name, parameters, arguments) NUMBER_##name,
+enum { CALLS(NUMBER) FUNCTIONS };
+
+#define NAME(name, parameters, arguments) #name,
+static const char *const names[FUNCTIONS] = {CALLS(NAME)};
+static long counts[FUNCTIONS];
+
+static int fails(int function)
+{
+    const char *asked = getenv("FAIL_MPI");
+    size_t length = strlen(names[function]);
+
+    counts[function]++;
+    return asked != NULL && strncmp(asked, names[function], length) == 0 && asked[length] == ' ' &&
+           strtol(asked + length, NULL, 10) == counts[function];
+}
+
+#define DEFINE(name, parameters, arguments)                                                                                        \
+    int name parameters { return fails(NUMBER_##name) ? MPI_ERR_OTHER : P##name arguments; }
+CALLS(DEFINE)
+
+__attribute__((destructor)) static void tell(void)
+{
+    const char *path = getenv("FAIL_MPI_COUNTS");
+    FILE *file = path != NULL ? fopen(path, "a") : NULL;
+
+    if (file == NULL)
+        return;
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (counts[i] > 0)
+            fprintf(file, "%s %ld\n", names[i], counts[i]);
+    fclose(file);
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The n-th call of each function of MPI fails on one rank of a job of one drafter and one verifier. The job must end with equal output, or
+# with a documented code and a line that says why; never hang, never crash. fail_mpi.sh BIN SHIM: by default each function's first and last
+# call; TANDEM_LONG=1: the first 40 of each, and 20 spread over the rest.
+. "$(dirname "${BASH_SOURCE[0]}")/../mpi/end_to_end/job.sh"
+SHIM=$2
+DEADLINE=120 # seconds; far above what any ending takes
+head -n 2 "$PROMPTS" >"$WORK/in.jsonl"
+OPTIONS=(--prompts "$WORK/in.jsonl" --accept coupled --temperature 0.8 --max-tokens 12 --drafters 1 --verifiers 1 --watchdog 20)
+
+# shimmed NAME PROGRAM VARIABLE=VALUE...: a job in which the ranks of PROGRAM have the shim. Returns its exit code.
+shimmed() {
+    local name=$1 program=$2 line
+    shift 2
+    line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/$name.jsonl" "${OPTIONS[@]}" 2>"$WORK/$name.err") || return
+    line=${line//" $BIN/tandem-$program "/" env LD_PRELOAD=$SHIM $* $BIN/tandem-$program "}
+    eval "timeout -k 5 $DEADLINE $line" </dev/null >"$WORK/$name.out" 2>>"$WORK/$name.err"
+}
+
+numbers() { # COUNT: which calls of so many are made to fail
+    if [ "${TANDEM_LONG:-}" ]; then
+        { seq 1 40; for i in $(seq 1 20); do echo $((40 + ($1 - 40) * i / 20)); done; } | awk -v most="$1" '$1 >= 1 && $1 <= most' | sort -nu
+    else
+        printf '%d\n' 1 "$1" | sort -nu
+    fi
+}
+
+job reference "${OPTIONS[@]}" || { echo "the reference job failed: $(cat "$WORK/reference.err")"; exit 1; }
+results_of "$WORK/reference.jsonl" >"$WORK/reference.results"
+ended=0
+for program in drafter verifier; do
+    shimmed counted $program FAIL_MPI_COUNTS="$WORK/$program.counts" || fail "$program: the shim alone changes the job"
+    grep -q MPI_Isend "$WORK/$program.counts" || { echo "the shim was not loaded: $(cat "$WORK/counted.err")"; exit 1; }
+    while read -r function count; do
+        for n in $(numbers "$count"); do
+            checks=$((checks + 1))
+            rm -f "$WORK"/failing.*
+            shimmed failing $program "FAIL_MPI='$function $n'"
+            code=$?
+            what="call $n of $count of $function of the $program"
+            case $code in
+            0) results_of "$WORK/failing.jsonl" | cmp -s - "$WORK/reference.results" || fail "$what: another output" ;;
+            70 | 74 | 76)
+                ended=$((ended + 1))
+                grep -q "error: .*$function" "$WORK/failing.err" || fail "$what: no line names it:" "$(cat "$WORK/failing.err")"
+                ;;
+            124 | 137) fail "$what: it hung:" "$(cat "$WORK/failing.err")" ;;
+            *) fail "$what: exit code $code:" "$(head -n 5 "$WORK/failing.err")" ;;
+            esac
+        done
+    done <"$WORK/$program.counts"
+done
+echo "$checks calls failed, $ended of the jobs ended with an error"
+[ "$ended" -gt 0 ] || fail "no failure was felt"
+finish
