@@ -263,6 +263,22 @@ static void test_request__wrong_values_are_named(void **state)
     expect_error("{\"prompt\": \"a\", \"stop\": 4}", "stop is not");
 }
 
+static void test_request__lines_have_limits(void **state)
+{
+    enum { MOST = 16 << 20, DEEP = 100 };
+    char *line = malloc(MOST + 2);
+
+    (void)state;
+    assert_non_null(line);
+    memset(line, 'x', MOST + 1);
+    line[MOST + 1] = '\0';
+    expect_error(line, "line 1 has 16777217 bytes, at most 16777216 are read");
+    memset(line, '[', DEEP);
+    line[DEEP] = '\0';
+    expect_error(line, "line 1 is JSON nested deeper than 64");
+    free(line);
+}
+
 static void test_request__unknown_and_doubled_keys_are_refused(void **state)
 {
     (void)state;
@@ -385,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_request__wrong_biases_and_bans_are_named),
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
         cmocka_unit_test(test_request__wrong_values_are_named),
+        cmocka_unit_test(test_request__lines_have_limits),
         cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),
         cmocka_unit_test(test_request__prompts_are_checked),
         cmocka_unit_test(test_request__empty_prompt_is_refused_unless_the_tokenizer_begins_it),
