@@ -31,7 +31,8 @@ static void sum_equal(const struct check *check, struct check_result *result)
     for (int i = 0; i < equal->lengths; i++)
         snprintf(lengths + strlen(lengths), sizeof lengths - strlen(lengths), "%s%d", i > 0 ? ", " : "", equal->draft_length[i]);
     *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal)};
-    snprintf(result->what, sizeof result->what, "%d prompts, greedy and coupled, draft lengths %s, against solo", check->prompts, lengths);
+    snprintf(result->what, sizeof result->what, "%d prompt%s, greedy and coupled, draft lengths %s, against solo", check->prompts,
+             check->prompts == 1 ? "" : "s", lengths);
     if (equal->drafted == 0)
         snprintf(result->found, sizeof result->found, "no draft came: nothing was compared");
     else if (equal->unequal > 0)
