@@ -51,7 +51,7 @@ explore "assertion violated (3!=3)" "possible: one from a drafter that was lost"
 if [ -n "${TANDEM_LONG-}" ]; then
     explore holds "safety: 4 tokens, 2 faults, 1 restart, room 3" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1 -DROOM=3" "$safety -DCOLLAPSE" ""
     explore holds "safety: 5 tokens, 1 fault, 1 restart" "-DLIMIT=5 -DFAULTS=1 -DRESTARTS=1" "$safety -DCOLLAPSE" ""
-    explore holds "safety: 6 tokens, 2 faults, 1 restart, bitstate" "-DLIMIT=6 -DFAULTS=2 -DRESTARTS=1" "$safety -DBITSTATE" "-w33"
+    explore holds "safety: 5 tokens, 2 faults, 1 restart, bitstate" "-DLIMIT=5 -DFAULTS=2 -DRESTARTS=1" "$safety -DBITSTATE" "-w33"
     explore holds "every request ends: 4 tokens, draft length 2" "-DLIMIT=4 -DFAULTS=0 -DRESTARTS=0 -DREPEAT -DFREE" $live "$ends"
     explore holds "used again: 4 tokens, 1 fault, 1 restart" "-DLIMIT=4 -DREPEAT -DOBEDIENT -DROOM=4" "$live -DCOLLAPSE" "$again"
 fi

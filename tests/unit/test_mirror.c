@@ -104,6 +104,24 @@ static void test_mirror__commit_after_a_fallback_drops_what_differs(void **state
     }
 }
 
+/* Of several drafts for the same tokens the lead used another one than was fed last. */
+static void test_mirror__commit_of_another_draft_keeps_what_agrees(void **state)
+{
+    (void)state;
+    for (int alike = 0; alike < 3; alike++) {
+        int32_t tokens[] = {100, 101, 102, 7};
+
+        open_anew();
+        mirror.cached = PROMPT - 1;
+        draft(4);
+        tokens[alike] = 55;
+        const struct commit commit = committing(tokens, 4, 3);
+        assert_true(mirror_commit(&mirror, &commit));
+        assert_int_equal(mirror.cached, PROMPT + alike);
+        assert_memory_equal(mirror.tokens + PROMPT, tokens, sizeof tokens);
+    }
+}
+
 static void test_mirror__gap_closes_and_asks_for_nothing(void **state)
 {
     (void)state;
@@ -201,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mirror__commit_keeps_what_was_fed_and_stands),
         cmocka_unit_test(test_mirror__commit_after_a_fallback_drops_what_differs),
+        cmocka_unit_test(test_mirror__commit_of_another_draft_keeps_what_agrees),
         cmocka_unit_test(test_mirror__gap_closes_and_asks_for_nothing),
         cmocka_unit_test(test_mirror__reopening_after_a_gap_keeps_the_cache),
         cmocka_unit_test(test_mirror__another_request_keeps_the_common_beginning),

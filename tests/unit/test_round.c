@@ -281,11 +281,72 @@ static void test_round__faults_of_the_wire_cost_only_speed(void **state)
     assert_faults_cost_only_speed(ACCEPT_REJECTION, 0.0, SCHEDULES);
 }
 
+static uint64_t run_seeded(uint64_t seed)
+{
+    struct run run;
+    uint64_t hash;
+
+    open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 0);
+    for (int i = 0; i < run.requests.count; i++)
+        run.requests.request[i].sampling.seed = seed;
+    hash = hash_of(&run);
+    close_run(&run);
+    return hash;
+}
+
+static void test_round__a_seed_decides_the_draws(void **state)
+{
+    (void)state;
+    assert_true(run_seeded(1) == run_seeded(1));
+    assert_true(run_seeded(1) != run_seeded(2));
+    assert_true(run_seeded(1) != run_seeded(UINT64_C(1) << 32 | 1));
+}
+
+/* Runs until a text holds the letter. Returns how many drafts that stood were cut off. */
+static int64_t cut_at(char letter)
+{
+    char text[] = {letter, 0}, *stop = text;
+    int64_t accepted = 0, cut = 0;
+    struct run run;
+
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
+    for (int i = 0; i < run.requests.count; i++) {
+        run.requests.request[i].stop = &stop;
+        run.requests.request[i].stops = 1;
+    }
+    while (take_round(&run))
+        for (int i = 0; i < run.lead.actives; i++) {
+            int kept = run.lead.kept[i], stood = run.lead.outcome[i].accepted;
+
+            accepted += kept < stood ? kept : stood;
+            cut += kept < stood ? stood - kept : 0;
+        }
+    assert_int_equal(run.lead.figures.accepted, accepted);
+    for (int i = 0; i < run.requests.count; i++) {
+        run.requests.request[i].stop = NULL;
+        run.requests.request[i].stops = 0;
+    }
+    close_run(&run);
+    return cut;
+}
+
+static void test_round__drafts_behind_the_end_are_not_counted(void **state)
+{
+    int64_t cut = 0;
+
+    (void)state;
+    for (char letter = 'a'; letter <= 'z'; letter++)
+        cut += cut_at(letter);
+    assert_true(cut > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
+        cmocka_unit_test(test_round__a_seed_decides_the_draws),
+        cmocka_unit_test(test_round__drafts_behind_the_end_are_not_counted),
     };
 
     return cmocka_run_group_tests(tests, open_models, close_models);

@@ -1,0 +1,245 @@
+/* The drafter's loop, over a loop channel whose other ends are the test: the lead, and a stranger. The draft counts upwards. */
+#include "common/base/clock.h"
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/wire/channel_loop.h"
+#include "drafter/drafter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { LEAD = 0, DRAFTER = 1, STRANGER = 2, ENDS = 3, CONTEXT = 32, SLOTS = 2, PROMPT = 3, VOCAB = 512, RUN = 5, REQUEST = 9, LENGTH = 4 };
+
+static const int32_t prompt[PROMPT] = {30, 31, 32};
+static struct channel *end[ENDS];
+static struct message_space *space;
+static struct drafter drafter;
+static struct draft draft;
+
+static enum status propose(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+{
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        outputs[i].count = mirrors[i]->wanted;
+        for (int k = 0; k < mirrors[i]->wanted; k++) {
+            outputs[i].token[k] = 100 + k;
+            outputs[i].q[k].count = 0;
+        }
+    }
+    return STATUS_OK;
+}
+
+static int open_drafter(void **state)
+{
+    static const struct draft_kind kind = {.name = "counting", .propose = propose};
+
+    (void)state;
+    log_init("test_drafter", LOG_ERROR);
+    draft = (struct draft){.kind = &kind};
+    assert_int_equal(channel_loop_open(ENDS, NULL, end), STATUS_OK);
+    assert_int_equal(message_space_open(&space), STATUS_OK);
+    const struct drafter_terms terms = {
+        .channel = end[DRAFTER], .draft = &draft, .lead = LEAD, .run = RUN, .vocab = VOCAB, .context = CONTEXT, .slots = SLOTS};
+    assert_int_equal(drafter_open(&drafter, &terms), STATUS_OK);
+    return 0;
+}
+
+static int close_drafter(void **state)
+{
+    (void)state;
+    drafter_close(&drafter);
+    message_space_close(space);
+    for (int i = 0; i < ENDS; i++)
+        channel_close(end[i]);
+    return 0;
+}
+
+static void say(int from, struct frame frame)
+{
+    int taken;
+
+    assert_int_equal(channel_send(end[from], DRAFTER, frame, &taken), STATUS_OK);
+    assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+}
+
+/* What the drafter sent to the lead next; type 0 when nothing. */
+static int hear(struct frame *frame)
+{
+    int peer, refused;
+
+    assert_int_equal(channel_receive(end[LEAD], &peer, frame, &refused), STATUS_OK);
+    return frame->count == 0 ? 0 : message_type(*frame);
+}
+
+static void assert_hears_nothing(void)
+{
+    struct frame frame;
+
+    assert_int_equal(hear(&frame), 0);
+}
+
+static void say_open(int from, uint64_t run, uint32_t request)
+{
+    const struct open_message open = {.run = run,
+                                      .request = request,
+                                      .prompt_count = PROMPT,
+                                      .tokens = prompt,
+                                      .count = PROMPT,
+                                      .sampling = sampling_default,
+                                      .draft_length = LENGTH,
+                                      .limit = CONTEXT};
+
+    say(from, message_pack_open(space, &open));
+}
+
+static struct commit committing(const int32_t *token, int old_length, uint64_t digest)
+{
+    return (struct commit){.run = RUN,
+                           .request = REQUEST,
+                           .old_length = (uint32_t)old_length,
+                           .tokens = token,
+                           .count = 1,
+                           .keep = (uint32_t)old_length,
+                           .digest = digest_tokens(digest, token, 1),
+                           .draft_length = 2};
+}
+
+static uint64_t digest_of_prompt(void)
+{
+    return digest_tokens(DIGEST_EMPTY, prompt, PROMPT);
+}
+
+static void assert_hears_proposal(uint32_t request, int base, uint64_t digest, int count)
+{
+    struct proposal proposal;
+    struct frame frame;
+
+    assert_int_equal(hear(&frame), MESSAGE_PROPOSAL);
+    assert_null(message_unpack_proposal(space, frame, VOCAB, &proposal));
+    assert_true(proposal.run == RUN);
+    assert_int_equal(proposal.request, request);
+    assert_int_equal(proposal.base_length, base);
+    assert_true(proposal.base_digest == digest);
+    assert_int_equal(proposal.count, count);
+    for (int k = 0; k < count; k++)
+        assert_int_equal(proposal.token[k], 100 + k);
+}
+
+static void test_drafter__an_open_is_answered_by_one_proposal(void **state)
+{
+    (void)state;
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+    assert_hears_nothing();
+    assert_int_equal(drafter.proposals, 1);
+}
+
+static void test_drafter__a_commit_is_answered_by_a_proposal_on_all_tokens(void **state)
+{
+    const int32_t token = 40;
+    const struct commit commit = committing(&token, PROMPT, digest_of_prompt());
+
+    (void)state;
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    say(LEAD, message_pack_commit(space, &commit));
+    assert_hears_proposal(REQUEST, PROMPT + 1, commit.digest, 2);
+}
+
+static void test_drafter__a_commit_that_does_not_fit_is_followed_by_silence_until_an_open(void **state)
+{
+    const int32_t token = 40;
+    struct commit commit = committing(&token, PROMPT + 1, digest_of_prompt());
+
+    (void)state;
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    say(LEAD, message_pack_commit(space, &commit));
+    assert_hears_nothing();
+    commit = committing(&token, PROMPT, digest_of_prompt());
+    say(LEAD, message_pack_commit(space, &commit));
+    assert_hears_nothing();
+    assert_int_equal(drafter.unfitting, 2);
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+}
+
+static void test_drafter__another_run_is_not_served(void **state)
+{
+    const int32_t token = 40;
+    struct commit commit = committing(&token, PROMPT, digest_of_prompt());
+
+    (void)state;
+    say_open(LEAD, RUN + 1, REQUEST);
+    assert_hears_nothing();
+    assert_int_equal(drafter.refused, 1);
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    commit.run++;
+    say(LEAD, message_pack_commit(space, &commit));
+    assert_hears_nothing();
+    say(LEAD, message_pack_plain(space, MESSAGE_SHUTDOWN, RUN + 1));
+    assert_false(drafter.ended);
+    say(LEAD, message_pack_plain(space, MESSAGE_SHUTDOWN, RUN));
+    assert_true(drafter.ended);
+}
+
+static void test_drafter__a_stranger_is_not_heard(void **state)
+{
+    (void)state;
+    say_open(STRANGER, RUN, REQUEST);
+    say(STRANGER, message_pack_plain(space, MESSAGE_SHUTDOWN, RUN));
+    assert_hears_nothing();
+    assert_int_equal(drafter.refused, 2);
+    assert_false(drafter.ended);
+}
+
+/* It ends by a Commit that says so, or by a Close. */
+static void test_drafter__a_request_that_is_over_makes_room(void **state)
+{
+    const int32_t token = 40;
+    struct commit commit = committing(&token, PROMPT, digest_of_prompt());
+
+    (void)state;
+    commit.finish = 1;
+    commit.draft_length = 0;
+    say_open(LEAD, RUN, REQUEST);
+    say_open(LEAD, RUN, REQUEST + 1);
+    assert_int_equal(drafter.mirror[0].open + drafter.mirror[1].open, 2);
+    say(LEAD, message_pack_commit(space, &commit));
+    assert_int_equal(drafter.mirror[0].open + drafter.mirror[1].open, 1);
+    say(LEAD, message_pack_close(space, &(struct close_message){.run = RUN, .request = REQUEST + 1}));
+    assert_int_equal(drafter.mirror[0].open + drafter.mirror[1].open, 0);
+}
+
+static void test_drafter__a_heartbeat_is_answered(void **state)
+{
+    struct frame frame;
+
+    (void)state;
+    say(LEAD, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN));
+    assert_int_equal(hear(&frame), MESSAGE_HEARTBEAT);
+    assert_hears_nothing();
+}
+
+int main(void)
+{
+#define OPENED(test) cmocka_unit_test_setup_teardown(test, open_drafter, close_drafter)
+    const struct CMUnitTest tests[] = {
+        OPENED(test_drafter__an_open_is_answered_by_one_proposal),
+        OPENED(test_drafter__a_commit_is_answered_by_a_proposal_on_all_tokens),
+        OPENED(test_drafter__a_commit_that_does_not_fit_is_followed_by_silence_until_an_open),
+        OPENED(test_drafter__another_run_is_not_served),
+        OPENED(test_drafter__a_stranger_is_not_heard),
+        OPENED(test_drafter__a_request_that_is_over_makes_room),
+        OPENED(test_drafter__a_heartbeat_is_answered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
