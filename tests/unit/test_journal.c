@@ -273,6 +273,18 @@ static void test_journal__goes_on_from_wherever_it_was_cut(void **state)
     free(bytes);
 }
 
+static int last_byte(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    int byte;
+
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -1, SEEK_END), 0);
+    byte = fgetc(file);
+    fclose(file);
+    return byte;
+}
+
 /* Every call that can fail, failing from the n-th on, for n = 1, 2, 3 ... until the job needs no more of them. Then the power is lost, too.
  * What was acknowledged is there, and a job that goes on ends with the whole output. */
 static void fail_from_every_call(struct rig *rig, enum call call, int error)
@@ -303,6 +315,8 @@ static void fail_from_every_call(struct rig *rig, enum call call, int error)
 
             assert_int_equal(stat(rig->path, &found), 0);
             assert_true(found.st_size >= fault.durable);
+            if (call == SHORT_WRITE)
+                assert_int_equal(last_byte(rig->path), '\n'); /* the part that was written is taken back */
             assert_int_equal(truncate(rig->path, fault.durable), 0);
         }
         capture_begin(&capture);
