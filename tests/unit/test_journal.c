@@ -426,6 +426,26 @@ static void test_journal__a_result_that_is_there_twice_is_damage(void **state)
     capture_assert_one_line(said, "result 103 is there twice");
 }
 
+/* The input was changed between two jobs without its terms showing it. */
+static void test_journal__a_result_of_another_request_is_damage(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    struct capture capture;
+    char said[2048];
+
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    rig->request[3].digest++;
+    assert_int_equal(journal_add(&journal, &rig->request[3], "{}"), STATUS_OK);
+    rig->request[3].digest--;
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    capture_end(&capture, said, sizeof said);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_IO);
+    capture_assert_one_line(said, "result 103 is of no request");
+}
+
 static void test_journal__one_job_at_a_time(void **state)
 {
     struct rig *rig = *state;
@@ -580,6 +600,7 @@ int main(void)
         RIGGED(test_journal__damage_is_told_with_its_place_and_left_alone),
         RIGGED(test_journal__a_torn_line_is_told_once_and_dropped),
         RIGGED(test_journal__a_result_that_is_there_twice_is_damage),
+        RIGGED(test_journal__a_result_of_another_request_is_damage),
         RIGGED(test_journal__one_job_at_a_time),
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),
