@@ -177,7 +177,8 @@ static struct frame make_lying_commit(struct hostile *hostile, struct dice *dice
 
     if (message_unpack_commit(hostile->space, seen, vocab, &commit) != NULL)
         return make_random(hostile, dice);
-    memcpy(tokens, commit.tokens, (size_t)commit.count * sizeof *tokens);
+    if (commit.count > 0) /* else there is no array */
+        memcpy(tokens, commit.tokens, (size_t)commit.count * sizeof *tokens);
     commit.tokens = tokens;
     commit.run = other_run(dice, commit.run);
     switch (dice_below(dice, 5)) {

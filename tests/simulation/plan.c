@@ -122,9 +122,10 @@ void plan_draw(struct plan *plan, uint64_t seed, const struct toy_law *laws)
     plan->drafters = 1 + dice_below(&dice, PLAN_DRAFTERS);
     plan->requests = 1 + dice_below(&dice, PLAN_REQUESTS);
     draw_faults(plan, &dice);
-    /* A drafter at its usual speed is always in time: a draft is ten forwards or so, and it may have to end another one first. */
+    /* A drafter at its usual speed is in time: a draft is ten forwards or so, and it may have to end another one first. In peace the rare draft of
+     * 32 tokens after many short ones must be, too: the least deadline is 20 ms. */
     plan->deadline_ms = plan->is_peaceful ? 200 : deadline_ms[dice_below(&dice, 3)];
-    plan->draft_ns = dice_ns(&dice, 3000, (int64_t)(plan->deadline_ms * 1e6) / 80);
+    plan->draft_ns = dice_ns(&dice, 3000, plan->is_peaceful ? 200000 : (int64_t)(plan->deadline_ms * 1e6) / 80);
     plan->verify_ns = dice_ns(&dice, 50000, 4000000);
     plan->eos = dice_chance(&dice, 0.3) ? dice_below(&dice, laws[plan->law].tokens) : -1;
     for (int i = 0; i < plan->drafters; i++)

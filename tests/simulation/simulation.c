@@ -239,9 +239,11 @@ static int is_recovered(const struct simulation *simulation)
     return used >= expected;
 }
 
-/* The lost drafters' rests pass at once. */
+/* The turns of slow drafters end, and the lost drafters' rests pass at once. */
 static void pass_rests(struct simulation *simulation)
 {
+    for (int i = 0; i < simulation->actors; i++)
+        simulation_pass(simulation, simulation->actor[i].busy_ns, 0);
     for (int i = 0; i < simulation->actors; i++)
         if (simulation->peers.peer[i].lost)
             simulation_pass(simulation, simulation->peers.peer[i].ask_ns, 0);
