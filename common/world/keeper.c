@@ -12,7 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAST_WORDS_NS = 700000000 /* what a child that was told to end may take for it */ };
+enum {
+    LAST_WORDS_NS = 700000000, /* what a child that was told to end may take for it */
+    LAST_TURNS = 30,           /* half a second each: what a child may take to leave when all is done */
+};
 
 static int to_keeper = -1; /* in the child: the pipe's end; one per process, as MPI is */
 
@@ -59,21 +62,32 @@ static void pass_on(pid_t child, int signal)
     }
 }
 
+static void give_up_on(pid_t child)
+{
+    log_let_go(0);
+    log_error("a drafter hangs at the very end of a job, whose results are complete");
+    kill(child, SIGKILL);
+    _exit(STATUS_WATCHDOG);
+}
+
 static void keep(pid_t child, pid_t launcher, int from_child, const sigset_t *heeded) __attribute__((noreturn));
 static void keep(pid_t child, pid_t launcher, int from_child, const sigset_t *heeded)
 {
     const struct timespec turn = {.tv_nsec = 500000000};
+    int leaving = 0;
 
     for (;;) {
-        int signal = sigtimedwait(heeded, NULL, &turn), how;
+        int signal = sigtimedwait(heeded, NULL, &turn), how, ended = child > 0 && waitpid(child, &how, WNOHANG) == child;
+        enum stage stage = stage_of(from_child);
 
-        if (child > 0 && waitpid(child, &how, WNOHANG) == child) {
-            enum stage stage = stage_of(from_child);
-
+        if (ended) {
             if (stage != JOINED)
                 _exit(exit_code(how));
             child = 0;
         }
+        leaving += child > 0 && stage == ENDED && signal < 0;
+        if (leaving > LAST_TURNS) /* the others are gone, and nobody else would notice */
+            give_up_on(child);
         if (getppid() != launcher) /* nobody is left who would end this */
             end_with_child(child, SIGKILL);
         if (signal > 0)

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Faults at random moments of random jobs, which a seed repeats up to timing: no job hangs, each ends as its kind of fault says, and
+# what was lost is found again by --resume. random.sh BIN default|small [COUNT [SEED]]
+. "$(dirname "$0")/inject.sh"
+count=${3:-40} watchdog=5 prompts=40 tokens=32
+[ "${TANDEM_LONG:-}" = 1 ] && count=${3:-1000}
+[ "$2" = small ] && count=${3:-6} watchdog=30 tokens=8
+seed=${4:-1}
+RANDOM=$seed
+head -n $prompts "$PROMPTS" >"$WORK/some.in"
+greedy=(--prompts "$WORK/some.in" --max-tokens $tokens --max-sequences 2 --watchdog $watchdog)
+coupled=("${greedy[@]}" --temperature 0.9 --seed 5 --accept coupled)
+declare -A ended_with
+job greedy --solo --verifiers 1 "${greedy[@]}" || fail "solo greedy: exit $?"
+job coupled --solo --verifiers 1 "${coupled[@]}" || fail "solo coupled: exit $?"
+
+# pick WORD...: one of them, in PICKED: a subshell would draw the same again and again.
+pick() { PICKED=${*:$((RANDOM % $# + 1)):1}; }
+
+# whole NAME MODE: its results are those of solo decoding.
+whole() {
+    checks=$((checks + 1))
+    results_of "$WORK/$1.jsonl" >"$WORK/$1.results"
+    results_of "$WORK/$2.jsonl" | cmp -s - "$WORK/$1.results" || fail "$1: its results differ from those of solo decoding: $(tail -n 3 "$WORK/$1.err")"
+}
+
+for ((round = 1; round <= count; round++)); do
+    pick greedy coupled && mode=$PICKED
+    pick 1 2 && verifiers=$PICKED
+    pick 1 1 2 && drafters=$PICKED
+    pick tandem-drafter tandem-drafter tandem-drafter tandem-verifier && victim=$PICKED
+    pick KILL KILL SEGV TERM STOP && way=$PICKED
+    after=0.$((RANDOM % 900 + 100)) # seconds after the first result, or before it
+    pick results start && moment=$PICKED
+    [ $moment$way = startSTOP ] && way=KILL # what hangs before the first round has a minute
+    which=$((RANDOM % 2 + 1))
+    declare -n options=$mode
+    name=$round-$way-$victim
+    start "$name" --verifiers "$verifiers" --drafters "$drafters" "${options[@]}"
+    if [ $moment = results ]; then
+        await_results "$name" 1
+    else
+        await "the ranks of $name" '[ "$(ranks_of tandem-verifier | wc -l)" = $verifiers ] && [ "$(ranks_of tandem-drafter | wc -l)" = $drafters ]'
+    fi
+    sleep "$after"
+    everybody=$(everybody)
+    pids=($(ranks_of $victim))
+    [ ${#pids[@]} -gt 0 ] && kill "-$way" "${pids[$((which % ${#pids[@]}))]}" 2>/dev/null
+    ended $((watchdog + 90))
+    gone $everybody
+    ended_with[$CODE]=$((${ended_with[$CODE]:-0} + 1))
+    # A drafter that is lost before it has joined ends the job, as do verifiers. A job that had ended before the fault came
+    # is one that ended well.
+    case $way in
+    STOP) allowed='0 76' ;;
+    KILL) allowed='0 137' ;;
+    SEGV) allowed='0 139' ;;
+    TERM) allowed='0 143' ;;
+    esac
+    expect "$name" "$mode, $verifiers + $drafters ranks, $after s after $moment: expected one of exit $allowed" "[[ ' $allowed ' == *\" \$CODE \"* ]]"
+    if [ "$victim" = tandem-drafter ] && [ $moment = results ]; then
+        # At the very end it may: then the results are there.
+        expect "$name" "a lost drafter ended the job" "[ \$CODE = 0 ] || [ -e '$WORK/$name.jsonl' ]"
+    fi
+    if [ $CODE != 0 ] && ! [ -e "$WORK/$name.jsonl" ]; then job "$name" --resume --verifiers 1 "${options[@]}" || fail "$name, resumed: exit $?"; fi
+    whole "$name" "$mode"
+    rm -rf "$WORK/$name".*
+done
+printf 'seed %s: %d faults, 0 hangs unless said above;' "$seed" "$count"
+for code in "${!ended_with[@]}"; do printf ' %d jobs ended with %d;' "${ended_with[$code]}" "$code"; done
+echo
+finish
