@@ -315,7 +315,7 @@ static char *many_tensors(int count)
 
 static void test_checkpoint__holds_65536_tensors_and_no_more(void **state)
 {
-    char *fits = many_tensors(65536), *too_many = many_tensors(65537);
+    char *fits = many_tensors(65536), *too_many = many_tensors(65537), *more = many_tensors(65538); /* one may be no tensor, but metadata */
     struct checkpoint *checkpoint;
     struct tensor tensor;
 
@@ -331,6 +331,9 @@ static void test_checkpoint__holds_65536_tensors_and_no_more(void **state)
     checkpoint_close(checkpoint);
     tensors_write("model.safetensors", too_many, 0);
     assert_refused(STATUS_DATA, "/model.safetensors: ", "expected at most 65536");
+    tensors_write("model.safetensors", more, 0);
+    assert_refused(STATUS_DATA, "/model.safetensors: ", "65538 tensors, expected at most 65536");
+    free(more);
     free(too_many);
     free(fits);
 }
@@ -372,6 +375,8 @@ static void test_checkpoint__bounds_names(void **state)
     snprintf(header, sizeof header, "{\"%s\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", name);
     tensors_write("model.safetensors", header, 0);
     assert_refused(STATUS_DATA, "/model.safetensors: ", "longer than 256 bytes");
+    tensors_write("model.safetensors", "{\"a\x7f\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", 0);
+    assert_refused(STATUS_DATA, "/model.safetensors: ", "control characters");
 }
 
 #define SHARD(name) "{\"" name "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}"

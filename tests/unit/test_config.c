@@ -316,6 +316,22 @@ static void test_config__refuses_what_is_not_json(void **state)
     }
 }
 
+static void test_config__refuses_a_file_over_4_megabytes(void **state)
+{
+    enum { MOST = 4 << 20 };
+    char *text = malloc(MOST + 1);
+
+    (void)state;
+    assert_non_null(text);
+    memset(text, ' ', MOST + 1);
+    memcpy(text, "{}", 2);
+    file_write("config.json", text, MOST);
+    assert_refused(folder, STATUS_DATA, "key \"model_type\" is");
+    file_write("config.json", text, MOST + 1);
+    assert_refused(folder, STATUS_DATA, "/config.json: longer than 4194304 bytes");
+    free(text);
+}
+
 static void test_config__refuses_what_is_no_model(void **state)
 {
     char path[256];
@@ -476,6 +492,7 @@ int main(void)
         cmocka_unit_test(test_config__refuses_what_it_cannot_compute),
         cmocka_unit_test(test_config__names_each_missing_key),
         cmocka_unit_test(test_config__refuses_what_is_not_json),
+        cmocka_unit_test(test_config__refuses_a_file_over_4_megabytes),
         cmocka_unit_test(test_config__refuses_what_is_no_model),
         cmocka_unit_test(test_config__reads_llama2c_headers),
         cmocka_unit_test(test_config__refuses_bad_llama2c_headers),

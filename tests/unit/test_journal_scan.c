@@ -1,5 +1,7 @@
+#include "common/base/digest.h"
 #include "verifier/journal_scan.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,19 +20,36 @@ struct rig {
     int lines;
 };
 
+static void append_bytes(struct rig *rig, const char *bytes, size_t count)
+{
+    rig->bytes = realloc(rig->bytes, rig->count + count);
+    assert_non_null(rig->bytes);
+    memcpy(rig->bytes + rig->count, bytes, count);
+    rig->begins[rig->lines++] = rig->count;
+    rig->count += count;
+    rig->begins[rig->lines] = rig->count;
+}
+
 static void append(struct rig *rig, struct journal_line line)
 {
     size_t count;
     char *bytes = journal_line_write(&line, rig->count, &count);
 
     assert_non_null(bytes);
-    rig->bytes = realloc(rig->bytes, rig->count + count);
-    assert_non_null(rig->bytes);
-    memcpy(rig->bytes + rig->count, bytes, count);
+    append_bytes(rig, bytes, count);
     free(bytes);
-    rig->begins[rig->lines++] = rig->count;
-    rig->count += count;
-    rig->begins[rig->lines] = rig->count;
+}
+
+/* Any bytes under the sum that belongs to them. */
+static void append_sealed(struct rig *rig, const char *body, size_t count)
+{
+    char line[400];
+    int seal;
+
+    assert_in_range(count, 0, sizeof line - 100);
+    memcpy(line, body, count);
+    seal = snprintf(line + count, sizeof line - count, ",\"sum\":\"%016" PRIx64 "\"}\n", digest_line(body, count, rig->count));
+    append_bytes(rig, line, count + (size_t)seal);
 }
 
 static struct journal_line header(uint32_t fence)
@@ -196,6 +215,98 @@ static void test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage
     }
 }
 
+static void assert_sealed_is_wrong(struct rig *rig, const char *body, size_t count, const char *wrong)
+{
+    const int lines = rig->lines;
+    struct journal_scan scan;
+
+    append_sealed(rig, body, count);
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_holds(&scan, rig, lines);
+    assert_non_null(scan.wrong);
+    assert_string_equal(scan.wrong, wrong);
+    assert_int_equal(scan.torn, 0);
+    journal_scan_close(&scan);
+    rig->count = rig->begins[--rig->lines];
+}
+
+/* The sum says that a line is what was written, not that a journal was written. */
+static void test_journal_scan__a_sum_does_not_make_a_result(void **state)
+{
+#define ID     ",\"request\":\"00000000000003e9\",\"result\":"
+#define RESULT "{\"index\":1" ID
+    static const char nuls[] = "{\"index\":1,\"request\":\"0000000000\0\0\0\0\0\0\",\"result\":{}";
+    static const char *const bodies[] = {
+        "",
+        "{",
+        "{\"index\"",
+        "{\"index\":",
+        "{\"index\":12",
+        "{\"index\":a" ID "{}",
+        "{\"index\":-1" ID "{}",
+        "{\"index\":01" ID "{}",
+        "{\"index\":4294967296" ID "{}",
+        "{\"index\":99999999999999999999" ID "{}",
+        "{\"index\":1,\"request\":\"123",
+        "{\"index\":1,\"request\":\"00000000000003E9\",\"result\":{}",
+        "{\"index\":1,\"request\":\"00000000000003e90\",\"result\":{}",
+        RESULT,
+        RESULT "{",
+        RESULT "[}",
+        RESULT "{]",
+    };
+
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        assert_sealed_is_wrong(*state, bodies[i], strlen(bodies[i]), "it is neither a header nor a result");
+    assert_sealed_is_wrong(*state, nuls, sizeof nuls - 1, "it is neither a header nor a result");
+}
+
+static void test_journal_scan__a_sum_does_not_make_a_header(void **state)
+{
+#define BEGIN  "{\"tandem_journal\":"
+#define HEADER BEGIN "1,\"fence\":3,\"run\":\"000000000000004d\",\"pid\":7,\"host\":\""
+#define TERMS  "\",\"results\":1,\"terms\":"
+    static const char *const bodies[] = {
+        BEGIN "x",
+        BEGIN "1",
+        BEGIN "01,\"fence\":3",
+        HEADER,
+        HEADER "node",
+        HEADER "no de" TERMS "{}",
+        HEADER "no{de" TERMS "{}",
+        HEADER "0123456789012345678901234567890123456789012345678901234567890123" TERMS "{}",
+        HEADER "node\",\"results\":,\"terms\":{}",
+        HEADER "node" TERMS "7",
+        HEADER "node" TERMS "{]",
+    };
+
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++)
+        assert_sealed_is_wrong(*state, bodies[i], strlen(bodies[i]), "its header is not one of a journal");
+    assert_sealed_is_wrong(*state, BEGIN "2,\"more\":3", strlen(BEGIN "2,\"more\":3"), "it is a journal of another version of tandem");
+}
+
+static void test_journal_scan__a_host_is_kept_as_far_as_its_name_is_plain(void **state)
+{
+    struct rig *rig = *state;
+    struct journal_line line = header(3);
+    struct journal_scan scan;
+
+    strcpy(line.host, "Az09.-_{}~ \xC3\xA9\"");
+    append(rig, line);
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_null(scan.wrong);
+    assert_string_equal(scan.header.host, "Az09.-________");
+    journal_scan_close(&scan);
+}
+
+static void test_journal_line__no_bytes_are_no_line(void **state)
+{
+    struct journal_line line;
+
+    (void)state;
+    assert_string_equal(journal_line_read("", 0, 0, &line), "its end is missing");
+}
+
 static void test_journal_scan__a_result_needs_a_header(void **state)
 {
     struct rig *rig = *state;
@@ -232,7 +343,11 @@ int main(void)
         RIGGED(test_journal_scan__no_changed_byte_is_taken),
         RIGGED(test_journal_scan__lines_hold_in_their_place_alone),
         RIGGED(test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage),
+        RIGGED(test_journal_scan__a_sum_does_not_make_a_result),
+        RIGGED(test_journal_scan__a_sum_does_not_make_a_header),
+        RIGGED(test_journal_scan__a_host_is_kept_as_far_as_its_name_is_plain),
         RIGGED(test_journal_scan__a_result_needs_a_header),
+        cmocka_unit_test(test_journal_line__no_bytes_are_no_line),
         cmocka_unit_test(test_journal_scan__what_was_never_a_journal_is_damage),
     };
 

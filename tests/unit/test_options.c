@@ -243,6 +243,7 @@ static void test_options__choices_and_flags_are_spelled_out(void **state)
     assert_refused("--accept reject", STATUS_USAGE, "--accept is 'reject', expected rejection|coupled");
     assert_refused("--accept=", STATUS_USAGE, "expected rejection|coupled");
     assert_refused("--colour 1", STATUS_USAGE, "expected auto|always|never");
+    assert_refused("--colour nevex", STATUS_USAGE, "expected auto|always|never");
     assert_refused("--solo=maybe", STATUS_USAGE, "--solo is 'maybe', expected true or false");
 }
 
@@ -255,6 +256,33 @@ static void test_options__what_excludes_each_other_is_refused(void **state)
     assert_refused("--draft a", STATUS_USAGE, "--draft needs --target");
     assert_taken("--draft a --help", &options); /* who asks for help gets it */
     assert_int_equal(options.print, OPTIONS_PRINT_HELP);
+}
+
+static void test_options__to_resume_needs_a_file_of_output(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_refused("--resume", STATUS_USAGE, "--resume needs --output with a file");
+    assert_refused("--resume --output -", STATUS_USAGE, "--resume needs --output with a file");
+    assert_taken("--resume --output o", &options);
+    assert_taken("--resume=0", &options);
+    assert_false(options.resume);
+}
+
+static void test_options__a_check_needs_drafts_and_a_break_needs_a_check(void **state)
+{
+    static const char *const without_drafts[] = {"--check brief --solo", "--check brief --target a", "--check brief --drafters 0"};
+    struct options options;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof without_drafts / sizeof without_drafts[0]; i++)
+        assert_refused(without_drafts[i], STATUS_USAGE, "expected --draft beside --target, a drafter, and no --solo");
+    assert_taken("--check brief --target a --draft b --drafters 1", &options);
+    assert_taken("--check brief", &options);
+    assert_int_equal(options.max_sequences, 16); /* thousands of short requests */
+    assert_refused("--break q-row", STATUS_USAGE, "--break q-row is for `tandem check` alone");
+    assert_taken("--check brief --break q-row", &options);
 }
 
 static void test_options__at_most_sixteen_stops(void **state)
@@ -300,6 +328,7 @@ static void test_options__tokens_are_biased_banned_and_stop(void **state)
     assert_refused("--logit-bias 5:1 --logit-bias 5:2", STATUS_USAGE, "--logit-bias is '5:2', expected each token once");
     assert_refused("--stop-token-id 5x", STATUS_USAGE, "--stop-token-id is '5x', expected a token id");
     assert_refused("--stop-token-id 2147483648", STATUS_USAGE, "expected a token id");
+    assert_refused("--stop-token-id 99999999999999999999", STATUS_USAGE, "expected a token id");
     assert_refused("--stop-token-id -1", STATUS_USAGE, "expected a token id");
     assert_refused("--bad-word=", STATUS_USAGE, "--bad-word is '', expected a text that is not empty");
     assert_refused("--min-tokens -1", STATUS_USAGE, "min-tokens is '-1'");
@@ -480,6 +509,8 @@ int main(void)
         cmocka_unit_test(test_options__open_ends_of_ranges_are_refused),
         cmocka_unit_test(test_options__choices_and_flags_are_spelled_out),
         cmocka_unit_test(test_options__what_excludes_each_other_is_refused),
+        cmocka_unit_test(test_options__to_resume_needs_a_file_of_output),
+        cmocka_unit_test(test_options__a_check_needs_drafts_and_a_break_needs_a_check),
         cmocka_unit_test(test_options__at_most_sixteen_stops),
         cmocka_unit_test(test_options__tokens_are_biased_banned_and_stop),
         cmocka_unit_test(test_options__repeated_options_have_their_limits),

@@ -1,3 +1,4 @@
+#include "common/text/tokenizer_json.h"
 #include "tests/support/capture.h"
 #include "verifier/request.h"
 
@@ -71,6 +72,20 @@ static void test_request__every_option_has_its_snake_case_key(void **state)
     assert_int_equal(request->ignore_eos, 1);
     assert_int_equal(request->stops, 2);
     assert_string_equal(request->stop[1], "yz");
+    request_release(&list);
+}
+
+static void test_request__a_line_chooses_how_drafts_are_accepted(void **state)
+{
+    const struct options before = options;
+    struct request_list list;
+
+    (void)state;
+    options.sampling.accept = ACCEPT_COUPLED;
+    list = read_text("{\"prompt\": \"a\", \"accept\": \"rejection\"}\n{\"prompt\": \"a\"}");
+    options = before;
+    assert_true(list.request[0].error == NULL && list.request[0].sampling.accept == ACCEPT_REJECTION);
+    assert_true(list.request[1].error == NULL && list.request[1].sampling.accept == ACCEPT_COUPLED);
     request_release(&list);
 }
 
@@ -176,6 +191,8 @@ static void test_request__options_that_do_not_fit_the_vocabulary_are_refused_onc
     options = before;
     options.bad_word = (struct option_texts){1, {"one two three four five six seven eight nine ten eleven twelve thirteen fourteen"}};
     expect_options_refused("the command line: a sequence of bad_words has");
+    options.bad_word = (struct option_texts){2, {"\xff", "a"}};
+    expect_options_refused("the command line: a text of bad_words is not valid UTF-8");
     options = before;
 }
 
@@ -187,6 +204,7 @@ static void test_request__wrong_biases_and_bans_are_named(void **state)
     (void)state;
     expect_error("{\"prompt\": \"a\", \"logit_bias\": [1, 2]}", "logit_bias is not an object of token ids and numbers");
     expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"x\": 1}}", "logit_bias has the key \"x\", expected a token id from 0 to 2047");
+    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"\": 1}}", "logit_bias has the key \"\"");
     expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"-1\": 1}}", "logit_bias has the key \"-1\"");
     expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"07\": 1}}", "logit_bias has the key \"07\"");
     expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"2048\": 1}}", "logit_bias has the key \"2048\"");
@@ -201,10 +219,12 @@ static void test_request__wrong_biases_and_bans_are_named(void **state)
     expect_error(line, "logit_bias has 301 tokens, expected at most 300");
     expect_error("{\"prompt\": \"a\", \"bad_words\": \"the\"}", "bad_words is not a list of texts and lists of token ids");
     expect_error("{\"prompt\": \"a\", \"bad_words\": [\"b\", 7]}", "bad_words[1] is not a text or a list of token ids");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [7, \"\"]}", "bad_words[0] is not a text"); /* the first alone */
     expect_error("{\"prompt\": \"a\", \"bad_words\": [\"\"]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
     expect_error("{\"prompt\": \"a\", \"bad_words\": [[]]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
     expect_error("{\"prompt\": \"a\", \"bad_words\": [[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]}", "a sequence of bad_words has 17 tokens");
     expect_error("{\"prompt\": \"a\", \"bad_words\": [[1, 2048]]}", "a sequence of bad_words has something else than a token id from 0 to 2047");
+    expect_error("{\"prompt\": \"a\", \"bad_words\": [[-1]]}", "a sequence of bad_words has something else than a token id");
     expect_error("{\"prompt\": \"a\", \"bad_words\": [[1.5]]}", "a sequence of bad_words has something else than a token id");
     at = sprintf(line, "{\"prompt\": \"a\", \"bad_words\": [[0]");
     for (int i = 1; i <= BIAS_MAX_WORDS; i++)
@@ -297,6 +317,7 @@ static void test_request__prompts_are_checked(void **state)
     (void)state;
     expect_error("{}", "either \"prompt\" or \"prompt_tokens\"");
     expect_error("{\"prompt\": \"a\", \"prompt_tokens\": [1]}", "either \"prompt\" or \"prompt_tokens\"");
+    expect_error("{\"prompt_tokens\": [1], \"prompt\": \"a\"}", "either \"prompt\" or \"prompt_tokens\"");
     expect_error("{\"prompt\": 4}", "prompt is not a text");
     expect_error("{\"prompt_tokens\": []}", "empty");
     expect_error("{\"prompt_tokens\": 3}", "prompt_tokens is not a list");
@@ -343,6 +364,33 @@ static void test_request__stop_with_a_nul_is_refused(void **state)
     expect_error("{\"prompt\": \"a\", \"stop\": \"x\\u0000y\"}", "stop is not");
 }
 
+static void test_request__a_text_that_is_not_utf8_is_refused_with_its_byte(void **state)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+
+    (void)state;
+    assert_int_equal(request_add_text(&list, &terms, "abc\xff", 4), STATUS_OK);
+    assert_non_null(list.request[0].error);
+    assert_string_equal(list.request[0].error, "the prompt is not valid UTF-8 (byte 3)");
+    request_release(&list);
+}
+
+/* Two pieces, and a pattern that backtracks without end. */
+static void test_request__a_tokenizer_may_fail_and_may_be_small(void **state)
+{
+    static const char json[] = "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"^(a+)+$\"},\"behavior\":\"Isolated\"},"
+                               "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}}";
+    struct tokenizer *const before = tokenizer;
+
+    (void)state;
+    assert_int_equal(tokenizer_json_open("small", json, strlen(json), &tokenizer), STATUS_OK);
+    expect_error("{\"prompt\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"}", "the prompt cannot be cut into tokens");
+    expect_error("{\"prompt\": \"ab\", \"min_tokens\": 1}", "bad_words and min_tokens could ban all 2 tokens");
+    tokenizer_close(tokenizer);
+    tokenizer = before;
+}
+
 static void test_request__a_nul_inside_a_line_is_bad_json(void **state)
 {
     static const char bytes[] = "{\"prompt\": \"a\"}\n{\"prompt\": \0\"b\"}\n{\"prompt\": \"c\"}";
@@ -363,6 +411,26 @@ static void test_request__stops_of_every_kind_are_released(void **state)
     assert_non_null(list.request[0].error); /* the leak checker of the asan preset does the rest */
     request_release(&list);
     assert_int_equal(list.count, 0);
+}
+
+static void test_request__a_dash_is_standard_input(void **state)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+    char path[] = "/tmp/test_request.XXXXXX";
+    int file = mkstemp(path);
+
+    (void)state;
+    assert_true(file >= 0);
+    assert_int_equal(write(file, "{\"prompt_tokens\": [5]}\n", 23), 23);
+    close(file);
+    assert_non_null(freopen(path, "r", stdin));
+    unlink(path);
+    assert_int_equal(request_read(&list, &terms, "-"), STATUS_OK);
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.request[0].tokens[0], 5);
+    assert_int_equal(fclose(stdin), 0); /* it was left open */
+    request_release(&list);
 }
 
 static void test_request__missing_file_is_no_input(void **state)
@@ -394,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request__every_option_has_its_snake_case_key),
+        cmocka_unit_test(test_request__a_line_chooses_how_drafts_are_accepted),
         cmocka_unit_test(test_request__what_is_not_said_comes_from_the_options),
         cmocka_unit_test(test_request__tokens_are_biased_and_banned_and_stop),
         cmocka_unit_test(test_request__a_line_replaces_what_the_options_say_of_tokens),
@@ -407,8 +476,11 @@ int main(void)
         cmocka_unit_test(test_request__empty_prompt_is_refused_unless_the_tokenizer_begins_it),
         cmocka_unit_test(test_request__invalid_utf8_is_refused_with_its_line),
         cmocka_unit_test(test_request__stop_with_a_nul_is_refused),
+        cmocka_unit_test(test_request__a_text_that_is_not_utf8_is_refused_with_its_byte),
+        cmocka_unit_test(test_request__a_tokenizer_may_fail_and_may_be_small),
         cmocka_unit_test(test_request__a_nul_inside_a_line_is_bad_json),
         cmocka_unit_test(test_request__stops_of_every_kind_are_released),
+        cmocka_unit_test(test_request__a_dash_is_standard_input),
         cmocka_unit_test(test_request__missing_file_is_no_input),
     };
 
