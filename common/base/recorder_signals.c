@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <time.h>
 
 static const struct {
     int signal;
@@ -13,12 +14,17 @@ enum { FATALS = sizeof fatal / sizeof *fatal };
 
 static struct sigaction before[FATALS];
 
+/* mpirun sends SIGTERM to all ranks, and SIGKILL to the rest as soon as the first has ended: that one gives the others time to write. */
+#define OTHERS_NS 200000000
+
 /* Puts back what was there before and sends the signal again: it arrives when this returns. */
 static void on_signal(int signal)
 {
     for (size_t i = 0; i < FATALS; i++)
         if (fatal[i].signal == signal) {
             recorder_dump(fatal[i].why);
+            if (signal == SIGTERM)
+                nanosleep(&(struct timespec){.tv_nsec = OTHERS_NS}, NULL);
             sigaction(signal, &before[i], NULL);
             raise(signal);
         }

@@ -7,6 +7,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 SOURCE=$(cd "$HERE/../../.." && pwd)
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
+export TMPDIR=$WORK # so that what a broken job leaves behind goes as well
 PROMPTS=$HERE/prompts.jsonl
 # What a hand-written line needs on any machine, root or not, few cores or many.
 MPIRUN="mpirun -q --oversubscribe --bind-to none --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1"

@@ -13,9 +13,24 @@ wanted=20 tokens=32
 head -n 50 "$PROMPTS" >"$INPUT"
 kills=0
 
+# look NAME: what was in the journal is there still, byte for byte: from its first result on it only grows. A last line that was cut off may
+# go. The lock is waited for: ranks outlive their mpirun by a moment, and may even come to the end of the job and remove the journal.
+look() {
+    local journal=$WORK/job.jsonl.journal
+    {
+        flock -w 60 9 || fail "$1: the ranks outlive mpirun by more than 60 s"
+        [ -e "$journal" ] || return
+        checks=$((checks + 1))
+        head -n "$(wc -l <"$WORK/before")" "$journal" | cmp -s - "$WORK/before" || fail "$1: the journal lost what it had"
+        head -n "$(wc -l <"$journal")" "$journal" >"$WORK/before"
+        had=$(grep -c '^{"index"' "$WORK/before")
+        [ "$had" -gt 0 ] || : >"$WORK/before" # without results the next start writes the header anew
+    } 9<"$journal"
+}
+
 # killed NAME OPTION...: one job, killed again and again, at most 12 times.
 killed() {
-    local name=$1 had=0 times=0 pid before
+    local name=$1 had=0 times=0 pid
     shift
     rm -f "$WORK"/job.*
     : >"$WORK/before"
@@ -31,14 +46,7 @@ killed() {
             kills=$((kills + 1))
         fi
         ended 120
-        # What was there is there still, byte for byte: the journal only grows. A last line that was cut off may be gone.
-        if [ -e "$WORK/job.jsonl.journal" ]; then
-            before=$(grep -ac '' "$WORK/before") || before=0
-            checks=$((checks + 1))
-            head -n "$before" "$WORK/job.jsonl.journal" | cmp -s - "$WORK/before" || fail "$name: the journal lost what it had"
-            grep -a '}$' "$WORK/job.jsonl.journal" >"$WORK/before"
-            had=$(grep -c '^{"index"' "$WORK/before")
-        fi
+        [ -e "$WORK/job.jsonl.journal" ] && look "$name"
         [ "$CODE" = 0 ] && break
         case $CODE in
         64 | 65 | 66 | 70 | 74 | 76)
