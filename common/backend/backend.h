@@ -1,10 +1,12 @@
 /* A backend says how a number is computed and on which memory. It is a table of coarse operations: coarse enough for each to be
  * one fused kernel, few enough to read. The transformer over them is written once, in common/model/forward.c.
  *
- * All arrays are row-major float32 unless said otherwise. "rows" are the tokens fed in one step, of one or several sequences.
+ * All arrays are row-major float32 in the device's memory (the CPU's is the host's) unless said otherwise. "rows" are the tokens fed in one
+ * step, of one or several sequences; struct rows, shapes and options lie in the host's memory.
  * Every operation gives each row the same bits whatever other rows, threads or ranks share the step; the CPU backend gives the
  * same bits on every instruction set as well. No operation allocates. A context is used by one thread at a time (it may own a
- * pool of threads that it uses inside an operation).
+ * pool of threads that it uses inside an operation). A device may still be at work when an operation returns: embed begins a step, finish
+ * waits for its end and tells what failed.
  */
 #ifndef TANDEM_COMMON_BACKEND_BACKEND_H
 #define TANDEM_COMMON_BACKEND_BACKEND_H
@@ -36,6 +38,7 @@ struct backend_options {
     int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
     int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
     int max_context; /* largest context of a shape; or 0 */
+    int max_vocab;   /* most outputs of a head; or 0 */
     const char *isa; /* NULL for the best one, or "scalar", "avx2", "avx512": for tests */
 };
 
@@ -82,7 +85,7 @@ struct layer_weights {
     struct matrix *down;    /* ffn -> hidden: a partial sum, sliced */
 };
 
-/* One layer of the cache, all slots. */
+/* One layer of the cache, all slots. What a number is, and how keys lie, is the backend's; this is the CPU's way. */
 struct cache_layer {
     float *keys;   /* [slots][kv_heads][context / 16][head_dim][16]: a tile of 16 places has their keys transposed */
     float *values; /* [slots][kv_heads][context][head_dim] */
@@ -114,17 +117,31 @@ struct scored_token {
 
 struct backend {
     const char *name;
+    size_t cache_number_bytes; /* of one number in the cache */
 
     enum status (*open)(const struct backend_options *options, struct backend_context **context);
     void (*close)(struct backend_context *context);
     /* One line for --verbose: instruction set and threads. */
     const char *(*describe)(const struct backend_context *context);
 
+    /* Zeroed memory of the device for an arena. STATUS_INTERNAL, with a line that names `what`, when there is not so much. */
+    enum status (*memory_open)(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
+    void (*memory_close)(struct backend_context *context, struct arena *arena);
+    /* Copies from the host's memory; `from` may go away when it returns. */
+    void (*write)(struct backend_context *context, void *to, const void *from, size_t bytes);
+
     /* Bytes that matrix_pack will take from an arena. */
     size_t (*matrix_bytes)(const struct matrix_source *source);
     /* Packs into the arena; the source may go away afterwards. */
     enum status (*matrix_pack)(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
                                struct matrix **matrix);
+
+    /* Begins a step of these rows. x[r] = row token[r] of the table.  table: [tokens][hidden] of `dtype`, in the host's memory, any
+     * alignment  x: [rows][hidden] */
+    void (*embed)(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+
+    /* to[i] = x[asked[i]].  asked: [count], in the host's memory  to: [count][hidden] */
+    void (*pick)(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 
     /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */
     void (*matmul)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
@@ -155,11 +172,15 @@ struct backend {
     /* x += sum */
     void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
 
-    /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head] */
+    /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so */
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
 
-    /* Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
+    /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
+    enum status (*finish)(struct backend_context *context);
+
+    /* The last three are about logits in the host's memory.
+     * Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
     void (*row_scan)(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
 
     /* The winner of the Gumbel race: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,

@@ -2,18 +2,18 @@
 # machine; fused operations are written out), includes rooted at the repository.
 add_library(tandem_warnings INTERFACE)
 target_compile_options(tandem_warnings INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-sign-conversion
-  -ffp-contract=off -fno-math-errno)
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-sign-conversion;-ffp-contract=off;-fno-math-errno>
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>)
 target_include_directories(tandem_warnings INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tandem_warnings INTERFACE _GNU_SOURCE)
 if(TANDEM_WERROR)
-  target_compile_options(tandem_warnings INTERFACE -Werror)
+  target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
 if(TANDEM_SANITIZE)
-  target_compile_options(tandem_warnings INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${TANDEM_SANITIZE};-fno-omit-frame-pointer>)
   target_link_options(tandem_warnings INTERFACE -fsanitize=${TANDEM_SANITIZE})
   if(TANDEM_SANITIZE MATCHES "undefined")
-    target_compile_options(tandem_warnings INTERFACE -fno-sanitize-recover=undefined)
+    target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fno-sanitize-recover=undefined>)
   endif()
 endif()
 

@@ -2,7 +2,6 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
-#include <string.h>
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
@@ -12,7 +11,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
     size_t heads = arena_round(rows * (size_t)(shape->heads * shape->head_dim));
 
     *forward = (struct forward){.model = model, .cache = cache};
-    TRY(arena_open(&forward->arena, 3 * hidden + 2 * heads + ffn, "the activations"));
+    TRY(model->backend->memory_open(model->context, 3 * hidden + 2 * heads + ffn, "the activations", &forward->arena));
     forward->x = arena_take(&forward->arena, hidden);
     forward->partial = arena_take(&forward->arena, hidden);
     forward->asked = arena_take(&forward->arena, hidden);
@@ -24,16 +23,8 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
 
 void forward_close(struct forward *forward)
 {
-    arena_close(&forward->arena);
-}
-
-static void embed(struct forward *forward, const struct rows *rows)
-{
-    const struct tensor *table = &forward->model->embedding;
-    size_t hidden = (size_t)forward->model->shape.hidden;
-
-    for (int r = 0; r < rows->count; r++)
-        dtype_widen(table->dtype, checkpoint_row(table, rows->token[r]), forward->x + (size_t)r * hidden, hidden);
+    if (forward->model != NULL)
+        forward->model->backend->memory_close(forward->model->context, &forward->arena);
 }
 
 /* x += the sum of the group's partials. */
@@ -68,16 +59,15 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
     struct model *model = forward->model;
-    size_t hidden = (size_t)model->shape.hidden;
+    const struct backend *backend = model->backend;
+    int hidden = model->shape.hidden;
 
-    embed(forward, rows);
+    backend->embed(model->context, rows, model->embedding.dtype, model->embedding.data, hidden, forward->x);
     for (int i = 0; i < model->config.layers; i++)
         TRY(run_layer(forward, rows, i));
-    if (asked_count == 0)
-        return STATUS_OK;
-    for (int r = 0; r < asked_count; r++)
-        memcpy(forward->asked + (size_t)r * hidden, forward->x + (size_t)asked[r] * hidden, hidden * sizeof(float));
-    model->backend->head(model->context, model->shape.hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count,
-                         forward->asked, logits);
-    return STATUS_OK;
+    if (asked_count > 0) {
+        backend->pick(model->context, hidden, asked, asked_count, forward->x, forward->asked);
+        backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, forward->asked, logits);
+    }
+    return backend->finish(model->context);
 }

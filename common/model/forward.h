@@ -10,7 +10,7 @@
 struct forward {
     struct model *model;
     struct kv_cache *cache;
-    struct arena arena;
+    struct arena arena; /* of the device, as all of these */
     float *x;        /* [max_rows][hidden] the residual stream */
     float *q;        /* [max_rows][heads][head_dim] */
     float *attended; /* [max_rows][heads][head_dim] */
@@ -24,7 +24,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
 void forward_close(struct forward *forward);
 
 /* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this rank's
- * shard of the logits of the `asked_count` rows named in `asked`.  logits: [asked_count][vocab_count] */
+ * shard of the logits of the `asked_count` rows named in `asked`.  logits: [asked_count][vocab_count], in the host's memory */
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits);
 
 #endif

@@ -8,17 +8,18 @@
 enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int slots)
 {
     const struct layer_shape *shape = &model->shape;
-    size_t side = arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim * sizeof(float));
+    size_t side = arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim *
+                              model->backend->cache_number_bytes);
     size_t bytes = 2 * side * (size_t)model->config.layers;
 
     TRY(memory_check("the cache of this rank", (int64_t)bytes));
-    struct kv_cache opened = {.slots = slots, .context = shape->context};
+    struct kv_cache opened = {.model = model, .slots = slots, .context = shape->context};
     opened.layer = calloc((size_t)model->config.layers, sizeof *opened.layer);
     if (opened.layer == NULL) {
         log_error("no memory for the cache's %d layers", model->config.layers);
         return STATUS_INTERNAL;
     }
-    enum status status = arena_open(&opened.arena, bytes, "the cache");
+    enum status status = model->backend->memory_open(model->context, bytes, "the cache", &opened.arena);
     if (status != STATUS_OK) {
         free(opened.layer);
         return status;
@@ -33,7 +34,8 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
 
 void kv_cache_close(struct kv_cache *cache)
 {
-    arena_close(&cache->arena);
+    if (cache->model != NULL)
+        cache->model->backend->memory_close(cache->model->context, &cache->arena);
     free(cache->layer);
     *cache = (struct kv_cache){0};
 }

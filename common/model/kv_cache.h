@@ -6,7 +6,8 @@
 #include "common/model/model.h"
 
 struct kv_cache {
-    struct arena arena;
+    const struct model *model;
+    struct arena arena;        /* of the device */
     int slots;
     int context;               /* places of a slot */
     struct cache_layer *layer; /* [layers] */

@@ -51,16 +51,25 @@ static enum status cut_shard(struct model *model, const struct model_options *op
 
 static enum status fill_rope(struct model *model)
 {
-    size_t bytes = (size_t)model->shape.context * (size_t)(model->config.head_dim / 2) * sizeof(float);
+    size_t half = (size_t)model->config.head_dim / 2, bytes = (size_t)model->shape.context * half * sizeof(float);
+    float *cosine = malloc(bytes), *sine = malloc(bytes);
+    enum status status = STATUS_INTERNAL;
 
-    model->cosine = malloc(bytes);
-    model->sine = malloc(bytes);
-    if (model->cosine == NULL || model->sine == NULL) {
+    if (cosine == NULL || sine == NULL) {
         log_error("no memory for the position tables of %d tokens", model->shape.context);
-        return STATUS_INTERNAL;
+        goto free_tables;
     }
-    rope_fill(&model->config, model->shape.context, model->cosine, model->sine);
-    return STATUS_OK;
+    TRY_TO(model->backend->memory_open(model->context, 2 * arena_round(bytes), "the position tables", &model->tables), free_tables);
+    rope_fill(&model->config, model->shape.context, cosine, sine);
+    model->cosine = arena_take(&model->tables, bytes);
+    model->sine = arena_take(&model->tables, bytes);
+    model->backend->write(model->context, model->cosine, cosine, bytes);
+    model->backend->write(model->context, model->sine, sine, bytes);
+
+free_tables:
+    free(cosine);
+    free(sine);
+    return status;
 }
 
 static enum status look(const char *path, const struct model_options *options, struct model *model)
@@ -85,6 +94,7 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .max_hidden = model->config.hidden,
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
                                             .max_context = model->shape.context,
+                                            .max_vocab = model->vocab_count,
                                             .isa = options->isa};
     TRY(model->backend->open(&backend, &model->context));
     TRY(weights_pack(model));
@@ -134,18 +144,18 @@ void model_close(struct model *model)
 {
     if (model == NULL)
         return;
-    arena_close(&model->weights);
-    if (model->context != NULL)
+    if (model->context != NULL) {
+        model->backend->memory_close(model->context, &model->weights);
+        model->backend->memory_close(model->context, &model->tables);
         model->backend->close(model->context);
+    }
     if (model->checkpoint != NULL)
         checkpoint_close(model->checkpoint);
     free(model->layer);
-    free(model->cosine);
-    free(model->sine);
     free(model);
 }
 
 size_t model_bytes(const struct model *model)
 {
-    return model->weights.size + 2 * (size_t)model->shape.context * (size_t)(model->config.head_dim / 2) * sizeof(float);
+    return model->weights.size + model->tables.size;
 }

@@ -40,7 +40,8 @@ struct model {
     int max_rows;
     float *cosine; /* [context][head_dim / 2] */
     float *sine;
-    struct arena weights;
+    struct arena weights; /* of the device */
+    struct arena tables;  /* the same */
 };
 
 /* Local (every rank of the group opens its own shard). STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE for a width that does not divide. */

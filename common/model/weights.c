@@ -14,6 +14,7 @@ struct packing {
     int measuring; /* first pass: only `bytes` grows */
     size_t bytes;
     const void **rows; /* the list, long enough for the largest matrix */
+    float *vector;     /* one on its way to the device, as long as the list */
     int layer;
 };
 
@@ -50,7 +51,8 @@ static enum status pack(struct packing *packing, const struct matrix_source *sou
     return backend->matrix_pack(packing->model->context, source, &packing->model->weights, matrix);
 }
 
-static enum status pack_vector(struct packing *packing, const char *part, int64_t count, int64_t first, int64_t taken, float *into)
+/* Takes a part of a vector to where the next `give` finds it. */
+static enum status widen(struct packing *packing, const char *part, int64_t count, int64_t first, int64_t taken, float *into)
 {
     struct tensor tensor;
 
@@ -60,17 +62,26 @@ static enum status pack_vector(struct packing *packing, const char *part, int64_
     return STATUS_OK;
 }
 
-/* A vector of its own in the arena. */
+/* Gives the device the vector that was widened. */
+static void give(struct packing *packing, int64_t count, const float **vector)
+{
+    struct model *model = packing->model;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *into;
+
+    if (packing->measuring) {
+        packing->bytes += arena_round(bytes);
+        return;
+    }
+    into = arena_take(&model->weights, bytes);
+    model->backend->write(model->context, into, packing->vector, bytes);
+    *vector = into;
+}
+
 static enum status take_vector(struct packing *packing, const char *part, int64_t count, const float **vector)
 {
-    float *into = NULL;
-
-    if (packing->measuring)
-        packing->bytes += arena_round((size_t)count * sizeof(float));
-    else
-        into = arena_take(&packing->model->weights, (size_t)count * sizeof(float));
-    TRY(pack_vector(packing, part, count, 0, count, into));
-    *vector = into;
+    TRY(widen(packing, part, count, 0, count, packing->vector));
+    give(packing, count, vector);
     return STATUS_OK;
 }
 
@@ -123,20 +134,14 @@ static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *
     const struct model *model = packing->model;
     const struct config *config = &model->config;
     int q = model->shape.heads * config->head_dim, kv = model->shape.kv_heads * config->head_dim, rank = model->group->rank;
-    float *into = NULL;
+    float *into = packing->vector;
 
     if (!config->qkv_bias)
         return STATUS_OK;
-    if (packing->measuring)
-        packing->bytes += arena_round((size_t)(q + 2 * kv) * sizeof(float));
-    else
-        into = arena_take(&packing->model->weights, (size_t)(q + 2 * kv) * sizeof(float));
-    TRY(pack_vector(packing, "self_attn.q_proj.bias", (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
-    TRY(pack_vector(packing, "self_attn.k_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv,
-                    into + q));
-    TRY(pack_vector(packing, "self_attn.v_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv,
-                    into + q + kv));
-    layer->qkv_bias = into;
+    TRY(widen(packing, "self_attn.q_proj.bias", (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
+    TRY(widen(packing, "self_attn.k_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q));
+    TRY(widen(packing, "self_attn.v_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q + kv));
+    give(packing, q + 2 * kv, &layer->qkv_bias);
     return STATUS_OK;
 }
 
@@ -257,11 +262,18 @@ static enum status first_pass(struct packing *packing)
 {
     packing->measuring = 1;
     packing->rows = calloc((size_t)longest_list(packing->model), sizeof *packing->rows);
-    if (packing->rows == NULL) {
+    packing->vector = calloc((size_t)longest_list(packing->model), sizeof *packing->vector);
+    if (packing->rows == NULL || packing->vector == NULL) {
         log_error("no memory for the list of rows of a matrix");
         return STATUS_INTERNAL;
     }
     return pass(packing);
+}
+
+static void release(struct packing *packing)
+{
+    free(packing->rows);
+    free(packing->vector);
 }
 
 enum status weights_check(struct model *model)
@@ -269,7 +281,7 @@ enum status weights_check(struct model *model)
     struct packing packing = {.model = model};
     enum status status = first_pass(&packing);
 
-    free(packing.rows);
+    release(&packing);
     return status;
 }
 
@@ -278,12 +290,12 @@ enum status weights_pack(struct model *model)
     struct packing packing = {.model = model};
     enum status status;
 
-    TRY_TO(first_pass(&packing), free_rows);
-    TRY_TO(arena_open(&model->weights, packing.bytes, "the weights"), free_rows);
+    TRY_TO(first_pass(&packing), release);
+    TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
     packing.measuring = 0;
-    TRY_TO(pass(&packing), free_rows);
+    TRY_TO(pass(&packing), release);
 
-free_rows:
-    free(packing.rows);
+release:
+    release(&packing);
     return status;
 }

@@ -30,6 +30,8 @@ struct backend_context {
 };
 
 /* The operations, as in struct backend: layer.c and attend.c */
+void cpu_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
 void cpu_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                    const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,

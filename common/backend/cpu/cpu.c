@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *cpu_describe(const struct backend_context *context)
 {
@@ -86,6 +87,30 @@ static void cpu_close(struct backend_context *context)
     free(context);
 }
 
+static enum status cpu_memory_open(struct backend_context *context, size_t bytes, const char *what, struct arena *arena)
+{
+    (void)context;
+    return arena_open(arena, bytes, what);
+}
+
+static void cpu_memory_close(struct backend_context *context, struct arena *arena)
+{
+    (void)context;
+    arena_close(arena);
+}
+
+static void cpu_write(struct backend_context *context, void *to, const void *from, size_t bytes)
+{
+    (void)context;
+    memcpy(to, from, bytes);
+}
+
+static enum status cpu_finish(struct backend_context *context)
+{
+    (void)context;
+    return STATUS_OK;
+}
+
 struct pack {
     struct pool *pool;
     struct matrix *matrix;
@@ -114,11 +139,17 @@ static enum status cpu_matrix_pack(struct backend_context *context, const struct
 
 const struct backend backend_cpu = {
     .name = "cpu",
+    .cache_number_bytes = sizeof(float),
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .memory_open = cpu_memory_open,
+    .memory_close = cpu_memory_close,
+    .write = cpu_write,
     .matrix_bytes = matrix_bytes,
     .matrix_pack = cpu_matrix_pack,
+    .embed = cpu_embed,
+    .pick = cpu_pick,
     .matmul = cpu_matmul,
     .attend_in = cpu_attend_in,
     .attend = cpu_attend,
@@ -127,6 +158,7 @@ const struct backend backend_cpu = {
     .mlp_out = cpu_mlp_out,
     .add = cpu_add,
     .head = cpu_head,
+    .finish = cpu_finish,
     .row_scan = cpu_row_scan,
     .row_race = cpu_row_race,
     .row_top = cpu_row_top,

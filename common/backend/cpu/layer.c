@@ -3,6 +3,8 @@
  * cheaper than meeting. Steps of more than SWEEP_ROWS rows go sweep by sweep. */
 #include "common/backend/cpu/context.h"
 
+#include <string.h>
+
 static int min(int a, int b)
 {
     return a < b ? a : b;
@@ -48,6 +50,25 @@ static void linear_part(void *argument, int thread)
         context->kernels->matmul(linear->matrix, panels.first, panels.last, count, from, (size_t)linear->matrix->columns,
                                  linear->to + (size_t)first * linear->to_stride + (size_t)panels.first * BACKEND_PANEL, linear->to_stride);
     }
+}
+
+void cpu_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x)
+{
+    const char *vectors = table;
+    size_t columns = (size_t)hidden;
+
+    (void)context;
+    for (int r = 0; r < rows->count; r++)
+        dtype_widen(dtype, vectors + (size_t)rows->token[r] * columns * dtype_bytes(dtype), x + (size_t)r * columns, columns);
+}
+
+void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to)
+{
+    size_t columns = (size_t)hidden;
+
+    (void)context;
+    for (int i = 0; i < count; i++)
+        memcpy(to + (size_t)i * columns, x + (size_t)asked[i] * columns, columns * sizeof *to);
 }
 
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to)

@@ -1,0 +1,255 @@
+/* One process thread runs all: blocks one after the other, the threads of a block as fibers that give way at barriers. */
+#include "common/backend/cuda/emulation.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#define LEAVE(save, to) __sanitizer_start_switch_fiber(save, (to).stack, (to).stack_bytes)
+#define ARRIVE(save)    __sanitizer_finish_switch_fiber(save, NULL, NULL)
+#else
+#define LEAVE(save, to) (void)0
+#define ARRIVE(save)    (void)0
+#endif
+
+struct emulation_place emulation_now;
+
+namespace
+{
+enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64 };
+enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED };
+
+struct fiber {
+    ucontext_t context;
+    void *stack;
+    size_t stack_bytes;
+    void *fake_stack; /* the sanitizer's */
+    dim3 thread;
+    enum waiting waiting;
+    unsigned exchanges;
+};
+
+struct warp {
+    int lanes, arrived, ended; /* arrived at the warp's barrier, or ended */
+    alignas(16) unsigned char given[2][WARP][EXCHANGE_BYTES];
+};
+
+struct block {
+    int threads, arrived, ended;
+    struct fiber *current;
+    const std::function<void()> *body;
+};
+
+struct fiber fibers[MOST_THREADS];
+struct warp warps[MOST_THREADS / WARP];
+struct block block;
+struct fiber scheduler;
+unsigned order_seed;
+uint64_t order_state;
+
+[[noreturn]] void fault(const char *what)
+{
+    fprintf(stderr, "emulation: block (%u, %u, %u) of (%u, %u, %u): %s\n", emulation_now.block.x, emulation_now.block.y, emulation_now.block.z,
+            emulation_now.grid_size.x, emulation_now.grid_size.y, emulation_now.grid_size.z, what);
+    abort();
+}
+
+unsigned next_random(unsigned below)
+{
+    order_state = order_state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((order_state >> 33) % below);
+}
+
+/* A permutation of 0 .. count - 1 by the order asked for. */
+std::vector<int> ordered(int count)
+{
+    std::vector<int> order((size_t)count);
+
+    for (int i = 0; i < count; i++)
+        order[(size_t)i] = order_seed == 1 ? count - 1 - i : i;
+    for (int i = count - 1; order_seed > 1 && i > 0; i--)
+        std::swap(order[(size_t)i], order[next_random((unsigned)i + 1)]);
+    return order;
+}
+
+int index_of(const struct fiber *fiber)
+{
+    return (int)(fiber - fibers);
+}
+
+void switch_to(struct fiber *from, struct fiber *to)
+{
+    LEAVE(from->waiting == ENDED ? NULL : &from->fake_stack, *to);
+    swapcontext(&from->context, &to->context);
+    ARRIVE(from->fake_stack);
+}
+
+void give_way(enum waiting waiting)
+{
+    struct fiber *self = block.current;
+
+    self->waiting = waiting;
+    switch_to(self, &scheduler);
+}
+
+void release_warp(int w)
+{
+    struct warp *warp = &warps[w];
+
+    if (warp->arrived == 0 || warp->arrived + warp->ended < warp->lanes)
+        return;
+    warp->arrived = 0;
+    for (int i = w * WARP; i < w * WARP + warp->lanes; i++)
+        if (fibers[i].waiting == AT_WARP)
+            fibers[i].waiting = RUNNING;
+}
+
+void release_block()
+{
+    if (block.arrived == 0 || block.arrived + block.ended < block.threads)
+        return;
+    block.arrived = 0;
+    for (int i = 0; i < block.threads; i++)
+        if (fibers[i].waiting == AT_BLOCK)
+            fibers[i].waiting = RUNNING;
+}
+
+void begin_fiber()
+{
+    ARRIVE(NULL);
+    (*block.body)();
+    struct fiber *self = block.current;
+    struct warp *warp = &warps[index_of(self) / WARP];
+
+    warp->ended++;
+    block.ended++;
+    give_way(ENDED);
+    fault("a thread that had ended went on");
+}
+
+void prepare(int i, dim3 size)
+{
+    struct fiber *fiber = &fibers[i];
+
+    if (fiber->stack == NULL) {
+        fiber->stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        fiber->stack_bytes = STACK_BYTES;
+        if (fiber->stack == MAP_FAILED)
+            fault("no memory for a thread's stack");
+    }
+    fiber->thread = dim3((unsigned)i % size.x, (unsigned)i / size.x % size.y, (unsigned)i / size.x / size.y);
+    fiber->waiting = RUNNING;
+    fiber->exchanges = 0;
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = fiber->stack_bytes;
+    fiber->context.uc_link = NULL;
+    makecontext(&fiber->context, begin_fiber, 0);
+}
+
+void run_block(dim3 size)
+{
+    block.threads = (int)(size.x * size.y * size.z);
+    block.arrived = block.ended = 0;
+    for (int w = 0; w * WARP < block.threads; w++) {
+        warps[w].lanes = block.threads - w * WARP < WARP ? block.threads - w * WARP : WARP;
+        warps[w].arrived = warps[w].ended = 0;
+        memset(warps[w].given, 0, sizeof warps[w].given);
+    }
+    for (int i = 0; i < block.threads; i++)
+        prepare(i, size);
+    while (block.ended < block.threads) {
+        int ran = 0;
+
+        for (int i : ordered(block.threads)) {
+            if (fibers[i].waiting != RUNNING)
+                continue;
+            ran = 1;
+            block.current = &fibers[i];
+            emulation_now.thread = fibers[i].thread;
+            switch_to(&scheduler, &fibers[i]);
+            release_warp(i / WARP);
+            release_block();
+        }
+        if (!ran)
+            fault("its threads wait for each other at different barriers");
+    }
+}
+} // namespace
+
+void emulation_order(unsigned seed)
+{
+    order_seed = seed;
+    order_state = seed;
+}
+
+void emulation_launch(dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
+{
+    unsigned char *shared = (unsigned char *)malloc(shared_bytes + (shared_bytes == 0));
+
+    emulation_now.grid_size = grid;
+    emulation_now.block_size = size;
+    emulation_now.shared = shared;
+    block.body = &body;
+    if (shared == NULL)
+        fault("no memory for shared memory");
+    if (size.x * size.y * size.z > MOST_THREADS || size.x * size.y * size.z == 0)
+        fault("a block has 1 to 1024 threads");
+    if (shared_bytes > (size_t)227 << 10)
+        fault("a block has at most 227 KiB of shared memory");
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
+        fault("a grid has 1 to 65,535 blocks in y and z, and some in x");
+#ifdef __SANITIZE_ADDRESS__
+    /* the scheduler's own stack, for the way back */
+    pthread_attr_t attributes;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstack(&attributes, &scheduler.stack, &scheduler.stack_bytes);
+    pthread_attr_destroy(&attributes);
+#endif
+    for (int b : ordered((int)(grid.x * grid.y * grid.z))) {
+        emulation_now.block = dim3((unsigned)b % grid.x, (unsigned)b / grid.x % grid.y, (unsigned)b / grid.x / grid.y);
+        memset(shared, 0xff, shared_bytes);
+        run_block(size);
+    }
+    free(shared);
+}
+
+void __syncthreads()
+{
+    block.arrived++;
+    give_way(AT_BLOCK);
+}
+
+void __syncwarp(unsigned)
+{
+    warps[index_of(block.current) / WARP].arrived++;
+    give_way(AT_WARP);
+}
+
+const unsigned char *emulation_exchange(const void *mine, size_t bytes)
+{
+    int i = index_of(block.current);
+    unsigned parity = fibers[i].exchanges++ & 1;
+
+    if (bytes > EXCHANGE_BYTES)
+        fault("an exchange of more than 64 bytes");
+    memcpy(warps[i / WARP].given[parity][i % WARP], mine, bytes);
+    __syncwarp();
+    return &warps[i / WARP].given[parity][0][0];
+}
+
+unsigned __ballot_sync(unsigned, int predicate)
+{
+    unsigned char vote = predicate != 0;
+    const unsigned char *votes = emulation_exchange(&vote, 1);
+    unsigned ballot = 0;
+
+    for (int lane = 0; lane < WARP; lane++)
+        ballot |= (unsigned)votes[EXCHANGE_BYTES * lane] << lane;
+    return ballot;
+}

@@ -1,0 +1,135 @@
+/* The emulation behaves as a device does where kernels rely on it: barriers, exchanges within a warp, the order of threads. */
+#include "common/backend/cuda/kernel/cuda.h"
+
+#include <csetjmp>
+#include <cstdarg>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+enum { THREADS = 96 };
+
+static __global__ void turn_round(const int *from, int *to)
+{
+    SHARED(shared);
+    int *all = (int *)(void *)shared, i = (int)threadIdx.x, base = (int)(blockIdx.x * blockDim.x);
+
+    all[i] = from[base + i];
+    __syncthreads();
+    to[base + i] = all[(int)blockDim.x - 1 - i];
+}
+
+static __global__ void without_barrier(int *to)
+{
+    SHARED(shared);
+    int *all = (int *)(void *)shared, i = (int)threadIdx.x;
+
+    all[i] = i;
+    to[i] = all[(int)blockDim.x - 1 - i];
+}
+
+static __global__ void sum_by_warp(const int *from, int *to)
+{
+    int sum = from[threadIdx.x];
+
+    for (int by = 16; by > 0; by /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, by);
+    to[threadIdx.x] = sum;
+}
+
+static __global__ void half_of_it_leaves(int *count)
+{
+    if (threadIdx.x % 2 == 0)
+        return;
+    __syncthreads();
+    atomicAdd(count, 1);
+}
+
+static __global__ void see_shared(float *to)
+{
+    SHARED(shared);
+
+    to[threadIdx.x] = ((float *)(void *)shared)[threadIdx.x];
+}
+
+static void test_emulation__a_barrier_is_met_by_all_in_any_order(void **)
+{
+    int from[3 * THREADS], to[3 * THREADS];
+
+    for (int i = 0; i < 3 * THREADS; i++)
+        from[i] = i;
+    for (unsigned seed = 0; seed < 5; seed++) {
+        const int *source = from;
+        int *target = to;
+
+        emulation_order(seed);
+        LAUNCH(turn_round, 3, THREADS, THREADS * sizeof(int), NULL, source, target);
+        for (int i = 0; i < 3 * THREADS; i++)
+            assert_int_equal(to[i], i / THREADS * THREADS + THREADS - 1 - i % THREADS);
+    }
+    emulation_order(0);
+}
+
+static void test_emulation__a_missing_barrier_shows(void **)
+{
+    int to[THREADS], *target = to, wrong = 0;
+
+    LAUNCH(without_barrier, 1, THREADS, THREADS * sizeof(int), NULL, target);
+    for (int i = 0; i < THREADS; i++)
+        wrong += to[i] != THREADS - 1 - i;
+    assert_true(wrong > 0);
+}
+
+static void test_emulation__a_warp_exchanges_among_its_own(void **)
+{
+    int from[THREADS], to[THREADS];
+    const int *source = from;
+    int *target = to;
+
+    for (int i = 0; i < THREADS; i++)
+        from[i] = i * i;
+    for (unsigned seed = 0; seed < 4; seed++) {
+        emulation_order(seed);
+        
+        LAUNCH(sum_by_warp, 1, THREADS, 0, NULL, source, target);
+        for (int i = 0; i < THREADS; i++) {
+            int sum = 0;
+
+            for (int j = i / 32 * 32; j < i / 32 * 32 + 32; j++)
+                sum += j * j;
+            assert_int_equal(to[i], sum);
+        }
+    }
+    emulation_order(0);
+}
+
+static void test_emulation__who_has_left_is_not_waited_for(void **)
+{
+    int count = 0, *target = &count;
+
+    LAUNCH(half_of_it_leaves, 2, THREADS, 0, NULL, target);
+    assert_int_equal(count, THREADS);
+}
+
+static void test_emulation__shared_memory_begins_as_nan(void **)
+{
+    float to[THREADS], *target = to;
+
+    LAUNCH(see_shared, 1, THREADS, THREADS * sizeof(float), NULL, target);
+    for (int i = 0; i < THREADS; i++)
+        assert_true(to[i] != to[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_emulation__a_barrier_is_met_by_all_in_any_order),
+        cmocka_unit_test(test_emulation__a_missing_barrier_shows),
+        cmocka_unit_test(test_emulation__a_warp_exchanges_among_its_own),
+        cmocka_unit_test(test_emulation__who_has_left_is_not_waited_for),
+        cmocka_unit_test(test_emulation__shared_memory_begins_as_nan),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
