@@ -409,8 +409,10 @@ int peers_absent(struct peers *peers)
     int absent = 0;
 
     for (int i = 0; i < peers->count; i++) {
-        if (channel_is_gone(peers->channel, peers->peer[i].name))
+        if (channel_is_gone(peers->channel, peers->peer[i].name)) {
             lose(&peers->peer[i], "has ended");
+            peers->peer[i].why = "has ended"; /* whatever was noticed first */
+        }
         absent += peers->peer[i].lost;
     }
     return absent;

@@ -14,8 +14,7 @@ enum { FATALS = sizeof fatal / sizeof *fatal };
 
 static struct sigaction before[FATALS];
 
-/* mpirun sends SIGTERM to all ranks, and SIGKILL to the rest as soon as the first has ended: that one gives the others time to write. */
-#define OTHERS_NS 200000000
+static int64_t patience;
 
 /* Puts back what was there before and sends the signal again: it arrives when this returns. */
 static void on_signal(int signal)
@@ -24,16 +23,17 @@ static void on_signal(int signal)
         if (fatal[i].signal == signal) {
             recorder_dump(fatal[i].why);
             if (signal == SIGTERM)
-                nanosleep(&(struct timespec){.tv_nsec = OTHERS_NS}, NULL);
+                nanosleep(&(struct timespec){.tv_nsec = patience}, NULL);
             sigaction(signal, &before[i], NULL);
             raise(signal);
         }
 }
 
-void recorder_catch_signals(void)
+void recorder_catch_signals(int64_t patience_ns)
 {
     struct sigaction action = {.sa_handler = on_signal};
 
+    patience = patience_ns;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < FATALS; i++)
         sigaction(fatal[i].signal, &action, &before[i]);

@@ -37,7 +37,8 @@ static int exit_code(int how)
     return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
 }
 
-/* The launcher ends both with one signal to their group, and the child may want to write its last events first. */
+/* The launcher ends both with one signal to their group, and the child may want to write its last events first; so may other ranks, whom
+ * the launcher ends as soon as this process has ended. */
 static void end_with_child(pid_t child, int signal)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
@@ -48,6 +49,8 @@ static void end_with_child(pid_t child, int signal)
         for (int i = 0; i < LAST_WORDS_NS / nap.tv_nsec && waitpid(child, NULL, WNOHANG) == 0; i++)
             nanosleep(&nap, NULL);
     }
+    if (signal == SIGTERM)
+        nanosleep(&(struct timespec){.tv_nsec = RECORDER_PATIENCE_NS}, NULL);
     _exit(128 + signal);
 }
 

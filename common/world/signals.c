@@ -21,6 +21,7 @@ void signals_open(void)
     sigaction(SIGUSR1, &action, NULL);
     action.sa_handler = SIG_IGN;
     sigaction(SIGXFSZ, &action, NULL);
+    sigaction(SIGPIPE, &action, NULL);
 }
 
 int signals_ask_to_drain(void)

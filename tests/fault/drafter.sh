@@ -41,7 +41,7 @@ for way in KILL SEGV TERM; do
         everybody=$(everybody)
         kill -$way $(ranks_of tandem-drafter)
         survived $name $mode
-        said $name 1 "drafter rank 0 has ended: decoding goes on without it"
+        said $name 1 "drafter rank 0 .*: decoding goes on without it"
         lost $name "has ended"
     done
 done
@@ -51,8 +51,8 @@ everybody=$(everybody)
 kill -KILL $(ranks_of tandem-drafter | head -n 1)
 survived one-of-two coupled
 lost one-of-two "has ended"
-last=$(sed -nE '$s/.*"accepted":([0-9]+).*/\1/p' "$WORK/one-of-two.jsonl")
-expect one-of-two "the other drafter was not used" '[ "${last:-0}" -gt 0 ]'
+after=$(tail -n $((prompts / 2)) "$WORK/one-of-two.jsonl" | grep -c '"accepted":[1-9]')
+expect one-of-two "the other drafter was not used" '[ "$after" -gt 0 ]'
 
 # The same over TCP, where a peer that dies breaks a connection.
 CHANGE='s/--mca btl vader,self --mca btl_vader_single_copy_mechanism none/--mca btl tcp,self --mca btl_tcp_if_include lo/' \
@@ -72,16 +72,18 @@ said stopped 1 "does not answer in time"
 lost stopped "does not answer in time"
 expect stopped "a job that ended well wrote its recorders" '! [ -d "$WORK/stopped.rec" ]'
 
-# Stopped, and let go on: its sequences are opened anew.
-start resumed --verifiers 1 --drafters 1 "${greedy[@]}"
+# Stopped, and let go on: its sequences are opened anew. The job is long, so that the drafter's rest ends long before the job does.
+long=(--prompts "$WORK/some.in" --max-tokens $((4 * tokens)) --max-sequences 2 --hash-logits)
+job greedy-long --solo --verifiers 1 "${long[@]}" || fail "solo greedy: exit $?"
+start resumed --verifiers 1 --drafters 1 "${long[@]}"
 await_results resumed $((prompts / 10))
 drafter=$(ranks_of tandem-drafter) everybody=$(everybody)
 kill -STOP "$drafter"
 await_results resumed $((prompts / 4))
 kill -CONT "$drafter"
-survived resumed greedy
-last=$(sed -nE '$s/.*"accepted":([0-9]+).*/\1/p' "$WORK/resumed.jsonl")
-expect resumed "a drafter that went on was not used again" '[ "${last:-0}" -gt 0 ]'
+survived resumed greedy-long
+after=$(tail -n $((prompts / 2)) "$WORK/resumed.jsonl" | grep -c '"accepted":[1-9]')
+expect resumed "a drafter that went on was not used again" '[ "$after" -gt 0 ]'
 
 # A tenth of its speed: it is let run for 5 ms of every 50.
 start slow --verifiers 1 --drafters 1 "${coupled[@]}"

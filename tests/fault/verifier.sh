@@ -30,6 +30,16 @@ told() {
     expect "$1" "a recorder is out of order" "( for file in '$WORK/$1.rec'/*; do sort -c \"\$file\" || exit 1; done )"
 }
 
+# ended_or_left NAME: whoever was left may have come to the end of the job in the moment that was left to it.
+ended_or_left() {
+    gone $everybody
+    if [ -e "$WORK/$1.jsonl" ]; then
+        results_of "$WORK/$1.jsonl" >"$WORK/$1.results"
+        expect "$1" "what it ended with is not the reference" "cmp -s '$WORK/solo.results' '$WORK/$1.results'"
+    fi
+    resumed "$1"
+}
+
 # hit NAME SIGNAL WHICH OPTION...: WHICH of the verifiers, from 1, gets the signal.
 hit() {
     local name=$1 signal=$2 which=$3
@@ -64,18 +74,13 @@ hit alone STOP 1 --verifiers 1 --drafters 1
 ended $((watchdog + 15))
 expect alone "expected exit 76" '[ $CODE = 76 ]'
 said alone 1 "the lead (rank 1) is silent for"
-gone $everybody
-if [ -e "$WORK/alone.jsonl" ]; then
-    results_of "$WORK/alone.jsonl" >"$WORK/alone.results"
-    expect alone "what it ended with in that second is not the reference" "cmp -s '$WORK/solo.results' '$WORK/alone.results'"
-fi
-resumed alone
+ended_or_left alone
 
-# mpirun itself: the ranks notice that they are alone.
+# mpirun itself: the ranks notice that they are alone, soon.
 start orphans "${some[@]}" --verifiers 2 --drafters 1
 await_results orphans $((prompts / 10))
 everybody=$(everybody)
 kill -KILL "$MPIRUN_PID"
 ended 10
-left orphans
+ended_or_left orphans
 finish

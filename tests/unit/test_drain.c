@@ -4,9 +4,11 @@
 #include "common/world/signals.h"
 #include "verifier/peers.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -88,6 +90,19 @@ static void test_drain__a_signal_is_relayed_once(void **state)
     assert_true(rig->peers.asked_to_drain);
 }
 
+static void test_signals__a_pipe_that_nobody_reads_is_a_failing_write(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    signals_open();
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    assert_int_equal(write(ends[1], "x", 1), -1);
+    assert_int_equal(errno, EPIPE);
+    close(ends[1]);
+}
+
 int main(void)
 {
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
@@ -95,6 +110,7 @@ int main(void)
         RIGGED(test_drain__any_rank_may_ask),
         RIGGED(test_drain__what_is_no_drain_of_this_run_is_refused),
         RIGGED(test_drain__a_signal_is_relayed_once),
+        cmocka_unit_test(test_signals__a_pipe_that_nobody_reads_is_a_failing_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
