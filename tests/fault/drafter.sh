@@ -72,8 +72,9 @@ said stopped 1 "does not answer in time"
 lost stopped "does not answer in time"
 expect stopped "a job that ended well wrote its recorders" '! [ -d "$WORK/stopped.rec" ]'
 
-# Stopped, and let go on: its sequences are opened anew. The job is long, so that the drafter's rest ends long before the job does.
-long=(--prompts "$WORK/some.in" --max-tokens $((4 * tokens)) --max-sequences 2 --hash-logits)
+# Stopped, and let go on: its sequences are opened anew. The job is long and the deadline short, so that the drafter's rest ends long before
+# the job does.
+long=(--prompts "$WORK/some.in" --max-tokens $((4 * tokens)) --max-sequences 2 --hash-logits --draft-deadline 20)
 job greedy-long --solo --verifiers 1 "${long[@]}" || fail "solo greedy: exit $?"
 start resumed --verifiers 1 --drafters 1 "${long[@]}"
 await_results resumed $((prompts / 10))
