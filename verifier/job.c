@@ -31,6 +31,14 @@ static int max_ids(const struct options *options)
     return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
 }
 
+/* Its ranks may fail one by one, for memory, and go on together or not at all. */
+static enum status load_model(struct job *job, const struct model_options *options)
+{
+    TRY(group_agree(&job->group, model_open(job->target, &job->group, options, &job->model)));
+    return group_attach(&job->world, job->model->backend, job->model->context,
+                        (size_t)options->max_rows * (size_t)job->model->shape.hidden * sizeof(float), &job->group);
+}
+
 static enum status load(struct job *job)
 {
     char tokenizer[PATH_MAX];
@@ -44,12 +52,12 @@ static enum status load(struct job *job)
                                         .max_rows = max_rows(job->options),
                                         .context = job->options->context,
                                         .vocab = tokenizer_size(job->tokenizer)};
-    TRY(model_open(job->target, &job->group, &model, &job->model));
+    TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
-              job->model->backend->describe(job->model->context), job->group.kind->name);
+              job->model->backend->describe(job->model->context), group_describe(&job->group));
     TRY(message_space_open(&job->space));
     return channel_open_mpi(&job->world, &job->channel);
 }
@@ -316,8 +324,8 @@ void job_release(struct job *job)
     message_space_close(job->space);
     if (job->team_is_open)
         team_close(&job->team);
+    group_close(&job->group); /* which may have memory and a stream of the model's device */
     model_close(job->model);
-    group_close(&job->group);
     if (job->tokenizer != NULL)
         tokenizer_close(job->tokenizer);
     free(job->hello);

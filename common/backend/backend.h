@@ -27,6 +27,7 @@ enum {
     BACKEND_PANEL = 16,    /* output channels of a panel; keys of a cache tile */
     BACKEND_MAX_ROWS = 64, /* rows of one step and sequence: the ancestor mask has 64 bits */
     BACKEND_MAX_SLICES = 16,
+    BACKEND_MAX_TERMS = 64, /* of a tree sum: ranks that compute together */
 };
 
 struct backend_context; /* threads, instruction set, scratch */
@@ -115,6 +116,14 @@ struct scored_token {
     int32_t token; /* index in the shard */
 };
 
+/* What ranks that compute together must know of a device with memory of its own. */
+struct backend_device {
+    int number;     /* as its runtime counts it, from 0 */
+    char name[64];
+    char place[32]; /* its bus id: two ranks of one host with the same place have the same device */
+    void *stream;   /* where all operations go, in order */
+};
+
 struct backend {
     const char *name;
     size_t cache_number_bytes; /* of one number in the cache */
@@ -172,12 +181,20 @@ struct backend {
     /* x += sum */
     void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
 
+    /* to[i] = backend_tree_sum over terms[0][i], terms[1][i], ...  terms: [count][size], at most BACKEND_MAX_TERMS  to: [size] */
+    void (*tree_sum)(struct backend_context *context, const float *terms, int count, size_t size, float *to);
+
     /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so */
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
 
     /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
     enum status (*finish)(struct backend_context *context);
+
+    /* The device whose memory all this lies in; NULL instead of a function where that is the host's. */
+    const struct backend_device *(*device)(const struct backend_context *context);
+    /* Whether all that was asked of the device is done, or has failed; waits for nothing. There where `device` is. */
+    int (*idle)(struct backend_context *context);
 
     /* The last three are about logits in the host's memory.
      * Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */

@@ -2,6 +2,9 @@
 
 #include "common/base/check.h"
 
+/* Hundreds of ranks that start together may take a minute; NCCL's own patience with a network ends about here, too. */
+enum { NCCL_PATIENCE_S = 120 };
+
 enum status group_open_team(struct world *world, size_t largest, struct group *group)
 {
     int size, on_host = 0;
@@ -20,6 +23,14 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
     int mine = on_host == size, all = 0;
     TRY_MPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, world->team));
     return all ? group_open_shared(world, largest, group) : group_open_mpi(world, largest, group);
+}
+
+enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
+                         struct group *group)
+{
+    if (backend->device == NULL || group->size == 1)
+        return STATUS_OK;
+    return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, group);
 }
 
 void group_close(struct group *group)
@@ -42,4 +53,30 @@ enum status group_broadcast(struct group *group, void *bytes, size_t count)
 enum status group_gather(struct group *group, const void *mine, size_t count, void *all)
 {
     return group->kind->gather(group, mine, count, all);
+}
+
+enum status group_agree(struct group *group, enum status status)
+{
+    int mine = (int)status, worst = 0, all[WORLD_MAX_RANKS];
+
+    TRY(group_gather(group, &mine, sizeof mine, all));
+    for (int i = 0; group->rank == 0 && i < group->size; i++)
+        worst = all[i] > worst ? all[i] : worst;
+    TRY(group_broadcast(group, &worst, sizeof worst));
+    return status == STATUS_OK && worst != STATUS_OK ? STATUS_ELSEWHERE : status;
+}
+
+enum status group_settle(struct group *group)
+{
+    return group->kind->settle != NULL ? group->kind->settle(group) : STATUS_OK;
+}
+
+void *group_buffer(const struct group *group, size_t bytes)
+{
+    return group->kind->buffer != NULL ? group->kind->buffer(group, bytes) : NULL;
+}
+
+const char *group_describe(const struct group *group)
+{
+    return group->kind->describe != NULL ? group->kind->describe(group) : group->kind->name;
 }

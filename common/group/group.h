@@ -1,10 +1,12 @@
-/* A group is the ranks that compute one model together, each holding a shard. Rank 0 is the lead; it decides, the others follow. Three
+/* A group is the ranks that compute one model together, each holding a shard. Rank 0 is the lead; it decides, the others follow. Four
  * kinds behind one table: self (one rank, honest no-ops), shared (ranks of one host, through memory that they share: a small
- * reduction costs about a microsecond), mpi (ranks of several hosts). All operations are collective over the group and must be called
+ * reduction costs about a microsecond), mpi (ranks of several hosts), and NCCL, which sums device memory and leaves bytes of the host to
+ * the one of the others that it has taken in. All operations are collective over the group and must be called
  * by its ranks in the same order with the same sizes. Waiting is world_wait_step; the watchdog bounds it. */
 #ifndef TANDEM_COMMON_GROUP_GROUP_H
 #define TANDEM_COMMON_GROUP_GROUP_H
 
+#include "common/backend/backend.h"
 #include "common/base/status.h"
 #include "common/world/world.h"
 #include <stddef.h>
@@ -18,30 +20,54 @@ struct group {
 
 struct group_kind {
     const char *name;
-    /* to[i] = the binary tree, in rank order, over the ranks' x[i] (backend_tree_sum). The same bits on every rank. */
+    /* to[i] = the binary tree, in rank order, over the ranks' x[i] (backend_tree_sum). The same bits on every rank. Where a group sums
+     * device memory, the sum is asked for when it returns and stands where the device's next operation finds it. */
     enum status (*sum)(struct group *group, float *x, size_t count);
     /* Every rank gets rank 0's bytes. */
     enum status (*broadcast)(struct group *group, void *bytes, size_t count);
     /* Rank 0 gets every rank's bytes in rank order; `all` is not used elsewhere. */
     enum status (*gather)(struct group *group, const void *mine, size_t count, void *all);
     void (*close)(struct group *group);
+    /* The rest is NULL where sums are done when they return. */
+    enum status (*settle)(struct group *group);
+    void *(*buffer)(const struct group *group, size_t bytes);
+    const char *(*describe)(const struct group *group);
 };
 
 /* Local. */
 void group_open_self(struct group *group);
 /* Collective over world->team. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
 enum status group_open_team(struct world *world, size_t largest, struct group *group);
+/* Collective over GROUP, once every rank has opened its device. Where a backend's memory is a device's, sums go over NCCL from here on, and
+ * are of such memory; else nothing changes. `largest` is the most bytes of a sum. Where one rank fails all do, the others with
+ * STATUS_ELSEWHERE. The group must be closed before the context. */
+enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
+                         struct group *group);
 void group_close(struct group *group);
+/* Local. What --verbose says of it. */
+const char *group_describe(const struct group *group);
+
+/* Collective over GROUP. Gives `status` back, or STATUS_ELSEWHERE where that is STATUS_OK and another rank's is not. */
+enum status group_agree(struct group *group, enum status status);
 
 /* Collective over GROUP. x: [count], in place. */
 enum status group_sum(struct group *group, float *x, size_t count);
+/* Local. Waits until the sums so far are done, or one of them cannot be because a rank is lost or failed. */
+enum status group_settle(struct group *group);
+/* Local. The group's own memory of at least so many bytes in which sums are fastest, one and the same at each call; NULL where it has none.
+ */
+void *group_buffer(const struct group *group, size_t bytes);
 /* Collective over GROUP. */
 enum status group_broadcast(struct group *group, void *bytes, size_t count);
 /* Collective over GROUP. all: [size][count] bytes on rank 0 */
 enum status group_gather(struct group *group, const void *mine, size_t count, void *all);
 
-/* The kinds' own doors, for group_open_team. */
+/* The kinds' own doors, for group_open_team and group_attach. */
 enum status group_open_shared(struct world *world, size_t largest, struct group *group);
 enum status group_open_mpi(struct world *world, size_t largest, struct group *group);
+/* Collective over GROUP, which the new one takes in. The communicator is there within `patience_s` seconds, or all fail: STATUS_WATCHDOG.
+ */
+enum status group_open_nccl(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
+                            double patience_s, struct group *group);
 
 #endif

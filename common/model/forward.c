@@ -13,7 +13,9 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
     *forward = (struct forward){.model = model, .cache = cache};
     TRY(model->backend->memory_open(model->context, 3 * hidden + 2 * heads + ffn, "the activations", &forward->arena));
     forward->x = arena_take(&forward->arena, hidden);
-    forward->partial = arena_take(&forward->arena, hidden);
+    forward->partial = group_buffer(model->group, hidden);
+    if (forward->partial == NULL)
+        forward->partial = arena_take(&forward->arena, hidden);
     forward->asked = arena_take(&forward->arena, hidden);
     forward->q = arena_take(&forward->arena, heads);
     forward->attended = arena_take(&forward->arena, heads);
@@ -69,5 +71,6 @@ enum status forward_run(struct forward *forward, const struct rows *rows, const 
         backend->pick(model->context, hidden, asked, asked_count, forward->x, forward->asked);
         backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, forward->asked, logits);
     }
+    TRY(group_settle(model->group));
     return backend->finish(model->context);
 }

@@ -45,6 +45,7 @@ void cpu_mlp_in(struct backend_context *context, const struct layer_shape *shape
 void cpu_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                  const float *from, float *partial);
 void cpu_add(struct backend_context *context, float *x, const float *sum, size_t count);
+void cpu_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
               const float *x, float *logits);
 /* row.c */

@@ -157,6 +157,7 @@ const struct backend backend_cpu = {
     .mlp_in = cpu_mlp_in,
     .mlp_out = cpu_mlp_out,
     .add = cpu_add,
+    .tree_sum = cpu_tree_sum,
     .head = cpu_head,
     .finish = cpu_finish,
     .row_scan = cpu_row_scan,

@@ -114,6 +114,18 @@ void cpu_add(struct backend_context *context, float *x, const float *sum, size_t
     context->kernels->add(x, sum, count);
 }
 
+void cpu_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to)
+{
+    float term[BACKEND_MAX_TERMS];
+
+    (void)context;
+    for (size_t i = 0; i < size; i++) {
+        for (int t = 0; t < count; t++)
+            term[t] = terms[(size_t)t * size + i];
+        to[i] = backend_tree_sum(term, count);
+    }
+}
+
 /* Gate and up channels of panels [first, last), an even number that fits a chunk, and what silu makes of them.
  * from: [count][columns]  to: [count][to_stride] */
 static void mlp_chunk(const struct linear *linear, int ffn, int first, int last, int count, const float *from, float *to, int thread)

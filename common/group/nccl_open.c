@@ -1,0 +1,237 @@
+/* Making and ending the group over NCCL. Each step that can fail on one rank alone ends in an agreement over the host's group, so that all
+ * ranks go on or none does: a rank that waited in a collective for one that gave up would wait for ever. */
+#include "common/group/nccl.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CLOSE_PATIENCE_S = 5, /* less than a job's end waits for its ranks */
+    MOST_PART = 4 << 20,  /* bytes of a sum at once; more go in parts */
+};
+
+/* Who a rank is, as the others see it. */
+struct place {
+    char host[WORLD_HOST_BYTES];
+    int rank; /* of the world */
+    int pid;
+    int number; /* of its device */
+    char device[64];
+    char bus[32];
+    int version; /* of its NCCL */
+    int windows; /* has it symmetric ones? */
+};
+
+static void describe_self(struct nccl *nccl)
+{
+    const struct backend_device *device = nccl->device;
+
+    snprintf(nccl->who, sizeof nccl->who, "rank %d (host %s, device %d [%s] %s)", nccl->world->rank, nccl->world->host, device->number,
+             device->place, device->name);
+}
+
+static struct place place_of(const struct nccl *nccl)
+{
+    struct place place = {.rank = nccl->world->rank,
+                          .pid = (int)getpid(),
+                          .number = nccl->device->number,
+                          .version = nccl->library.version,
+                          .windows = nccl->library.comm_window_register != NULL};
+
+    memcpy(place.host, nccl->world->host, sizeof place.host);
+    memcpy(place.device, nccl->device->name, sizeof place.device);
+    memcpy(place.bus, nccl->device->place, sizeof place.bus);
+    return place;
+}
+
+/* As nccl-tests prints it. */
+static void show_places(const struct place *place, int count)
+{
+    for (int i = 0; i < count; i++)
+        log_debug("#  Rank %2d Group  0 Pid %6d on %10s device %2d [%s] %s, NCCL %d.%d.%d", place[i].rank, place[i].pid, place[i].host,
+                  place[i].number, place[i].bus, place[i].device, place[i].version / 10000, place[i].version / 100 % 100,
+                  place[i].version % 100);
+}
+
+/* NCCL hangs, or says so only later, when a device is there twice, or when its versions differ. */
+static enum status check_places(const struct place *place, int count)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            if (strcmp(place[i].host, place[j].host) == 0 && strcmp(place[i].bus, place[j].bus) == 0) {
+                log_error("ranks %d and %d on host %s have the same device %d [%s] %s, and NCCL needs one for each rank: start fewer "
+                          "verifiers there, or use --backend cpu",
+                          place[j].rank, place[i].rank, place[i].host, place[i].number, place[i].bus, place[i].device);
+                return STATUS_USAGE;
+            }
+    for (int i = 1; i < count; i++)
+        if (place[i].version / 100 != place[0].version / 100) {
+            log_error("rank %d on host %s has NCCL %d.%d and rank %d on host %s has %d.%d: all verifiers need the same", place[0].rank,
+                      place[0].host, place[0].version / 10000, place[0].version / 100 % 100, place[i].rank, place[i].host,
+                      place[i].version / 10000, place[i].version / 100 % 100);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
+/* Every rank learns where all are, and finds the same wrong. */
+static enum status meet(struct nccl *nccl)
+{
+    struct group *host = &nccl->host;
+    struct place mine = place_of(nccl), *all = calloc((size_t)host->size, sizeof *all);
+    enum status status = group_agree(host, all != NULL ? STATUS_OK : STATUS_INTERNAL);
+
+    if (status != STATUS_OK)
+        goto free_all;
+    TRY_TO(group_gather(host, &mine, sizeof mine, all), free_all);
+    TRY_TO(group_broadcast(host, all, (size_t)host->size * sizeof *all), free_all);
+    if (host->rank == 0)
+        show_places(all, host->size);
+    for (int i = 0; i < host->size; i++)
+        if (!all[i].windows)
+            nccl->library.comm_window_register = NULL;
+    status = check_places(all, host->size);
+
+free_all:
+    free(all);
+    return status;
+}
+
+static enum status make_communicator(struct nccl *nccl)
+{
+    const struct nccl_library *library = &nccl->library;
+    struct nccl_config config = {.size = sizeof config,
+                                 .magic = NCCL_CONFIG_MAGIC,
+                                 .version = NCCL_LEAST_VERSION,
+                                 .blocking = 0,
+                                 .cga_cluster_size = NCCL_UNDEFINED,
+                                 .min_ctas = NCCL_UNDEFINED,
+                                 .max_ctas = NCCL_UNDEFINED,
+                                 .split_share = NCCL_UNDEFINED};
+    struct nccl_unique_id id = {{0}};
+    enum status status = STATUS_OK;
+
+    if (nccl->host.rank == 0)
+        status = nccl_done(nccl, "ncclGetUniqueId", library->get_unique_id(&id));
+    TRY(group_agree(&nccl->host, status));
+    TRY(group_broadcast(&nccl->host, &id, sizeof id));
+    status = nccl_done(nccl, "ncclCommInitRankConfig",
+                       library->comm_init_rank_config(&nccl->comm, nccl->host.size, id, nccl->host.rank, &config));
+    return group_agree(&nccl->host, status);
+}
+
+/* Memory that every rank's device can reach, for the fastest sums, or plain memory of the backend. */
+static enum status take_memory(struct nccl *nccl, size_t bytes)
+{
+    const struct nccl_library *library = &nccl->library;
+
+    if (library->comm_window_register == NULL) {
+        TRY(nccl->backend->memory_open(nccl->context, bytes, "sums over the group", &nccl->arena));
+        nccl->memory = arena_take(&nccl->arena, bytes);
+        return STATUS_OK;
+    }
+    void *memory = NULL;
+
+    TRY(nccl_done(nccl, "ncclMemAlloc", library->mem_alloc(&memory, bytes)));
+    nccl->memory = memory;
+    return STATUS_OK;
+}
+
+static size_t window_round(size_t bytes)
+{
+    return (bytes + NCCL_WINDOW_ALIGN - 1) / NCCL_WINDOW_ALIGN * NCCL_WINDOW_ALIGN;
+}
+
+static enum status lay_out_memory(struct nccl *nccl, size_t largest)
+{
+    const struct nccl_library *library = &nccl->library;
+    size_t mine = window_round(largest < MOST_PART ? largest : MOST_PART);
+    size_t bytes = nccl->host.size > 2 ? mine + (size_t)nccl->host.size * mine : mine;
+
+    TRY(group_agree(&nccl->host, take_memory(nccl, bytes)));
+    nccl->part = mine / sizeof(float);
+    nccl->gathered = (float *)(void *)(nccl->memory + mine);
+    if (library->comm_window_register == NULL)
+        return STATUS_OK;
+    /* Where devices cannot reach each other NCCL answers with success and no window. */
+    return group_agree(&nccl->host,
+                       nccl_done(nccl, "ncclCommWindowRegister",
+                                 library->comm_window_register(nccl->comm, nccl->memory, bytes, &nccl->window, NCCL_WINDOW_SYMMETRIC)));
+}
+
+static void describe(struct nccl *nccl)
+{
+    int version = nccl->library.version;
+
+    snprintf(nccl->words, sizeof nccl->words, "NCCL %d.%d.%d, %s, %s", version / 10000, version / 100 % 100, version % 100,
+             nccl->window != NULL ? "symmetric windows" : "no symmetric windows",
+             nccl->host.size > 2 ? "sums by all-gather and tree" : "sums by all-reduce");
+}
+
+enum status group_open_nccl(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
+                            double patience_s, struct group *group)
+{
+    struct nccl *nccl = calloc(1, sizeof *nccl);
+    enum status status;
+
+    if (nccl == NULL)
+        log_error("no memory for a group over NCCL");
+    status = group_agree(group, nccl != NULL ? STATUS_OK : STATUS_INTERNAL);
+    if (status != STATUS_OK) {
+        free(nccl);
+        return status;
+    }
+    *nccl = (struct nccl){.world = world, .host = *group, .backend = backend, .context = context, .device = backend->device(context)};
+    nccl->alarm = MPI_COMM_NULL;
+    describe_self(nccl);
+    TRY_TO(group_agree(group, nccl_library_open(&nccl->library)), release_nccl);
+    TRY_TO(meet(nccl), release_nccl);
+    int code = MPI_Comm_dup(world->team, &nccl->alarm);
+    TRY_TO(group_agree(group, code == MPI_SUCCESS ? STATUS_OK : world_mpi_failed("MPI_Comm_dup for NCCL", __FILE__, __LINE__, code)),
+           release_nccl);
+    nccl_patience(nccl, patience_s, "making the NCCL communicator");
+    TRY_TO(make_communicator(nccl), release_nccl);
+    TRY_TO(lay_out_memory(nccl, largest), release_nccl);
+    nccl_patience(nccl, 0, NULL);
+    describe(nccl);
+    *group = (struct group){.rank = nccl->host.rank, .size = nccl->host.size, .kind = &nccl_kind, .state = nccl};
+    return STATUS_OK;
+
+release_nccl:
+    nccl_abort(nccl); /* some rank may not come to an end in order */
+    nccl_release(nccl);
+    return status;
+}
+
+/* In order: all ranks have come here, and none has anything under way. */
+static void end_communicator(struct nccl *nccl)
+{
+    const struct nccl_library *library = &nccl->library;
+
+    nccl_patience(nccl, CLOSE_PATIENCE_S, "closing the NCCL communicator");
+    if (nccl->window != NULL &&
+        nccl_done(nccl, "ncclCommWindowDeregister", library->comm_window_deregister(nccl->comm, nccl->window)) != STATUS_OK)
+        return;
+    nccl->window = NULL;
+    if (nccl_done(nccl, "ncclCommFinalize", library->comm_finalize(nccl->comm)) != STATUS_OK)
+        return;
+    library->comm_destroy(nccl->comm);
+    nccl->comm = NULL;
+}
+
+void nccl_release(struct nccl *nccl)
+{
+    if (nccl->comm != NULL)
+        end_communicator(nccl);
+    if (nccl->arena.base != NULL)
+        nccl->backend->memory_close(nccl->context, &nccl->arena);
+    else if (nccl->memory != NULL)
+        nccl->library.mem_free(nccl->memory);
+    if (nccl->alarm != MPI_COMM_NULL)
+        MPI_Comm_free(&nccl->alarm);
+    free(nccl);
+}

@@ -1,0 +1,104 @@
+/* A job that sums over NCCL and does nothing else, made as the verifiers' is: for group_nccl.sh, which puts faults into the library and
+ * looks at how it ends. nccl_job [same-device] [patience=S] [watchdog=S] [sums=N] [absent=RANK] */
+#include "common/base/log.h"
+#include "common/group/group.h"
+#include "common/world/watchdog.h"
+#include "tests/support/device_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 1000 };
+
+struct terms {
+    int same_device;
+    double patience_s;
+    double watchdog_s;
+    int sums;
+    int absent; /* a rank that dies before the last sum */
+};
+
+static double value(const char *argument, const char *name, double otherwise)
+{
+    size_t length = strlen(name);
+
+    return strncmp(argument, name, length) == 0 && argument[length] == '=' ? atof(argument + length + 1) : otherwise;
+}
+
+static struct terms terms_of(int argc, char **argv)
+{
+    struct terms terms = {.patience_s = 60, .watchdog_s = 60, .sums = 5, .absent = -1};
+
+    for (int i = 1; i < argc; i++) {
+        terms.same_device |= strcmp(argv[i], "same-device") == 0;
+        terms.patience_s = value(argv[i], "patience", terms.patience_s);
+        terms.watchdog_s = value(argv[i], "watchdog", terms.watchdog_s);
+        terms.sums = (int)value(argv[i], "sums", terms.sums);
+        terms.absent = (int)value(argv[i], "absent", terms.absent);
+    }
+    return terms;
+}
+
+static enum status sum(struct group *group, const struct terms *terms, int rank)
+{
+    enum status status = STATUS_OK;
+    float x[COUNT];
+
+    for (int i = 0; i < terms->sums && status == STATUS_OK; i++) {
+        watchdog_progress("summing");
+        for (int k = 0; k < COUNT; k++)
+            x[k] = (float)k;
+        if (rank == terms->absent && i == terms->sums - 1)
+            pause();
+        status = group_sum(group, x, COUNT);
+        if (status == STATUS_OK)
+            status = group_settle(group);
+        for (int k = 0; k < COUNT && status == STATUS_OK; k++)
+            if (x[k] < (float)(k * group->size) || x[k] > (float)(k * group->size))
+                status = STATUS_INTERNAL;
+    }
+    return status;
+}
+
+static enum status run(struct world *world, const struct terms *terms, struct device_rig *rig, struct group *group)
+{
+    enum status status;
+
+    log_hold();
+    status = group_open_team(world, 4096, group);
+    if (status == STATUS_OK)
+        status = group_open_nccl(world, &rig->backend, rig->context, COUNT * sizeof(float), terms->patience_s, group);
+    status = world_agree(world, status);
+    if (status == STATUS_OK) {
+        if (world->rank == 0)
+            log_info("group over %s", group_describe(group));
+        status = sum(group, terms, world->rank);
+    }
+    group_close(group);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct terms terms = terms_of(argc, argv);
+    struct device_rig rig;
+    struct world world;
+    struct group group = {0};
+    char label[32];
+    enum status status;
+
+    if (watchdog_open(terms.watchdog_s) != STATUS_OK || world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK)
+        world_abort(STATUS_INTERNAL);
+    watchdog_stand_behind(world.team_rank);
+    snprintf(label, sizeof label, "nccl_job[%d]", world.rank);
+    log_init(label, LOG_DEBUG);
+    if (device_rig_open(&rig, terms.same_device ? 0 : world.rank) != STATUS_OK)
+        world_abort(STATUS_INTERNAL);
+    status = run(&world, &terms, &rig, &group);
+    device_rig_close(&rig);
+    world_close(&world, status);
+    watchdog_close();
+    return (int)status;
+}

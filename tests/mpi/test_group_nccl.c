@@ -1,0 +1,230 @@
+/* The group over NCCL with as many ranks as the job has, against the library of the tests. A rank that finds something wrong ends the job,
+ * because the others would wait for it. What goes wrong on purpose is in group_nccl.sh. */
+#include "common/backend/backend.h"
+#include "common/group/group.h"
+#include "tests/support/device_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 64 << 10, MOST_RANKS = 4, LONGEST = BYTES / 4 * 2 + 77 };
+
+static struct world world;
+static struct device_rig rig;
+static struct group group;
+
+static void check(int good, const char *what, long at)
+{
+    if (good)
+        return;
+    print_error("rank %d of %d: %s (%ld)\n", world.rank, world.size, what, at);
+    world_abort(STATUS_INTERNAL);
+}
+
+static void open_group(void)
+{
+    check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
+    check(group_open_nccl(&world, &rig.backend, rig.context, BYTES, 60, &group) == STATUS_OK, "no group over NCCL", 0);
+}
+
+static int open_windows(void **state)
+{
+    (void)state;
+    open_group();
+    return 0;
+}
+
+static int close_group(void **state)
+{
+    (void)state;
+    group_close(&group);
+    return 0;
+}
+
+/* What `rank` gives as number i: of sizes so different that the order of a sum shows. */
+static float given(int rank, size_t i, int number)
+{
+    uint32_t x = (uint32_t)rank * 0x9e3779b9u ^ (uint32_t)i * 0x85ebca6bu ^ (uint32_t)number * 0xc2b2ae35u;
+
+    x = (x ^ x >> 16) * 0x7feb352du;
+    x = (x ^ x >> 15) * 0x846ca68bu;
+    x ^= x >> 16;
+    return (float)(int32_t)x * 0x1p-31f * (float)(1 << x % 20);
+}
+
+static float tree(size_t i, int number)
+{
+    float terms[MOST_RANKS];
+
+    for (int r = 0; r < group.size; r++)
+        terms[r] = given(r, i, number);
+    return backend_tree_sum(terms, group.size);
+}
+
+static void check_sum(float *x, size_t count, int number)
+{
+    for (size_t i = 0; i < count; i++)
+        x[i] = given(group.rank, i, number);
+    check(group_sum(&group, x, count) == STATUS_OK && group_settle(&group) == STATUS_OK, "sum failed", number);
+    for (size_t i = 0; i < count; i++) {
+        float expected = tree(i, number);
+
+        check(memcmp(&expected, &x[i], sizeof expected) == 0, "a sum is not the tree's", number);
+    }
+}
+
+static const size_t sizes[] = {1, 2, 3, 255, 576, 4097, BYTES / 4, BYTES / 4 + 1, LONGEST};
+enum { SIZES = sizeof sizes / sizeof sizes[0] };
+
+static void test_group_nccl__sum_is_the_tree_over_the_ranks_bit_for_bit(void **state)
+{
+    static float x[LONGEST];
+
+    (void)state;
+    for (int i = 0; i < 10 * SIZES; i++)
+        check_sum(x, sizes[i % SIZES], i);
+}
+
+static void test_group_nccl__the_groups_own_buffer_is_summed(void **state)
+{
+    float *buffer = group_buffer(&group, BYTES);
+
+    (void)state;
+    check(buffer != NULL && buffer == group_buffer(&group, 1), "no buffer", 0);
+    check(group_buffer(&group, BYTES + 4096) == NULL, "a buffer that is not there", 0);
+    check_sum(buffer, BYTES / 4, 1);
+}
+
+/* The order of adding in the library differs between a sum of 100 and one of 1000 (for more than two ranks); the group's must not. */
+static void test_group_nccl__a_number_has_the_same_sum_whatever_stands_beside_it(void **state)
+{
+    static float few[100], many[1000];
+
+    (void)state;
+    for (size_t i = 0; i < 1000; i++)
+        many[i] = given(group.rank, i, 5);
+    memcpy(few, many, sizeof few);
+    check(group_sum(&group, few, 100) == STATUS_OK && group_sum(&group, many, 1000) == STATUS_OK, "sum failed", 0);
+    check(memcmp(few, many, sizeof few) == 0, "sums differ with their number", 0);
+}
+
+static void test_group_nccl__bytes_of_the_host_go_as_before(void **state)
+{
+    enum { COUNT = 10007 };
+    static unsigned char mine[COUNT], all[MOST_RANKS * COUNT];
+
+    (void)state;
+    memset(mine, 'a' + group.rank, sizeof mine);
+    check(group_gather(&group, mine, COUNT, all) == STATUS_OK, "gather failed", 0);
+    for (size_t i = 0; group.rank == 0 && i < (size_t)group.size * COUNT; i++)
+        check(all[i] == 'a' + i / COUNT, "gathered bytes differ", (long)i);
+    check(group_broadcast(&group, mine, COUNT) == STATUS_OK, "broadcast failed", 0);
+    for (size_t i = 0; i < COUNT; i++)
+        check(mine[i] == 'a', "broadcast bytes differ", (long)i);
+}
+
+static void test_group_nccl__settle_waits_for_the_device(void **state)
+{
+    float x = 1;
+
+    (void)state;
+    check(group_sum(&group, &x, 1) == STATUS_OK, "sum failed", 0);
+    device_rig_busy(50);
+    check(group_settle(&group) == STATUS_OK, "settle failed", 0);
+    check(rig.backend.idle(rig.context), "the device was not waited for", 0);
+}
+
+static void test_group_nccl__says_what_it_took(void **state)
+{
+    char *windows = getenv("FAKE_NCCL_WINDOWS");
+
+    (void)state;
+    setenv("FAKE_NCCL_WINDOWS", "1", 1);
+    open_group();
+    check(strstr(group_describe(&group), "NCCL 2.28.9, symmetric windows, sums by") != NULL, group_describe(&group), 0);
+    check(strstr(group_describe(&group), group.size > 2 ? "all-gather" : "all-reduce") != NULL, group_describe(&group), 0);
+    group_close(&group);
+    setenv("FAKE_NCCL_WINDOWS", "0", 1);
+    open_group();
+    check(strstr(group_describe(&group), ", no symmetric windows,") != NULL, group_describe(&group), 0);
+    check_sum(group_buffer(&group, 4), 1, 1);
+    group_close(&group);
+    if (windows == NULL)
+        unsetenv("FAKE_NCCL_WINDOWS");
+}
+
+/* Before 2.27 the memory is the backend's. */
+static void test_group_nccl__an_old_library_sums_without_windows(void **state)
+{
+    static float x[LONGEST];
+
+    (void)state;
+    setenv("FAKE_NCCL_VERSION", "21805", 1);
+    open_group();
+    unsetenv("FAKE_NCCL_VERSION");
+    check(strstr(group_describe(&group), "NCCL 2.18.5, no symmetric windows") != NULL, group_describe(&group), 0);
+    check_sum(x, LONGEST, 3);
+    check_sum(group_buffer(&group, BYTES), BYTES / 4, 4);
+    group_close(&group);
+}
+
+static void test_group_nccl__answers_in_progress_are_waited_for(void **state)
+{
+    static float x[LONGEST];
+
+    (void)state;
+    setenv("FAKE_NCCL_PROGRESS", "7", 1);
+    open_group();
+    for (int i = 0; i < SIZES; i++)
+        check_sum(x, sizes[i], i);
+    group_close(&group);
+    unsetenv("FAKE_NCCL_PROGRESS");
+}
+
+static void test_group_attach__takes_nccl_for_several_devices_only(void **state)
+{
+    (void)state;
+    check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
+    const char *before = group_describe(&group);
+
+    check(group_attach(&world, &backend_cpu, rig.context, BYTES, &group) == STATUS_OK, "attach failed", 0);
+    check(strcmp(group_describe(&group), before) == 0, "memory of the host is summed over NCCL", 0);
+    check(group_attach(&world, &rig.backend, rig.context, BYTES, &group) == STATUS_OK, "attach failed", 0);
+    check((group.size > 1) == (strncmp(group_describe(&group), "NCCL", 4) == 0), group_describe(&group), 0);
+    group_close(&group);
+}
+
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, open_windows, close_group)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        OPEN(test_group_nccl__sum_is_the_tree_over_the_ranks_bit_for_bit),
+        OPEN(test_group_nccl__the_groups_own_buffer_is_summed),
+        OPEN(test_group_nccl__a_number_has_the_same_sum_whatever_stands_beside_it),
+        OPEN(test_group_nccl__bytes_of_the_host_go_as_before),
+        OPEN(test_group_nccl__settle_waits_for_the_device),
+        cmocka_unit_test(test_group_nccl__says_what_it_took),
+        cmocka_unit_test(test_group_nccl__an_old_library_sums_without_windows),
+        cmocka_unit_test(test_group_nccl__answers_in_progress_are_waited_for),
+        cmocka_unit_test(test_group_attach__takes_nccl_for_several_devices_only),
+    };
+    const char *name = argc > 0 ? argv[0] : "";
+    int failed;
+
+    if (world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK || world.size > MOST_RANKS ||
+        device_rig_open(&rig, world.rank) != STATUS_OK)
+        world_abort(STATUS_INTERNAL);
+    failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
+    if (failed > 0)
+        world_abort(STATUS_INTERNAL);
+    device_rig_close(&rig);
+    world_close(&world, STATUS_OK);
+    return failed;
+}

@@ -1,0 +1,328 @@
+/* A library with NCCL's symbols, for tests: ranks of one host, "devices" whose memory is the host's, communicators that do not block. A
+ * call is done when every rank has made it and somebody has asked how it goes; one that is made before the last is done is refused. Sums
+ * are added in an order that changes with an element's place and the size of the whole, as NCCL's rings do.
+ *
+ * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of
+ * CALL from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), stuck (in progress for ever) or hang (does not
+ * return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=22809. FAKE_NCCL_WINDOWS=0: devices
+ * that cannot reach each other, so no window. FAKE_NCCL_TRACE=FILE: gets a line "RANK CALL" for each call but the questions. */
+#include "common/group/nccl_library.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_RANKS = 8, MOST_BYTES = 4 << 20 };
+enum deed { DEED_NONE, DEED_FAIL, DEED_LATER, DEED_STUCK, DEED_HANG };
+enum work { WORK_MEET, WORK_REDUCE, WORK_GATHER };
+
+struct page {
+    _Atomic uint64_t given[MOST_RANKS]; /* the operation that a rank has come to */
+    unsigned char bytes[MOST_RANKS][2][MOST_BYTES];
+};
+
+struct nccl_window {
+    int kept;
+};
+
+struct nccl_comm {
+    struct page *page;
+    int rank, size;
+    uint64_t operation;
+    enum work work;
+    void *to;
+    size_t count;
+    int pending, delay, stuck, doom, outcome;
+    struct nccl_window **window;
+    char path[128]; /* of the page, for rank 0 to remove once all have it */
+};
+
+static int world_rank(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    return rank != NULL ? atoi(rank) : 0;
+}
+
+static int number(const char *name, int otherwise)
+{
+    const char *value = getenv(name);
+
+    return value != NULL ? atoi(value) : otherwise;
+}
+
+static void trace(const char *call)
+{
+    const char *path = getenv("FAKE_NCCL_TRACE");
+    char line[64];
+    int file = path != NULL ? open(path, O_WRONLY | O_APPEND | O_CREAT, 0600) : -1;
+
+    if (file < 0)
+        return;
+    if (write(file, line, (size_t)snprintf(line, sizeof line, "%d %s\n", world_rank(), call)) < 0)
+        abort();
+    close(file);
+}
+
+/* How often this rank has made the call, this one included. */
+static int count_call(const char *call)
+{
+    static struct {
+        const char *name;
+        int calls;
+    } counts[24];
+    int i = 0;
+
+    while (counts[i].name != NULL && strcmp(counts[i].name, call) != 0)
+        i++;
+    counts[i].name = call;
+    return ++counts[i].calls;
+}
+
+static enum deed deed_of(const char *call, int *code)
+{
+    const char *at = getenv("FAKE_NCCL");
+    int nth = count_call(call);
+
+    trace(call);
+    while (at != NULL && *at != '\0') {
+        char name[40], deed[20];
+        int rank, which, length = 0;
+
+        if (sscanf(at, " %d %39s %d %19[^;]%n", &rank, name, &which, deed, &length) != 4)
+            abort();
+        if (rank == world_rank() && which == nth && strcmp(name, call) == 0) {
+            *code = strchr(deed, '=') != NULL ? atoi(strchr(deed, '=') + 1) : 0;
+            return deed[0] == 'f' ? DEED_FAIL : deed[0] == 'l' ? DEED_LATER : deed[0] == 's' ? DEED_STUCK : DEED_HANG;
+        }
+        at += length + (at[length] == ';');
+    }
+    return DEED_NONE;
+}
+
+static int obey(const char *call, struct nccl_comm *comm)
+{
+    int code = 0;
+    enum deed deed = deed_of(call, &code);
+
+    while (deed == DEED_HANG)
+        pause();
+    if (comm != NULL) {
+        comm->delay = number("FAKE_NCCL_PROGRESS", 0);
+        comm->stuck = deed == DEED_STUCK;
+        comm->doom = deed == DEED_LATER ? code : 0;
+        comm->delay += deed == DEED_LATER;
+    }
+    return deed == DEED_FAIL ? code : NCCL_SUCCESS;
+}
+
+static float term(const struct nccl_comm *comm, int rank, size_t i)
+{
+    return ((const float *)(const void *)comm->page->bytes[rank][comm->operation % 2])[i];
+}
+
+static void work(struct nccl_comm *comm)
+{
+    float *to = comm->to;
+
+    if (comm->path[0] != '\0')
+        unlink(comm->path);
+    for (size_t i = 0; comm->work == WORK_REDUCE && i < comm->count; i++) {
+        int first = (int)(i * (size_t)comm->size / comm->count);
+
+        to[i] = term(comm, first, i);
+        for (int r = 1; r < comm->size; r++)
+            to[i] += term(comm, (first + r) % comm->size, i);
+    }
+    for (int r = 0; comm->work == WORK_GATHER && r < comm->size; r++)
+        memcpy(to + (size_t)r * comm->count, comm->page->bytes[r][comm->operation % 2], comm->count * sizeof *to);
+    if (comm->window != NULL)
+        *comm->window = number("FAKE_NCCL_WINDOWS", 1) ? calloc(1, sizeof **comm->window) : NULL;
+    comm->window = NULL;
+}
+
+static int go_on(struct nccl_comm *comm)
+{
+    if (!comm->pending)
+        return comm->outcome;
+    if (comm->stuck || comm->delay-- > 0)
+        return NCCL_IN_PROGRESS;
+    comm->delay = 0;
+    if (comm->doom != 0) {
+        comm->pending = 0;
+        return comm->outcome = comm->doom;
+    }
+    for (int r = 0; r < comm->size; r++)
+        if (atomic_load_explicit(&comm->page->given[r], memory_order_acquire) < comm->operation)
+            return NCCL_IN_PROGRESS;
+    work(comm);
+    comm->pending = 0;
+    return comm->outcome = NCCL_SUCCESS;
+}
+
+static int begin(struct nccl_comm *comm, enum work what, const void *from, void *to, size_t count)
+{
+    if (comm->pending || comm->outcome != NCCL_SUCCESS || count * sizeof(float) > MOST_BYTES)
+        return NCCL_INVALID_USAGE;
+    comm->operation++;
+    comm->work = what;
+    comm->to = to;
+    comm->count = count;
+    comm->pending = 1;
+    if (from != NULL)
+        memcpy(comm->page->bytes[comm->rank][comm->operation % 2], from, count * sizeof(float));
+    if (!comm->stuck && comm->doom == 0)
+        atomic_store_explicit(&comm->page->given[comm->rank], comm->operation, memory_order_release);
+    return go_on(comm);
+}
+
+int ncclGetVersion(int *version)
+{
+    *version = number("FAKE_NCCL_VERSION", 22809);
+    return obey("ncclGetVersion", NULL);
+}
+
+const char *ncclGetErrorString(int result)
+{
+    static const char *const words[] = {"no error",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
+                                        "remote process exited or there was a network error"};
+
+    return result >= 0 && result < (int)(sizeof words / sizeof words[0]) ? words[result] : "unknown result code";
+}
+
+const char *ncclGetLastError(struct nccl_comm *comm)
+{
+    (void)comm;
+    return "as the fake was told";
+}
+
+int ncclGetUniqueId(struct nccl_unique_id *id)
+{
+    const char *folder = getenv("TMPDIR");
+    int result = obey("ncclGetUniqueId", NULL), file;
+
+    if (result != NCCL_SUCCESS)
+        return result;
+    snprintf(id->bytes, sizeof id->bytes, "%s/fake-nccl-XXXXXX", folder != NULL ? folder : "/tmp");
+    file = mkstemp(id->bytes);
+    if (file < 0 || ftruncate(file, sizeof(struct page)) != 0)
+        return NCCL_SYSTEM_ERROR;
+    close(file);
+    return NCCL_SUCCESS;
+}
+
+int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_unique_id id, int rank, struct nccl_config *config)
+{
+    struct nccl_comm *comm = calloc(1, sizeof *comm);
+    int file = open(id.bytes, O_RDWR), result;
+
+    if (comm == NULL || file < 0 || size > MOST_RANKS || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0)
+        return NCCL_INVALID_ARGUMENT;
+    comm->page = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    comm->rank = rank;
+    comm->size = size;
+    if (rank == 0)
+        memcpy(comm->path, id.bytes, sizeof comm->path);
+    result = obey("ncclCommInitRankConfig", comm);
+    if (result != NCCL_SUCCESS)
+        return result;
+    *out = comm;
+    return begin(comm, WORK_MEET, NULL, NULL, 0);
+}
+
+int ncclCommGetAsyncError(struct nccl_comm *comm, int *result)
+{
+    *result = go_on(comm);
+    return NCCL_SUCCESS;
+}
+
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, struct nccl_comm *comm, void *stream)
+{
+    int result = obey("ncclAllReduce", comm);
+
+    (void)stream;
+    if (type != NCCL_FLOAT32 || operation != NCCL_SUM)
+        return NCCL_INVALID_ARGUMENT;
+    return result != NCCL_SUCCESS ? result : begin(comm, WORK_REDUCE, from, to, count);
+}
+
+int ncclAllGather(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, void *stream)
+{
+    int result = obey("ncclAllGather", comm);
+
+    (void)stream;
+    if (type != NCCL_FLOAT32)
+        return NCCL_INVALID_ARGUMENT;
+    return result != NCCL_SUCCESS ? result : begin(comm, WORK_GATHER, from, to, count);
+}
+
+int ncclMemAlloc(void **memory, size_t bytes)
+{
+    int result = obey("ncclMemAlloc", NULL);
+
+    *memory = result == NCCL_SUCCESS ? aligned_alloc(NCCL_WINDOW_ALIGN, bytes) : NULL;
+    return result;
+}
+
+int ncclMemFree(void *memory)
+{
+    free(memory);
+    return obey("ncclMemFree", NULL);
+}
+
+int ncclCommWindowRegister(struct nccl_comm *comm, void *memory, size_t bytes, struct nccl_window **window, int flags)
+{
+    int result = obey("ncclCommWindowRegister", comm);
+
+    if ((uintptr_t)memory % NCCL_WINDOW_ALIGN != 0 || bytes % NCCL_WINDOW_ALIGN != 0 || flags != NCCL_WINDOW_SYMMETRIC)
+        return NCCL_INVALID_ARGUMENT;
+    comm->window = window;
+    return result != NCCL_SUCCESS ? result : begin(comm, WORK_MEET, NULL, NULL, 0);
+}
+
+int ncclCommWindowDeregister(struct nccl_comm *comm, struct nccl_window *window)
+{
+    int result = obey("ncclCommWindowDeregister", comm);
+
+    if (comm->pending)
+        return NCCL_INVALID_USAGE;
+    free(window);
+    return result;
+}
+
+int ncclCommFinalize(struct nccl_comm *comm)
+{
+    int result = obey("ncclCommFinalize", comm);
+
+    return result != NCCL_SUCCESS ? result : begin(comm, WORK_MEET, NULL, NULL, 0);
+}
+
+static int end(const char *call, struct nccl_comm *comm)
+{
+    int result = obey(call, NULL);
+
+    munmap(comm->page, sizeof(struct page));
+    free(comm);
+    return result;
+}
+
+int ncclCommDestroy(struct nccl_comm *comm)
+{
+    return end("ncclCommDestroy", comm);
+}
+
+int ncclCommAbort(struct nccl_comm *comm)
+{
+    return end("ncclCommAbort", comm);
+}
