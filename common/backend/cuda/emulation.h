@@ -37,7 +37,7 @@ struct float2 {
 struct float4 {
     float x, y, z, w;
 };
-typedef struct device_stream *cudaStream_t; /* there is one, and a launch is done when it returns */
+typedef struct CUstream_st *cudaStream_t; /* there is one, and a launch is done when it returns */
 
 struct emulation_place {
     dim3 thread, block, block_size, grid_size;

@@ -1,0 +1,52 @@
+/* One device as the host's code needs it: memory, copies and one stream, in which all work is done in the order in which it was asked for.
+ * device.c has it on the CUDA runtime; device_emulated.c on the host's memory, where work is done at once.
+ *
+ * Work is asked for and not waited for. The first call that fails is remembered with its name, and what is asked for afterwards may do
+ * nothing; device_finish tells. Only device_finish and device_write wait. A device is used by one thread at a time. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_DEVICE_H
+#define TANDEM_COMMON_BACKEND_CUDA_DEVICE_H
+
+#include "common/base/status.h"
+#include <stddef.h>
+
+struct device;
+struct CUstream_st; /* CUDA's name of a stream, where there is no CUDA as well */
+
+/* Devices that answer: 0 where there is no driver. `reason` (may be NULL) then says why, in the driver's own words. */
+int device_count(const char **reason);
+
+/* STATUS_USAGE when there is no device of that index, STATUS_INTERNAL when it does not work. */
+enum status device_open(int index, struct device **device);
+void device_close(struct device *device);
+
+const char *device_name(const struct device *device);
+int device_index(const struct device *device);
+/* Multiprocessors: how many blocks are worth launching. */
+int device_processors(const struct device *device);
+/* Whether a kernel may begin before the one ahead of it in the stream has ended (programmatic dependent launch). */
+int device_overlaps(const struct device *device);
+struct CUstream_st *device_stream(const struct device *device);
+/* Bytes free and in all. STATUS_INTERNAL when the device does not say. */
+enum status device_memory_left(struct device *device, size_t *free_bytes, size_t *all_bytes);
+
+/* Zeroed memory of the device, aligned to 256 bytes. STATUS_INTERNAL, with a line that names `what` and the figures, when there is not so
+ * much. `memory` may be NULL for close. */
+enum status device_memory_open(struct device *device, size_t bytes, const char *what, void **memory);
+void device_memory_close(struct device *device, void *memory);
+/* Pinned memory of the host, which copies to and from the device can use while the host goes on. Zeroed. */
+enum status device_host_open(struct device *device, size_t bytes, const char *what, void **memory);
+void device_host_close(struct device *device, void *memory);
+
+/* Copies to the device; `from` may be any memory of the host and may go away when it returns. For loading. */
+void device_write(struct device *device, void *to, const void *from, size_t bytes);
+/* Copies in the stream; the host's memory is pinned and stays as it is until device_finish. */
+void device_copy_in(struct device *device, void *to, const void *from, size_t bytes);
+void device_copy_out(struct device *device, void *to, const void *from, size_t bytes);
+
+/* To be called after each launch: remembers a launch that was refused. */
+void device_launched(struct device *device, const char *kernel);
+/* Waits for all work. STATUS_INTERNAL, after one line that names the device and the call, when any of it failed since the device was
+ * opened: a device that has failed once stays so. */
+enum status device_finish(struct device *device);
+
+#endif

@@ -1,0 +1,153 @@
+/* What a warp does at once, on the device and, as a plain twin, in the emulation: the matrix instruction, streaming loads, numbers of 16
+ * bits. struct bf16 and struct f16 only name a type of number; two of them lie in 32 bits, the first in the low half. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
+#define TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
+
+#include "common/backend/cuda/kernel/cuda.h"
+
+#ifdef __CUDACC__
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+struct bf16 {
+};
+struct f16 {
+};
+
+#ifdef __CUDACC__
+
+/* Rounds to nearest even. */
+static __device__ __forceinline__ unsigned warp_pack(bf16, float low, float high)
+{
+    __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+
+    return *reinterpret_cast<unsigned *>(&pair);
+}
+static __device__ __forceinline__ unsigned warp_pack(f16, float low, float high)
+{
+    __half2 pair = __floats2half2_rn(low, high);
+
+    return *reinterpret_cast<unsigned *>(&pair);
+}
+static __device__ __forceinline__ float2 warp_unpack(f16, unsigned pair)
+{
+    return __half22float2(*reinterpret_cast<__half2 *>(&pair));
+}
+
+/* d += A B for A of 16 x 16, B of 16 x 8, spread over the lanes as PTX has it for mma.m16n8k16: with g = lane / 4 and t = lane % 4,
+ *   a.x, a.y: rows g, g + 8, columns 2t, 2t + 1   a.z, a.w: the same rows, columns 2t + 8, 2t + 9
+ *   b.x, b.y: column g, rows 2t, 2t + 1 and 2t + 8, 2t + 9   d: row g, columns 2t, 2t + 1; row g + 8, columns 2t, 2t + 1
+ * A column of d depends on that column of B alone. All lanes take part. */
+static __device__ __forceinline__ void warp_mma(bf16, float d[4], const uint4 &a, const uint2 &b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+static __device__ __forceinline__ void warp_mma(f16, float d[4], const uint4 &a, const uint2 &b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+/* Reads what nobody writes while the kernel runs and nobody reads again soon: it does not stay in the L1 cache. */
+static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
+{
+    uint4 value;
+
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from));
+    return value;
+}
+
+#else
+
+static inline unsigned warp_round(bf16, float value)
+{
+    unsigned bits = __float_as_uint(value);
+
+    return value != value ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static inline unsigned warp_round(f16, float value)
+{
+    unsigned bits = __float_as_uint(value), sign = bits >> 16 & 0x8000;
+    float size = fabsf(value);
+
+    if (value != value)
+        return 0x7fff;
+    if (size >= 65520.0f)
+        return sign | 0x7c00;
+    if (size < 0x1p-14f) /* a multiple of 2^-24: adding makes the rounding */
+        return sign | (__float_as_uint(size + 0.5f) - __float_as_uint(0.5f));
+    bits &= 0x7fffffff;
+    return sign | ((bits + 0xfff + (bits >> 13 & 1) - (112u << 23)) >> 13);
+}
+template <typename T> static inline unsigned warp_pack(T type, float low, float high)
+{
+    return warp_round(type, low) | warp_round(type, high) << 16;
+}
+static inline float warp_widen(bf16, unsigned bits)
+{
+    return __uint_as_float(bits << 16);
+}
+static inline float warp_widen(f16, unsigned bits)
+{
+    unsigned sign = (bits & 0x8000) << 16, rest = bits & 0x7fff;
+
+    if (rest < 0x400)
+        return __uint_as_float(sign | __float_as_uint((float)rest * 0x1p-24f));
+    return __uint_as_float(sign | ((rest << 13) + (rest < 0x7c00 ? 112u << 23 : 224u << 23)));
+}
+static inline float2 warp_unpack(f16 type, unsigned pair)
+{
+    return {warp_widen(type, pair & 0xffff), warp_widen(type, pair >> 16)};
+}
+
+/* One chain of fused multiply-adds in rising k. */
+template <typename T> static inline void warp_mma(T type, float d[4], const uint4 &a, const uint2 &b)
+{
+    struct operands {
+        uint4 a;
+        uint2 b;
+    } mine = {a, b}, all[32];
+    const unsigned char *given = emulation_exchange(&mine, sizeof mine);
+    int lane = emulation_lane();
+
+    for (int i = 0; i < 32; i++)
+        memcpy(&all[i], given + 64 * i, sizeof all[i]);
+    for (int i = 0; i < 4; i++) {
+        int row = lane / 4, column = 2 * (lane % 4) + i % 2;
+
+        for (int k = 0; k < 16; k++) {
+            const operands &from = all[4 * row + k % 8 / 2], &to = all[4 * column + k % 8 / 2];
+            unsigned left = k < 8 ? (i < 2 ? from.a.x : from.a.y) : (i < 2 ? from.a.z : from.a.w), right = k < 8 ? to.b.x : to.b.y;
+
+            d[i] = fmaf(warp_widen(type, left >> 16 * (k % 2) & 0xffff), warp_widen(type, right >> 16 * (k % 2) & 0xffff), d[i]);
+        }
+    }
+}
+
+static inline uint4 warp_stream(const uint4 *from)
+{
+    return *from;
+}
+
+#endif
+
+static __device__ __forceinline__ float2 warp_unpack(bf16, unsigned pair)
+{
+    return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+}
+
+/* The sum over the lanes, the same bits in each. */
+static __device__ __forceinline__ float warp_sum(float value)
+{
+    for (int by = 16; by > 0; by /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, by);
+    return value;
+}
+
+#endif

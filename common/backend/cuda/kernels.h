@@ -1,0 +1,95 @@
+/* What the host asks of the kernels: for each a struct of arguments and a launcher, which returns at once; the work is done in `stream`, in
+ * the order of the launches. Launchers say nothing of failures: the host asks device_launched.
+ *
+ * Pointers are into the device's memory, arrays row-major float32 unless said otherwise. No kernel reads or writes beyond the shapes named
+ * here. The bits of a row do not depend on how many rows, or which, are in the launch. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
+#define TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+
+enum {
+    KERNEL_ROWS = 64,          /* most rows of a launch */
+    KERNEL_MAX_HIDDEN = 16384, /* most columns of a linear map with a norm before it */
+};
+
+/* The rows of a launch, as in struct rows, each [count]. */
+struct kernel_rows {
+    int count;
+    const int32_t *position, *slot, *place, *base;
+    const uint64_t *ancestors;
+};
+
+/* linear.cu: to[r] = W norm(from[r]).
+ *
+ * Weights lie in tiles of 16 output channels x 16 columns, each as the 32 lanes of a warp want it: lane l has of the channels l / 4 and
+ * l / 4 + 8 the columns 4 (l % 4) .. + 3, in the order c0 k0 k1, c8 k0 k1, c0 k2 k3, c8 k2 k3: 16 bytes. A panel is 16 channels, its tiles
+ * in rising order of the column. Channels and columns that are not there are zeros. */
+struct linear_launch {
+    const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8] */
+    int is_f16;          /* of IEEE half precision, else bfloat16; the rows are rounded to the same */
+    int outputs, columns;
+    int rows;          /* 1 .. KERNEL_ROWS */
+    const float *from; /* [rows][columns] */
+    const float *norm; /* weights of the RMS norm of from, [columns], or NULL for none */
+    float norm_eps;
+    int ffn;        /* 0, or: the panels are pairs (gate, up) and to = silu(gate) * up has `ffn` channels */
+    float *to;      /* [rows][outputs], or [rows][ffn] */
+    int processors; /* of the device */
+    int overlaps;   /* device_overlaps: the kernel may begin before what is ahead of it has ended, and waits for it itself */
+};
+/* Once for each device, before the first launch. 0, or CUDA's number of the error. */
+int linear_prepare(void);
+void linear_start(const struct linear_launch *launch, struct CUstream_st *stream);
+
+/* attend.cu, around the cache. Its numbers are bfloat16.  keys, values: [slots][kv_heads][context][head_dim] */
+struct kernel_cache {
+    uint16_t *keys, *values;
+    int heads, kv_heads, head_dim, context;
+};
+
+/* Bias, norms of q and k by head, RoPE; k and v are written at the rows' places. */
+struct heads_launch {
+    struct kernel_rows rows;
+    struct kernel_cache cache;
+    const float *qkv;    /* [rows][(heads + 2 kv_heads) head_dim] */
+    const float *bias;   /* [(heads + 2 kv_heads) head_dim], or NULL */
+    const float *q_norm; /* [head_dim], or NULL */
+    const float *k_norm; /* [head_dim], or NULL */
+    float norm_eps;
+    const float *cosine, *sine; /* [context][head_dim / 2] */
+    float *q;                   /* [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
+};
+void heads_start(const struct heads_launch *launch, struct CUstream_st *stream);
+
+/* to = softmax(q K^T) V over the places that each row sees. */
+struct attend_launch {
+    struct kernel_rows rows;
+    struct kernel_cache cache;
+    const float *q; /* [rows][heads][head_dim] */
+    float *to;      /* [rows][heads][head_dim] */
+    void *scratch;  /* attend_scratch_bytes of it, aligned to 256 */
+    int longest;    /* no row sees a place from here on */
+    int processors; /* of the device */
+};
+int attend_prepare(void);
+/* Enough for any launch of KERNEL_ROWS rows whose heads x head_dim is at most `width`. */
+size_t attend_scratch_bytes(int width, int context);
+void attend_start(const struct attend_launch *launch, struct CUstream_st *stream);
+
+/* step.cu: to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
+void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
+void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
