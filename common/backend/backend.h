@@ -40,7 +40,8 @@ struct backend_options {
     int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
     int max_context; /* largest context of a shape; or 0 */
     int max_vocab;   /* most outputs of a head; or 0 */
-    const char *isa; /* NULL for the best one, or "scalar", "avx2", "avx512": for tests */
+    const char *isa; /* of the CPU: NULL for the best one, or "scalar", "avx2", "avx512": for tests */
+    int device;      /* of several: its number, from 0 */
 };
 
 /* Weights to pack. rows[o] points at output channel o's weights, `dtype`, of which the columns [column_first, column_first +
@@ -145,7 +146,7 @@ struct backend {
     enum status (*matrix_pack)(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
                                struct matrix **matrix);
 
-    /* Begins a step of these rows. x[r] = row token[r] of the table.  table: [tokens][hidden] of `dtype`, in the host's memory, any
+    /* Begins a step of these rows; attend_in and attend of the step are about the same. x[r] = row token[r] of the table.  table: [tokens][hidden] of `dtype`, in the host's memory, any
      * alignment  x: [rows][hidden] */
     void (*embed)(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
 
@@ -212,5 +213,6 @@ struct backend {
 };
 
 extern const struct backend backend_cpu;
+extern const struct backend backend_cuda; /* in builds with TANDEM_CUDA, see choose.h */
 
 #endif

@@ -4,10 +4,12 @@ add_library(tandem_warnings INTERFACE)
 target_compile_options(tandem_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-sign-conversion;-ffp-contract=off;-fno-math-errno>
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>)
+target_compile_options(tandem_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Xcompiler=-Wall,-Wextra;--threads=0>)
 target_include_directories(tandem_warnings INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(tandem_warnings INTERFACE _GNU_SOURCE)
 if(TANDEM_WERROR)
-  target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+  target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${TANDEM_SANITIZE};-fno-omit-frame-pointer>)

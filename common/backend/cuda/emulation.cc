@@ -182,7 +182,7 @@ void run_block(dim3 size)
 }
 } // namespace
 
-void emulation_order(unsigned seed)
+extern "C" void emulation_order(unsigned seed)
 {
     order_seed = seed;
     order_state = seed;

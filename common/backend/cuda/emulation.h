@@ -1,10 +1,10 @@
-/* CUDA's language on the CPU: enough of it for the kernels of this folder to compile as C++ and to run as they would on a device, thread for
- * thread, so that their logic can be tested anywhere. A thread of a block is a fiber; it runs until it meets others (__syncthreads, a
+/* CUDA's language on the CPU: enough of it for the kernels of this folder to compile as C++ and to run as they would on a device, thread
+ * for thread, so that their logic can be tested anywhere. A thread of a block is a fiber; it runs until it meets others (__syncthreads, a
  * shuffle, a matrix instruction), so a missing barrier shows as a wrong result once threads run in another order (emulation_order). Dynamic
  * shared memory is filled with NaN before each block and has exactly the size of the launch, for address sanitizers to watch.
  *
- * It cannot show: races between blocks (they run one after the other), what a warp does without a barrier in lockstep, how fast anything is,
- * and the order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
+ * It cannot show: races between blocks (they run one after the other), what a warp does without a barrier in lockstep, how fast anything
+ * is, and the order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 #define TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 
@@ -17,13 +17,15 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__  inline
+#define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
 
 struct dim3 {
     unsigned x, y, z;
-    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
 };
 struct uint2 {
     unsigned x, y;
@@ -52,12 +54,12 @@ extern struct emulation_place emulation_now;
 /* Runs the body once for each thread of each block. */
 void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
 /* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed. */
-void emulation_order(unsigned seed);
+extern "C" void emulation_order(unsigned seed);
 
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xffffffffu);
-/* Every lane of the calling thread's warp gives `bytes` (at most 64); returns all of them, [32][64], anything for lanes that have ended. Valid
- * until the lane's next but one exchange. */
+/* Every lane of the calling thread's warp gives `bytes` (at most 64); returns all of them, [32][64], anything for lanes that have ended.
+ * Valid until the lane's next but one exchange. */
 const unsigned char *emulation_exchange(const void *mine, size_t bytes);
 
 template <typename T> T emulation_from(T value, int lane)
@@ -122,7 +124,9 @@ template <typename T> T __ldg(const T *from)
 {
     return *from;
 }
-static inline void __threadfence() {}
+static inline void __threadfence()
+{
+}
 static inline float __uint_as_float(unsigned bits)
 {
     float value;
@@ -150,6 +154,14 @@ static inline int __popcll(unsigned long long bits)
 static inline int __clz(int bits)
 {
     return bits == 0 ? 32 : __builtin_clz((unsigned)bits);
+}
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
 }
 static inline unsigned __umulhi(unsigned a, unsigned b)
 {

@@ -63,6 +63,26 @@ static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
     return value;
 }
 
+/* Reads what another kernel has just written: from the L2 cache, where all writes meet. */
+static __device__ __forceinline__ float warp_fresh(const float *from)
+{
+    return __ldcg(from);
+}
+static __device__ __forceinline__ float4 warp_fresh(const float4 *from)
+{
+    return __ldcg(from);
+}
+
+/* One lane asks for `bytes`, a multiple of 16, to be brought into the L2 cache. A hint: older devices ignore it. */
+static __device__ __forceinline__ void warp_prefetch(const uint4 *from, unsigned bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#else
+    (void)from, (void)bytes;
+#endif
+}
+
 #else
 
 static inline unsigned warp_round(bf16, float value)
@@ -133,6 +153,17 @@ template <typename T> static inline void warp_mma(T type, float d[4], const uint
 static inline uint4 warp_stream(const uint4 *from)
 {
     return *from;
+}
+template <typename T> static inline T warp_fresh(const T *from)
+{
+    return *from;
+}
+/* Touches both ends, so that a sanitizer sees where they lie. */
+static inline void warp_prefetch(const uint4 *from, unsigned bytes)
+{
+    volatile unsigned first = from->x, last = from[bytes / sizeof *from - 1].w;
+
+    (void)first, (void)last;
 }
 
 #endif

@@ -1,0 +1,66 @@
+/* What the CUDA backend owns between open and close: a device, what a step needs on it and in pinned memory of the host, and a context of
+ * the CPU backend for what is done on logits that have come back. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
+#define TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
+
+#include "common/backend/backend.h"
+#include "common/backend/cpu/pool.h"
+#include "common/backend/cuda/device.h"
+#include "common/backend/cuda/kernels.h"
+#include "common/backend/cuda/matrix.h"
+
+enum { PACK_HALVES = 2 };
+
+/* The rows of a step, as they lie in pinned memory and, at the same places, on the device. */
+struct row_arrays {
+    uint64_t *ancestors; /* [max_rows], and so are the others */
+    int32_t *position, *slot, *place, *base, *asked;
+};
+
+struct backend_context {
+    struct backend_options options;
+    struct device *device;
+    struct backend_context *host; /* of backend_cpu, one thread */
+    struct pool *pool;            /* packs weights */
+    struct matrix *matrices;      /* all that were packed here */
+    int told_rounding;
+
+    struct arena scratch; /* of the device */
+    struct row_arrays rows;
+    float *qkv;    /* [KERNEL_ROWS][max_qkv] */
+    float *logits; /* [max_rows][max_vocab] */
+    void *attend_scratch;
+
+    struct arena pinned;
+    struct row_arrays pinned_rows;
+    float *pinned_x;         /* [max_rows][max_hidden] */
+    float *pinned_logits;    /* [max_rows][max_vocab] */
+    char *pack[PACK_HALVES]; /* [pack_bytes] each; one is packed while the other is copied */
+    size_t pack_bytes;
+
+    float *logits_to; /* where finish takes the step's logits, or NULL */
+    size_t logits_count;
+    char description[320];
+};
+
+/* The operations, as in struct backend: layer.c */
+void cuda_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
+void cuda_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+void cuda_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                    const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
+                    float *q);
+void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
+                 const struct cache_layer *cache, float *to);
+void cuda_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                     const float *from, float *partial);
+void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                 const float *x, float *to);
+void cuda_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                  const float *from, float *partial);
+void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count);
+void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
+               const float *x, float *logits);
+enum status cuda_finish(struct backend_context *context);
+
+#endif

@@ -1,0 +1,294 @@
+/* The CUDA row of the table: open, close, memory and packing. It knows no CUDA: that is behind device.h and kernels.h. */
+#include "common/backend/cuda/context.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PACK_BYTES = 16 << 20 };
+
+static const char *cuda_describe(const struct backend_context *context)
+{
+    return context->description;
+}
+
+static size_t floats(int rows, int columns)
+{
+    return (size_t)rows * (size_t)columns * sizeof(float);
+}
+
+static size_t row_bytes(int rows)
+{
+    return arena_round((size_t)rows * sizeof(uint64_t)) + 5 * arena_round((size_t)rows * sizeof(int32_t));
+}
+
+static void lay_out_rows(struct row_arrays *arrays, struct arena *arena, int rows)
+{
+    size_t four = (size_t)rows * sizeof(int32_t);
+
+    arrays->ancestors = arena_take(arena, (size_t)rows * sizeof(uint64_t));
+    arrays->position = arena_take(arena, four);
+    arrays->slot = arena_take(arena, four);
+    arrays->place = arena_take(arena, four);
+    arrays->base = arena_take(arena, four);
+    arrays->asked = arena_take(arena, four);
+}
+
+static enum status cuda_memory_open(struct backend_context *context, size_t bytes, const char *what, struct arena *arena)
+{
+    void *base;
+
+    TRY(device_memory_open(context->device, bytes, what, &base));
+    *arena = (struct arena){.base = base, .size = bytes};
+    return STATUS_OK;
+}
+
+static void cuda_memory_close(struct backend_context *context, struct arena *arena)
+{
+    if (arena->base != NULL)
+        device_memory_close(context->device, arena->base);
+    *arena = (struct arena){0};
+}
+
+static enum status open_scratch(struct backend_context *context)
+{
+    const struct backend_options *options = &context->options;
+    size_t attend = attend_scratch_bytes(options->max_qkv, options->max_context);
+    struct arena *arena = &context->scratch;
+
+    TRY(cuda_memory_open(context,
+                         row_bytes(options->max_rows) + arena_round(floats(KERNEL_ROWS, options->max_qkv)) +
+                             arena_round(floats(options->max_rows, options->max_vocab)) + 256 + arena_round(attend),
+                         "the scratch memory of a step", arena));
+    context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
+    lay_out_rows(&context->rows, arena, options->max_rows);
+    context->qkv = arena_take(arena, floats(KERNEL_ROWS, options->max_qkv));
+    context->logits = arena_take(arena, floats(options->max_rows, options->max_vocab));
+    return STATUS_OK;
+}
+
+static enum status open_pinned(struct backend_context *context)
+{
+    const struct backend_options *options = &context->options;
+    size_t x = arena_round(floats(options->max_rows, options->max_hidden));
+    size_t logits = arena_round(floats(options->max_rows, options->max_vocab));
+    struct arena *arena = &context->pinned;
+    void *base;
+
+    arena->size = row_bytes(options->max_rows) + x + logits;
+    TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
+    arena->base = base;
+    lay_out_rows(&context->pinned_rows, arena, options->max_rows);
+    context->pinned_x = arena_take(arena, x);
+    context->pinned_logits = arena_take(arena, logits);
+    return STATUS_OK;
+}
+
+static void cuda_close(struct backend_context *context)
+{
+    if (context == NULL)
+        return;
+    for (struct matrix *matrix = context->matrices, *next; matrix != NULL; matrix = next) {
+        next = matrix->next;
+        free(matrix);
+    }
+    if (context->device != NULL) {
+        (void)device_finish(context->device); /* nothing may still run in memory that goes away */
+        cuda_memory_close(context, &context->scratch);
+        if (context->pinned.base != NULL)
+            device_host_close(context->device, context->pinned.base);
+        for (int i = 0; i < PACK_HALVES; i++)
+            if (context->pack[i] != NULL)
+                device_host_close(context->device, context->pack[i]);
+    }
+    device_close(context->device);
+    backend_cpu.close(context->host);
+    if (context->pool != NULL)
+        pool_close(context->pool);
+    free(context);
+}
+
+static enum status prepare_kernels(const struct backend_context *context)
+{
+    int error = linear_prepare();
+
+    if (error == 0)
+        error = attend_prepare();
+    if (error == 0)
+        return STATUS_OK;
+    log_error("device %d (%s) refuses the kernels of this build: CUDA's error %d", device_index(context->device),
+              device_name(context->device), error);
+    return STATUS_INTERNAL;
+}
+
+static enum status open_parts(struct backend_context *context)
+{
+    const struct backend_options *options = &context->options;
+
+    TRY(device_open(options->device, &context->device));
+    TRY(prepare_kernels(context));
+    TRY(pool_open(options->threads, &context->pool));
+    TRY(backend_cpu.open(&(struct backend_options){.threads = 1}, &context->host));
+    TRY(open_scratch(context));
+    TRY(open_pinned(context));
+    snprintf(context->description, sizeof context->description, "cuda, device %d, %s", device_index(context->device),
+             device_name(context->device));
+    return STATUS_OK;
+}
+
+static enum status cuda_open(const struct backend_options *options, struct backend_context **context)
+{
+    struct backend_context *new;
+    enum status status;
+
+    if (options->threads < 1) {
+        log_error("%d threads, expected at least 1", options->threads);
+        return STATUS_USAGE;
+    }
+    if (options->max_hidden > KERNEL_MAX_HIDDEN) {
+        log_error("the CUDA backend takes models of up to %d hidden channels, this one has %d", KERNEL_MAX_HIDDEN, options->max_hidden);
+        return STATUS_DATA;
+    }
+    new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        log_error("no memory for the CUDA backend");
+        return STATUS_INTERNAL;
+    }
+    new->options = *options;
+    status = open_parts(new);
+    if (status != STATUS_OK) {
+        cuda_close(new);
+        return status;
+    }
+    *context = new;
+    return STATUS_OK;
+}
+
+static void cuda_write(struct backend_context *context, void *to, const void *from, size_t bytes)
+{
+    device_write(context->device, to, from, bytes);
+}
+
+struct pack {
+    struct pool *pool;
+    const struct matrix *matrix;
+    const struct matrix_source *source;
+    int first, last; /* panels */
+    char *to;
+};
+
+static void pack_part(void *argument, int thread)
+{
+    const struct pack *pack = argument;
+    struct stretch own = pool_stretch(pack->pool, thread, pack->last - pack->first);
+
+    cuda_matrix_fill(pack->matrix, pack->source, pack->first + own.first, pack->first + own.last,
+                     pack->to + (size_t)own.first * pack->matrix->panel_bytes);
+}
+
+/* Two halves, each of at least one panel. */
+static enum status open_pack(struct backend_context *context, size_t panel_bytes)
+{
+    size_t bytes = panel_bytes > PACK_BYTES ? panel_bytes : PACK_BYTES;
+
+    if (bytes <= context->pack_bytes)
+        return STATUS_OK;
+    for (int i = 0; i < PACK_HALVES; i++) {
+        void *half;
+
+        if (context->pack[i] != NULL)
+            device_host_close(context->device, context->pack[i]);
+        context->pack[i] = NULL;
+        TRY(device_host_open(context->device, bytes, "the pinned memory for loading", &half));
+        context->pack[i] = half;
+    }
+    context->pack_bytes = bytes;
+    return STATUS_OK;
+}
+
+/* Packs a half while the other is on its way. */
+static enum status pack_panels(struct backend_context *context, const struct matrix_source *source, const struct matrix *matrix)
+{
+    struct pack pack = {.pool = context->pool, .matrix = matrix, .source = source};
+    int stride = (int)(context->pack_bytes / matrix->panel_bytes), half = 0;
+
+    for (pack.first = 0; pack.first < matrix->panels; pack.first = pack.last, half = !half) {
+        pack.last = stride < matrix->panels - pack.first ? pack.first + stride : matrix->panels;
+        pack.to = context->pack[half];
+        pool_run(context->pool, pack_part, &pack);
+        TRY(device_finish(context->device));
+        device_copy_in(context->device, (char *)matrix->data + (size_t)pack.first * matrix->panel_bytes, pack.to,
+                       (size_t)(pack.last - pack.first) * matrix->panel_bytes);
+    }
+    return device_finish(context->device);
+}
+
+static enum status cuda_matrix_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
+                                    struct matrix **matrix)
+{
+    struct matrix packed, *new;
+
+    TRY(cuda_matrix_init(&packed, source));
+    TRY(open_pack(context, packed.panel_bytes));
+    if (source->dtype == DTYPE_F32 && !context->told_rounding) {
+        log_warn("weights of dtype F32 are rounded to BF16 for the device");
+        context->told_rounding = 1;
+    }
+    packed.data = arena_take(arena, cuda_matrix_bytes(source));
+    TRY(pack_panels(context, source, &packed));
+    new = malloc(sizeof *new);
+    if (new == NULL) {
+        log_error("no memory for a matrix");
+        return STATUS_INTERNAL;
+    }
+    *new = packed;
+    new->next = context->matrices;
+    context->matrices = new;
+    *matrix = new;
+    return STATUS_OK;
+}
+
+static void cuda_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats)
+{
+    backend_cpu.row_scan(context->host, logits, count, stats);
+}
+
+static void cuda_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+                          enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
+{
+    backend_cpu.row_race(context->host, logits, count, first_token, key, purpose, excluded, winner);
+}
+
+static int cuda_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
+{
+    return backend_cpu.row_top(context->host, logits, count, wanted, best);
+}
+
+const struct backend backend_cuda = {
+    .name = "cuda",
+    .cache_number_bytes = sizeof(uint16_t),
+    .open = cuda_open,
+    .close = cuda_close,
+    .describe = cuda_describe,
+    .memory_open = cuda_memory_open,
+    .memory_close = cuda_memory_close,
+    .write = cuda_write,
+    .matrix_bytes = cuda_matrix_bytes,
+    .matrix_pack = cuda_matrix_pack,
+    .embed = cuda_embed,
+    .pick = cuda_pick,
+    .matmul = cuda_matmul,
+    .attend_in = cuda_attend_in,
+    .attend = cuda_attend,
+    .attend_out = cuda_attend_out,
+    .mlp_in = cuda_mlp_in,
+    .mlp_out = cuda_mlp_out,
+    .add = cuda_add,
+    .head = cuda_head,
+    .finish = cuda_finish,
+    .row_scan = cuda_row_scan,
+    .row_race = cuda_row_race,
+    .row_top = cuda_row_top,
+};

@@ -1,0 +1,210 @@
+#include "common/backend/cuda/device.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct device {
+    int index;
+    int processors;
+    int overlaps;
+    cudaStream_t stream;
+    char name[256];
+    cudaError_t failure; /* the first */
+    const char *failed;  /* the call that it came from */
+    int told;
+};
+
+/* For what is done before a stream carries work: fails at once. */
+#define TRY_CUDA(device, call)                                                                                                             \
+    do {                                                                                                                                   \
+        cudaError_t error_ = (call);                                                                                                       \
+        if (error_ != cudaSuccess) {                                                                                                       \
+            log_error("%s on device %d: %s (%s:%d)", #call, (device)->index, cudaGetErrorString(error_), __FILE__, __LINE__);              \
+            return STATUS_INTERNAL;                                                                                                        \
+        }                                                                                                                                  \
+    } while (0)
+
+static void note(struct device *device, cudaError_t error, const char *call)
+{
+    if (error == cudaSuccess || device->failure != cudaSuccess)
+        return;
+    device->failure = error;
+    device->failed = call;
+}
+
+int device_count(const char **reason)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+
+    if (error == cudaSuccess && count > 0)
+        return count;
+    if (reason != NULL)
+        *reason = error == cudaSuccess ? "no device is visible" : cudaGetErrorString(error);
+    return 0;
+}
+
+static enum status look(struct device *device)
+{
+    struct cudaDeviceProp properties;
+
+    TRY_CUDA(device, cudaSetDevice(device->index));
+    TRY_CUDA(device, cudaGetDeviceProperties(&properties, device->index));
+    TRY_CUDA(device, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    device->processors = properties.multiProcessorCount;
+    device->overlaps = properties.major >= 9;
+    memcpy(device->name, properties.name, sizeof device->name);
+    device->name[sizeof device->name - 1] = '\0';
+    return STATUS_OK;
+}
+
+enum status device_open(int index, struct device **device)
+{
+    const char *reason = "it is not there";
+    int count = device_count(&reason);
+    struct device *new;
+    enum status status;
+
+    if (index < 0 || index >= count) {
+        log_error("device %d of %d: %s", index, count, count == 0 ? reason : "there is none of that number");
+        return STATUS_USAGE;
+    }
+    new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        log_error("no memory for a device");
+        return STATUS_INTERNAL;
+    }
+    new->index = index;
+    status = look(new);
+    if (status != STATUS_OK) {
+        device_close(new);
+        return status;
+    }
+    *device = new;
+    return STATUS_OK;
+}
+
+void device_close(struct device *device)
+{
+    if (device == NULL)
+        return;
+    if (device->stream != NULL)
+        cudaStreamDestroy(device->stream);
+    free(device);
+}
+
+const char *device_name(const struct device *device)
+{
+    return device->name;
+}
+
+int device_index(const struct device *device)
+{
+    return device->index;
+}
+
+int device_processors(const struct device *device)
+{
+    return device->processors;
+}
+
+int device_overlaps(const struct device *device)
+{
+    return device->overlaps;
+}
+
+struct CUstream_st *device_stream(const struct device *device)
+{
+    return device->stream;
+}
+
+enum status device_memory_left(struct device *device, size_t *free_bytes, size_t *all_bytes)
+{
+    size_t left, all;
+
+    TRY_CUDA(device, cudaMemGetInfo(&left, &all));
+    *free_bytes = left;
+    *all_bytes = all;
+    return STATUS_OK;
+}
+
+enum status device_memory_open(struct device *device, size_t bytes, const char *what, void **memory)
+{
+    size_t size = bytes > 0 ? bytes : 1, left = 0, all = 0;
+    void *new = NULL;
+    cudaError_t error = cudaMalloc(&new, size);
+
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* it is no failure of a kernel */
+        (void)cudaMemGetInfo(&left, &all);
+        log_error("%s of %.3f GiB: device %d (%s) has %.3f of %.3f GiB free: %s", what, (double)size / 0x1p30, device->index, device->name,
+                  (double)left / 0x1p30, (double)all / 0x1p30, cudaGetErrorString(error));
+        return STATUS_INTERNAL;
+    }
+    note(device, cudaMemsetAsync(new, 0, size, device->stream), "zeroing memory");
+    *memory = new;
+    return STATUS_OK;
+}
+
+void device_memory_close(struct device *device, void *memory)
+{
+    note(device, cudaFree(memory), "cudaFree");
+}
+
+enum status device_host_open(struct device *device, size_t bytes, const char *what, void **memory)
+{
+    size_t size = bytes > 0 ? bytes : 1;
+    void *new = NULL;
+    cudaError_t error = cudaHostAlloc(&new, size, cudaHostAllocDefault);
+
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        log_error("%s of %.3f GiB: the host has no such memory to pin for device %d: %s", what, (double)size / 0x1p30, device->index,
+                  cudaGetErrorString(error));
+        return STATUS_INTERNAL;
+    }
+    memset(new, 0, size);
+    *memory = new;
+    return STATUS_OK;
+}
+
+void device_host_close(struct device *device, void *memory)
+{
+    note(device, cudaFreeHost(memory), "cudaFreeHost");
+}
+
+void device_write(struct device *device, void *to, const void *from, size_t bytes)
+{
+    note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream), "a copy to the device");
+    note(device, cudaStreamSynchronize(device->stream), "a copy to the device");
+}
+
+void device_copy_in(struct device *device, void *to, const void *from, size_t bytes)
+{
+    note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream), "a copy to the device");
+}
+
+void device_copy_out(struct device *device, void *to, const void *from, size_t bytes)
+{
+    note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream), "a copy from the device");
+}
+
+void device_launched(struct device *device, const char *kernel)
+{
+    note(device, cudaGetLastError(), kernel);
+}
+
+enum status device_finish(struct device *device)
+{
+    note(device, cudaStreamSynchronize(device->stream), "waiting for the stream");
+    if (device->failure == cudaSuccess)
+        return STATUS_OK;
+    if (!device->told)
+        log_error("%s on device %d (%s): %s (%s); nothing more can be computed there, start the job again", device->failed, device->index,
+                  device->name, cudaGetErrorString(device->failure), cudaGetErrorName(device->failure));
+    device->told = 1;
+    return STATUS_INTERNAL;
+}

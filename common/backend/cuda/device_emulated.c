@@ -1,0 +1,152 @@
+/* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are two; the second one's launches
+ * are refused, so that tests see what becomes of that. */
+#include "common/backend/cuda/device.h"
+
+#include "common/base/log.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEVICES = 2, BROKEN = 1, PROCESSORS = 3 };
+static const size_t all_memory = (size_t)4 << 30;
+
+struct device {
+    int index;
+    const char *failed; /* the first launch that was refused, or NULL */
+    int told;
+};
+
+int device_count(const char **reason)
+{
+    (void)reason;
+    return DEVICES;
+}
+
+enum status device_open(int index, struct device **device)
+{
+    struct device *new;
+
+    if (index < 0 || index >= DEVICES) {
+        log_error("device %d of %d: there is none of that number", index, DEVICES);
+        return STATUS_USAGE;
+    }
+    new = calloc(1, sizeof *new);
+    if (new == NULL) {
+        log_error("no memory for a device");
+        return STATUS_INTERNAL;
+    }
+    new->index = index;
+    *device = new;
+    return STATUS_OK;
+}
+
+void device_close(struct device *device)
+{
+    free(device);
+}
+
+const char *device_name(const struct device *device)
+{
+    return device->index == BROKEN ? "a broken emulation" : "emulation";
+}
+
+int device_index(const struct device *device)
+{
+    return device->index;
+}
+
+int device_processors(const struct device *device)
+{
+    (void)device;
+    return PROCESSORS; /* few, so that blocks have several groups */
+}
+
+int device_overlaps(const struct device *device)
+{
+    (void)device;
+    return 1;
+}
+
+struct CUstream_st *device_stream(const struct device *device)
+{
+    (void)device;
+    return NULL;
+}
+
+enum status device_memory_left(struct device *device, size_t *free_bytes, size_t *all_bytes)
+{
+    (void)device;
+    *free_bytes = *all_bytes = all_memory;
+    return STATUS_OK;
+}
+
+static enum status take(const struct device *device, size_t bytes, const char *what, void **memory)
+{
+    size_t size = bytes > 0 ? bytes : 1;
+    void *new = NULL;
+
+    if (size > all_memory || posix_memalign(&new, 256, size) != 0) {
+        log_error("%s of %.3f GiB: device %d (%s) has %.3f of %.3f GiB free", what, (double)bytes / 0x1p30, device->index,
+                  device_name(device), (double)all_memory / 0x1p30, (double)all_memory / 0x1p30);
+        return STATUS_INTERNAL;
+    }
+    memset(new, 0, size);
+    *memory = new;
+    return STATUS_OK;
+}
+
+enum status device_memory_open(struct device *device, size_t bytes, const char *what, void **memory)
+{
+    return take(device, bytes, what, memory);
+}
+
+void device_memory_close(struct device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+enum status device_host_open(struct device *device, size_t bytes, const char *what, void **memory)
+{
+    return take(device, bytes, what, memory);
+}
+
+void device_host_close(struct device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+void device_write(struct device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+void device_copy_in(struct device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+void device_copy_out(struct device *device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    memcpy(to, from, bytes);
+}
+
+void device_launched(struct device *device, const char *kernel)
+{
+    if (device->index == BROKEN && device->failed == NULL)
+        device->failed = kernel;
+}
+
+enum status device_finish(struct device *device)
+{
+    if (device->failed == NULL)
+        return STATUS_OK;
+    if (!device->told)
+        log_error("%s on device %d (%s): refused; nothing more can be computed there, start the job again", device->failed, device->index,
+                  device_name(device));
+    device->told = 1;
+    return STATUS_INTERNAL;
+}

@@ -1,0 +1,203 @@
+/* The operations of a step: each asks for kernels and returns. Steps of more than KERNEL_ROWS rows go part by part. */
+#include "common/backend/cuda/context.h"
+
+#include <string.h>
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The rows are copied as one block: the arrays lie one after the other, on both sides at the same distances. */
+static void send_rows(struct backend_context *context, const struct rows *rows)
+{
+    const struct row_arrays *pinned = &context->pinned_rows;
+    size_t count = (size_t)rows->count, four = count * sizeof(int32_t);
+
+    memcpy(pinned->ancestors, rows->ancestors, count * sizeof *rows->ancestors);
+    memcpy(pinned->position, rows->position, four);
+    memcpy(pinned->slot, rows->slot, four);
+    memcpy(pinned->place, rows->place, four);
+    memcpy(pinned->base, rows->base, four);
+    device_copy_in(context->device, context->rows.ancestors, pinned->ancestors,
+                   (size_t)((char *)pinned->asked - (char *)pinned->ancestors));
+}
+
+void cuda_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x)
+{
+    const char *vectors = table;
+    size_t columns = (size_t)hidden;
+
+    send_rows(context, rows);
+    for (int r = 0; r < rows->count; r++)
+        dtype_widen(dtype, vectors + (size_t)rows->token[r] * columns * dtype_bytes(dtype), context->pinned_x + (size_t)r * columns,
+                    columns);
+    device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * columns * sizeof *x);
+}
+
+void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to)
+{
+    memcpy(context->pinned_rows.asked, asked, (size_t)count * sizeof *asked);
+    device_copy_in(context->device, context->rows.asked, context->pinned_rows.asked, (size_t)count * sizeof *asked);
+    pick_start(context->rows.asked, count, hidden, x, to, device_stream(context->device));
+    device_launched(context->device, "pick");
+}
+
+/* A linear map of some rows: what is the matrix's and the device's is filled in here. */
+static void run_linear(struct backend_context *context, const struct matrix *matrix, const char *what, struct linear_launch launch)
+{
+    size_t outputs = (size_t)(launch.ffn > 0 ? launch.ffn : matrix->outputs);
+    int rows = launch.rows;
+
+    launch.weights = matrix->data;
+    launch.is_f16 = matrix->is_f16;
+    launch.outputs = matrix->outputs;
+    launch.columns = matrix->columns;
+    launch.processors = device_processors(context->device);
+    launch.overlaps = device_overlaps(context->device);
+    for (int first = 0; first < rows; first += KERNEL_ROWS) {
+        launch.rows = min(KERNEL_ROWS, rows - first);
+        linear_start(&launch, device_stream(context->device));
+        device_launched(context->device, what);
+        launch.from += (size_t)launch.rows * (size_t)launch.columns;
+        launch.to += (size_t)launch.rows * outputs;
+    }
+}
+
+void cuda_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to)
+{
+    run_linear(context, matrix, "matmul", (struct linear_launch){.rows = rows, .from = from, .to = to});
+}
+
+void cuda_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                     const float *from, float *partial)
+{
+    (void)shape;
+    run_linear(context, weights->out, "attend_out", (struct linear_launch){.rows = rows, .from = from, .to = partial});
+}
+
+void cuda_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                  const float *from, float *partial)
+{
+    (void)shape;
+    run_linear(context, weights->down, "mlp_out", (struct linear_launch){.rows = rows, .from = from, .to = partial});
+}
+
+void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
+                 const float *x, float *to)
+{
+    run_linear(context, weights->gate_up, "mlp_in",
+               (struct linear_launch){
+                   .rows = rows, .from = x, .norm = weights->mlp_norm, .norm_eps = shape->norm_eps, .ffn = shape->ffn, .to = to});
+}
+
+void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count)
+{
+    add_start(x, sum, count, device_stream(context->device));
+    device_launched(context->device, "add");
+}
+
+static struct kernel_rows part_of(const struct backend_context *context, const struct rows *rows, int first)
+{
+    const struct row_arrays *from = &context->rows;
+
+    return (struct kernel_rows){.count = min(KERNEL_ROWS, rows->count - first),
+                                .position = from->position + first,
+                                .slot = from->slot + first,
+                                .place = from->place + first,
+                                .base = from->base + first,
+                                .ancestors = from->ancestors + first};
+}
+
+static struct kernel_cache cache_of(const struct layer_shape *shape, const struct cache_layer *cache)
+{
+    return (struct kernel_cache){.keys = (uint16_t *)cache->keys,
+                                 .values = (uint16_t *)cache->values,
+                                 .heads = shape->heads,
+                                 .kv_heads = shape->kv_heads,
+                                 .head_dim = shape->head_dim,
+                                 .context = shape->context};
+}
+
+void cuda_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                    const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
+                    float *q)
+{
+    for (int first = 0; first < rows->count; first += KERNEL_ROWS) {
+        struct heads_launch launch = {.rows = part_of(context, rows, first),
+                                      .cache = cache_of(shape, cache),
+                                      .qkv = context->qkv,
+                                      .bias = weights->qkv_bias,
+                                      .q_norm = weights->q_norm,
+                                      .k_norm = weights->k_norm,
+                                      .norm_eps = shape->norm_eps,
+                                      .cosine = cosine,
+                                      .sine = sine,
+                                      .q = q + (size_t)first * (size_t)(shape->heads * shape->head_dim)};
+
+        run_linear(context, weights->qkv, "attend_in",
+                   (struct linear_launch){.rows = launch.rows.count,
+                                          .from = x + (size_t)first * (size_t)shape->hidden,
+                                          .norm = weights->attn_norm,
+                                          .norm_eps = shape->norm_eps,
+                                          .to = context->qkv});
+        heads_start(&launch, device_stream(context->device));
+        device_launched(context->device, "attend_in's heads");
+    }
+}
+
+/* No row of the part sees a place from here on. */
+static int longest_of(const struct rows *rows, int first, int count)
+{
+    int longest = 0;
+
+    for (int r = first; r < first + count; r++) {
+        int own = rows->base[r] + (rows->ancestors[r] == 0 ? 0 : 64 - __builtin_clzll(rows->ancestors[r]));
+
+        longest = own > longest ? own : longest;
+    }
+    return longest;
+}
+
+void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
+                 const struct cache_layer *cache, float *to)
+{
+    for (int first = 0; first < rows->count; first += KERNEL_ROWS) {
+        size_t skipped = (size_t)first * (size_t)(shape->heads * shape->head_dim);
+        struct attend_launch launch = {.rows = part_of(context, rows, first),
+                                       .cache = cache_of(shape, cache),
+                                       .q = q + skipped,
+                                       .to = to + skipped,
+                                       .scratch = context->attend_scratch,
+                                       .processors = device_processors(context->device)};
+
+        launch.longest = longest_of(rows, first, launch.rows.count);
+        attend_start(&launch, device_stream(context->device));
+        device_launched(context->device, "attend");
+    }
+}
+
+void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
+               const float *x, float *logits)
+{
+    size_t count = (size_t)rows * (size_t)head->outputs;
+
+    (void)hidden;
+    if (context->logits_to != NULL)
+        (void)cuda_finish(context); /* a second head in a step: the first one's logits leave the room; a failure stays */
+    run_linear(context, head, "head",
+               (struct linear_launch){.rows = rows, .from = x, .norm = norm, .norm_eps = norm_eps, .to = context->logits});
+    device_copy_out(context->device, context->pinned_logits, context->logits, count * sizeof *logits);
+    context->logits_to = logits;
+    context->logits_count = count;
+}
+
+enum status cuda_finish(struct backend_context *context)
+{
+    enum status status = device_finish(context->device);
+
+    if (status == STATUS_OK && context->logits_to != NULL)
+        memcpy(context->logits_to, context->pinned_logits, context->logits_count * sizeof *context->logits_to);
+    context->logits_to = NULL;
+    return status;
+}

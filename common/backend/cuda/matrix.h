@@ -1,0 +1,24 @@
+/* A packed matrix of the device: what the host knows of it, and its data in the device's memory, laid out as kernels.h says for
+ * struct linear_launch. Sums over the columns are cut by the kernel, for all matrices alike, so slices of the source change nothing. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_MATRIX_H
+#define TANDEM_COMMON_BACKEND_CUDA_MATRIX_H
+
+#include "common/backend/backend.h"
+
+struct matrix {
+    int outputs;
+    int columns;
+    int is_f16; /* of IEEE half precision, else bfloat16 */
+    int panels; /* of 16 outputs */
+    size_t panel_bytes;
+    void *data;          /* [panels][panel_bytes] */
+    struct matrix *next; /* of those of one context, which frees them */
+};
+
+size_t cuda_matrix_bytes(const struct matrix_source *source);
+/* Fills in all but data and next. STATUS_INTERNAL for a source that is not sound. */
+enum status cuda_matrix_init(struct matrix *matrix, const struct matrix_source *source);
+/* Packs the panels [first, last) into the host's memory. Weights of f32 are rounded to bfloat16.  to: [last - first][panel_bytes] */
+void cuda_matrix_fill(const struct matrix *matrix, const struct matrix_source *source, int first, int last, void *to);
+
+#endif
