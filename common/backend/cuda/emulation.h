@@ -151,6 +151,10 @@ static inline int __popcll(unsigned long long bits)
 {
     return __builtin_popcountll(bits);
 }
+static inline int __ffsll(long long bits)
+{
+    return __builtin_ffsll(bits);
+}
 static inline int __clz(int bits)
 {
     return bits == 0 ? 32 : __builtin_clz((unsigned)bits);

@@ -1,0 +1,157 @@
+/* What a step does between its products: the heads of q, k and v on their way from the product to the cache, and what is done number by
+ * number. Each number is computed as the CPU's kernels do; only the sum of squares of a norm goes another way, by lanes. */
+#include "common/backend/cuda/kernel/warp.h"
+#include "common/backend/cuda/kernels.h"
+
+namespace
+{
+enum { THREADS = 256, WARPS = THREADS / 32, MOST_PAIRS = 4 /* of a lane: heads have up to 256 dimensions */ };
+
+/* The pairs (i, i + half) of one head that a lane has: i = lane, lane + 32, ... */
+struct pairs {
+    float a[MOST_PAIRS], b[MOST_PAIRS];
+};
+
+__device__ struct pairs load_pairs(const float *from, const float *bias, int half, int lane)
+{
+    struct pairs pairs = {};
+
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            pairs.a[k] = bias != NULL ? from[i] + bias[i] : from[i];
+            pairs.b[k] = bias != NULL ? from[i + half] + bias[i + half] : from[i + half];
+        }
+    }
+    return pairs;
+}
+
+/* The RMS norm over the head, all lanes together. */
+__device__ void norm_pairs(struct pairs *pairs, const float *weight, float eps, int half, int lane)
+{
+    float squares = 0.0f, scale;
+
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++)
+        squares = __fmaf_rn(pairs->b[k], pairs->b[k], __fmaf_rn(pairs->a[k], pairs->a[k], squares));
+    scale = 1.0f / sqrtf(warp_sum(squares) / (float)(2 * half) + eps);
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            pairs->a[k] = pairs->a[k] * scale * weight[i];
+            pairs->b[k] = pairs->b[k] * scale * weight[i + half];
+        }
+    }
+}
+
+__device__ void turn_pairs(struct pairs *pairs, const float *cosine, const float *sine, float scale, int half, int lane)
+{
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            float a = pairs->a[k], b = pairs->b[k];
+
+            pairs->a[k] = __fmaf_rn(a, cosine[i], -(b * sine[i])) * scale;
+            pairs->b[k] = __fmaf_rn(b, cosine[i], a * sine[i]) * scale;
+        }
+    }
+}
+
+__device__ void store_query(const struct pairs &pairs, float *to, int half, int lane)
+{
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            to[i] = pairs.a[k];
+            to[i + half] = pairs.b[k];
+        }
+    }
+}
+
+__device__ void store_place(const struct pairs &pairs, uint16_t *to, int half, int lane)
+{
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        int i = lane + 32 * k;
+
+        if (i < half) {
+            unsigned both = warp_pack(bf16(), pairs.a[k], pairs.b[k]);
+
+            to[i] = (uint16_t)(both & 0xffff);
+            to[i + half] = (uint16_t)(both >> 16);
+        }
+    }
+}
+
+/* One warp for each head of a row: its q heads, then those of k, then those of v. */
+__global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ struct heads_launch launch)
+{
+    const struct kernel_cache &cache = launch.cache;
+    int lane = (int)threadIdx.x % 32, index = (int)blockIdx.x * WARPS + (int)threadIdx.x / 32, half = cache.head_dim / 2;
+    int all = cache.heads + 2 * cache.kv_heads, row = index / all, head = index % all;
+
+    if (row >= launch.rows.count)
+        return;
+    bool is_query = head < cache.heads, is_key = !is_query && head < cache.heads + cache.kv_heads;
+    const float *weight = is_query ? launch.q_norm : is_key ? launch.k_norm : NULL;
+    const float *bias = launch.bias == NULL ? NULL : launch.bias + head * cache.head_dim;
+    struct pairs pairs = load_pairs(launch.qkv + (size_t)index * cache.head_dim, bias, half, lane);
+    size_t turn = (size_t)launch.rows.position[row] * half;
+
+    if (weight != NULL)
+        norm_pairs(&pairs, weight, launch.norm_eps, half, lane);
+    if (is_query || is_key)
+        turn_pairs(&pairs, launch.cosine + turn, launch.sine + turn, is_query ? 1.0f / sqrtf((float)cache.head_dim) : 1.0f, half, lane);
+    if (is_query) {
+        store_query(pairs, launch.q + ((size_t)row * cache.heads + head) * cache.head_dim, half, lane);
+        return;
+    }
+    int h = (head - cache.heads) % cache.kv_heads;
+    size_t place = (((size_t)launch.rows.slot[row] * cache.kv_heads + h) * cache.context + launch.rows.place[row]) * cache.head_dim;
+
+    store_place(pairs, (is_key ? cache.keys : cache.values) + place, half, lane);
+}
+
+__global__ __launch_bounds__(THREADS) void pick_kernel(const int32_t *asked, int hidden, const float *x, float *to)
+{
+    const float *from = x + (size_t)asked[blockIdx.y] * hidden;
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+
+    if (i < hidden)
+        to[(size_t)blockIdx.y * hidden + i] = from[i];
+}
+
+__global__ __launch_bounds__(THREADS) void add_kernel(float *x, const float *sum, size_t count)
+{
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < count)
+        x[i] += sum[i];
+}
+} // namespace
+
+void heads_start(const struct heads_launch *launch, struct CUstream_st *stream)
+{
+    int heads = launch->rows.count * (launch->cache.heads + 2 * launch->cache.kv_heads);
+    struct heads_launch copy = *launch;
+
+    LAUNCH(heads_kernel, (heads + WARPS - 1) / WARPS, THREADS, 0, stream, copy);
+}
+
+void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream)
+{
+    LAUNCH(pick_kernel, dim3((hidden + THREADS - 1) / THREADS, count), THREADS, 0, stream, asked, hidden, x, to);
+}
+
+void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream)
+{
+    LAUNCH(add_kernel, dim3((unsigned)((count + THREADS - 1) / THREADS)), THREADS, 0, stream, x, sum, count);
+}
