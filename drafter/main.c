@@ -1,4 +1,5 @@
 /* tandem-drafter: a rank that runs the draft model. */
+#include "common/backend/choose.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/options.h"
@@ -33,9 +34,11 @@ struct parts {
 static enum status load(struct parts *parts)
 {
     const struct options *options = parts->options;
+    const struct backend *backend;
     char tokenizer[PATH_MAX];
     struct config config;
 
+    TRY(backend_choose((enum backend_choice)options->backend, &backend));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
@@ -43,7 +46,9 @@ static enum status load(struct parts *parts)
                                         .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
                                                                                                   : BACKEND_MAX_ROWS,
                                         .context = options->context,
-                                        .vocab = tokenizer_size(parts->tokenizer)};
+                                        .vocab = tokenizer_size(parts->tokenizer),
+                                        .backend = backend,
+                                        .device = backend_choose_device(backend, parts->world.node_rank)};
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
@@ -64,7 +69,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
                             .context = (uint32_t)parts->model->shape.context,
                             .pid = (uint32_t)getpid()};
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
-    snprintf(hello->device, sizeof hello->device, "cpu");
+    snprintf(hello->device, sizeof hello->device, "%s", parts->model->backend->name);
     memcpy(hello->host, parts->world.host, sizeof hello->host);
     snprintf(hello->model, sizeof hello->model, "%.255s", parts->path);
 }

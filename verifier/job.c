@@ -1,5 +1,6 @@
 #include "verifier/job.h"
 
+#include "common/backend/choose.h"
 #include "common/base/check.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
@@ -41,9 +42,11 @@ static enum status load_model(struct job *job, const struct model_options *optio
 
 static enum status load(struct job *job)
 {
+    const struct backend *backend;
     char tokenizer[PATH_MAX];
     struct config config;
 
+    TRY(backend_choose((enum backend_choice)job->options->backend, &backend));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
@@ -51,7 +54,9 @@ static enum status load(struct job *job)
     const struct model_options model = {.threads = world_threads(&job->world, job->options->threads),
                                         .max_rows = max_rows(job->options),
                                         .context = job->options->context,
-                                        .vocab = tokenizer_size(job->tokenizer)};
+                                        .vocab = tokenizer_size(job->tokenizer),
+                                        .backend = backend,
+                                        .device = backend_choose_device(backend, job->world.node_rank)};
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;
@@ -77,7 +82,7 @@ static enum status meet(struct job *job)
     if (job->hello == NULL)
         return STATUS_INTERNAL;
     snprintf(mine.program, sizeof mine.program, "tandem %s", options_version());
-    snprintf(mine.device, sizeof mine.device, "cpu");
+    snprintf(mine.device, sizeof mine.device, "%s", job->model->backend->name);
     memcpy(mine.host, job->world.host, sizeof mine.host);
     snprintf(mine.model, sizeof mine.model, "%.255s", job->target);
     return roll_call(&job->world, job->space, &mine, job->hello);

@@ -51,6 +51,7 @@ struct options {
     int support;
     int max_sequences;
     int context; /* 0: the model's */
+    int backend; /* enum backend_choice */
     int threads; /* 0: the cores of the host over its ranks */
     double draft_deadline_ms;
     double watchdog_s;

@@ -18,6 +18,9 @@ const struct option_entry option_table[] = {
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},
     {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(verifiers), 1, 512, NULL, 0,
      "verifier ranks, which share the target by tensor parallelism; default 2 where the model and the cores allow it, else 1"},
+    {"backend", "WHICH", OPTION_CHOICE, OPTION_RANKS, AT(backend), 0, 0, "auto|cpu|cuda", 0,
+     "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host share "
+     "out its devices in turns"},
     {"threads", "N", OPTION_INT, OPTION_RANKS, AT(threads), 0, 1024, NULL, 0,
      "threads of each rank; 0: the cores of a host divided by its ranks"},
     {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(hosts), 0, 0, NULL, 0, "hosts for mpirun, as HOST[:SLOTS],..."},

@@ -95,7 +95,8 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
                                             .max_context = model->shape.context,
                                             .max_vocab = model->vocab_count,
-                                            .isa = options->isa};
+                                            .isa = options->isa,
+                                            .device = options->device};
     TRY(model->backend->open(&backend, &model->context));
     TRY(weights_pack(model));
     return fill_rope(model);
@@ -129,7 +130,7 @@ enum status model_open(const char *path, struct group *group, const struct model
         log_error("no memory for a model");
         return STATUS_INTERNAL;
     }
-    model->backend = &backend_cpu;
+    model->backend = options->backend != NULL ? options->backend : &backend_cpu;
     model->group = group;
     status = load(path, options, model);
     if (status != STATUS_OK) {

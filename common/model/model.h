@@ -19,6 +19,8 @@ struct model_options {
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
+    int device;      /* the same */
+    const struct backend *backend; /* NULL for the CPU's */
 };
 
 enum { MODEL_DEFAULT_CONTEXT = 8192 };

@@ -1,0 +1,94 @@
+#include "tests/backend/cuda_rig.h"
+
+#include "common/backend/cuda/context.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void emulation_order(unsigned seed) __attribute__((weak)); /* of emulation.h, which is C++; not there on a device */
+
+int cuda_rig_is_emulated(void)
+{
+    return emulation_order != NULL;
+}
+
+void cuda_rig_order(unsigned seed)
+{
+    if (emulation_order != NULL)
+        emulation_order(seed);
+}
+
+int cuda_rig_skip(void)
+{
+    const char *reason = "";
+
+    if (device_count(&reason) > 0)
+        return 0;
+    printf("skipped: no CUDA device: %s\n", reason);
+    return 77;
+}
+
+void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab)
+{
+    const struct backend_options options = {.threads = 2,
+                                            .max_rows = 128,
+                                            .max_hidden = max_hidden,
+                                            .max_qkv = max_qkv,
+                                            .max_context = max_context,
+                                            .max_vocab = max_vocab};
+
+    *rig = (struct cuda_rig){0};
+    assert_int_equal(backend_cuda.open(&options, &rig->cuda), STATUS_OK);
+    assert_int_equal(backend_cpu.open(&options, &rig->cpu), STATUS_OK);
+}
+
+void cuda_rig_close(struct cuda_rig *rig)
+{
+    for (int i = 0; i < rig->count; i++)
+        backend_cuda.memory_close(rig->cuda, &rig->arena[i]);
+    free(rig->arena);
+    backend_cuda.close(rig->cuda);
+    backend_cpu.close(rig->cpu);
+}
+
+static struct arena *take(struct cuda_rig *rig, size_t bytes)
+{
+    struct arena *arena = realloc(rig->arena, (size_t)(rig->count + 1) * sizeof *arena);
+
+    assert_non_null(arena);
+    rig->arena = arena;
+    arena += rig->count++;
+    assert_int_equal(backend_cuda.memory_open(rig->cuda, bytes, "a test's array", arena), STATUS_OK);
+    return arena;
+}
+
+float *cuda_rig_put(struct cuda_rig *rig, const float *from, size_t count)
+{
+    float *nothing = zeroed(count, sizeof *nothing), *at = (float *)(void *)take(rig, count * sizeof *at)->base;
+
+    for (size_t i = 0; i < count; i++)
+        nothing[i] = NAN;
+    backend_cuda.write(rig->cuda, at, from != NULL ? from : nothing, count * sizeof *at);
+    free(nothing);
+    return at;
+}
+
+void cuda_rig_get(struct cuda_rig *rig, const float *from, float *to, size_t count)
+{
+    device_copy_out(rig->cuda->device, to, from, count * sizeof *to);
+    assert_int_equal(backend_cuda.finish(rig->cuda), STATUS_OK);
+}
+
+void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int first, int columns, struct cuda_pair *pair)
+{
+    const void **rows = zeroed((size_t)weights->outputs, sizeof *rows);
+    struct matrix_source source = {
+        .rows = rows, .outputs = weights->outputs, .columns = columns, .column_first = first, .dtype = weights->dtype, .slices = 1};
+
+    for (int o = 0; o < weights->outputs; o++)
+        rows[o] = (const char *)weights->data + (size_t)o * (size_t)weights->columns * dtype_bytes(weights->dtype);
+    assert_int_equal(arena_open(&pair->arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
+    assert_int_equal(backend_cpu.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
+    assert_int_equal(backend_cuda.matrix_pack(rig->cuda, &source, take(rig, backend_cuda.matrix_bytes(&source)), &pair->cuda), STATUS_OK);
+    free(rows);
+}

@@ -1,0 +1,37 @@
+/* What the tests of the CUDA backend's operations share: a context on a device, emulated or real, beside one of the CPU backend, and arrays on
+ * the device. What goes wrong ends the test. */
+#ifndef TANDEM_TESTS_BACKEND_CUDA_RIG_H
+#define TANDEM_TESTS_BACKEND_CUDA_RIG_H
+
+#include "tests/backend/rig.h"
+
+struct cuda_rig {
+    struct backend_context *cuda, *cpu;
+    struct arena *arena; /* [count], of the device, one for each array */
+    int count;
+};
+
+/* Whether this test's device is the emulation. */
+int cuda_rig_is_emulated(void);
+/* In the emulation, the order of threads and blocks from here on; elsewhere they have their own. */
+void cuda_rig_order(unsigned seed);
+/* The exit code for a test of a device where none answers, with the reason printed, else 0. */
+int cuda_rig_skip(void);
+
+/* Both contexts for steps of up to 128 rows. */
+void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab);
+void cuda_rig_close(struct cuda_rig *rig);
+
+/* An array of the device of exactly this size, with these numbers, or NaN for from == NULL. */
+float *cuda_rig_put(struct cuda_rig *rig, const float *from, size_t count);
+/* What is there once all work is done. */
+void cuda_rig_get(struct cuda_rig *rig, const float *from, float *to, size_t count);
+
+/* Packs the columns [first, first + columns) of the weights for both. */
+struct cuda_pair {
+    struct matrix *cuda, *cpu;
+    struct arena arena; /* the CPU's */
+};
+void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int first, int columns, struct cuda_pair *pair);
+
+#endif
