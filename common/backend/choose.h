@@ -7,8 +7,8 @@
 /* In the order of the choices of --backend. */
 enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
 
-/* BACKEND_AUTO is CUDA where this program has it and a device answers, else the CPU. STATUS_USAGE, with a line that says why, when CUDA is asked
- * for and is not to be had. Local. */
+/* BACKEND_AUTO is CUDA where this program has it and a device answers, else the CPU. STATUS_USAGE, with a line that says why, when CUDA is
+ * asked for and is not to be had. Local. */
 enum status backend_choose(enum backend_choice choice, const struct backend **backend);
 
 /* The device of rank `node_rank` of a host, for backend_options: ranks share out those that are visible, in turns. 0 for the CPU. */

@@ -1,5 +1,5 @@
-/* What the tests of the CUDA backend's operations share: a context on a device, emulated or real, beside one of the CPU backend, and arrays on
- * the device. What goes wrong ends the test. */
+/* What the tests of the CUDA backend's operations share: a context on a device, emulated or real, beside one of the CPU backend, and arrays
+ * on the device. What goes wrong ends the test. */
 #ifndef TANDEM_TESTS_BACKEND_CUDA_RIG_H
 #define TANDEM_TESTS_BACKEND_CUDA_RIG_H
 

@@ -1,9 +1,9 @@
 /* The linear maps of the CUDA backend against those of the CPU backend.
  *
- * Bounds. The device rounds what enters a product to the type of the weights (a relative error of at most u = 2^-8 for bfloat16, 2^-11 for half
- * precision) and adds n products in f32 in an order of its own (at most n 2^-23 of the sum of their sizes, which leaves room for units that cut
- * instead of rounding); the CPU adds in f32 too (n 2^-24). So |device - CPU| <= (u + n 2^-22) x sum |w x|. Most tests feed numbers that the type
- * holds exactly: then u is 0, and a product that is missing or taken twice is far outside. */
+ * Bounds. The device rounds what enters a product to the type of the weights (a relative error of at most u = 2^-8 for bfloat16, 2^-11 for
+ * half precision) and adds n products in f32 in an order of its own (at most n 2^-23 of the sum of their sizes, which leaves room for units
+ * that cut instead of rounding); the CPU adds in f32 too (n 2^-24). So |device - CPU| <= (u + n 2^-22) x sum |w x|. Most tests feed numbers
+ * that the type holds exactly: then u is 0, and a product that is missing or taken twice is far outside. */
 #include "common/backend/cuda/kernels.h"
 #include "tests/backend/cuda_rig.h"
 #include "tests/support/capture.h"
@@ -66,7 +66,8 @@ static void run_both(struct cuda_rig *rig, const struct weights *weights, int ro
 static void check_matmul(struct random *random, enum dtype dtype, int outputs, int columns, int rows, int exact)
 {
     size_t values = (size_t)rows * (size_t)outputs;
-    float *from = zeroed((size_t)rows * (size_t)columns, sizeof *from), *to = zeroed(values, sizeof *to), *expected = zeroed(values, sizeof *to);
+    float *from = zeroed((size_t)rows * (size_t)columns, sizeof *from), *to = zeroed(values, sizeof *to),
+          *expected = zeroed(values, sizeof *to);
     double *bound, unit = exact ? 0.0 : unit_of(dtype);
     struct weights weights;
     struct cuda_rig rig;
@@ -96,7 +97,7 @@ static void test_cuda_linear__matmul_matches_cpu(void **state)
 {
     static const struct {
         int outputs, columns, rows;
-    } shapes[] = {{1, 1, 1},    {17, 5, 2},    {16, 16, 8},   {33, 333, 1},  {33, 333, 7},  {40, 130, 9},  {97, 64, 16},
+    } shapes[] = {{1, 1, 1},    {17, 5, 2},    {16, 16, 8},   {33, 333, 1},  {33, 333, 7},   {40, 130, 9}, {97, 64, 16},
                   {50, 77, 17}, {31, 1030, 3}, {16, 250, 32}, {49, 100, 33}, {18, 1025, 64}, {35, 48, 65}, {19, 36, MOST_ROWS}};
     struct random random = {1};
 
@@ -160,7 +161,8 @@ static void check_company(struct cuda_rig *rig, operation *run, struct random *r
 {
     static const int counts[] = {2, 7, 8, 9, 16, 25, 33, 64, MOST_ROWS};
     size_t in = (size_t)columns, out = (size_t)width;
-    float *from = zeroed(MOST_ROWS * in, sizeof *from), *alone = zeroed(MOST_ROWS * out, sizeof *alone), *to = zeroed(MOST_ROWS * out, sizeof *to);
+    float *from = zeroed(MOST_ROWS * in, sizeof *from), *alone = zeroed(MOST_ROWS * out, sizeof *alone),
+          *to = zeroed(MOST_ROWS * out, sizeof *to);
     float *device_from, *device_to;
 
     random_floats(random, from, MOST_ROWS * in);
@@ -294,7 +296,8 @@ static void test_cuda_linear__mlp_in_matches_cpu(void **state)
 {
     static const struct {
         int hidden, ffn, rows;
-    } shapes[] = {{1, 1, 1}, {64, 16, 1}, {30, 17, 3}, {333, 50, 8}, {130, 31, 9}, {1000, 20, 20}, {1100, 20, 2}, {48, 100, 40}, {36, 5, 70}};
+    } shapes[] = {{1, 1, 1},      {64, 16, 1},   {30, 17, 3},   {333, 50, 8}, {130, 31, 9},
+                  {1000, 20, 20}, {1100, 20, 2}, {48, 100, 40}, {36, 5, 70}};
     struct random random = {5};
 
     (void)state;

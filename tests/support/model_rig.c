@@ -7,15 +7,23 @@
 
 #include <cmocka.h>
 
-void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa)
+static void open_with(struct model_rig *rig, const char *path, struct group *group, const struct model_options *options)
 {
-    const struct model_options options = {.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa};
-
     memset(rig, 0, sizeof *rig);
     group_open_self(&rig->self);
-    assert_int_equal(model_open(path, group != NULL ? group : &rig->self, &options, &rig->model), STATUS_OK);
+    assert_int_equal(model_open(path, group != NULL ? group : &rig->self, options, &rig->model), STATUS_OK);
     assert_int_equal(kv_cache_open(&rig->cache, rig->model, MODEL_RIG_SLOTS), STATUS_OK);
     assert_int_equal(forward_open(&rig->forward, rig->model, &rig->cache), STATUS_OK);
+}
+
+void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa)
+{
+    open_with(rig, path, group, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa});
+}
+
+void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend)
+{
+    open_with(rig, path, NULL, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .backend = backend});
 }
 
 void model_rig_close(struct model_rig *rig)

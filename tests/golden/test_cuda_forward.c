@@ -1,0 +1,236 @@
+/* Whole forward passes of the CUDA backend, emulated or on a device: against the CPU backend, and against itself in other company. */
+#include "common/backend/cuda/device.h"
+#include "tests/support/golden.h"
+#include "tests/support/model_rig.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Products, keys and values are rounded to bfloat16: each number by at most 2^-8 of itself. What comes of that is no small thing in models
+ * of random weights; an independent forward pass in float64 with the same roundings is off by 1.5 % (root of the mean square) on smollm and
+ * by at most 5.8 x 2^-8 of the largest logit. Measured here: up to 6.5 x 2^-8, and 1.51 %. */
+#define LARGEST_ERROR (10 * 0x1p-8) /* of the largest logit */
+#define TYPICAL_ERROR 0.025         /* root of the mean square of the errors, of that of the logits */
+
+static const char *const models[] = {"linear", "llama2", "llama31", "mistral", "qwen2", "qwen3", "smollm"};
+enum { MODELS = sizeof models / sizeof models[0] };
+
+struct sample {
+    struct model_rig rig;
+    char folder[GOLDEN_PATH];
+    int vocab;
+    int count;
+    int32_t *tokens; /* [count] */
+};
+
+static void sample_open(struct sample *sample, const char *name)
+{
+    char path[GOLDEN_PATH + 16];
+    json_t *golden;
+
+    snprintf(path, sizeof path, "tests/golden/models/%s", name);
+    golden_path(path, sample->folder);
+    model_rig_open_on(&sample->rig, sample->folder, &backend_cuda);
+    snprintf(path, sizeof path, "%s/golden.json", sample->folder);
+    golden = golden_json(path);
+    sample->vocab = sample->rig.model->vocab_count;
+    sample->tokens = golden_ids(json_object_get(golden, "tokens"), &sample->count);
+    json_decref(golden);
+}
+
+static void sample_close(struct sample *sample)
+{
+    model_rig_close(&sample->rig);
+    free(sample->tokens);
+}
+
+static float *logits_of(const struct sample *sample, int rows)
+{
+    float *logits = calloc((size_t)rows * (size_t)sample->vocab, sizeof *logits);
+
+    assert_non_null(logits);
+    return logits;
+}
+
+static void test_cuda_forward__logits_match_cpu(void **state)
+{
+    (void)state;
+    for (int m = 0; m < MODELS; m++) {
+        struct sample sample;
+        struct model_rig cpu;
+        float *got, *expected, largest = 0.0f;
+        double difference, errors = 0.0, squares = 0.0;
+
+        sample_open(&sample, models[m]);
+        model_rig_open(&cpu, sample.folder, NULL, 1, NULL);
+        got = logits_of(&sample, sample.count);
+        expected = logits_of(&sample, sample.count);
+        model_rig_feed(&sample.rig, 0, sample.tokens, sample.count, sample.count, got);
+        model_rig_feed(&cpu, 0, sample.tokens, sample.count, sample.count, expected);
+        for (int i = 0; i < sample.count * sample.vocab; i++) {
+            double error = (double)got[i] - (double)expected[i];
+
+            largest = fmaxf(largest, fabsf(expected[i]));
+            errors += error * error;
+            squares += (double)expected[i] * (double)expected[i];
+        }
+        difference = golden_difference(got, expected, (size_t)(sample.count * sample.vocab));
+        print_message("%s: largest difference to the CPU's logits %.3g, of logits up to %.3g: %.2f x 2^-8; typical %.2f %%\n", models[m],
+                      difference, (double)largest, difference / (double)largest * 256.0, 100.0 * sqrt(errors / squares));
+        assert_true(difference <= LARGEST_ERROR * (double)largest);
+        assert_true(errors <= TYPICAL_ERROR * TYPICAL_ERROR * squares);
+        free(got);
+        free(expected);
+        model_rig_close(&cpu);
+        sample_close(&sample);
+    }
+}
+
+/* One row in a step, a few, all at once, and among rows of other sequences. */
+static void test_cuda_forward__a_row_has_the_same_bits_in_any_company(void **state)
+{
+    static const int strides[] = {3, 64};
+
+    (void)state;
+    for (int m = 0; m < MODELS; m += 6) {
+        struct sample sample;
+        float *alone, *together;
+        size_t count;
+
+        sample_open(&sample, models[m]);
+        count = (size_t)(sample.count * sample.vocab);
+        alone = logits_of(&sample, sample.count);
+        together = logits_of(&sample, 2 * sample.count);
+        model_rig_feed(&sample.rig, 0, sample.tokens, sample.count, 1, alone);
+        for (int s = 0; s < 2; s++) {
+            model_rig_feed(&sample.rig, 1 + s % 2, sample.tokens, sample.count, strides[s], together);
+            assert_memory_equal(together, alone, count * sizeof *alone);
+        }
+        struct chain chains[2] = {{2, 0, sample.count, sample.tokens}, {0, 0, sample.count - 5, sample.tokens + 5}};
+        model_rig_step(&sample.rig, chains, 2, together);
+        assert_memory_equal(together, alone, count * sizeof *alone);
+        assert_int_equal(golden_difference(alone, alone, count), 0); /* no NaN */
+        free(alone);
+        free(together);
+        sample_close(&sample);
+    }
+}
+
+/* Rows 2 and 3 are two guesses for place 2 of one sequence; row 4 continues row 3. */
+static void test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain(void **state)
+{
+    struct sample sample;
+
+    (void)state;
+    sample_open(&sample, "qwen3");
+    const int32_t *from = sample.tokens;
+    int32_t token[5] = {from[0], from[1], from[7], from[2], from[3]}, position[5] = {0, 1, 2, 2, 3}, place[5] = {0, 1, 2, 3, 4};
+    int32_t slot[5] = {0}, base[5] = {0};
+    uint64_t ancestors[5] = {1, 3, 7, 8 | 3, 16 | 8 | 3};
+    const struct rows rows = {5, token, position, slot, place, base, ancestors};
+    size_t vocab = (size_t)sample.vocab;
+    float *chain = logits_of(&sample, 4), *tree = logits_of(&sample, 5);
+
+    model_rig_feed(&sample.rig, 1, from, 4, 4, chain);
+    assert_int_equal(forward_run(&sample.rig.forward, &rows, (const int32_t[]){0, 1, 2, 3, 4}, 5, tree), STATUS_OK);
+    assert_memory_equal(tree, chain, 2 * vocab * sizeof *tree);
+    assert_memory_equal(tree + 3 * vocab, chain + 2 * vocab, 2 * vocab * sizeof *tree);
+    free(chain);
+    free(tree);
+    sample_close(&sample);
+}
+
+/* One token after the other.  logits: [count][vocab] */
+static void decode_solo(struct sample *sample, int prompt, int count, int32_t *tokens, float *logits)
+{
+    size_t vocab = (size_t)sample->vocab;
+    float *last = logits_of(sample, prompt);
+
+    model_rig_feed(&sample->rig, 0, sample->tokens, prompt, prompt, last);
+    memcpy(logits, last + (size_t)(prompt - 1) * vocab, vocab * sizeof *last);
+    for (int i = 0; i < count; i++) {
+        struct chain chain = {0, prompt + i, 1, &tokens[i]};
+
+        tokens[i] = model_rig_argmax(logits + (size_t)i * vocab, sample->vocab, NULL);
+        if (i + 1 < count)
+            model_rig_step(&sample->rig, &chain, 1, logits + (size_t)(i + 1) * vocab);
+    }
+    free(last);
+}
+
+/* Rounds of a drafter that knows the text and errs at every place that `errs` divides: the newest token and the guesses are fed together,
+ * and a guess is kept while it is what the target says. Truncation is feeding from an earlier place. */
+static void decode_speculatively(struct sample *sample, int prompt, int count, int guesses, int errs, const int32_t *known, int32_t *tokens,
+                                 float *logits)
+{
+    size_t vocab = (size_t)sample->vocab;
+    float *round = logits_of(sample, prompt + guesses);
+    int at = 0;
+
+    model_rig_feed(&sample->rig, 1, sample->tokens, prompt, prompt, round);
+    memcpy(logits, round + (size_t)(prompt - 1) * vocab, vocab * sizeof *round);
+    tokens[0] = model_rig_argmax(logits, sample->vocab, NULL);
+    while (at + 1 < count) {
+        int32_t fed[BACKEND_MAX_ROWS] = {tokens[at]};
+        int drafted = guesses < count - 1 - at ? guesses : count - 1 - at, kept = 0;
+        struct chain chain = {1, prompt + at, drafted + 1, fed};
+
+        for (int i = 1; i <= drafted; i++)
+            fed[i] = (at + i) % errs == 0 ? (known[at + i] + 1) % sample->vocab : known[at + i];
+        model_rig_step(&sample->rig, &chain, 1, round);
+        for (int more = 1; more && at + 1 < count; kept++) {
+            memcpy(logits + (size_t)(at + 1) * vocab, round + (size_t)kept * vocab, vocab * sizeof *round);
+            tokens[at + 1] = model_rig_argmax(round + (size_t)kept * vocab, sample->vocab, NULL);
+            more = kept < drafted && fed[kept + 1] == tokens[at + 1];
+            at++;
+        }
+    }
+    free(round);
+}
+
+static void test_cuda_forward__greedy_speculation_gives_the_bits_of_solo(void **state)
+{
+    enum { PROMPT = 5, COUNT = 16 };
+
+    (void)state;
+    for (int m = 1; m < MODELS; m += 4) {
+        int32_t solo[COUNT], tokens[COUNT];
+        struct sample sample;
+        float *expected, *logits;
+
+        sample_open(&sample, models[m]);
+        expected = logits_of(&sample, COUNT);
+        logits = logits_of(&sample, COUNT);
+        decode_solo(&sample, PROMPT, COUNT, solo, expected);
+        for (int guesses = 1; guesses <= 4; guesses *= 4) {
+            decode_speculatively(&sample, PROMPT, COUNT, guesses, 5, solo, tokens, logits);
+            assert_memory_equal(tokens, solo, sizeof solo);
+            assert_memory_equal(logits, expected, (size_t)(COUNT * sample.vocab) * sizeof *logits);
+        }
+        free(expected);
+        free(logits);
+        sample_close(&sample);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_forward__logits_match_cpu),
+        cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
+        cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
+        cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),
+    };
+    const char *reason = "";
+
+    if (device_count(&reason) == 0) {
+        printf("skipped: no CUDA device: %s\n", reason);
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
