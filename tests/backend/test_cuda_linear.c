@@ -463,6 +463,30 @@ static void test_cuda_linear__embed_widens_the_rows_of_the_table(void **state)
     cuda_rig_close(&rig);
 }
 
+static void test_cuda_linear__tree_sum_gives_the_bits_of_the_cpu(void **state)
+{
+    enum { SIZE = 301 };
+    static float terms[BACKEND_MAX_TERMS * SIZE];
+    float to[SIZE], expected[SIZE], *device_terms, *device_to;
+    struct random random = {10};
+    struct cuda_rig rig;
+
+    (void)state;
+    cuda_rig_open(&rig, 0, 0, 0, 0);
+    random_floats(&random, terms, BACKEND_MAX_TERMS * SIZE);
+    device_terms = cuda_rig_put(&rig, terms, BACKEND_MAX_TERMS * SIZE);
+    device_to = cuda_rig_put(&rig, NULL, SIZE);
+    for (int count = 1; count <= BACKEND_MAX_TERMS; count += count < 10 ? 1 : 9) {
+        backend_cpu.tree_sum(rig.cpu, terms, count, SIZE, expected);
+        backend_cuda.tree_sum(rig.cuda, device_terms, count, SIZE, device_to);
+        cuda_rig_get(&rig, device_to, to, SIZE);
+        assert_same_bits(to, expected, SIZE);
+    }
+    assert_true(backend_cuda.idle(rig.cuda));
+    assert_int_equal(backend_cuda.device(rig.cuda)->number, 0);
+    cuda_rig_close(&rig);
+}
+
 static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state)
 {
     const struct {
@@ -541,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_cuda_linear__weights_of_f32_are_rounded_with_one_warning),
         cmocka_unit_test(test_cuda_linear__logits_are_there_when_finish_says_so),
         cmocka_unit_test(test_cuda_linear__embed_widens_the_rows_of_the_table),
+        cmocka_unit_test(test_cuda_linear__tree_sum_gives_the_bits_of_the_cpu),
         cmocka_unit_test(test_cuda_linear__what_cannot_be_is_refused_in_one_line),
         cmocka_unit_test(test_cuda_linear__a_failure_is_told_by_finish_and_stays),
     };

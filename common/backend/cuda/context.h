@@ -40,6 +40,7 @@ struct backend_context {
 
     float *logits_to; /* where finish takes the step's logits, or NULL */
     size_t logits_count;
+    struct backend_device told; /* of the device, to ranks that compute together */
     char description[320];
 };
 
@@ -59,6 +60,7 @@ void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shap
 void cuda_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                   const float *from, float *partial);
 void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count);
+void cuda_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits);
 enum status cuda_finish(struct backend_context *context);

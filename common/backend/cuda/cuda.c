@@ -123,6 +123,27 @@ static enum status prepare_kernels(const struct backend_context *context)
     return STATUS_INTERNAL;
 }
 
+static void tell_device(struct backend_context *context)
+{
+    struct backend_device *told = &context->told;
+
+    told->number = device_index(context->device);
+    told->stream = device_stream(context->device);
+    snprintf(told->name, sizeof told->name, "%.63s", device_name(context->device));
+    snprintf(told->place, sizeof told->place, "%.31s", device_place(context->device));
+    snprintf(context->description, sizeof context->description, "cuda, device %d, %s", told->number, device_name(context->device));
+}
+
+static const struct backend_device *cuda_device(const struct backend_context *context)
+{
+    return &context->told;
+}
+
+static int cuda_idle(struct backend_context *context)
+{
+    return device_idle(context->device);
+}
+
 static enum status open_parts(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
@@ -133,8 +154,7 @@ static enum status open_parts(struct backend_context *context)
     TRY(backend_cpu.open(&(struct backend_options){.threads = 1}, &context->host));
     TRY(open_scratch(context));
     TRY(open_pinned(context));
-    snprintf(context->description, sizeof context->description, "cuda, device %d, %s", device_index(context->device),
-             device_name(context->device));
+    tell_device(context);
     return STATUS_OK;
 }
 
@@ -286,8 +306,11 @@ const struct backend backend_cuda = {
     .mlp_in = cuda_mlp_in,
     .mlp_out = cuda_mlp_out,
     .add = cuda_add,
+    .tree_sum = cuda_tree_sum,
     .head = cuda_head,
     .finish = cuda_finish,
+    .device = cuda_device,
+    .idle = cuda_idle,
     .row_scan = cuda_row_scan,
     .row_race = cuda_row_race,
     .row_top = cuda_row_top,

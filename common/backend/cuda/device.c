@@ -12,6 +12,7 @@ struct device {
     int overlaps;
     cudaStream_t stream;
     char name[256];
+    char place[32];
     cudaError_t failure; /* the first */
     const char *failed;  /* the call that it came from */
     int told;
@@ -53,6 +54,7 @@ static enum status look(struct device *device)
 
     TRY_CUDA(device, cudaSetDevice(device->index));
     TRY_CUDA(device, cudaGetDeviceProperties(&properties, device->index));
+    TRY_CUDA(device, cudaDeviceGetPCIBusId(device->place, (int)sizeof device->place, device->index));
     TRY_CUDA(device, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     device->processors = properties.multiProcessorCount;
     device->overlaps = properties.major >= 9;
@@ -104,6 +106,11 @@ const char *device_name(const struct device *device)
 int device_index(const struct device *device)
 {
     return device->index;
+}
+
+const char *device_place(const struct device *device)
+{
+    return device->place;
 }
 
 int device_processors(const struct device *device)
@@ -195,6 +202,16 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
 void device_launched(struct device *device, const char *kernel)
 {
     note(device, cudaGetLastError(), kernel);
+}
+
+int device_idle(struct device *device)
+{
+    cudaError_t error = cudaStreamQuery(device->stream);
+
+    if (error == cudaErrorNotReady)
+        return 0;
+    note(device, error, "the stream");
+    return 1;
 }
 
 enum status device_finish(struct device *device)

@@ -21,6 +21,8 @@ void device_close(struct device *device);
 
 const char *device_name(const struct device *device);
 int device_index(const struct device *device);
+/* Its bus id: two processes of a host whose devices have the same one share a device. */
+const char *device_place(const struct device *device);
 /* Multiprocessors: how many blocks are worth launching. */
 int device_processors(const struct device *device);
 /* Whether a kernel may begin before the one ahead of it in the stream has ended (programmatic dependent launch). */
@@ -45,6 +47,8 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
 
 /* To be called after each launch: remembers a launch that was refused. */
 void device_launched(struct device *device, const char *kernel);
+/* Whether all work is done, or some has failed. Waits for nothing. */
+int device_idle(struct device *device);
 /* Waits for all work. STATUS_INTERNAL, after one line that names the device and the call, when any of it failed since the device was
  * opened: a device that has failed once stays so. */
 enum status device_finish(struct device *device);

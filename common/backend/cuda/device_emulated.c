@@ -54,6 +54,11 @@ int device_index(const struct device *device)
     return device->index;
 }
 
+const char *device_place(const struct device *device)
+{
+    return device->index == BROKEN ? "emulated:1" : "emulated:0";
+}
+
 int device_processors(const struct device *device)
 {
     (void)device;
@@ -138,6 +143,12 @@ void device_launched(struct device *device, const char *kernel)
 {
     if (device->index == BROKEN && device->failed == NULL)
         device->failed = kernel;
+}
+
+int device_idle(struct device *device)
+{
+    (void)device;
+    return 1;
 }
 
 enum status device_finish(struct device *device)

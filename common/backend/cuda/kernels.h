@@ -84,7 +84,10 @@ int attend_prepare(void);
 size_t attend_scratch_bytes(int width, int context);
 void attend_start(const struct attend_launch *launch, struct CUstream_st *stream);
 
-/* step.cu: to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
+enum { KERNEL_TERMS = 64 };
+/* step.cu: to[i] = backend_tree_sum over terms[0][i], terms[1][i], ...  terms: [count][size], count <= KERNEL_TERMS  to: [size] */
+void tree_sum_start(const float *terms, int count, size_t size, float *to, struct CUstream_st *stream);
+/* to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
 void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream);
 

@@ -97,6 +97,12 @@ void cuda_add(struct backend_context *context, float *x, const float *sum, size_
     device_launched(context->device, "add");
 }
 
+void cuda_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to)
+{
+    tree_sum_start(terms, count, size, to, device_stream(context->device));
+    device_launched(context->device, "tree_sum");
+}
+
 static struct kernel_rows part_of(const struct backend_context *context, const struct rows *rows, int first)
 {
     const struct row_arrays *from = &context->rows;

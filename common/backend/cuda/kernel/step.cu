@@ -136,6 +136,29 @@ __global__ __launch_bounds__(THREADS) void add_kernel(float *x, const float *sum
     if (i < count)
         x[i] += sum[i];
 }
+
+/* As backend_tree_sum: neighbours level by level, an odd last one carried up. Indices are the compiler's, so that terms stay in registers. */
+template <int MOST> __global__ __launch_bounds__(THREADS) void tree_sum_kernel(const float *terms, int count, size_t size, float *to)
+{
+    size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    float term[MOST];
+
+    if (i >= size)
+        return;
+#pragma unroll
+    for (int t = 0; t < MOST; t++)
+        term[t] = t < count ? terms[(size_t)t * size + i] : 0.0f;
+#pragma unroll
+    for (int level = MOST; level > 1; level /= 2) {
+        int pairs = count / 2;
+
+#pragma unroll
+        for (int t = 0; t < level / 2; t++)
+            term[t] = t < pairs ? term[2 * t] + term[2 * t + 1] : term[2 * t];
+        count -= pairs;
+    }
+    to[i] = term[0];
+}
 } // namespace
 
 void heads_start(const struct heads_launch *launch, struct CUstream_st *stream)
@@ -154,4 +177,14 @@ void pick_start(const int32_t *asked, int count, int hidden, const float *x, flo
 void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream)
 {
     LAUNCH(add_kernel, dim3((unsigned)((count + THREADS - 1) / THREADS)), THREADS, 0, stream, x, sum, count);
+}
+
+void tree_sum_start(const float *terms, int count, size_t size, float *to, struct CUstream_st *stream)
+{
+    dim3 grid((unsigned)((size + THREADS - 1) / THREADS));
+
+    if (count <= 8)
+        LAUNCH(tree_sum_kernel<8>, grid, THREADS, 0, stream, terms, count, size, to);
+    else
+        LAUNCH(tree_sum_kernel<KERNEL_TERMS>, grid, THREADS, 0, stream, terms, count, size, to);
 }
