@@ -29,6 +29,18 @@ static __global__ void without_barrier(int *to)
     to[i] = all[(int)blockDim.x - 1 - i];
 }
 
+static __global__ void overwritten_early(int *to)
+{
+    SHARED(shared);
+    int *all = (int *)(void *)shared, i = (int)threadIdx.x;
+
+    all[i] = i;
+    __syncthreads();
+    to[i] = all[(int)blockDim.x - 1 - i];
+    __syncwarp(); /* of the warp alone, where the block's should be */
+    all[i] = -1;
+}
+
 static __global__ void sum_by_warp(const int *from, int *to)
 {
     int sum = from[threadIdx.x];
@@ -81,6 +93,20 @@ static void test_emulation__a_missing_barrier_shows(void **)
     assert_true(wrong > 0);
 }
 
+static void test_emulation__a_warp_that_runs_ahead_shows_a_barrier_too_few(void **)
+{
+    int to[THREADS], *target = to, wrong = 0;
+
+    for (unsigned seed = 3; seed < 7; seed += 2) {
+        emulation_order(seed);
+        LAUNCH(overwritten_early, 1, THREADS, THREADS * sizeof(int), NULL, target);
+        for (int i = 0; i < THREADS; i++)
+            wrong += to[i] != THREADS - 1 - i;
+    }
+    emulation_order(0);
+    assert_true(wrong > 0);
+}
+
 static void test_emulation__a_warp_exchanges_among_its_own(void **)
 {
     int from[THREADS], to[THREADS];
@@ -126,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_emulation__a_barrier_is_met_by_all_in_any_order),
         cmocka_unit_test(test_emulation__a_missing_barrier_shows),
+        cmocka_unit_test(test_emulation__a_warp_that_runs_ahead_shows_a_barrier_too_few),
         cmocka_unit_test(test_emulation__a_warp_exchanges_among_its_own),
         cmocka_unit_test(test_emulation__who_has_left_is_not_waited_for),
         cmocka_unit_test(test_emulation__shared_memory_begins_as_nan),

@@ -53,7 +53,8 @@ extern struct emulation_place emulation_now;
 
 /* Runs the body once for each thread of each block. */
 void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
-/* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed. */
+/* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed; where it is odd, a warp runs
+ * as far as it can before another does. */
 extern "C" void emulation_order(unsigned seed);
 
 void __syncthreads();
