@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static float from_bits(uint32_t bits)
+DEVICE_CODE static float from_bits(uint32_t bits)
 {
     float value;
 
@@ -12,7 +12,7 @@ static float from_bits(uint32_t bits)
     return value;
 }
 
-float math32_exp(float x)
+DEVICE_CODE float math32_exp(float x)
 {
     static const float terms[] = MATH32_EXP_TERMS;
     float clamped = x < MATH32_EXP_LOW ? MATH32_EXP_LOW : x > MATH32_EXP_HIGH ? MATH32_EXP_HIGH : x;
@@ -28,7 +28,7 @@ float math32_exp(float x)
     return poly * from_bits((uint32_t)((int32_t)n + 127) << 23);
 }
 
-float math32_log(float x)
+DEVICE_CODE float math32_log(float x)
 {
     static const float terms[] = MATH32_LOG_TERMS;
     uint32_t bits;

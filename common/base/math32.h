@@ -4,10 +4,15 @@
 #ifndef TANDEM_COMMON_BASE_MATH32_H
 #define TANDEM_COMMON_BASE_MATH32_H
 
+/* A kernel's file says __device__ here and includes math32.c, so that a device has the same bits from the same source. */
+#ifndef DEVICE_CODE
+#define DEVICE_CODE
+#endif
+
 /* e^x. x is clamped to [-87, 88]; below -87 the result is 0. NaN is not handled. */
-float math32_exp(float x);
+DEVICE_CODE float math32_exp(float x);
 /* Natural logarithm of a positive normal x; x = 0 gives -88. */
-float math32_log(float x);
+DEVICE_CODE float math32_log(float x);
 
 /* The constants, for the vector forms. */
 #define MATH32_EXP_LOW  (-87.0f)

@@ -3,7 +3,7 @@
 #include "common/base/math32.h"
 #include <Random123/philox.h>
 
-void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4])
+DEVICE_CODE void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4])
 {
     philox4x32_ctr_t counter = {{index, key->position, key->request, (uint32_t)purpose}};
     philox4x32_key_t philox_key = {{(uint32_t)key->seed, (uint32_t)(key->seed >> 32)}};
@@ -13,7 +13,7 @@ void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t ind
         words[i] = block.v[i];
 }
 
-double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
+DEVICE_CODE double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
 {
     uint32_t words[4];
 
@@ -21,7 +21,7 @@ double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
     return (double)(((uint64_t)words[0] << 21) | (words[1] >> 11)) * 0x1p-53;
 }
 
-uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose)
+DEVICE_CODE uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose)
 {
     uint32_t words[4];
 
@@ -29,7 +29,7 @@ uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose)
     return words[0] >> 16;
 }
 
-float rng_gumbel_of(uint32_t word)
+DEVICE_CODE float rng_gumbel_of(uint32_t word)
 {
     float v = ((float)word + 0.5f) * 0x1p-32f;
     float v_below_one = v < 0x1.fffffep-1f ? v : 0x1.fffffep-1f;
@@ -41,7 +41,7 @@ float rng_gumbel_of(uint32_t word)
     return -math32_log(exponential);
 }
 
-float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token)
+DEVICE_CODE float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token)
 {
     uint32_t words[4];
 

@@ -7,6 +7,11 @@
 
 #include <stdint.h>
 
+/* __device__ in a kernel's file, which includes rng.c: see math32.h. */
+#ifndef DEVICE_CODE
+#define DEVICE_CODE
+#endif
+
 enum rng_purpose {
     RNG_DRAFT = 1,    /* the drafter's draw from its quantised q */
     RNG_ACCEPT = 2,   /* the coin u of the accept test */
@@ -23,16 +28,16 @@ struct rng_key {
 };
 
 /* Four 32-bit words for index. */
-void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4]);
+DEVICE_CODE void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4]);
 /* Uniform in [0, 1) with 53 bits. */
-double rng_uniform(const struct rng_key *key, enum rng_purpose purpose);
+DEVICE_CODE double rng_uniform(const struct rng_key *key, enum rng_purpose purpose);
 /* Uniform integer in [0, 65536). */
-uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose);
+DEVICE_CODE uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose);
 /* Standard Gumbel noise of one token: G = -log(-log1p(-v)), v = (w + 1/2) 2^-32, with w word (token % 4) of index token / 4. Small
  * v, which win, keep their full relative precision. The vector form in common/backend/cpu gives the same bits. */
-float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token);
+DEVICE_CODE float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token);
 /* The same from a given word. */
-float rng_gumbel_of(uint32_t word);
+DEVICE_CODE float rng_gumbel_of(uint32_t word);
 /* No Gumbel value is larger than this: 33 log 2 and a margin. */
 #define RNG_GUMBEL_MAX 22.9f
 

@@ -6,6 +6,7 @@
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 
+#include "common/backend/backend.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -90,6 +91,29 @@ void tree_sum_start(const float *terms, int count, size_t size, float *to, struc
 /* to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
 void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream);
+
+/* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
+ * winner are to the bit what row_scan and row_race of the CPU give for the row times `scale`; the sum is of the same terms but for their
+ * rounding, in an order of its own. Rows hold no NaN. */
+struct evidence_launch {
+    int rows, count;     /* of logits, of a row's */
+    const float *logits; /* [rows][count] */
+    const float *scale;  /* [rows], 1 / temperature; or NULL: 1 */
+    /* The race of the rows whose key is given. first_token is a multiple of 4. */
+    const struct rng_key *key; /* [rows], or NULL for no race */
+    enum rng_purpose purpose;
+    int32_t first_token;
+    const uint32_t *excluded; /* [rows][(count + 31) / 32], or NULL */
+    /* Row r asks for the logits at asked[i], asked_first[r] <= i < asked_first[r + 1]: indices in the shard; minus infinity elsewhere. */
+    const int32_t *asked_first; /* [rows + 1], or NULL for none */
+    const int32_t *asked;
+    float *asked_logits;         /* as asked */
+    struct row_stats *stats;     /* [rows] */
+    struct scored_token *winner; /* [rows], or NULL where key is; token: index in the shard, -1 when none is above minus infinity */
+    void *scratch;               /* evidence_scratch_bytes of it, aligned to 8 */
+};
+size_t evidence_scratch_bytes(int rows, int count);
+void evidence_start(const struct evidence_launch *launch, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }
