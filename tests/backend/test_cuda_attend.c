@@ -321,6 +321,31 @@ static void test_cuda_attend__a_row_has_the_same_bits_in_any_company(void **stat
     check_company(7, 1, 16);
 }
 
+/* A chain as verified, base and ancestors, and as decoded token by token, all of it base but the last. */
+static void test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told(void **state)
+{
+    static const struct run chains[] = {{0, 100, 40, 0}, {1, 240, 20, 0}};
+    struct step step;
+    float *first, *to;
+    size_t count;
+
+    (void)state;
+    step_init(&step, 3, 1, 32, chains, 2);
+    count = (size_t)step.rows.count * row_count(&step);
+    first = zeroed(count, sizeof *first);
+    to = zeroed(count, sizeof *to);
+    attend_all(&step, first);
+    for (int r = 0; r < step.rows.count; r++) {
+        step.base[r] = step.place[r];
+        step.ancestors[r] = 1;
+    }
+    attend_all(&step, to);
+    assert_same_bits(to, first, count);
+    free(first);
+    free(to);
+    step_release(&step);
+}
+
 /* Only the emulation has orders to choose from; a device is asked again, and has its own. */
 static void test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits(void **state)
 {
@@ -437,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_attend__matches_cpu),
         cmocka_unit_test(test_cuda_attend__a_row_has_the_same_bits_in_any_company),
+        cmocka_unit_test(test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told),
         cmocka_unit_test(test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits),
         cmocka_unit_test(test_cuda_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_cuda_attend__a_value_that_is_not_finite_is_told_where_it_is_seen),
