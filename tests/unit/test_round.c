@@ -305,12 +305,13 @@ static void test_round__a_seed_decides_the_draws(void **state)
 /* Runs until a text holds the letter. Returns how many drafts that stood were cut off. */
 static int64_t cut_at(char letter)
 {
-    char text[] = {letter, 0}, *stop = text;
+    char text[] = {letter, 0}, *stop = text, **own[4];
     int64_t accepted = 0, cut = 0;
     struct run run;
 
     open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
     for (int i = 0; i < run.requests.count; i++) {
+        own[i] = run.requests.request[i].stop;
         run.requests.request[i].stop = &stop;
         run.requests.request[i].stops = 1;
     }
@@ -323,7 +324,7 @@ static int64_t cut_at(char letter)
         }
     assert_int_equal(run.lead.figures.accepted, accepted);
     for (int i = 0; i < run.requests.count; i++) {
-        run.requests.request[i].stop = NULL;
+        run.requests.request[i].stop = own[i];
         run.requests.request[i].stops = 0;
     }
     close_run(&run);
