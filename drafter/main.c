@@ -46,6 +46,7 @@ static enum status load(struct parts *parts)
                                         .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
                                                                                                   : BACKEND_MAX_ROWS,
                                         .context = options->context,
+                                        .slots = options->max_sequences,
                                         .vocab = tokenizer_size(parts->tokenizer),
                                         .backend = backend,
                                         .device = backend_choose_device(backend, parts->world.node_rank)};

@@ -54,6 +54,7 @@ static enum status load(struct job *job)
     const struct model_options model = {.threads = world_threads(&job->world, job->options->threads),
                                         .max_rows = max_rows(job->options),
                                         .context = job->options->context,
+                                        .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
                                         .backend = backend,
                                         .device = backend_choose_device(backend, job->world.node_rank)};

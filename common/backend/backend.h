@@ -134,6 +134,8 @@ struct backend {
     /* One line for --verbose: instruction set and threads. */
     const char *(*describe)(const struct backend_context *context);
 
+    /* STATUS_INTERNAL, with the figures, when `bytes` for `what` are more than is free now. */
+    enum status (*memory_check)(struct backend_context *context, const char *what, size_t bytes);
     /* Zeroed memory of the device for an arena. STATUS_INTERNAL, with a line that names `what`, when there is not so much. */
     enum status (*memory_open)(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
     void (*memory_close)(struct backend_context *context, struct arena *arena);

@@ -199,15 +199,6 @@ void checkpoint_close(struct checkpoint *checkpoint)
     free(checkpoint);
 }
 
-int64_t checkpoint_bytes(const struct checkpoint *checkpoint)
-{
-    int64_t bytes = 0;
-
-    for (int i = 0; i < checkpoint->file_count; i++)
-        bytes += (int64_t)checkpoint->files[i].size;
-    return bytes;
-}
-
 /* A tied model's classifier is its embedding, whatever else the file may hold under the classifier's name. */
 static const struct checkpoint_entry *entry_of(const struct checkpoint *checkpoint, const char *name)
 {

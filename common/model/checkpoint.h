@@ -22,8 +22,6 @@ struct tensor {
 /* Opens the checkpoint that belongs to `config` at `path` (folder or .bin). STATUS_NOINPUT, STATUS_DATA: the line names file and tensor. */
 enum status checkpoint_open(const char *path, const struct config *config, struct checkpoint **checkpoint);
 void checkpoint_close(struct checkpoint *checkpoint);
-/* Bytes of all its files. */
-int64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 
 /* Finds a tensor by its Hugging Face name ("model.layers.0.self_attn.q_proj.weight"; a llama2.c .bin answers to the same names) and
  * checks its shape; columns = 1 for a vector. STATUS_DATA, naming the tensor, when missing or of another shape or an unusable dtype. */

@@ -2,18 +2,28 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/model/memory.h"
 #include <stdlib.h>
+
+/* The keys, or the values, of one layer. */
+static size_t side_of(const struct model *model, int slots)
+{
+    const struct layer_shape *shape = &model->shape;
+
+    return arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim *
+                       model->backend->cache_number_bytes);
+}
+
+size_t kv_cache_need(const struct model *model, int slots)
+{
+    return 2 * side_of(model, slots) * (size_t)model->config.layers;
+}
 
 enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int slots)
 {
-    const struct layer_shape *shape = &model->shape;
-    size_t side = arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim *
-                              model->backend->cache_number_bytes);
-    size_t bytes = 2 * side * (size_t)model->config.layers;
+    size_t side = side_of(model, slots), bytes = kv_cache_need(model, slots);
 
-    TRY(memory_check("the cache of this rank", (int64_t)bytes));
-    struct kv_cache opened = {.model = model, .slots = slots, .context = shape->context};
+    TRY(model->backend->memory_check(model->context, "the cache of this rank", bytes));
+    struct kv_cache opened = {.model = model, .slots = slots, .context = model->shape.context};
     opened.layer = calloc((size_t)model->config.layers, sizeof *opened.layer);
     if (opened.layer == NULL) {
         log_error("no memory for the cache's %d layers", model->config.layers);

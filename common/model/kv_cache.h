@@ -13,7 +13,10 @@ struct kv_cache {
     struct cache_layer *layer; /* [layers] */
 };
 
-/* Local. Room for `slots` sequences of the model's context. Refuses with the figures what this host cannot hold. */
+/* Bytes of a cache of the model's context for `slots` sequences. */
+size_t kv_cache_need(const struct model *model, int slots);
+
+/* Local. Room for `slots` sequences of the model's context. Refuses with the figures what the device cannot hold. */
 enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int slots);
 void kv_cache_close(struct kv_cache *cache);
 size_t kv_cache_bytes(const struct kv_cache *cache);

@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/model/memory.h"
+#include "common/model/kv_cache.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"
 #include <stdlib.h>
@@ -88,7 +88,6 @@ static enum status look(const char *path, const struct model_options *options, s
 static enum status load(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(look(path, options, model));
-    TRY(memory_check("this rank's share of the weights", checkpoint_bytes(model->checkpoint) / model->group->size));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
                                             .max_hidden = model->config.hidden,
@@ -98,7 +97,7 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .isa = options->isa,
                                             .device = options->device};
     TRY(model->backend->open(&backend, &model->context));
-    TRY(weights_pack(model));
+    TRY(weights_pack(model, kv_cache_need(model, options->slots)));
     return fill_rope(model);
 }
 

@@ -17,6 +17,7 @@ struct model_options {
     int threads;
     int max_rows;    /* rows of one step */
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
+    int slots;       /* of the cache that is to fit beside the weights, or 0 */
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */

@@ -285,12 +285,13 @@ enum status weights_check(struct model *model)
     return status;
 }
 
-enum status weights_pack(struct model *model)
+enum status weights_pack(struct model *model, size_t beside)
 {
     struct packing packing = {.model = model};
     enum status status;
 
     TRY_TO(first_pass(&packing), release);
+    TRY_TO(model->backend->memory_check(model->context, "this rank's share of the weights, with its cache,", packing.bytes + beside), release);
     TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
     packing.measuring = 0;
     TRY_TO(pass(&packing), release);

@@ -516,6 +516,11 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
     assert_int_equal(backend_cuda.memory_open(context, (size_t)1 << 50, "the weights", &arena), STATUS_INTERNAL);
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "the weights of 1048576.000 GiB: device 0");
+    capture_begin(&capture);
+    assert_int_equal(backend_cuda.memory_check(context, "a cache", (size_t)1 << 50), STATUS_INTERNAL);
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, "a cache takes 1048576.0 GiB, device 0");
+    assert_int_equal(backend_cuda.memory_check(context, "a cache", 1), STATUS_OK);
     backend_cuda.close(context);
 }
 

@@ -29,7 +29,9 @@ struct backend_context {
     char description[64];
 };
 
-/* The operations, as in struct backend: layer.c and attend.c */
+/* As in struct backend: memory.c */
+enum status cpu_memory_check(struct backend_context *context, const char *what, size_t bytes);
+/* The operations, as there: layer.c and attend.c */
 void cpu_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
 void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);

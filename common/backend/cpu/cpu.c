@@ -143,6 +143,7 @@ const struct backend backend_cpu = {
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
+    .memory_check = cpu_memory_check,
     .memory_open = cpu_memory_open,
     .memory_close = cpu_memory_close,
     .write = cpu_write,

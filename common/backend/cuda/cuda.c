@@ -36,6 +36,18 @@ static void lay_out_rows(struct row_arrays *arrays, struct arena *arena, int row
     arrays->asked = arena_take(arena, four);
 }
 
+static enum status cuda_memory_check(struct backend_context *context, const char *what, size_t bytes)
+{
+    size_t left, all;
+
+    TRY(device_memory_left(context->device, &left, &all));
+    if (bytes <= left)
+        return STATUS_OK;
+    log_error("%s takes %.1f GiB, device %d (%s) has %.1f of %.1f GiB free", what, (double)bytes / 0x1p30, device_index(context->device),
+              device_name(context->device), (double)left / 0x1p30, (double)all / 0x1p30);
+    return STATUS_INTERNAL;
+}
+
 static enum status cuda_memory_open(struct backend_context *context, size_t bytes, const char *what, struct arena *arena)
 {
     void *base;
@@ -292,6 +304,7 @@ const struct backend backend_cuda = {
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
+    .memory_check = cuda_memory_check,
     .memory_open = cuda_memory_open,
     .memory_close = cuda_memory_close,
     .write = cuda_write,

@@ -38,13 +38,16 @@ static void note(struct device *device, cudaError_t error, const char *call)
 
 int device_count(const char **reason)
 {
-    int count = 0;
+    int count = 0, driver = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
 
     if (error == cudaSuccess && count > 0)
         return count;
-    if (reason != NULL)
-        *reason = error == cudaSuccess ? "no device is visible" : cudaGetErrorString(error);
+    if (reason == NULL)
+        return 0;
+    *reason = error == cudaSuccess ? "no device is visible" : cudaGetErrorString(error);
+    if (error != cudaSuccess && cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
+        *reason = "no NVIDIA driver is installed";
     return 0;
 }
 
