@@ -139,7 +139,8 @@ static void attend(const struct step *step, const int *order, int count, int lon
                                    .to = device_blank((size_t)count * row * sizeof *to),
                                    .scratch = device_blank(scratch_bytes),
                                    .longest = longest,
-                                   .processors = device_processors(device_rig_open())};
+                                   .processors = device_processors(device_rig_open()),
+                                   .overlaps = device_overlaps(device_rig_open())};
 
     attend_start(&launch, device_stream(device_rig_open()));
     device_launched(device_rig_open(), "attend");

@@ -127,7 +127,8 @@ static void run(const struct heads *heads, int first, int count, struct outcome 
                                   .norm_eps = eps,
                                   .cosine = given[7],
                                   .sine = given[8],
-                                  .q = given[11]};
+                                  .q = given[11],
+                                  .overlaps = device_overlaps(device_rig_open())};
 
     heads_start(&launch, device_stream(device_rig_open()));
     device_launched(device_rig_open(), "heads");
@@ -265,7 +266,7 @@ static void test_cuda_step__picks_rows_and_adds(void **state)
 
     (void)state;
     pick_start(given[2], 3, HIDDEN, given[0], given[3], device_stream(device_rig_open()));
-    add_start(given[0], given[1], ROWS * HIDDEN - 1, device_stream(device_rig_open()));
+    add_start(given[0], given[1], ROWS * HIDDEN - 1, device_overlaps(device_rig_open()), device_stream(device_rig_open()));
     device_launched(device_rig_open(), "pick and add");
     device_get(picked, given[3], sizeof picked);
     device_get(added, given[0], sizeof added);

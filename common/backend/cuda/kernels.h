@@ -67,6 +67,7 @@ struct heads_launch {
     float norm_eps;
     const float *cosine, *sine; /* [context][head_dim / 2] */
     float *q;                   /* [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
+    int overlaps;               /* as in linear_launch, and so in the others */
 };
 void heads_start(const struct heads_launch *launch, struct CUstream_st *stream);
 
@@ -79,6 +80,7 @@ struct attend_launch {
     void *scratch;  /* attend_scratch_bytes of it, aligned to 256 */
     int longest;    /* no row sees a place from here on */
     int processors; /* of the device */
+    int overlaps;
 };
 int attend_prepare(void);
 /* Enough for any launch of KERNEL_ROWS rows whose heads x head_dim is at most `width`. */
@@ -90,7 +92,7 @@ enum { KERNEL_TERMS = 64 };
 void tree_sum_start(const float *terms, int count, size_t size, float *to, struct CUstream_st *stream);
 /* to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
-void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream);
+void add_start(float *x, const float *sum, size_t count, int overlaps, struct CUstream_st *stream);
 
 /* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
  * winner are to the bit what row_scan and row_race of the CPU give for the row times `scale`; the sum is of the same terms but for their

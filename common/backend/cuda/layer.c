@@ -93,7 +93,7 @@ void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shap
 
 void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count)
 {
-    add_start(x, sum, count, device_stream(context->device));
+    add_start(x, sum, count, device_overlaps(context->device), device_stream(context->device));
     device_launched(context->device, "add");
 }
 
@@ -139,7 +139,8 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
                                       .norm_eps = shape->norm_eps,
                                       .cosine = cosine,
                                       .sine = sine,
-                                      .q = q + (size_t)first * (size_t)(shape->heads * shape->head_dim)};
+                                      .q = q + (size_t)first * (size_t)(shape->heads * shape->head_dim),
+                                      .overlaps = device_overlaps(context->device)};
 
         run_linear(context, weights->qkv, "attend_in",
                    (struct linear_launch){.rows = launch.rows.count,
@@ -175,7 +176,8 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
                                        .q = q + skipped,
                                        .to = to + skipped,
                                        .scratch = context->attend_scratch,
-                                       .processors = device_processors(context->device)};
+                                       .processors = device_processors(context->device),
+                                       .overlaps = device_overlaps(context->device)};
 
         launch.longest = longest_of(rows, first, launch.rows.count);
         attend_start(&launch, device_stream(context->device));

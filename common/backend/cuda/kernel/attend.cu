@@ -11,14 +11,15 @@
  * on its row of A and its column of B, and products with the zero of an unseen place change no sum but the sign of a zero, which the
  * last addition of +0 takes away. Chunks are put together up to the row's own last one, in four chains of every fourth chunk.
  * A value that is not finite would spoil the rows that do not see it (0 x NaN). So it is replaced by 0, and those that see it get NaN. */
+#include "common/backend/cuda/kernel/attend_cache.h"
 #include "common/backend/cuda/kernel/attend_queries.h"
-#include "common/backend/cuda/kernel/attend_values.h"
 
 namespace
 {
 enum {
     PASS = 64,           /* dimensions of the values that a warp sums at a time */
     PASS_ROW = PASS + 4, /* of shared memory: rows begin in other banks */
+    STEP_BYTES = 1024,   /* of 16 dimensions of the queries */
     CHAINS = 4,          /* in which chunks are put together */
 };
 const size_t SCRATCH_MOST = (size_t)128 << 20;
@@ -38,39 +39,6 @@ __device__ int largest_of_eight(int value)
         value = other > value ? other : value;
     }
     return value;
-}
-
-/* Lane (g, t): of the keys at places first + 8 j + g the dimensions 32 i + 8 t .. + 7. */
-template <int passes, bool aligned>
-__device__ __forceinline__ void load_keys(const uint16_t *keys, int first, int end, int head_dim, int lane, uint4 loaded[2 * passes][4])
-{
-#pragma unroll
-    for (int i = 0; i < 2 * passes; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            int place = first + 8 * j + lane / 4;
-
-            loaded[i][j] = load_eight<aligned>(keys + (size_t)place * head_dim, 32 * i + lane % 4 * 8, head_dim, place < end);
-        }
-}
-
-/* score[j]: lane (g, t) has queries g, g, g + 8, g + 8 at places 8 j + 2 t, + 1, the same. */
-template <int passes>
-__device__ __forceinline__ void take_scores(const uint4 *staged, const uint4 loaded[2 * passes][4], int lane, float score[4][4])
-{
-#pragma unroll
-    for (int i = 0; i < 4 * passes; i++) {
-        uint4 high = staged[i * 64 + lane], low = staged[i * 64 + 32 + lane];
-
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const uint4 &key = loaded[i / 2][j];
-            uint2 b = i % 2 == 0 ? uint2{key.x, key.y} : uint2{key.z, key.w};
-
-            warp_mma(bf16(), score[j], high, b);
-            warp_mma(bf16(), score[j], low, b);
-        }
-    }
 }
 
 /* exp(score - largest of the chunk), as A of the products with the values, and the warp's sums of it. */
@@ -118,7 +86,7 @@ __device__ void find_largest(const float score[4][4], const unsigned seen[2], in
 
 /* What the warps of a block share. */
 struct shared {
-    uint4 *staged;                          /* [4 passes][high, low][32] */
+    uint4 *staged;                          /* [steps][high, low][32] */
     float (*sum)[ATTEND_QUERIES][PASS_ROW]; /* [ATTEND_WARPS] */
     float (*largest)[ATTEND_QUERIES];       /* [ATTEND_WARPS] */
     float (*total)[ATTEND_QUERIES];         /* [ATTEND_WARPS] */
@@ -126,17 +94,23 @@ struct shared {
     int *ends;                              /* [ATTEND_QUERIES] row_end */
 };
 
-__host__ __device__ size_t shared_bytes(int passes)
+/* Of 16 dimensions each, a whole number of times those of `passes`. */
+__host__ __device__ int steps_of(int head_dim, int passes)
 {
-    return (size_t)passes * 4096 + sizeof(float) * ATTEND_WARPS * ATTEND_QUERIES * (PASS_ROW + 2) + sizeof(int) * ATTEND_QUERIES * 2;
+    return (head_dim + passes * PASS - 1) / (passes * PASS) * passes * (PASS / 16);
 }
 
-__device__ struct shared lay_out(unsigned char *memory, int passes)
+size_t shared_bytes(int steps)
+{
+    return (size_t)steps * STEP_BYTES + sizeof(float) * ATTEND_WARPS * ATTEND_QUERIES * (PASS_ROW + 2) + sizeof(int) * ATTEND_QUERIES * 2;
+}
+
+__device__ struct shared lay_out(unsigned char *memory, int steps)
 {
     struct shared shared;
 
     shared.staged = (uint4 *)(void *)memory;
-    shared.sum = (float(*)[ATTEND_QUERIES][PASS_ROW])(void *)(memory + passes * 4096);
+    shared.sum = (float(*)[ATTEND_QUERIES][PASS_ROW])(void *)(memory + steps * STEP_BYTES);
     shared.largest = (float(*)[ATTEND_QUERIES])(void *)(shared.sum + ATTEND_WARPS);
     shared.total = shared.largest + ATTEND_WARPS;
     shared.index = (int *)(void *)(shared.total + ATTEND_WARPS);
@@ -195,8 +169,11 @@ template <int passes, bool aligned>
 __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_constant__ struct work work)
 {
     SHARED(memory);
+    overlap_allow();
+    overlap_wait();
     const struct kernel_cache &cache = work.launch.cache;
-    struct shared shared = lay_out(memory, passes);
+    int steps = steps_of(cache.head_dim, passes);
+    struct shared shared = lay_out(memory, steps);
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, first = (int)blockIdx.z * ATTEND_CHUNK + warp * ATTEND_STRETCH;
     struct tile tile = find_tile(work.launch.rows, cache.heads / cache.kv_heads, (int)blockIdx.x, lane);
     struct view view[2] = {find_view(work, tile, lane / 4), find_view(work, tile, lane / 4 + 8)};
@@ -210,17 +187,22 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
     if ((int)blockIdx.z * ATTEND_CHUNK >= end) /* the whole block; so too where there is no tile */
         return;
     size_t offset = ((size_t)work.launch.rows.slot[tile.first] * cache.kv_heads + blockIdx.y) * cache.context * cache.head_dim;
-    const uint16_t *values = cache.values + offset;
+    const uint16_t *keys = cache.keys + offset, *values = cache.values + offset;
 
-    load_keys<passes, aligned>(cache.keys + offset, first, end, cache.head_dim, lane, key);
+    load_keys<passes, aligned>(keys, first, end, 0, cache.head_dim, lane, key);
     load_values<aligned>(values, first, end, 0, cache.head_dim, lane, value);
-    stage_queries(work, view, 4 * passes, lane, shared.staged);
+    stage_queries(work, view, steps, lane, shared.staged);
     for (int half = 0; half < 2 && threadIdx.x < 32 && lane % 4 == 0; half++) {
         shared.index[lane / 4 + 8 * half] = view[half].row < 0 ? -1 : view[half].row * cache.heads + view[half].head;
         shared.ends[lane / 4 + 8 * half] = half == 0 ? end0 : end1;
     }
     __syncthreads();
     take_scores<passes>(shared.staged, key, lane, score);
+#pragma unroll 1
+    for (int d = passes * PASS; d < cache.head_dim; d += passes * PASS) {
+        load_keys<passes, aligned>(keys, first, end, d, cache.head_dim, lane, key);
+        take_scores<passes>(shared.staged + d / 16 * 64, key, lane, score);
+    }
     find_largest(score, seen, lane, largest);
     for (int half = 0; half < 2 && lane % 4 == 0; half++)
         shared.largest[warp][lane / 4 + 8 * half] = largest[half];
@@ -247,6 +229,8 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
 /* One warp: the chunks of one query. A row that ends in the first has been done. */
 __global__ __launch_bounds__(32) void join_kernel(const __grid_constant__ struct work work)
 {
+    overlap_allow();
+    overlap_wait();
     const struct kernel_cache &cache = work.launch.cache;
     int lane = (int)threadIdx.x, row = (int)blockIdx.x / cache.heads;
     int end = row_end(work.launch.rows.base[row], work.launch.rows.ancestors[row], cache.context);
@@ -287,7 +271,8 @@ template <int passes, bool aligned> void start(const struct work &work, dim3 gri
 {
     struct work copy = work;
 
-    LAUNCH((attend_kernel<passes, aligned>), grid, ATTEND_WARPS * 32, shared_bytes(passes), stream, copy);
+    LAUNCH_AHEAD((attend_kernel<passes, aligned>), grid, ATTEND_WARPS * 32, shared_bytes(steps_of(work.launch.cache.head_dim, passes)),
+                 stream, work.launch.overlaps, copy);
 }
 
 void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
@@ -295,13 +280,11 @@ void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
     int head_dim = work.launch.cache.head_dim;
 
     if (head_dim % 8 != 0)
-        start<4, false>(work, grid, stream);
+        start<1, false>(work, grid, stream);
     else if (head_dim <= PASS)
         start<1, true>(work, grid, stream);
-    else if (head_dim <= 2 * PASS)
-        start<2, true>(work, grid, stream);
     else
-        start<4, true>(work, grid, stream);
+        start<2, true>(work, grid, stream);
 }
 
 size_t row_bytes(int width, int heads, int chunks)
@@ -346,6 +329,6 @@ void attend_start(const struct attend_launch *launch, struct CUstream_st *stream
         work.weights = (float2 *)(void *)(work.sums + (size_t)count * width * chunks);
         start_any(work, dim3(count * ((group + ATTEND_QUERIES - 1) / ATTEND_QUERIES), cache->kv_heads, chunks), stream);
         if (chunks > 1)
-            LAUNCH(join_kernel, count * cache->heads, 32, 0, stream, work);
+            LAUNCH_AHEAD(join_kernel, count * cache->heads, 32, 0, stream, launch->overlaps, work);
     }
 }

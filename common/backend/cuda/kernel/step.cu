@@ -94,6 +94,8 @@ __device__ void store_place(const struct pairs &pairs, uint16_t *to, int half, i
 /* One warp for each head of a row: its q heads, then those of k, then those of v. */
 __global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ struct heads_launch launch)
 {
+    overlap_allow();
+    overlap_wait();
     const struct kernel_cache &cache = launch.cache;
     int lane = (int)threadIdx.x % 32, index = (int)blockIdx.x * WARPS + (int)threadIdx.x / 32, half = cache.head_dim / 2;
     int all = cache.heads + 2 * cache.kv_heads, row = index / all, head = index % all;
@@ -131,13 +133,16 @@ __global__ __launch_bounds__(THREADS) void pick_kernel(const int32_t *asked, int
 
 __global__ __launch_bounds__(THREADS) void add_kernel(float *x, const float *sum, size_t count)
 {
+    overlap_allow();
+    overlap_wait();
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i < count)
         x[i] += sum[i];
 }
 
-/* As backend_tree_sum: neighbours level by level, an odd last one carried up. Indices are the compiler's, so that terms stay in registers. */
+/* As backend_tree_sum: neighbours level by level, an odd last one carried up. Indices are the compiler's, so that terms stay in registers.
+ */
 template <int MOST> __global__ __launch_bounds__(THREADS) void tree_sum_kernel(const float *terms, int count, size_t size, float *to)
 {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -166,7 +171,7 @@ void heads_start(const struct heads_launch *launch, struct CUstream_st *stream)
     int heads = launch->rows.count * (launch->cache.heads + 2 * launch->cache.kv_heads);
     struct heads_launch copy = *launch;
 
-    LAUNCH(heads_kernel, (heads + WARPS - 1) / WARPS, THREADS, 0, stream, copy);
+    LAUNCH_AHEAD(heads_kernel, (heads + WARPS - 1) / WARPS, THREADS, 0, stream, launch->overlaps, copy);
 }
 
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream)
@@ -174,9 +179,9 @@ void pick_start(const int32_t *asked, int count, int hidden, const float *x, flo
     LAUNCH(pick_kernel, dim3((hidden + THREADS - 1) / THREADS, count), THREADS, 0, stream, asked, hidden, x, to);
 }
 
-void add_start(float *x, const float *sum, size_t count, struct CUstream_st *stream)
+void add_start(float *x, const float *sum, size_t count, int overlaps, struct CUstream_st *stream)
 {
-    LAUNCH(add_kernel, dim3((unsigned)((count + THREADS - 1) / THREADS)), THREADS, 0, stream, x, sum, count);
+    LAUNCH_AHEAD(add_kernel, dim3((unsigned)((count + THREADS - 1) / THREADS)), THREADS, 0, stream, overlaps, x, sum, count);
 }
 
 void tree_sum_start(const float *terms, int count, size_t size, float *to, struct CUstream_st *stream)

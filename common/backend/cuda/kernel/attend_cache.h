@@ -1,7 +1,8 @@
-/* The values of attend.cu: from the cache to the matrix unit, as B of 16 places x 8 dimensions. Any order of the dimensions will do, so a
- * lane reads 16 bytes of a place at once and has its own dimension for each of eight products. */
-#ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_VALUES_H
-#define TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_VALUES_H
+/* Keys and values of attend.cu, from the cache to the matrix unit, as B. The sum over a head's dimensions may take them in any order, and
+ * which of eight products has which dimension is free, too: so a lane reads 16 bytes of a place at once and uses them where it is. Lanes
+ * are named as in attend_queries.h. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_CACHE_H
+#define TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_CACHE_H
 
 #include "common/backend/cuda/kernel/warp.h"
 
@@ -16,6 +17,40 @@ template <bool aligned> static __device__ __forceinline__ uint4 load_eight(const
         if (wanted && d + 2 * i < head_dim)
             word[i] = __ldg((const unsigned *)(const void *)(place + d) + i);
     return {word[0], word[1], word[2], word[3]};
+}
+
+/* Lane (g, t): of the keys at places first + 8 j + g the dimensions d + 32 i + 8 t .. + 7. */
+template <int passes, bool aligned>
+static __device__ __forceinline__ void load_keys(const uint16_t *keys, int first, int end, int d, int head_dim, int lane,
+                                                 uint4 loaded[2 * passes][4])
+{
+#pragma unroll
+    for (int i = 0; i < 2 * passes; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            int place = first + 8 * j + lane / 4;
+
+            loaded[i][j] = load_eight<aligned>(keys + (size_t)place * head_dim, d + 32 * i + lane % 4 * 8, head_dim, place < end);
+        }
+}
+
+/* score[j]: lane (g, t) has queries g, g, g + 8, g + 8 at places 8 j + 2 t, + 1, the same.  staged: [4 passes][high, low][32] */
+template <int passes>
+static __device__ __forceinline__ void take_scores(const uint4 *staged, const uint4 loaded[2 * passes][4], int lane, float score[4][4])
+{
+#pragma unroll
+    for (int i = 0; i < 4 * passes; i++) {
+        uint4 high = staged[i * 64 + lane], low = staged[i * 64 + 32 + lane];
+
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint4 &key = loaded[i / 2][j];
+            uint2 b = i % 2 == 0 ? uint2{key.x, key.y} : uint2{key.z, key.w};
+
+            warp_mma(bf16(), score[j], high, b);
+            warp_mma(bf16(), score[j], low, b);
+        }
+    }
 }
 
 /* Lane (g, t): of the values at places first + 16 s + 2 t, + 1, + 8, + 9 the dimensions d + 8 g .. + 7. */
