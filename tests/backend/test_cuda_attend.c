@@ -252,6 +252,9 @@ static const struct run edges[] = {{0, 0, 3, 0}, {2, 30, 4, 0}, {1, 126, 5, 0}, 
 /* More rows than a tile has queries, and a tree that lies across a chunk's edge. */
 static const struct run wide[] = {{1, 100, 40, 1}, {0, 255, 9, 0}};
 
+/* As many rows as a step may have of one slot, so that every bit of the mask has a place, on both sides of an edge. */
+static const struct run whole[] = {{2, 90, 64, 1}};
+
 static void check_shape(int heads, int kv_heads, int head_dim, const struct run *runs, int run_count)
 {
     struct step step;
@@ -280,6 +283,7 @@ static void test_cuda_attend__matches_cpu(void **state)
     check_shape(2, 1, 250, edges, 5);
     check_shape(20, 1, 32, edges, 5);
     check_shape(3, 1, 64, wide, 2);
+    check_shape(2, 1, 16, whole, 1);
 }
 
 /* Each row alone, all in falling order, and every third, in a longer grid. */
