@@ -524,7 +524,7 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
     backend_cuda.close(context);
 }
 
-/* The emulation's second device refuses launches. */
+/* The last device of the emulation refuses launches. */
 static void test_cuda_linear__a_failure_is_told_by_finish_and_stays(void **state)
 {
     const uint16_t weight = 0x3f80;
@@ -541,7 +541,7 @@ static void test_cuda_linear__a_failure_is_told_by_finish_and_stays(void **state
         print_message("skipped: only the emulation has a device that fails\n");
         skip();
     }
-    assert_int_equal(backend_cuda.open(&(struct backend_options){.threads = 1, .device = 1}, &context), STATUS_OK);
+    assert_int_equal(backend_cuda.open(&(struct backend_options){.threads = 1, .device = 7}, &context), STATUS_OK);
     assert_int_equal(backend_cuda.memory_open(context, backend_cuda.matrix_bytes(&source) + 128, "a matrix", &arena), STATUS_OK);
     assert_int_equal(backend_cuda.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
     float *x = arena_take(&arena, sizeof *x), *to = arena_take(&arena, sizeof *to);
@@ -552,7 +552,7 @@ static void test_cuda_linear__a_failure_is_told_by_finish_and_stays(void **state
     assert_int_equal(backend_cuda.finish(context), STATUS_INTERNAL);
     assert_int_equal(backend_cuda.finish(context), STATUS_INTERNAL);
     capture_end(&capture, text, sizeof text);
-    capture_assert_one_line(text, "matmul on device 1");
+    capture_assert_one_line(text, "matmul on device 7");
     backend_cuda.memory_close(context, &arena);
     backend_cuda.close(context);
 }

@@ -3,7 +3,7 @@
 #include "common/base/log.h"
 #include "common/group/group.h"
 #include "common/world/watchdog.h"
-#include "tests/support/device_rig.h"
+#include "tests/support/pretended_device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static enum status sum(struct group *group, const struct terms *terms, int rank)
     return status;
 }
 
-static enum status run(struct world *world, const struct terms *terms, struct device_rig *rig, struct group *group)
+static enum status run(struct world *world, const struct terms *terms, struct pretended_device *rig, struct group *group)
 {
     enum status status;
 
@@ -83,7 +83,7 @@ static enum status run(struct world *world, const struct terms *terms, struct de
 int main(int argc, char **argv)
 {
     struct terms terms = terms_of(argc, argv);
-    struct device_rig rig;
+    struct pretended_device rig;
     struct world world;
     struct group group = {0};
     char label[32];
@@ -94,10 +94,10 @@ int main(int argc, char **argv)
     watchdog_stand_behind(world.team_rank);
     snprintf(label, sizeof label, "nccl_job[%d]", world.rank);
     log_init(label, LOG_DEBUG);
-    if (device_rig_open(&rig, terms.same_device ? 0 : world.rank) != STATUS_OK)
+    if (pretended_device_open(&rig, terms.same_device ? 0 : world.rank) != STATUS_OK)
         world_abort(STATUS_INTERNAL);
     status = run(&world, &terms, &rig, &group);
-    device_rig_close(&rig);
+    pretended_device_close(&rig);
     world_close(&world, status);
     watchdog_close();
     return (int)status;

@@ -2,7 +2,7 @@
  * because the others would wait for it. What goes wrong on purpose is in group_nccl.sh. */
 #include "common/backend/backend.h"
 #include "common/group/group.h"
-#include "tests/support/device_rig.h"
+#include "tests/support/pretended_device.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 enum { BYTES = 64 << 10, MOST_RANKS = 4, LONGEST = BYTES / 4 * 2 + 77 };
 
 static struct world world;
-static struct device_rig rig;
+static struct pretended_device rig;
 static struct group group;
 
 static void check(int good, const char *what, long at)
@@ -135,7 +135,7 @@ static void test_group_nccl__settle_waits_for_the_device(void **state)
 
     (void)state;
     check(group_sum(&group, &x, 1) == STATUS_OK, "sum failed", 0);
-    device_rig_busy(50);
+    pretended_device_busy(50);
     check(group_settle(&group) == STATUS_OK, "settle failed", 0);
     check(rig.backend.idle(rig.context), "the device was not waited for", 0);
 }
@@ -219,12 +219,12 @@ int main(int argc, char **argv)
     int failed;
 
     if (world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK || world.size > MOST_RANKS ||
-        device_rig_open(&rig, world.rank) != STATUS_OK)
+        pretended_device_open(&rig, world.rank) != STATUS_OK)
         world_abort(STATUS_INTERNAL);
     failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
     if (failed > 0)
         world_abort(STATUS_INTERNAL);
-    device_rig_close(&rig);
+    pretended_device_close(&rig);
     world_close(&world, STATUS_OK);
     return failed;
 }

@@ -1,12 +1,12 @@
-/* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are two; the second one's launches
- * are refused, so that tests see what becomes of that. */
+/* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are some, so that each rank of a
+ * host has its own; the last one's launches are refused, so that tests see what becomes of that. */
 #include "common/backend/cuda/device.h"
 
 #include "common/base/log.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICES = 2, BROKEN = 1, PROCESSORS = 3 };
+enum { DEVICES = 8, BROKEN = DEVICES - 1, PROCESSORS = 3 };
 static const size_t all_memory = (size_t)4 << 30;
 
 struct device {
@@ -56,7 +56,10 @@ int device_index(const struct device *device)
 
 const char *device_place(const struct device *device)
 {
-    return device->index == BROKEN ? "emulated:1" : "emulated:0";
+    static const char *const places[DEVICES] = {"emulated:0", "emulated:1", "emulated:2", "emulated:3",
+                                                "emulated:4", "emulated:5", "emulated:6", "emulated:7"};
+
+    return places[device->index];
 }
 
 int device_processors(const struct device *device)

@@ -1,19 +1,19 @@
 /* A backend that says that its memory is a device's, while it is the host's: the CPU backend with a device of its own for each rank. For
  * tests of what groups do with such memory. */
-#ifndef TANDEM_TESTS_SUPPORT_DEVICE_RIG_H
-#define TANDEM_TESTS_SUPPORT_DEVICE_RIG_H
+#ifndef TANDEM_TESTS_SUPPORT_PRETENDED_DEVICE_H
+#define TANDEM_TESTS_SUPPORT_PRETENDED_DEVICE_H
 
 #include "common/backend/backend.h"
 
-struct device_rig {
+struct pretended_device {
     struct backend backend;
     struct backend_context *context;
 };
 
 /* The device is number `number` on this host. One per process. */
-enum status device_rig_open(struct device_rig *rig, int number);
-void device_rig_close(struct device_rig *rig);
+enum status pretended_device_open(struct pretended_device *rig, int number);
+void pretended_device_close(struct pretended_device *rig);
 /* The device is busy the next so many times that it is asked. */
-void device_rig_busy(int questions);
+void pretended_device_busy(int questions);
 
 #endif

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Whole jobs with the CUDA backend over the emulation: groups over the tests' NCCL. Tiny models. What must hold on a device holds here: drafted
+# output has solo's tokens and logits, bit for bit; its tokens are the CPU's choice or near it; a call of NCCL that fails ends the job with its
+# code and its line. emulated_cuda.sh BIN EMULATED_BIN FOLDER_OF_THE_FAKE LAW_JOB TEACHER
+. "$(dirname "$0")/job.sh"
+BIN=$2
+TEACHER=$5
+export LD_LIBRARY_PATH=$3 FAKE_NCCL_TRACE=$WORK/trace
+"$4" write "$WORK" 1 || exit # a target and a draft of 32 tokens, 4 heads
+for i in 5 11 3 29 17 8; do echo "{\"prompt_tokens\": [$i, $((i * 7 % 32)), $((i * 5 % 31))]}"; done >"$WORK/prompts.jsonl"
+ALL=(--target "$WORK/target.bin" --draft "$WORK/draft.bin" --prompts "$WORK/prompts.jsonl" --max-tokens 20 --ignore-eos --hash-logits --threads 1)
+
+# equal NAME VERIFIERS OPTION...: a drafted job is solo's on so many verifiers, and its sums went over NCCL, in its window, on devices of their own.
+equal() {
+    local name=$1 verifiers=$2 call=ncclAllReduce how=all-reduce
+    shift 2
+    [ "$verifiers" -gt 2 ] && call=ncclAllGather how=all-gather
+    job "solo_$name" --backend cuda --solo --verifiers "$verifiers" --max-sequences 3 "$@" ||
+        fail "solo_$name: exit $?: $(head -n 5 "$WORK/solo_$name.err")"
+    rm -f "$FAKE_NCCL_TRACE"
+    job "drafted_$name" --backend cuda --drafters 1 --verifiers "$verifiers" --draft-length 3 --draft-deadline 60000 \
+        --max-sequences 2 --verbose "$@" ||
+        fail "drafted_$name: exit $?: $(head -n 5 "$WORK/drafted_$name.err")"
+    same "drafted_$name" "solo_$name"
+    checks=$((checks + 4))
+    [ "0$(figure "drafted_$name" accepted)" -gt 0 ] || fail "drafted_$name: no draft was ever accepted"
+    [ "$(grep -c " $call$" "$FAKE_NCCL_TRACE")" -ge $((verifiers * 2 * $(figure "drafted_$name" rounds) / 2)) ] ||
+        fail "drafted_$name: not every step was summed over NCCL"
+    grep -q "group over NCCL 2.28.9, symmetric windows, sums by $how" "$WORK/drafted_$name.err" || fail "drafted_$name: not over NCCL"
+    [ "$(grep -c '#  Rank .* device .* emulation' "$WORK/drafted_$name.err")" = "$verifiers" ] || fail "drafted_$name: no map of devices"
+}
+
+equal greedy 2 "${ALL[@]}"
+equal coupled 2 "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
+# The embedded pair on four, of which a step takes a second here.
+echo '{"prompt_tokens": [273, 264, 760]}' >"$WORK/one.jsonl"
+equal wide 4 --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
+
+# Every token of the greedy output against the CPU's logits after the same tokens. The CPU's numbers are others: weights and activations are not
+# rounded to bfloat16. The model's logits spread over about 3.
+checks=$((checks + 1))
+paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+,.*"tokens":\[([^]]*)\].*/\1/; s/,/ /g' "$WORK/drafted_greedy.jsonl") |
+    sed 's/:/ : /' >"$WORK/taught"
+"$TEACHER" "$WORK/target.bin" 0.05 <"$WORK/taught" || fail "a token is not the CPU's choice, nor near it: $(cat "$WORK/taught")"
+checks=$((checks + 1)) # and it would be seen
+sed -E 's/ 17 / 18 /2' "$WORK/taught" | "$TEACHER" "$WORK/target.bin" 0.05 && fail "another token is not noticed"
+
+# broken WHAT FAULT CODE PATTERN: a job of one drafter and two verifiers in which NCCL does as told.
+broken() {
+    local code
+    checks=$((checks + 1))
+    rm -f "$WORK"/broken.*
+    FAKE_NCCL=$2 job broken "${ALL[@]}" --backend cuda --drafters 1 --verifiers 2 --watchdog 20
+    code=$?
+    [ $code = "$3" ] || fail "$1: exit code $code, expected $3: $(head -n 5 "$WORK/broken.err")"
+    [ "$(grep -c "error: $4" "$WORK/broken.err")" = 1 ] || fail "$1: no line, or several, with '$4': $(head -n 5 "$WORK/broken.err")"
+}
+
+host=$(hostname | cut -c 1-63)
+broken "no communicator" "2 ncclCommInitRankConfig 1 later=2" 74 "ncclCommInitRankConfig failed on rank 2 (host $host, device 2 \[emulated:2\] emulation)"
+broken "a sum of the lead fails" "1 ncclAllReduce 30 fail=1" 74 "ncclAllReduce failed on rank 1 (host $host, device 1 \[emulated:1\] emulation): unhandled cuda error"
+broken "a follower loses a peer" "2 ncclAllReduce 30 later=6" 74 "ncclAllReduce failed on rank 2 (host $host, device 2 \[emulated:2\] emulation): remote process exited"
+finish
