@@ -77,14 +77,14 @@ free_times:
     return status;
 }
 
-static enum status decode_once(struct rig *rig, int context, int tokens, double *seconds)
+static enum status decode_once(struct rig *rig, int context, int tokens, int32_t *said, double *seconds)
 {
-    int32_t token = rig_token(rig, context);
     int64_t start = clock_ns();
 
+    said[0] = rig_token(rig, context);
     for (int i = 0; i < tokens; i++) {
-        TRY(rig_step(rig, &token, context + i, 1, 1));
-        token = rig_best(rig, 0);
+        TRY(rig_step(rig, &said[i], context + i, 1, 1));
+        said[i + 1] = rig_best(rig, 0);
     }
     *seconds = (double)(clock_ns() - start) * 1e-9;
     return STATUS_OK;
@@ -92,17 +92,30 @@ static enum status decode_once(struct rig *rig, int context, int tokens, double 
 
 static enum status run_decode(struct rig *rig, const struct settings *settings)
 {
-    int context = settings->context[0];
+    int context = settings->context[0], few = settings->tokens < 16 ? settings->tokens : 16;
+    int32_t *said = calloc((size_t)settings->tokens + 1, sizeof *said); /* the first is the prompt's last */
+    enum status status = STATUS_OK;
     double seconds;
 
-    TRY(rig_fill(rig, 0, context));
-    TRY(decode_once(rig, context, settings->tokens < 16 ? settings->tokens : 16, &seconds)); /* to warm up */
+    if (said == NULL) {
+        log_error("no memory for %d tokens", settings->tokens);
+        return STATUS_INTERNAL;
+    }
+    TRY_TO(rig_fill(rig, 0, context), free_said);
+    TRY_TO(decode_once(rig, context, few, said, &seconds), free_said); /* to warm up */
     for (int turn = 0; settings_next_turn(settings, turn); turn++) {
-        TRY(decode_once(rig, context, settings->tokens, &seconds));
+        TRY_TO(decode_once(rig, context, settings->tokens, said, &seconds), free_said);
+        printf("# tokens:");
+        for (int i = 1; i <= few; i++)
+            printf(" %d", said[i]);
+        printf("\n");
         printf("step_bytes,1,%d,%.0f,bytes\n", context, seeded_model_step_bytes(rig->seeded, context + settings->tokens / 2));
         printf("decode,1,%d,%.2f,tokens/s\n", context, settings->tokens / seconds);
     }
-    return STATUS_OK;
+
+free_said:
+    free(said);
+    return status;
 }
 
 static enum status run(const struct settings *settings)
