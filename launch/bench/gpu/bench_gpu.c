@@ -129,8 +129,8 @@ static enum status run(const struct settings *settings)
     if (strcmp(settings->mode, "speculation") == 0)
         return speculation_run(settings, backend);
     options.context = longest + (strcmp(settings->mode, "decode") == 0 ? settings->tokens : BACKEND_MAX_ROWS);
-    TRY(rig_open(&rig, &options, backend));
-    printf("# %s, %s\n", settings->shape->name, backend->describe(rig.seeded->model.context));
+    TRY(rig_open_seeded(&rig, &options, backend));
+    printf("# %s, %s\n", settings->shape->name, backend->describe(rig.model->context));
     if (strcmp(settings->mode, "steps") == 0)
         status = run_steps(&rig, settings);
     else

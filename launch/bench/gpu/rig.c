@@ -4,20 +4,42 @@
 #include "common/base/log.h"
 #include <stdlib.h>
 
-enum status rig_open(struct rig *rig, const struct seeded_options *options, const struct backend *backend)
+/* What stands on the model. */
+static enum status open_rest(struct rig *rig)
+{
+    TRY(kv_cache_open(&rig->cache, rig->model, 1));
+    TRY(forward_open(&rig->forward, rig->model, &rig->cache));
+    rig->logits = malloc((size_t)BACKEND_MAX_ROWS * (size_t)rig->model->vocab * sizeof *rig->logits);
+    if (rig->logits != NULL)
+        return STATUS_OK;
+    log_error("no memory for the logits of %d rows", BACKEND_MAX_ROWS);
+    return STATUS_INTERNAL;
+}
+
+enum status rig_open_seeded(struct rig *rig, const struct seeded_options *options, const struct backend *backend)
 {
     enum status status;
 
     *rig = (struct rig){0};
     group_open_self(&rig->self);
     TRY_TO(seeded_model_open(options, backend, &rig->self, &rig->seeded), close_rig);
-    TRY_TO(kv_cache_open(&rig->cache, &rig->seeded->model, 1), close_rig);
-    TRY_TO(forward_open(&rig->forward, &rig->seeded->model, &rig->cache), close_rig);
-    rig->logits = malloc((size_t)BACKEND_MAX_ROWS * (size_t)rig->seeded->model.vocab * sizeof *rig->logits);
-    if (rig->logits == NULL) {
-        log_error("no memory for the logits of %d rows", BACKEND_MAX_ROWS);
-        TRY_TO(STATUS_INTERNAL, close_rig);
-    }
+    rig->model = &rig->seeded->model;
+    TRY_TO(open_rest(rig), close_rig);
+    return STATUS_OK;
+
+close_rig:
+    rig_close(rig);
+    return status;
+}
+
+enum status rig_open_files(struct rig *rig, const char *path, const struct model_options *options)
+{
+    enum status status;
+
+    *rig = (struct rig){0};
+    group_open_self(&rig->self);
+    TRY_TO(model_open(path, &rig->self, options, &rig->model), close_rig);
+    TRY_TO(open_rest(rig), close_rig);
     return STATUS_OK;
 
 close_rig:
@@ -28,11 +50,12 @@ close_rig:
 void rig_close(struct rig *rig)
 {
     free(rig->logits);
-    if (rig->seeded != NULL) {
-        forward_close(&rig->forward);
-        kv_cache_close(&rig->cache);
+    forward_close(&rig->forward);
+    kv_cache_close(&rig->cache);
+    if (rig->seeded != NULL)
         seeded_model_close(rig->seeded);
-    }
+    else
+        model_close(rig->model);
     group_close(&rig->self);
     *rig = (struct rig){0};
 }
@@ -56,7 +79,7 @@ enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int coun
 
 int32_t rig_best(const struct rig *rig, int i)
 {
-    const struct model *model = &rig->seeded->model;
+    const struct model *model = rig->model;
     struct row_stats stats;
 
     model->backend->row_scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, &stats);
@@ -65,7 +88,7 @@ int32_t rig_best(const struct rig *rig, int i)
 
 int32_t rig_token(const struct rig *rig, int place)
 {
-    return (int32_t)((uint32_t)(place + 1) * UINT32_C(2654435761) % (uint32_t)rig->seeded->model.vocab);
+    return (int32_t)((uint32_t)(place + 1) * UINT32_C(2654435761) % (uint32_t)rig->model->vocab);
 }
 
 enum status rig_fill(struct rig *rig, int first, int context)

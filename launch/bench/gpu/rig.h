@@ -1,4 +1,4 @@
-/* A seeded model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward_run that drafters and
+/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward_run that drafters and
  * verifiers use. */
 #ifndef TANDEM_LAUNCH_BENCH_GPU_RIG_H
 #define TANDEM_LAUNCH_BENCH_GPU_RIG_H
@@ -8,13 +8,15 @@
 
 struct rig {
     struct group self;
-    struct seeded_model *seeded;
+    struct model *model;
+    struct seeded_model *seeded; /* the owner of the model, or NULL: it is from files */
     struct kv_cache cache;
     struct forward forward;
     float *logits; /* [BACKEND_MAX_ROWS][vocab] of the last step */
 };
 
-enum status rig_open(struct rig *rig, const struct seeded_options *options, const struct backend *backend);
+enum status rig_open_seeded(struct rig *rig, const struct seeded_options *options, const struct backend *backend);
+enum status rig_open_files(struct rig *rig, const char *path, const struct model_options *options);
 void rig_close(struct rig *rig);
 
 /* Feeds 1 .. BACKEND_MAX_ROWS tokens to the places from `first` on and gives the logits of the last `asked` of them. */

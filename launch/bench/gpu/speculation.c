@@ -147,10 +147,10 @@ enum status speculation_run(const struct settings *settings, const struct backen
                                      .threads = settings->threads};
     enum status status;
 
-    TRY(rig_open(&pair.target, &options, backend));
+    TRY(rig_open_seeded(&pair.target, &options, backend));
     options.layers = settings->first;
-    TRY_TO(rig_open(&pair.draft, &options, backend), close_target);
-    printf("# %s, %s\n", settings->shape->name, backend->describe(pair.target.seeded->model.context));
+    TRY_TO(rig_open_seeded(&pair.draft, &options, backend), close_target);
+    printf("# %s, %s\n", settings->shape->name, backend->describe(pair.target.model->context));
     TRY_TO(fill(&pair), close_draft);
     TRY_TO(measure(&pair, 0), close_draft); /* to warm up */
     for (int turn = 0; settings_next_turn(settings, turn); turn++)
