@@ -4,10 +4,10 @@
  *
  * Lines "figure,megabytes,cut,value,GB/s"; the last one, "read_bandwidth", is the best reading of the largest size. A copy counts what it
  * reads and what it writes. Times are of several launches in a row, from the first's start to the last's end. */
+#include "common/backend/cuda/device.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/backend/cuda/device.h"
 #include "launch/bench/gpu/bandwidth.h"
 
 #include <stdio.h>
@@ -64,8 +64,8 @@ static enum status read_size(const struct bench *bench, size_t bytes, double *be
                     best_cut = cut;
                 }
             }
-    printf("read,%zu,%d blocks of %d threads with %d loads,%.1f,GB/s\n", bytes / MEGABYTE, best_cut.blocks, best_cut.threads, best_cut.loads,
-           *best);
+    printf("read,%zu,%d blocks of %d threads with %d loads,%.1f,GB/s\n", bytes / MEGABYTE, best_cut.blocks, best_cut.threads,
+           best_cut.loads, *best);
     return STATUS_OK;
 }
 
@@ -79,7 +79,8 @@ static enum status run(const struct bench *bench)
     for (size_t bytes = bench->bytes > 64 * (size_t)MEGABYTE ? bench->bytes / 16 : bench->bytes; bytes <= bench->bytes; bytes *= 4)
         TRY(read_size(bench, bytes, &best));
     TRY(rate(bench, bench->bytes, &cut, 1, &copied));
-    printf("copy,%zu,%d blocks of %d threads with %d loads,%.1f,GB/s\n", bench->bytes / MEGABYTE, cut.blocks, cut.threads, cut.loads, copied);
+    printf("copy,%zu,%d blocks of %d threads with %d loads,%.1f,GB/s\n", bench->bytes / MEGABYTE, cut.blocks, cut.threads, cut.loads,
+           copied);
     printf("read_bandwidth,%zu,best,%.1f,GB/s\n", bench->bytes / MEGABYTE, best);
     return STATUS_OK;
 }

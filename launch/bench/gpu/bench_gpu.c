@@ -34,7 +34,7 @@ static enum status time_step(struct rig *rig, int context, int count, int asked,
 
     for (int i = 0; i < count; i++)
         tokens[i] = rig_token(rig, context + i);
-    for (int i = -2; i < repetitions; i++) { /* two to warm up */
+    for (int i = repetitions > 2 ? -2 : -repetitions; i < repetitions; i++) { /* some to warm up */
         int64_t start = clock_ns();
 
         TRY(rig_step(rig, tokens, context, count, asked));

@@ -1,7 +1,7 @@
 """What `tandem gpu-check` does (launch/tandem): builds for the device, checks on it that the backend computes what it should, measures, and
 writes down both.
 
-python3 check.py [--output FOLDER] [--seconds N] [--only PART[,PART]] [--list]
+python3 check.py [--output FOLDER] [--programs FOLDER] [--seconds N] [--only PART[,PART]] [--list]
 
 Every part has a share of the time, ends in one line, and leaves the others alone. Exit: 0 when every part that could be run held, 1 when one
 did not, 64 usage, 69 no device.
@@ -19,15 +19,7 @@ from run_parts import Failure, Skip, Turn, call, figures, last_line, take_turns
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BUILD = os.path.join(TOP, "build", "cuda")
-BIN = os.path.join(BUILD, "bin")
 THREADS = str(min(16, os.cpu_count() or 1))
-
-
-def program(name):
-    path = os.path.join(BIN, name)
-    if not os.path.exists(path):
-        raise Failure(f"{path} is not there: it was not built")
-    return path
 
 
 def build(check, deadline):
@@ -37,7 +29,7 @@ def build(check, deadline):
     call(["cmake", "-S", TOP, "--preset", "cuda", f"-DCMAKE_CUDA_ARCHITECTURES={architecture}"], deadline, cwd=TOP)
     call(["ninja", "-C", BUILD, "--quiet"], deadline)
     check.report.versions["nvcc"] = last_line(call(["nvcc", "--version"], deadline))
-    check.report.versions["tandem"] = last_line(call([program("tandem-verifier"), "--version"], deadline))
+    check.report.versions["tandem"] = last_line(call([check.program("tandem-verifier"), "--version"], deadline))
     return f"for sm_{architecture}"
 
 
@@ -57,7 +49,7 @@ def sanitizer(check, deadline):
     if not os.path.exists(tool):
         raise Skip("compute-sanitizer is not there")
     for kind in ("memcheck", "racecheck"):
-        work = [program("bench_gpu"), "steps", "tiny", "contexts=16,300", "repetitions=1"]
+        work = [check.program("bench_gpu"), "steps", "tiny", "contexts=16,300", "repetitions=1"]
         try:
             call([tool, "--tool", kind, "--error-exitcode", "9", *work], deadline)
         except Failure as failure:
@@ -69,23 +61,23 @@ def sanitizer(check, deadline):
 
 def decodes(check, deadline):
     """Whole decodes on the device, each token fed to the CPU's backend as well."""
-    text = call([program("teacher_forced")], deadline, cwd=TOP)
+    text = call([check.program("teacher_forced")], deadline, cwd=TOP)
     check.add_figures("decodes", "embedded", text)
     return last_line(text)
 
 
-def job(words, deadline):
+def job(check, words, deadline):
     """A job of both roles; the programs know the line for mpirun."""
-    line = call([program("tandem-verifier"), "--dry-run", "--backend", "cuda", *words], deadline)
+    line = call([check.program("tandem-verifier"), "--dry-run", "--backend", "cuda", *words], deadline)
     return call(["bash", "-c", f"exec {line.strip().splitlines()[-1]}"], deadline, cwd=TOP)
 
 
 def lossless(check, deadline):
-    return last_line(job(["--check", "quick"], deadline))
+    return last_line(job(check, ["--check", "quick"], deadline))
 
 
 def bandwidth(check, deadline):
-    text = call([program("bench_bandwidth")], deadline)
+    text = call([check.program("bench_bandwidth")], deadline)
     check.add_figures("bandwidth", "device", text)
     value = check.report.value("read_bandwidth", "device", "4096", "best")
     if value is None:
@@ -96,7 +88,7 @@ def bandwidth(check, deadline):
 
 def steps(model):
     def part(check, deadline):
-        check.add_figures(f"steps {model}", model, call([program("bench_gpu"), "steps", model, f"threads={THREADS}"], deadline))
+        check.add_figures(f"steps {model}", model, call([check.program("bench_gpu"), "steps", model, f"threads={THREADS}"], deadline))
         told = []
         for context in ("128", "2048", "8192"):
             one = check.report.value("step", model, "1", context)
@@ -114,7 +106,7 @@ def steps(model):
 
 def against_torch(check, name, model, words, script, deadline):
     """{figure: (median, ...)} of ours and PyTorch's, which take turns."""
-    turns = [Turn("ours", [program("bench_gpu"), *words, f"threads={THREADS}", "turns=1"])]
+    turns = [Turn("ours", [check.program("bench_gpu"), *words, f"threads={THREADS}", "turns=1"])]
     if check.torch:
         left = max(5, (deadline - time.monotonic()) / 3)
         turns.append(Turn("PyTorch", [sys.executable, os.path.join(HERE, script), *words[1:], "turns=1", f"seconds={left:.0f}"]))
@@ -172,9 +164,8 @@ def pair(check, deadline):
     """The embedded pair, drafter and verifier as two processes on one device."""
     told = []
     for mode, words in (("solo", ["--solo"]), ("speculative", ["--drafters", "1"])):
-        stats = os.path.join(check.folder, f"pair-{mode}.json")
-        os.makedirs(check.folder, exist_ok=True)
-        job(["--verifiers", "1", "--threads", "1", "--prompts", os.path.join(TOP, "launch", "demo", "prompts.jsonl"), "--output",
+        stats = os.path.join(check.scratch, f"pair-{mode}.json")
+        job(check, ["--verifiers", "1", "--threads", "1", "--prompts", os.path.join(TOP, "launch", "demo", "prompts.jsonl"), "--output",
              os.path.join(check.scratch, f"{mode}.jsonl"), "--max-sequences", "1", "--max-tokens", "128", "--stats", stats, "--quiet", *words],
             deadline)
         with open(stats) as file:
@@ -205,14 +196,21 @@ PARTS = [
 
 
 class Check:
-    def __init__(self, folder, seconds):
+    def __init__(self, folder, programs, seconds):
         self.device = report.ask_device(report.DEVICE)
         self.report = report.Report(self.device)
-        self.folder, self.end = folder, time.monotonic() + seconds
+        self.folder, self.programs, self.end = folder, programs, time.monotonic() + seconds
+        self.log = []
         self.scratch = os.path.join(TOP, "build", "gpu-check")
-        shutil.rmtree(self.scratch, ignore_errors=True) # journals of an earlier check
+        shutil.rmtree(self.scratch, ignore_errors=True)  # journals of an earlier check
         os.makedirs(self.scratch)
-        self.torch, self.no_torch = False, "not looked for"
+        self.torch, self.no_torch = False, "not asked"
+
+    def program(self, name):
+        path = os.path.join(self.programs, name)
+        if not os.path.exists(path):
+            raise Failure(f"{path} is not there: it was not built")
+        return path
 
     def look_for_torch(self):
         look = "import torch; assert torch.cuda.is_available(), 'it sees no device'; print(torch.__version__)"
@@ -243,6 +241,7 @@ class Check:
                 outcome, text = "skipped", str(skip)
             except Failure as failure:
                 outcome, text = "failed", str(failure)
+                self.log.append(f"=== {name}: {failure}\n{failure.said}\n")
             except Exception as error:  # a fault of this script is a line too, and the others go on
                 outcome, text = "failed", f"{type(error).__name__}: {error}"
         self.report.part(name, outcome, time.monotonic() - start, text)
@@ -257,14 +256,18 @@ def default_folder(device):
 def main():
     parser = argparse.ArgumentParser(prog="tandem gpu-check", allow_abbrev=False)
     parser.add_argument("--output", help="folder for figures.csv and check.json (default: launch/bench/results/DEVICE-DATE)")
+    parser.add_argument("--programs", help="folder with programs that are there already; nothing is built then")
     parser.add_argument("--seconds", type=float, default=470.0, help="for all parts together (default: 470)")
     parser.add_argument("--only", default="", help="parts, separated by commas")
+    parser.add_argument("--without-pytorch", action="store_true", help="measure nothing beside the program itself")
     parser.add_argument("--list", action="store_true", help="print the parts")
     try:
         options = parser.parse_args()
     except SystemExit as ended:
         return 64 if ended.code else 0
     chosen = [part for part in PARTS if not options.only or part[0] in options.only.split(",")]
+    if options.programs:
+        chosen = [part for part in chosen if part[2] is not build]
     if options.list or not chosen:
         print("\n".join(f"{name}: at most {most} s" for name, most, _ in PARTS))
         return 0 if options.list else 64
@@ -272,11 +275,15 @@ def main():
     if not device:
         print("tandem: no NVIDIA device answers here (nvidia-smi): nothing was checked, nothing was measured", file=sys.stderr)
         return 69
-    check = Check(options.output or default_folder(device), options.seconds)
-    check.look_for_torch()
+    check = Check(options.output or default_folder(device), options.programs or os.path.join(BUILD, "bin"), options.seconds)
+    if not options.without_pytorch:
+        check.look_for_torch()
     for name, most, work in chosen:
         check.run(name, most, work)
     check.report.write(check.folder)
+    if check.log:
+        with open(os.path.join(check.folder, "log.txt"), "w") as file:
+            file.write("\n".join(check.log))
     print(check.report.table())
     print(f"\nwritten: {check.folder}/figures.csv and check.json")
     return 1 if check.report.failed() or any(part["outcome"] == "cut" for part in check.report.parts) else 0

@@ -8,7 +8,11 @@ import time
 
 
 class Failure(Exception):
-    """What a part has to say in one line when it did not work."""
+    """What a part has to say in one line when it did not work, and all that the program said."""
+
+    def __init__(self, text, said=""):
+        super().__init__(text)
+        self.said = said
 
 
 class Skip(Exception):
@@ -46,9 +50,10 @@ def call(words, deadline, accept=(0,), **options):
         text, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
         end(process)
-        raise Failure(f"{os.path.basename(words[0])} was cut off: its time was over") from None
+        text, _ = process.communicate()
+        raise Failure(f"{os.path.basename(words[0])} was cut off: its time was over", text) from None
     if process.returncode not in accept:
-        raise Failure(f"{os.path.basename(words[0])} ended with {process.returncode}: {last_line(text)}")
+        raise Failure(f"{os.path.basename(words[0])} ended with {process.returncode}: {last_line(text)}", text)
     return text
 
 
@@ -93,7 +98,7 @@ class Turn:
             except queue.Empty:
                 raise Failure(f"{self.name} was cut off: its time was over") from None
             if line is None:
-                raise Failure(f"{self.name} ended with {self.process.wait()}: {self.last}")
+                raise Failure(f"{self.name} ended with {self.process.wait()}: {self.last}", "\n".join(lines))
             if line == word:
                 return "\n".join(lines)
             lines.append(line)

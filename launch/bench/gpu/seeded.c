@@ -23,7 +23,7 @@ enum { QKV, OUT, GATE, UP, DOWN }; /* of a layer */
 static const struct seeded_shape shapes[] = {
     {"1b", 16, 2048, 32, 8, 64, 8192, 128256},
     {"8b", 32, 4096, 32, 8, 128, 14336, 128256},
-    {"tiny", 3, 128, 4, 2, 32, 176, 512},
+    {"tiny", 3, 64, 4, 2, 16, 88, 256},
 };
 
 struct seeding {
@@ -31,7 +31,7 @@ struct seeding {
     const struct seeded_options *options;
     struct seeded_numbers numbers;
     const void **rows; /* [longest matrix] */
-    int measuring; /* first pass: only `bytes` grows */
+    int measuring;     /* first pass: only `bytes` grows */
     size_t bytes;
 };
 
@@ -63,8 +63,7 @@ static enum status pack_plain(struct seeding *seeding, int id, int outputs, doub
     TRY(seeded_numbers_find(&seeding->numbers, seeded_numbers_scale(gain, columns), &numbers));
     for (int o = 0; o < outputs; o++)
         seeding->rows[o] = seeded_numbers_row(numbers, id, o);
-    const struct matrix_source source = {
-        .rows = seeding->rows, .outputs = outputs, .columns = columns, .dtype = DTYPE_BF16, .slices = 1};
+    const struct matrix_source source = {.rows = seeding->rows, .outputs = outputs, .columns = columns, .dtype = DTYPE_BF16, .slices = 1};
     return pack(seeding, &source, matrix);
 }
 
@@ -78,8 +77,7 @@ static enum status pack_gate_up(struct seeding *seeding, int layer, struct matri
         for (int part = GATE; part <= UP; part++)
             for (int i = at; i < at + BACKEND_PANEL; i++)
                 seeding->rows[count++] = i < ffn ? seeded_numbers_row(numbers, layer * MATRICES_OF_LAYER + part, i) : NULL;
-    const struct matrix_source source = {
-        .rows = seeding->rows, .outputs = count, .columns = columns, .dtype = DTYPE_BF16, .slices = 1};
+    const struct matrix_source source = {.rows = seeding->rows, .outputs = count, .columns = columns, .dtype = DTYPE_BF16, .slices = 1};
     return pack(seeding, &source, matrix);
 }
 
@@ -92,7 +90,8 @@ static enum status pack_branch(struct seeding *seeding, int layer, int part, int
     struct matrix_source source = {.rows = seeding->rows, .columns = columns, .dtype = DTYPE_BF16, .slice_bounds = bounds};
     const uint16_t *numbers;
 
-    TRY(seeded_numbers_find(&seeding->numbers, seeded_numbers_scale(GAIN_BRANCH, columns) * (is_further ? options->further : 1.0f), &numbers));
+    TRY(seeded_numbers_find(&seeding->numbers, seeded_numbers_scale(GAIN_BRANCH, columns) * (is_further ? options->further : 1.0f),
+                            &numbers));
     source.outputs = model->shape.hidden;
     for (int o = 0; o < source.outputs; o++)
         seeding->rows[o] = seeded_numbers_row(numbers, layer * MATRICES_OF_LAYER + part, o);
@@ -177,7 +176,8 @@ static enum status fill_embedding(struct seeded_model *seeded)
     }
     TRY(seeded_numbers_find(&all, seeded_numbers_scale(1.0, 1), &numbers));
     for (int token = 0; token < vocab; token++)
-        memcpy(seeded->embedding + (size_t)token * (size_t)hidden, seeded_numbers_row(numbers, EMBEDDING, token), (size_t)hidden * sizeof *numbers);
+        memcpy(seeded->embedding + (size_t)token * (size_t)hidden, seeded_numbers_row(numbers, EMBEDDING, token),
+               (size_t)hidden * sizeof *numbers);
     seeded_numbers_release(&all);
     seeded->model.embedding = (struct tensor){seeded->embedding, DTYPE_BF16, vocab, hidden};
     return STATUS_OK;

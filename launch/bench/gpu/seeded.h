@@ -1,5 +1,5 @@
-/* A model of given shapes whose weights follow from a seed and from nothing else: for measurements, where a checkpoint would have to be fetched.
- * It owns the model and, on the host, the table of its embedding. torch_model.py makes the same numbers.
+/* A model of given shapes whose weights follow from a seed and from nothing else: for measurements, where a checkpoint would have to be
+ * fetched. It owns the model and, on the host, the table of its embedding. torch_model.py makes the same numbers.
  *
  * Number i of the table T is uniform in [-1, 1) by a hash of i; row o of matrix m is a stretch of T, at a place that is a hash of (m, o),
  * times a scale of the matrix, rounded to bf16. So 16 GB of weights come out of 4 million numbers, and two programs agree on each of them.
@@ -21,12 +21,12 @@ const struct seeded_shape *seeded_shape_find(const char *name);
 
 struct seeded_options {
     const struct seeded_shape *shape;
-    int layers;    /* taken from the first; 0: all */
-    int first;     /* layers that are not scaled by `further`; 0: all */
+    int layers; /* taken from the first; 0: all */
+    int first;  /* layers that are not scaled by `further`; 0: all */
     float further;
-    int context;   /* tokens */
+    int context; /* tokens */
     int max_rows;
-    int threads;   /* of the CPU backend */
+    int threads; /* of the CPU backend */
 };
 
 struct seeded_model {

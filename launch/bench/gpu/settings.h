@@ -12,12 +12,12 @@ struct settings {
     const char *backend;
     int contexts, context[SETTINGS_CONTEXTS]; /* rising */
     int repetitions;
-    int tokens;  /* to decode */
-    int first;   /* layers of the draft */
-    int length;  /* of a draft, 1 .. BACKEND_MAX_ROWS - 1 */
+    int tokens; /* to decode */
+    int first;  /* layers of the draft */
+    int length; /* of a draft, 1 .. BACKEND_MAX_ROWS - 1 */
     float further;
     int threads;
-    int turns;   /* wait for a line of stdin before each measurement, and go on until its end */
+    int turns; /* wait for a line of stdin before each measurement, and go on until its end */
 };
 
 /* STATUS_USAGE, with a line that names what is wrong. */

@@ -1,6 +1,6 @@
 /* A round: the draft feeds the committed tokens that it has not seen and then its own guesses, one by one; the target feeds the newest
- * committed token and all guesses in one step; guesses are kept as long as they are the target's argmax, and the target's next token follows.
- * Both caches are cut by feeding again from an earlier place.
+ * committed token and all guesses in one step; guesses are kept as long as they are the target's argmax, and the target's next token
+ * follows. Both caches are cut by feeding again from an earlier place.
  *
  * The tokens are compared with those of the target alone: bits of a row do not depend on the rows beside it, so they must be the same. */
 #include "launch/bench/gpu/speculation.h"
@@ -16,7 +16,7 @@
 struct pair {
     struct rig target, draft;
     int context, tokens, length;
-    int32_t *solo;  /* [context + tokens + BACKEND_MAX_ROWS] the prompt and what the target says */
+    int32_t *solo;   /* [context + tokens + BACKEND_MAX_ROWS] the prompt and what the target says */
     int32_t *paired; /* the same by both */
 };
 

@@ -7,7 +7,8 @@
  * the CPU may prefer another token by twice that at most, and only for few tokens. Then the device is fed the same tokens again, several in
  * a step: every logit must have the same bits, or greedy output would depend on the drafts.
  *
- * The last line sums up. Exit: 0, or 1 with a line for the first thing that does not hold. */
+ * The last line sums up. Exit: 0, 1 with a line for the first thing that does not hold, or 77 where no device answers. */
+#include "common/backend/cuda/device.h"
 #include "common/base/check.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
@@ -20,7 +21,7 @@
 
 #define LARGEST_DIFFERENCE 0.25f
 #define MOST_NEAR_TIES     0.05
-enum { MOST_TOKENS = 128, LONGEST_LINE = 1 << 16 };
+enum { MOST_TOKENS = 128, LONGEST_LINE = 1 << 16, SKIPPED = 77 };
 
 struct tally {
     long tokens, near_ties;
@@ -83,8 +84,8 @@ static enum status compare(struct course *course, int i, const float *cpu)
         float difference = fabsf(device[v] - cpu[v]);
 
         if (!(difference <= LARGEST_DIFFERENCE)) { /* NaN as well */
-            log_error("token %d: the logit of %d is %g on the device and %g on the CPU, expected at most %g between them", i, v, (double)device[v],
-                      (double)cpu[v], (double)LARGEST_DIFFERENCE);
+            log_error("token %d: the logit of %d is %g on the device and %g on the CPU, expected at most %g between them", i, v,
+                      (double)device[v], (double)cpu[v], (double)LARGEST_DIFFERENCE);
             return STATUS_CHECK;
         }
         course->tally.difference = difference > course->tally.difference ? difference : course->tally.difference;
@@ -156,7 +157,7 @@ static enum status judge(const struct tally *tally, const char *model)
 
 static enum status run_model(const char *name, int prompts, int tokens, struct tally *sum)
 {
-    struct model_options options = {.threads = 1, .max_rows = BACKEND_MAX_ROWS, .backend = "cuda"};
+    struct model_options options = {.threads = 1, .max_rows = BACKEND_MAX_ROWS, .backend = &backend_cuda};
     struct course course = {.tokens = tokens};
     FILE *file = fopen("launch/demo/golden/greedy.jsonl", "r");
     enum status status;
@@ -168,7 +169,7 @@ static enum status run_model(const char *name, int prompts, int tokens, struct t
     }
     snprintf(path, sizeof path, "launch/demo/%s", name);
     TRY_TO(rig_open_files(&course.device, path, &options), close_file);
-    options.backend = "cpu";
+    options.backend = &backend_cpu;
     TRY_TO(rig_open_files(&course.cpu, path, &options), close_device);
     course.logits = malloc((size_t)MOST_TOKENS * (size_t)course.cpu.model->vocab * sizeof *course.logits);
     if (course.logits == NULL) {
@@ -196,12 +197,17 @@ int main(int count, char **words)
 {
     long prompts = count > 1 ? strtol(words[1], NULL, 10) : 24, tokens = count > 2 ? strtol(words[2], NULL, 10) : 64;
     struct tally sum = {0};
+    const char *reason;
     enum status status;
 
     log_init("teacher_forced", LOG_INFO);
     if (count > 3 || prompts < 1 || tokens < 2 || tokens > MOST_TOKENS) {
         log_error("usage: %s [PROMPTS [TOKENS]], at most %d tokens", words[0], MOST_TOKENS);
         return STATUS_USAGE;
+    }
+    if (device_count(&reason) == 0) {
+        printf("skipped: no device answers: %s\n", reason);
+        return SKIPPED;
     }
     status = run_model("target", (int)prompts, (int)tokens, &sum);
     if (status == STATUS_OK)

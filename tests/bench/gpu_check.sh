@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# tandem gpu-check where there is no device, and its script with a device and programs that are played: what it says, writes and ends with.
+set -u
+cd "$(dirname "$0")/../.."
+check=launch/bench/gpu/check.py
+python3 -c 'import argparse, csv, dataclasses, json, queue, re, shutil, signal, statistics, subprocess, threading' 2>/dev/null ||
+    { echo "skipped: python3 with its standard library is not there, and gpu-check is written in it"; exit 77; }
+export PYTHONDONTWRITEBYTECODE=1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+expect() { # TEXT COMMAND
+    if eval "$2"; then echo "passed: $1"; else echo "FAILED: $1"; failed=1; fi
+}
+
+mkdir "$work/without" "$work/with" "$work/programs"
+printf '#!/bin/sh\necho "No devices were found"\nexit 6\n' >"$work/without/nvidia-smi"
+cat >"$work/with/nvidia-smi" <<'END_OF_PROGRAM'
+#!/bin/sh
+case "$*" in
+*compute_cap*) echo "NVIDIA Played 1, 999.1, 9.0, 1000 MiB, 2000 MHz, 3000 MHz, 700.00 W, Enabled, Disabled" ;;
+*) echo "1900 MHz, 3000 MHz, 400.00 W, 50" ;;
+esac
+END_OF_PROGRAM
+chmod +x "$work"/*/nvidia-smi
+
+said=$(PATH="$work/without:$PATH" launch/tandem gpu-check 2>&1)
+code=$?
+expect "without a device: 69 and one line" '[ $code = 69 ] && [ "$(wc -l <<<"$said")" = 1 ] && [[ $said == *"no NVIDIA device answers"*"nothing was measured" ]]'
+said=$(launch/tandem gpu-check --list)
+expect "its parts can be listed without one" 'grep -q "^decode 8b: at most" <<<"$said"'
+PATH="$work/with:$PATH" python3 "$check" --speed >/dev/null 2>&1
+expect "an unknown option is a wrong command line" '[ $? = 64 ]'
+PATH="$work/with:$PATH" python3 "$check" --only nothing >/dev/null 2>&1
+expect "an unknown part too" '[ $? = 64 ]'
+
+cat >"$work/programs/bench_gpu" <<'END_OF_PROGRAM'
+#!/usr/bin/env bash
+# Decodes of 1b and 8b give 100, 104, 102, 101, 103 tokens/s after 50, which is to warm up; others break.
+case "$1 $2" in
+"decode 1b" | "decode 8b") ;;
+"steps 1b") for rows in 1 8 16; do echo "step,$rows,128,$((1000 + 10 * rows)),us"; done; exit ;;
+"steps 8b") sleep 60 ;;
+*) echo "broken: it rains"; exit 70 ;;
+esac
+echo ready
+for value in 50 100 104 102 101 103; do
+    read -r line || exit
+    echo "# tokens: 1 2 3"
+    echo "step_bytes,1,128,2000000000,bytes"
+    echo "decode,1,128,$value,tokens/s"
+    echo "done"
+done
+[ "$2" = 1b ] && read -r line
+END_OF_PROGRAM
+printf '#!/bin/sh\necho "read,256,some,100.0,GB/s"\necho "read_bandwidth,4096,best,250.0,GB/s"\n' >"$work/programs/bench_bandwidth"
+chmod +x "$work/programs"/*
+played() { PATH="$work/with:$PATH" python3 "$check" --without-pytorch --programs "$work/programs" --output "$work/$1" --seconds 30 --only "$2" >"$work/$1.out" 2>&1; }
+
+played good "bandwidth,decode 1b,steps 1b"
+expect "all that could be run held: 0" '[ $? = 0 ]'
+figure() { sed -n "s/^summary,$2,$1,[^,]*,[^,]*,[^,]*,\([^,]*\),.*/\1/p" "$work/good/figures.csv" | head -n 1; }
+expect "the rate is the median without the warming up" '[ "$(figure tokens_per_second 1b)" = 102.0 ]'
+expect "the share of the bandwidth is bytes x rate / reads" '[ "$(figure of_bandwidth 1b)" = 0.816 ]'
+expect "v(8) is the time of 8 rows over that of one" 'awk "BEGIN { v = \"$(figure v8 1b)\" - 1080 / 1010; exit !(v < 1e-9 && v > -1e-9) }"'
+expect "bars stand beside figures" 'grep -q "^summary,1b,of_bandwidth,.*,>= 0.7,yes$" "$work/good/figures.csv" && grep -q "^summary,1b,v8,.*,<= 1.05,no$" "$work/good/figures.csv"'
+expect "every repetition is kept" '[ "$(grep -c "^decode 1b,1b ours,decode," "$work/good/figures.csv")" = 5 ]'
+expect "the device and its load are told" 'python3 -c "import json, sys; j = json.load(open(sys.argv[1])); assert j[\"device\"][\"name\"] == \"NVIDIA Played 1\" and j[\"under_load\"][\"clocks.sm\"] == \"1900 MHz\"" "$work/good/check.json"'
+
+played bad "bandwidth,speculation 1b,decode 1b,pair"
+expect "one part that fails: 1" '[ $? = 1 ]'
+expect "it is one line, with the program's own last words" 'grep -q "^tandem: speculation 1b: failed: ours ended with 70: broken: it rains$" "$work/bad.out"'
+expect "the others go on" 'grep -q "^tandem: decode 1b: held: " "$work/bad.out" && grep -q "^tandem: pair: failed: .*tandem-verifier is not there" "$work/bad.out"'
+
+start=$SECONDS
+PATH="$work/with:$PATH" python3 "$check" --without-pytorch --programs "$work/programs" --output "$work/slow" --seconds 4 --only "steps 8b,steps 1b" >"$work/slow.out" 2>&1
+expect "what runs over its time is cut, and what has none left too: 1" '[ $? = 1 ] && [ $((SECONDS - start)) -lt 50 ]'
+expect "both are said" 'grep -q "^tandem: steps 8b: failed: .*its time was over$" "$work/slow.out" && grep -q "^tandem: steps 1b: " "$work/slow.out"'
+exit $failed
