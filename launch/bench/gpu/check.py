@@ -73,7 +73,7 @@ def job(check, words, deadline):
 
 
 def lossless(check, deadline):
-    return last_line(job(check, ["--check", "quick"], deadline))
+    return last_line(job(check, ["--check", "quick", "--drafters", "1", "--verifiers", "1"], deadline))
 
 
 def bandwidth(check, deadline):
@@ -182,7 +182,7 @@ PARTS = [
     ("build", 180, build),
     ("tests", 120, tests),
     ("decodes", 45, decodes),
-    ("lossless", 60, lossless),
+    ("lossless", 75, lossless),
     ("bandwidth", 20, bandwidth),
     ("decode 1b", 75, decode("1b")),
     ("decode 8b", 90, decode("8b")),
