@@ -39,7 +39,7 @@ def tests(check, deadline):
     ran = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) .*?(Passed|\*\*\*\S+)", text, re.M)
     bad = [f"{name} {how.strip('*')}" for name, how in ran if how != "Passed"]
     if bad or not ran:  # one that skips where there is a device has not tested
-        raise Failure(", ".join(bad) or "there are no such tests")
+        raise Failure(", ".join(bad) or "there are no such tests", text)
     return f"{len(ran)} programs passed"
 
 

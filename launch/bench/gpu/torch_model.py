@@ -139,22 +139,22 @@ class Model:
         self.embedding = seeds.embedding(shape.vocab, shape.hidden)
         self.head = seeds.matrix(HEAD, shape.vocab, shape.hidden, GAIN_HEAD)
         ones = torch.ones(shape.hidden, dtype=torch.bfloat16, device=device)
-        self.final_norm, self.layers = ones, []
+        self.final_norm, self.layers = ones.clone(), []
         inner, kv = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
         for i in range(layers or shape.layers):
             at, scaled = i * MATRICES_OF_LAYER, further if first and i >= first else 1.0
             gate = seeds.matrix(at + GATE, shape.ffn, shape.hidden, GAIN_IN)
             up = seeds.matrix(at + UP, shape.ffn, shape.hidden, GAIN_IN)
             weights = (
-                ones,
+                ones.clone(),
                 seeds.matrix(at + QKV, inner + 2 * kv, shape.hidden, GAIN_IN),
                 seeds.matrix(at + OUT, shape.hidden, inner, GAIN_BRANCH, scaled),
-                ones,
+                ones.clone(),
                 torch.cat((gate, up)),
                 seeds.matrix(at + DOWN, shape.hidden, shape.ffn, GAIN_BRANCH, scaled),
             )
-            cache = torch.zeros(2, shape.kv_heads, context, shape.head_dim, dtype=torch.bfloat16, device=device)
-            self.layers.append((cache[0], cache[1], weights))
+            keys = torch.zeros(shape.kv_heads, context, shape.head_dim, dtype=torch.bfloat16, device=device)
+            self.layers.append((keys, torch.zeros_like(keys), weights))  # not two views of one: a compiled layer writes to both
         half = shape.head_dim // 2
         exponent = -2.0 * torch.arange(half, dtype=torch.float64) / shape.head_dim
         angle = torch.arange(context).float()[:, None] * (ROPE_THETA**exponent).float()[None, :]
