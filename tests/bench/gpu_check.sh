@@ -72,6 +72,17 @@ expect "one part that fails: 1" '[ $? = 1 ]'
 expect "it is one line, with the program's own last words" 'grep -q "^tandem: speculation 1b: failed: ours ended with 70: broken: it rains$" "$work/bad.out"'
 expect "the others go on" 'grep -q "^tandem: decode 1b: held: " "$work/bad.out" && grep -q "^tandem: pair: failed: .*tandem-verifier is not there" "$work/bad.out"'
 
+python3 - <<'END_OF_PROGRAM'
+import sys
+sys.path.insert(0, "launch/bench/gpu")
+import check
+turn = lambda *remarks: type("Played", (), {"remarks": list(remarks)})
+assert check.leading_equal([turn("x", "tokens: 1 2 3 4"), turn("tokens: 1 2 9 4", "y")]) == (2, 4)
+assert check.leading_equal([turn("tokens: 1 2"), turn("tokens: 1 2 3")]) == (2, 2)
+assert check.leading_equal([turn("tokens: 1"), turn()]) == (0, 0)
+END_OF_PROGRAM
+expect "tokens are counted up to the first that differs" '[ $? = 0 ]'
+
 start=$SECONDS
 PATH="$work/with:$PATH" python3 "$check" --without-pytorch --programs "$work/programs" --output "$work/slow" --seconds 4 --only "steps 8b,steps 1b" >"$work/slow.out" 2>&1
 expect "what runs over its time is cut, and what has none left too: 1" '[ $? = 1 ] && [ $((SECONDS - start)) -lt 50 ]'

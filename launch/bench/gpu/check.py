@@ -7,6 +7,7 @@ Every part has a share of the time, ends in one line, and leaves the others alon
 did not, 64 usage, 69 no device.
 """
 import argparse
+import importlib.util
 import os
 import re
 import shutil
@@ -104,6 +105,16 @@ def steps(model):
     return part
 
 
+def leading_equal(turns):
+    """How many of the first tokens that two programs decoded agree, and of how many."""
+    said = []
+    for turn in turns:
+        words = [remark.split()[1:] for remark in turn.remarks if remark.startswith("tokens:")]
+        said.append(words[-1] if words else [])
+    most = min(map(len, said))
+    return next((i for i in range(most) if said[0][i] != said[1][i]), most), most
+
+
 def against_torch(check, name, model, words, script, deadline):
     """{figure: (median, ...)} of ours and PyTorch's, which take turns."""
     turns = [Turn("ours", [check.program("bench_gpu"), *words, f"threads={THREADS}", "turns=1"])]
@@ -118,7 +129,11 @@ def against_torch(check, name, model, words, script, deadline):
     medians = {turn.name: check.report.add_turns(name, model, turn.name, results[turn.name]) for turn in turns}
     if "ours" in failed or not medians["ours"]:
         raise Failure(failed.get("ours", "it printed no figures"))
-    check.remember(f"{name} PyTorch", turns[1].remarks if len(turns) > 1 else [])
+    if len(turns) > 1:
+        check.remember(f"{name} PyTorch", turns[1].remarks)
+        equal, most = leading_equal(turns)
+        if most:
+            check.report.add(name, model, "first_tokens_equal", equal, f"of {most}")
     return medians["ours"], medians.get("PyTorch") or {}, failed.get("PyTorch", "" if check.torch else check.no_torch)
 
 
@@ -253,6 +268,14 @@ def default_folder(device):
     return os.path.join(TOP, "launch", "bench", "results", f"{name}-{time.strftime('%Y-%m-%d', time.gmtime())}")
 
 
+def find_nccl():
+    """PyTorch brings NCCL along in a folder of its own, where the loader does not look."""
+    spec = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        known = os.environ.get("LD_LIBRARY_PATH", "")
+        os.environ["LD_LIBRARY_PATH"] = os.path.join(place, "lib") if not known else known + ":" + os.path.join(place, "lib")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="tandem gpu-check", allow_abbrev=False)
     parser.add_argument("--output", help="folder for figures.csv and check.json (default: launch/bench/results/DEVICE-DATE)")
@@ -275,6 +298,7 @@ def main():
     if not device:
         print("tandem: no NVIDIA device answers here (nvidia-smi): nothing was checked, nothing was measured", file=sys.stderr)
         return 69
+    find_nccl()
     check = Check(options.output or default_folder(device), options.programs or os.path.join(BUILD, "bin"), options.seconds)
     if not options.without_pytorch:
         check.look_for_torch()
