@@ -108,10 +108,11 @@ static int sees(const struct step *step, int row, int place)
     return past < 0 || (past < 64 && (step->ancestors[row] >> past & 1) != 0);
 }
 
-/* Attends the `count` rows order[i] of the step on the device, in this order.  to: [count][heads][head_dim] */
-static void attend(const struct step *step, const int *order, int count, int longest, float *to)
+/* Attends the `count` rows order[i] of the step on the device, in this order, with room for `room` at once.  to: [count][heads][head_dim]
+ */
+static void attend(const struct step *step, const int *order, int count, int longest, int room, float *to)
 {
-    size_t row = row_count(step), scratch_bytes = attend_scratch_bytes((int)row, CONTEXT);
+    size_t row = row_count(step), scratch_bytes = attend_scratch_bytes((int)row, CONTEXT) / KERNEL_ROWS * (size_t)room;
     int32_t slot[MOST_ROWS], base[MOST_ROWS], place[MOST_ROWS];
     uint64_t ancestors[MOST_ROWS];
     float *q = zeroed((size_t)count * row, sizeof *q);
@@ -138,6 +139,7 @@ static void attend(const struct step *step, const int *order, int count, int lon
                                    .q = device_put(q, (size_t)count * row * sizeof *q),
                                    .to = device_blank((size_t)count * row * sizeof *to),
                                    .scratch = device_blank(scratch_bytes),
+                                   .scratch_bytes = scratch_bytes,
                                    .longest = longest,
                                    .processors = device_processors(device_rig_open()),
                                    .overlaps = device_overlaps(device_rig_open())};
@@ -168,7 +170,7 @@ static void attend_all(const struct step *step, float *to)
 
     for (int r = 0; r < step->rows.count; r++)
         order[r] = r;
-    attend(step, order, step->rows.count, longest_of(step), to);
+    attend(step, order, step->rows.count, longest_of(step), MOST_ROWS, to);
 }
 
 /* One row and head as it should be, and how far the device's outputs may be from the CPU's, in parts of the sum of p |v|. The unit is
@@ -286,7 +288,7 @@ static void test_cuda_attend__matches_cpu(void **state)
     check_shape(2, 1, 16, whole, 1);
 }
 
-/* Each row alone, all in falling order, and every third, in a longer grid. */
+/* Each row alone; all in falling order and a few at once; every third; in a longer grid. */
 static void check_company(int heads, int kv_heads, int head_dim)
 {
     struct step step;
@@ -301,16 +303,16 @@ static void check_company(int heads, int kv_heads, int head_dim)
     to = zeroed((size_t)count * row, sizeof *to);
     attend_all(&step, first);
     for (int r = 0; r < count; r++) {
-        attend(&step, &r, 1, step.place[r] + 1, to);
+        attend(&step, &r, 1, step.place[r] + 1, 1, to);
         assert_same_bits(to, first + (size_t)r * row, row);
         order[r] = count - 1 - r;
     }
-    attend(&step, order, count, CONTEXT, to);
+    attend(&step, order, count, CONTEXT, 4, to);
     for (int r = 0; r < count; r++)
         assert_same_bits(to + (size_t)r * row, first + (size_t)(count - 1 - r) * row, row);
     for (int r = 0; r < count; r += 3)
         order[few++] = r;
-    attend(&step, order, few, CONTEXT, to);
+    attend(&step, order, few, CONTEXT, MOST_ROWS, to);
     for (int i = 0; i < few; i++)
         assert_same_bits(to + (size_t)i * row, first + (size_t)order[i] * row, row);
     free(first);

@@ -30,6 +30,7 @@ struct backend_context {
     float *qkv;    /* [KERNEL_ROWS][max_qkv] */
     float *logits; /* [max_rows][max_vocab] */
     void *attend_scratch;
+    size_t attend_scratch_bytes;
 
     struct arena pinned;
     struct row_arrays pinned_rows;

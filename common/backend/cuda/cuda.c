@@ -75,6 +75,7 @@ static enum status open_scratch(struct backend_context *context)
                              arena_round(floats(options->max_rows, options->max_vocab)) + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
+    context->attend_scratch_bytes = attend;
     lay_out_rows(&context->rows, arena, options->max_rows);
     context->qkv = arena_take(arena, floats(KERNEL_ROWS, options->max_qkv));
     context->logits = arena_take(arena, floats(options->max_rows, options->max_vocab));

@@ -75,15 +75,16 @@ void heads_start(const struct heads_launch *launch, struct CUstream_st *stream);
 struct attend_launch {
     struct kernel_rows rows;
     struct kernel_cache cache;
-    const float *q; /* [rows][heads][head_dim] */
-    float *to;      /* [rows][heads][head_dim] */
-    void *scratch;  /* attend_scratch_bytes of it, aligned to 256 */
-    int longest;    /* no row sees a place from here on */
-    int processors; /* of the device */
+    const float *q;       /* [rows][heads][head_dim] */
+    float *to;            /* [rows][heads][head_dim] */
+    void *scratch;        /* [scratch_bytes], aligned to 256 */
+    size_t scratch_bytes; /* rows that do not fit go in several launches; one must */
+    int longest;          /* no row sees a place from here on */
+    int processors;       /* of the device */
     int overlaps;
 };
 int attend_prepare(void);
-/* Enough for any launch of KERNEL_ROWS rows whose heads x head_dim is at most `width`. */
+/* Enough for KERNEL_ROWS rows whose heads x head_dim is at most `width`, or for fewer where that were more than 128 MiB. */
 size_t attend_scratch_bytes(int width, int context);
 void attend_start(const struct attend_launch *launch, struct CUstream_st *stream);
 

@@ -176,6 +176,7 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
                                        .q = q + skipped,
                                        .to = to + skipped,
                                        .scratch = context->attend_scratch,
+                                       .scratch_bytes = context->attend_scratch_bytes,
                                        .processors = device_processors(context->device),
                                        .overlaps = device_overlaps(context->device)};
 

@@ -311,7 +311,7 @@ void attend_start(const struct attend_launch *launch, struct CUstream_st *stream
     const struct kernel_cache *cache = &launch->cache;
     int width = cache->heads * cache->head_dim, group = cache->heads / cache->kv_heads;
     int longest = launch->longest < cache->context ? launch->longest : cache->context, chunks = (longest + ATTEND_CHUNK - 1) / ATTEND_CHUNK;
-    size_t at_once = attend_scratch_bytes(width, cache->context) / row_bytes(width, cache->heads, chunks);
+    size_t at_once = launch->scratch_bytes / row_bytes(width, cache->heads, chunks);
     struct work work = {*launch, chunks, NULL, (float *)launch->scratch};
 
     /* More rows than the scratch holds go in several launches: it is no matter to a row which others are with it. */
