@@ -13,7 +13,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
     *forward = (struct forward){.model = model, .cache = cache};
     TRY(model->backend->memory_open(model->context, 3 * hidden + 2 * heads + ffn, "the activations", &forward->arena));
     forward->x = arena_take(&forward->arena, hidden);
-    forward->partial = group_buffer(model->group, hidden);
+    forward->partial = group_buffer(model->group, hidden); /* sums are fastest in the group's own memory, where it has some */
     if (forward->partial == NULL)
         forward->partial = arena_take(&forward->arena, hidden);
     forward->asked = arena_take(&forward->arena, hidden);
