@@ -1,5 +1,6 @@
 /* Whole forward passes of the CUDA backend, emulated or on a device: against the CPU backend, and against itself in other company. */
 #include "common/backend/cuda/device.h"
+#include "tests/support/capture.h"
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
 
@@ -103,6 +104,7 @@ static void test_cuda_forward__a_row_has_the_same_bits_in_any_company(void **sta
         size_t count;
 
         sample_open(&sample, models[m]);
+        sample.count = 14; /* steps of one row are slow in the emulation */
         count = (size_t)(sample.count * sample.vocab);
         alone = logits_of(&sample, sample.count);
         together = logits_of(&sample, 2 * sample.count);
@@ -195,7 +197,7 @@ static void decode_speculatively(struct sample *sample, int prompt, int count, i
 
 static void test_cuda_forward__greedy_speculation_gives_the_bits_of_solo(void **state)
 {
-    enum { PROMPT = 5, COUNT = 16 };
+    enum { PROMPT = 5, COUNT = 11 };
 
     (void)state;
     for (int m = 1; m < MODELS; m += 4) {
@@ -218,9 +220,30 @@ static void test_cuda_forward__greedy_speculation_gives_the_bits_of_solo(void **
     }
 }
 
+/* Weights and cache together are more than any device has: said before anything is loaded. */
+static void test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = 1, .slots = 1 << 30, .backend = &backend_cuda};
+    struct model *model = NULL;
+    struct capture capture;
+    char folder[GOLDEN_PATH], text[512];
+    struct group self;
+
+    (void)state;
+    group_open_self(&self);
+    golden_path("tests/golden/models/llama2", folder);
+    capture_begin(&capture);
+    assert_int_equal(model_open(folder, &self, &options, &model), STATUS_INTERNAL);
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, "this rank's share of the weights, with its cache, takes ");
+    assert_null(model);
+    group_close(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded),
         cmocka_unit_test(test_cuda_forward__logits_match_cpu),
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
