@@ -29,9 +29,14 @@ static enum status look_at_found(struct journal *journal)
     const struct journal_scan *scan = &journal->scan;
     const struct journal_file *file = &journal->file;
 
+    if (scan->wrong != NULL && scan->end == 0) {
+        log_error("%s is damaged at byte 0: %s. It is no journal, or holds nothing that can be used: move it away, or choose another --output",
+                  file->path, scan->wrong);
+        return STATUS_IO;
+    }
     if (scan->wrong != NULL) {
-        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu, then --resume",
-                  file->path, (unsigned long long)scan->end, scan->wrong, scan->entries, (unsigned long long)scan->end);
+        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu '%s', then --resume",
+                  file->path, (unsigned long long)scan->end, scan->wrong, scan->entries, (unsigned long long)scan->end, file->path);
         return STATUS_IO;
     }
     if (scan->entries > 0 && !journal->resume) {

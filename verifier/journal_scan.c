@@ -37,6 +37,15 @@ static enum status add(struct journal_scan *scan, const struct journal_line *lin
     return STATUS_OK;
 }
 
+/* May it be the beginning of a journal, or pages that were never written? Anything else is somebody's file. */
+static int begins_a_journal(const char *bytes, size_t count)
+{
+    static const char begin[] = "{\"tandem_journal\":";
+    size_t length = count < sizeof begin - 1 ? count : sizeof begin - 1;
+
+    return bytes[0] == '\0' || memcmp(bytes, begin, length) == 0;
+}
+
 enum status journal_scan_open(struct journal_scan *out, const char *bytes, size_t count)
 {
     struct journal_scan scan = {0};
@@ -47,7 +56,7 @@ enum status journal_scan_open(struct journal_scan *out, const char *bytes, size_
         size_t rest = count - scan.end, length = newline != NULL ? (size_t)(newline - at) + 1 : rest;
         const char *wrong = journal_line_read(at, length, scan.end, &line);
 
-        if (wrong != NULL && length == rest && !journal_line_hides_another(at, length, scan.end)) {
+        if (wrong != NULL && length == rest && !journal_line_hides_another(at, length, scan.end) && (scan.end > 0 || begins_a_journal(at, rest))) {
             scan.torn = rest;
             break;
         }

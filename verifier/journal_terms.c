@@ -124,13 +124,13 @@ char *journal_terms_write(const struct journal_terms *terms)
     failed |= json_object_set_new(object, "program", json_string(options_version()));
     failed |= json_object_set_new(object, "target", hex(terms->target));
     failed |= json_object_set_new(object, "context", json_integer(terms->context));
-    if (drafts)
-        failed |= json_object_set_new(object, "draft", hex(terms->draft));
     for (int i = 0; i < option_count; i++)
         if (counts(&option_table[i], drafts))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
+    if (drafts) /* last: where drafts begin to matter, what made them matter is the difference to tell */
+        failed |= json_object_set_new(object, "draft", hex(terms->draft));
     object = json_text_whole(object, failed);
     text = json_text_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,12 +62,40 @@ static int is_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
-static enum status check_input(const struct options *options)
+/* Would one be written over the other? By name, too, for neither need be there. "-" is no file, and NULL is not asked for. */
+static int collide(const char *a, const char *b)
 {
-    if (options->prompts != NULL && options->output != NULL && is_same_file(options->prompts, options->output)) {
-        log_error("--output %s is the file of --prompts, expected another one", options->output);
+    return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
+}
+
+static enum status check_files(const struct options *options)
+{
+    const char *const read_or_written[] = {options->prompts, options->output, options->stats, options->json};
+    static const char *const names[] = {"prompts", "output", "stats", "json"};
+    char journal[PATH_MAX];
+
+    if (options->output != NULL && options->output[0] == '\0') {
+        log_error("--output is '', expected a file or -");
         return STATUS_USAGE;
     }
+    for (int i = 1; i < 4; i++)
+        for (int j = 0; j < i; j++)
+            if (collide(read_or_written[i], read_or_written[j])) {
+                log_error("--%s %s is the file of --%s, expected another one", names[i], read_or_written[i], names[j]);
+                return STATUS_USAGE;
+            }
+    snprintf(journal, sizeof journal, "%s.journal", options->output != NULL ? options->output : "");
+    for (int i = 0; i < 4 && options->output != NULL; i++)
+        if (collide(read_or_written[i], journal)) {
+            log_error("--%s %s is the journal of --output, expected another file", names[i], read_or_written[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
+static enum status check_input(const struct options *options)
+{
+    TRY(check_files(options));
     if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
         return STATUS_OK;
     log_error("--prompts %s: %s", options->prompts, strerror(errno));
@@ -136,6 +165,17 @@ static void print_quoted(FILE *to, const char *text)
     fputc('\'', to);
 }
 
+/* The words of a text, each quoted: a shell that reads the line runs nothing of what they say. */
+static void print_words(FILE *to, const char *text)
+{
+    char *words = text != NULL ? strdup(text) : NULL, *rest = words;
+
+    for (char *word = strsep(&rest, " \t"); word != NULL; word = strsep(&rest, " \t"))
+        if (*word != '\0')
+            print_quoted(to, word);
+    free(words);
+}
+
 /* The program's own options go to every rank; those that shape the line do not. */
 static void print_options(FILE *to, int argc, char **argv)
 {
@@ -203,8 +243,7 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
     if (drafters > 0 && options->prompts != NULL && strcmp(options->prompts, "-") == 0)
         fprintf(to, " --stdin %d", drafters); /* the lead, which reads the prompts, comes after the drafters */
     fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
-    if (options->mpirun_options != NULL)
-        fprintf(to, " %s", options->mpirun_options);
+    print_words(to, options->mpirun_options);
     if (drafters > 0) {
         print_part(to, drafters, "tandem-drafter", argc, argv);
         fputs(" :", to);

@@ -46,7 +46,7 @@ static enum status take_pair(const struct reading *reading, const char *name, co
         log_error("%sunknown key '%s'; did you mean '%s'?", where, name, option_nearest(name));
         return STATUS_USAGE;
     }
-    if (entry->kind == OPTION_PRINT || strcmp(entry->name, "config") == 0) {
+    if (entry->kind == OPTION_PRINT || strcmp(entry->name, "config") == 0 || strcmp(entry->name, "dry-run") == 0) {
         log_error("%s'%s' has no place in a config file", where, name);
         return STATUS_USAGE;
     }

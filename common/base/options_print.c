@@ -52,7 +52,7 @@ static void print_group(FILE *to, int group)
     }
 }
 
-static const char *const endings = "Exit codes: 0 done; 1 a check found what does not hold; 64 usage; 65 bad input or model; 66 input missing; 70 internal; 74 I/O; "
+static const char *const endings = "Exit codes: 0 done; 1 (10 from a bare mpirun) a check found what does not hold; 64 usage; 65 bad input or model; 66 input missing; 70 internal; 74 I/O; "
                                    "75 drained, run again; 76 no progress.";
 
 static void print_help(const char *name, const char *what, FILE *to)

@@ -66,7 +66,42 @@ launch crashed
 kill -SEGV "$(ranks_of tandem-drafter)"
 ended 120
 expect crashed "expected exit 0" '[ $CODE = 0 ]'
-said crashed 1 "drafter rank 0 has ended: decoding goes on without it"
+said crashed 1 "drafter rank 0 .*: decoding goes on without it"
 said crashed 1 "what each rank did last"
 gone $everybody
+
+# brief NAME CODE COUNT PATTERN OPTION...: a short job that ends with CODE; so many lines of stderr match. Where its streams go, the caller says.
+brief() {
+    local name=$1 code=$2 count=$3 pattern=$4 CODE TOOK=0
+    shift 4
+    timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 4 --verifiers 1 "$@" 2>"$WORK/$name.err"
+    CODE=$?
+    expect "$name" "expected exit $code" "[ \$CODE = $code ]"
+    said "$name" "$count" "$pattern"
+}
+
+brief full 74 1 "cannot write to stdout" --prompts "$WORK/some.in" >/dev/full
+brief closed 74 1 "cannot write to stdout" --prompt Hi >&-
+brief no-stdin 0 0 "error" --prompt Hi --output "$WORK/no-stdin.jsonl" <&- >&-
+brief no-ranks 71 1 "mpirun could not start the ranks" --prompt Hi --mpirun-options --bogus
+brief no-shell 134 0 "error:" --prompt Hi --mpirun-options "\$(touch $WORK/touched)"
+expect no-shell "a shell ran what an option says" '[ ! -e "$WORK/touched" ]'
+cat "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" >"$WORK/many.in"
+timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 16 --prompts "$WORK/many.in" 2>"$WORK/head.err" | head -n 1 >"$WORK/head.out"
+CODE=${PIPESTATUS[0]} TOOK=0
+expect head "expected exit 141, and no word" "[ \$CODE = 141 ] && ! grep -q 'error\|SIG' '$WORK/head.err'"
+
+# Prompts that come slowly: until the last of them the job has not begun.
+mkfifo "$WORK/pipe"
+timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 4 --prompts - --output "$WORK/slow.jsonl" <"$WORK/pipe" >"$WORK/slow.out" 2>"$WORK/slow.err" &
+TIMEOUT_PID=$!
+exec 9>"$WORK/pipe"
+head -n 3 "$WORK/some.in" >&9
+sleep 0.5
+kill -TERM "$(children_of $TIMEOUT_PID | head -n 1)"
+ended 20
+exec 9>&-
+expect slow "expected exit 143, and nothing begun" "[ \$CODE = 143 ] && [ ! -e '$WORK/slow.jsonl' ] && [ ! -e '$WORK/slow.jsonl.journal' ]"
+brief piped 0 0 "error" --prompts - --output "$WORK/piped.jsonl" < <(head -n 3 "$WORK/some.in")
+expect piped "expected 3 results" '[ "$(grep -c . "$WORK/piped.jsonl")" = 3 ]'
 finish

@@ -323,15 +323,17 @@ static void test_journal_scan__a_result_needs_a_header(void **state)
 
 static void test_journal_scan__what_was_never_a_journal_is_damage(void **state)
 {
-    static const char text[] = "{\"index\":0,\"text\":\"a\"}\n{\"index\":1,\"text\":\"b\"}\n";
+    static const char *const texts[] = {"{\"index\":0,\"text\":\"a\"}\n{\"index\":1,\"text\":\"b\"}\n", "notes\n", "notes", "{\"tandem\":1}\n"};
     struct journal_scan scan;
 
     (void)state;
-    assert_int_equal(journal_scan_open(&scan, text, sizeof text - 1), STATUS_OK);
-    assert_non_null(scan.wrong);
-    assert_int_equal(scan.end, 0);
-    assert_int_equal(scan.entries, 0);
-    journal_scan_close(&scan);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(journal_scan_open(&scan, texts[i], strlen(texts[i])), STATUS_OK);
+        assert_non_null(scan.wrong);
+        assert_int_equal(scan.end, 0);
+        assert_int_equal(scan.entries, 0);
+        journal_scan_close(&scan);
+    }
 }
 
 int main(void)

@@ -51,7 +51,7 @@ is_far() {
 
 # breaks KIND CHECK OPTION...: the fault ends the check with 1, and CHECK is one that saw it.
 breaks() {
-    check "$1" 1 --verifiers 1 --break "$1" "${@:3}"
+    check "$1" 10 --verifiers 1 --break "$1" "${@:3}"
     says "$1" "^NOT LOSSLESS, broken on purpose by --break $1 .*seen by .*$2"
     holds "$1" "$2" false
     grep -q '^  "lossless": false' "$WORK/$1.json" || fail "$1: the object calls it lossless"
