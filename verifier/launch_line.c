@@ -1,5 +1,6 @@
 #include "verifier/launch_line.h"
 
+#include "common/backend/choose.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
@@ -211,6 +212,16 @@ static void print_part(FILE *to, int ranks, const char *program, int argc, char 
     print_options(to, argc, argv);
 }
 
+/* Ranks that share a model on devices need one each, and NCCL: nobody gets that without having asked. */
+static int is_for_devices(const struct options *options)
+{
+    const struct backend *backend = NULL;
+
+    if (options->backend == BACKEND_CUDA)
+        return 1; /* whether or not this host, which may only submit the job, has one */
+    return backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu;
+}
+
 static int choose_verifiers(const struct options *options)
 {
     char target[PATH_MAX], draft[PATH_MAX], unused[128];
@@ -219,7 +230,7 @@ static int choose_verifiers(const struct options *options)
     if (options->verifiers > 0)
         return options->verifiers;
     model_paths(options, target, draft);
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
+    if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
     return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
 }

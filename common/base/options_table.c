@@ -17,7 +17,7 @@ const struct option_entry option_table[] = {
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},
     {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(verifiers), 1, 512, NULL, 0,
-     "verifier ranks, which share the target by tensor parallelism; default 2 where the model and the cores allow it, else 1"},
+     "verifier ranks, which share the target by tensor parallelism; default 2 where they compute on the CPU and the model and the cores allow it, else 1"},
     {"backend", "WHICH", OPTION_CHOICE, OPTION_RANKS, AT(backend), 0, 0, "auto|cpu|cuda", 0,
      "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host share "
      "out its devices in turns"},

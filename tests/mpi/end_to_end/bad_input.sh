@@ -78,6 +78,10 @@ refused 64 "the command line: stop_token_ids has token 2048" --prompts "$PROMPTS
 refused_dry 64 "the command line: a sequence of bad_words has [0-9]+ tokens, expected 1 to 16" --prompt Hello --bad-word "$(printf 'word%.0s ' {1..30})"
 refused 65 "min_tokens is 9, expected at most max_tokens, 8" --prompt Hello --min-tokens 9 --max-tokens 8
 refused 66 "$WORK/no.ini" --config "$WORK/no.ini"
+# On devices a model is shared by those alone who ask for it.
+"$BIN/tandem-verifier" --dry-run --prompt Hello --backend cuda >"$WORK/out" 2>"$WORK/err"
+grep -q -- "-np 1 [^ ]*/tandem-verifier" "$WORK/out" || fail "--dry-run --backend cuda: $(cat "$WORK/out" "$WORK/err")"
+
 "$BIN/tandem-verifier" --dry-run --prompt Hello --verifiers 3 >"$WORK/out" 2>"$WORK/err"
 said "--verifiers 3" $? 64 "3 verifiers.*expected one of: 1, 2, 4" "$WORK/err"
 $MPIRUN -np 3 "$BIN/tandem-verifier" --prompt Hello >"$WORK/out" 2>"$WORK/err"
