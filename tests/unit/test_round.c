@@ -305,7 +305,7 @@ static void test_round__a_seed_decides_the_draws(void **state)
 /* Runs until a text holds the letter. Returns how many drafts that stood were cut off. */
 static int64_t cut_at(char letter)
 {
-    char text[] = {letter, 0}, *stop = text, **own[4];
+    char text[] = {letter, 0}, *stop = text, **own[4] = {0};
     int64_t accepted = 0, cut = 0;
     struct run run;
 
