@@ -120,7 +120,7 @@ static const char *read_result(struct reading *reading, struct journal_line *lin
 
 const char *journal_line_read(const char *bytes, size_t count, uint64_t offset, struct journal_line *line)
 {
-    static const char header[] = "{\"tandem_journal\":";
+    static const char header[] = JOURNAL_LINE_BEGINS;
     const size_t length = sizeof header - 1;
     struct journal_line read = {.kind = JOURNAL_LINE_RESULT};
     struct reading reading;
@@ -162,7 +162,7 @@ char *journal_line_write(const struct journal_line *line, uint64_t offset, size_
     for (char *c = host; *c != '\0'; c++)
         *c = is_plain(*c) ? *c : '_';
     if (line->kind == JOURNAL_LINE_HEADER)
-        length = asprintf(&bytes, "{\"tandem_journal\":%d,\"fence\":%u,\"run\":\"%016llx\",\"pid\":%u,\"host\":\"%s\",\"results\":%u,\"terms\":%.*s%*s\n",
+        length = asprintf(&bytes, JOURNAL_LINE_BEGINS "%d,\"fence\":%u,\"run\":\"%016llx\",\"pid\":%u,\"host\":\"%s\",\"results\":%u,\"terms\":%.*s%*s\n",
                           JOURNAL_LINE_VERSION, line->fence, (unsigned long long)line->run, line->pid, host, line->results,
                           (int)line->length, line->text, SEAL, "");
     else

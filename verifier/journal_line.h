@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum { JOURNAL_LINE_VERSION = 1, JOURNAL_LINE_HOST = 64 };
+#define JOURNAL_LINE_BEGINS "{\"tandem_journal\":" /* a header, and so a journal */
 enum journal_line_kind { JOURNAL_LINE_HEADER = 1, JOURNAL_LINE_RESULT };
 
 struct journal_line {

@@ -40,7 +40,7 @@ static enum status add(struct journal_scan *scan, const struct journal_line *lin
 /* May it be the beginning of a journal, or pages that were never written? Anything else is somebody's file. */
 static int begins_a_journal(const char *bytes, size_t count)
 {
-    static const char begin[] = "{\"tandem_journal\":";
+    static const char begin[] = JOURNAL_LINE_BEGINS;
     size_t length = count < sizeof begin - 1 ? count : sizeof begin - 1;
 
     return bytes[0] == '\0' || memcmp(bytes, begin, length) == 0;

@@ -49,9 +49,9 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     return STATUS_OK;
 }
 
-static enum status fill_rope(struct model *model)
+enum status model_open_tables(struct model *model)
 {
-    size_t half = (size_t)model->config.head_dim / 2, bytes = (size_t)model->shape.context * half * sizeof(float);
+    size_t half = (size_t)model->shape.head_dim / 2, bytes = (size_t)model->shape.context * half * sizeof(float);
     float *cosine = malloc(bytes), *sine = malloc(bytes);
     enum status status = STATUS_INTERNAL;
 
@@ -98,7 +98,7 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .device = options->device};
     TRY(model->backend->open(&backend, &model->context));
     TRY(weights_pack(model, kv_cache_need(model, options->slots)));
-    return fill_rope(model);
+    return model_open_tables(model);
 }
 
 enum status model_check(const char *path, int width, const struct model_options *options)

@@ -54,6 +54,9 @@ void model_close(struct model *model);
  * weights and needs no memory for them. Same statuses. */
 enum status model_check(const char *path, int width, const struct model_options *options);
 
+/* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
+enum status model_open_tables(struct model *model);
+
 /* Bytes of packed weights and tables that this rank would hold or holds. */
 size_t model_bytes(const struct model *model);
 

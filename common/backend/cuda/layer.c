@@ -25,14 +25,9 @@ static void send_rows(struct backend_context *context, const struct rows *rows)
 
 void cuda_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x)
 {
-    const char *vectors = table;
-    size_t columns = (size_t)hidden;
-
     send_rows(context, rows);
-    for (int r = 0; r < rows->count; r++)
-        dtype_widen(dtype, vectors + (size_t)rows->token[r] * columns * dtype_bytes(dtype), context->pinned_x + (size_t)r * columns,
-                    columns);
-    device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * columns * sizeof *x);
+    backend_cpu.embed(context->host, rows, dtype, table, hidden, context->pinned_x);
+    device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * (size_t)hidden * sizeof *x);
 }
 
 void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to)

@@ -2,7 +2,6 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/model/rope.h"
 #include "common/model/weights.h"
 #include "launch/bench/gpu/seeded_numbers.h"
 #include <stdlib.h>
@@ -183,29 +182,6 @@ static enum status fill_embedding(struct seeded_model *seeded)
     return STATUS_OK;
 }
 
-static enum status fill_rope(struct model *model)
-{
-    size_t bytes = (size_t)model->shape.context * (size_t)(model->shape.head_dim / 2) * sizeof(float);
-    float *cosine = malloc(bytes), *sine = malloc(bytes);
-    enum status status = STATUS_INTERNAL;
-
-    if (cosine == NULL || sine == NULL) {
-        log_error("no memory for the position tables of %d tokens", model->shape.context);
-        goto free_tables;
-    }
-    TRY_TO(model->backend->memory_open(model->context, 2 * arena_round(bytes), "the position tables", &model->tables), free_tables);
-    rope_fill(&model->config, model->shape.context, cosine, sine);
-    model->cosine = arena_take(&model->tables, bytes);
-    model->sine = arena_take(&model->tables, bytes);
-    model->backend->write(model->context, model->cosine, cosine, bytes);
-    model->backend->write(model->context, model->sine, sine, bytes);
-
-free_tables:
-    free(cosine);
-    free(sine);
-    return status;
-}
-
 static void set_shape(const struct seeded_options *options, struct model *model)
 {
     const struct seeded_shape *shape = options->shape;
@@ -251,7 +227,7 @@ static enum status fill(const struct seeded_options *options, struct seeded_mode
     TRY(model->backend->open(&backend, &model->context));
     TRY(fill_embedding(seeded));
     TRY(pack_all(&seeding));
-    return fill_rope(model);
+    return model_open_tables(model);
 }
 
 enum status seeded_model_open(const struct seeded_options *options, const struct backend *backend, struct group *group,
