@@ -2,7 +2,7 @@
  * wait for it. */
 #include "common/backend/backend.h"
 #include "common/base/clock.h"
-#include "common/group/group.h"
+#include "group_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,16 +16,6 @@
 
 enum { BUFFER = 4096, LONGEST = 5 * BUFFER + 12, MS = 1000000, MOST_RANKS = 4 };
 
-static struct world world;
-static struct group group;
-
-static void check(int good, const char *what, long at)
-{
-    if (good)
-        return;
-    print_error("rank %d of %d, group %s: %s (%ld)\n", world.rank, world.size, group.kind->name, what, at);
-    world_abort(STATUS_INTERNAL);
-}
 
 static int open_shared(void **state)
 {
@@ -51,24 +41,6 @@ static void nap(long ns)
     nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-static uint32_t mixed(uint32_t a, uint32_t b, uint32_t c)
-{
-    uint32_t x = a * 0x9e3779b9u ^ b * 0x85ebca6bu ^ c * 0xc2b2ae35u;
-
-    x = (x ^ x >> 16) * 0x7feb352du;
-    x = (x ^ x >> 15) * 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
-/* What `rank` gives as number i of operation `number`: of sizes so different that the order of a sum shows. */
-static float given(int rank, size_t i, int number)
-{
-    uint32_t word = mixed((uint32_t)rank, (uint32_t)i, (uint32_t)number);
-    float part = (float)(int32_t)word * 0x1p-31f;
-
-    return part * (float)(1 << word % 20);
-}
-
 static void paint(unsigned char *bytes, size_t count, int rank, int number)
 {
     uint32_t start = mixed((uint32_t)rank, (uint32_t)number, 7);
@@ -85,11 +57,8 @@ static void check_sum(size_t count, int number)
         x[i] = given(group.rank, i, number);
     check(group_sum(&group, x, count) == STATUS_OK, "sum failed", number);
     for (size_t i = 0; i < count; i++) {
-        float terms[MOST_RANKS], expected;
+        float expected = tree(i, number);
 
-        for (int r = 0; r < group.size; r++)
-            terms[r] = given(r, i, number);
-        expected = backend_tree_sum(terms, group.size);
         check(memcmp(&expected, &x[i], sizeof expected) == 0, "a sum is not the tree's", number);
     }
 }

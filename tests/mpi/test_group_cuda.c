@@ -1,7 +1,7 @@
 /* The group over NCCL with the CUDA backend's own memory, stream and sum: over the emulation and the tests' library, and on devices with
  * NCCL itself, one rank to each. */
 #include "common/backend/cuda/context.h"
-#include "common/group/group.h"
+#include "group_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,35 +14,7 @@
 
 enum { COUNT = 5000, BYTES = COUNT * 4, MOST_RANKS = 8, SUMS = 20 };
 
-static struct world world;
 static struct backend_context *context;
-static struct group group;
-
-static void check(int good, const char *what, long at)
-{
-    if (good)
-        return;
-    print_error("rank %d of %d: %s (%ld)\n", world.rank, world.size, what, at);
-    world_abort(STATUS_INTERNAL);
-}
-
-/* Of sizes so different that the order of a sum shows. */
-static float given(int rank, int i, int number)
-{
-    uint32_t x = (uint32_t)(rank * 7919 + i * 104729 + number * 1299709) * 0x9e3779b9u;
-
-    x = (x ^ x >> 15) * 0x846ca68bu;
-    return (float)(int32_t)(x ^ x >> 13) * 0x1p-31f * (float)(1 << x % 20);
-}
-
-static float tree(int i, int number)
-{
-    float terms[MOST_RANKS];
-
-    for (int r = 0; r < group.size; r++)
-        terms[r] = given(r, i, number);
-    return backend_tree_sum(terms, group.size);
-}
 
 /* Several sums are asked for before one is waited for, as in a step. */
 static void check_sums(float *x)

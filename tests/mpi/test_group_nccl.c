@@ -1,7 +1,7 @@
 /* The group over NCCL with as many ranks as the job has, against the library of the tests. A rank that finds something wrong ends the job,
  * because the others would wait for it. What goes wrong on purpose is in group_nccl.sh. */
 #include "common/backend/backend.h"
-#include "common/group/group.h"
+#include "group_rig.h"
 #include "tests/support/pretended_device.h"
 
 #include <setjmp.h>
@@ -15,17 +15,7 @@
 
 enum { BYTES = 64 << 10, MOST_RANKS = 4, LONGEST = BYTES / 4 * 2 + 77 };
 
-static struct world world;
 static struct pretended_device rig;
-static struct group group;
-
-static void check(int good, const char *what, long at)
-{
-    if (good)
-        return;
-    print_error("rank %d of %d: %s (%ld)\n", world.rank, world.size, what, at);
-    world_abort(STATUS_INTERNAL);
-}
 
 static void open_group(void)
 {
@@ -45,26 +35,6 @@ static int close_group(void **state)
     (void)state;
     group_close(&group);
     return 0;
-}
-
-/* What `rank` gives as number i: of sizes so different that the order of a sum shows. */
-static float given(int rank, size_t i, int number)
-{
-    uint32_t x = (uint32_t)rank * 0x9e3779b9u ^ (uint32_t)i * 0x85ebca6bu ^ (uint32_t)number * 0xc2b2ae35u;
-
-    x = (x ^ x >> 16) * 0x7feb352du;
-    x = (x ^ x >> 15) * 0x846ca68bu;
-    x ^= x >> 16;
-    return (float)(int32_t)x * 0x1p-31f * (float)(1 << x % 20);
-}
-
-static float tree(size_t i, int number)
-{
-    float terms[MOST_RANKS];
-
-    for (int r = 0; r < group.size; r++)
-        terms[r] = given(r, i, number);
-    return backend_tree_sum(terms, group.size);
 }
 
 static void check_sum(float *x, size_t count, int number)
