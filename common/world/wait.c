@@ -15,23 +15,22 @@ enum {
     SPIN_NS = 4000,
     /* From there on it yields between looks. Two ranks that are ready on one core are soon moved apart, two that put each other to
      * sleep are not: with yields a sum of two ranks takes 1 us, with spinning alone up to 20. How long, since the start: */
-    LOOK_FREE_NS = 1000000,   /* a core for every rank: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
-    LOOK_LEAD_NS = 300000,    /* more ranks than cores: while drafts are made the followers sleep, and the lead has a core */
-    LOOK_FOLLOWER_NS = 50000, /* within a step the group waits for microseconds */
-    LOOK_DRAFTER_NS = 4000,   /* it waits while the group computes, and must not take a core of theirs */
-    LOOK_RUNG_NS = 60000,     /* what was rung for may take the library some looks to bring up */
-    DEAF_NAP_NS = 50000,      /* where no bell rings; such naps take a sixth of a core */
-    DEAF_SHARE = 64,          /* so later ones are this part of the time waited so far, and delay by no more than that */
-    LONGEST_NAP_NS = 2000000, /* with bells this bounds the cost of a ring that outran its message */
+    LOOK_FREE_NS = 1000000,    /* a core for every rank: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
+    LOOK_VERIFIER_NS = 300000, /* more ranks than cores: as long as drafts are made, because to wake a follower costs a drafter on its
+                                  core 60 us; a yield leaves the core to the drafter */
+    LOOK_DRAFTER_NS = 4000,    /* it waits while the group computes, and must not take a core of theirs */
+    LOOK_RUNG_NS = 60000,      /* what was rung for may take the library some looks to bring up: */
+    LEAST_LOOKS = 4,           /* and this many, however long this rank had no core: MPI finds with one look what it shows at the next */
+    DEAF_NAP_NS = 50000,       /* where no bell rings; such naps take a sixth of a core */
+    DEAF_SHARE = 64,           /* so later ones are this part of the time waited so far, and delay by no more than that */
+    LONGEST_NAP_NS = 2000000,  /* with bells this bounds the cost of a ring that outran its message */
 };
 
 int64_t world_look_ns(const struct world *world)
 {
     if (world->node_size <= sysconf(_SC_NPROCESSORS_ONLN))
         return LOOK_FREE_NS;
-    if (world->rank == world->lead)
-        return LOOK_LEAD_NS;
-    return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_FOLLOWER_NS;
+    return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_VERIFIER_NS;
 }
 
 static void spin_a_little(void)
@@ -74,16 +73,20 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 
     if (now - wait->started_ns < SPIN_NS) {
         spin_a_little();
-    } else if (now < wait->look_ns) {
+    } else if (now < wait->look_ns || wait->looks < LEAST_LOOKS) {
         sched_yield();
     } else if (now < deadline_ns) {
         int64_t nap = nap_ns(wait, now);
 
+        wait->naps++;
         sleep_on(bell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
     }
     uint32_t rings = atomic_load(&bell->rings);
-    if (rings != wait->heard)
+    wait->looks++;
+    if (rings != wait->heard) {
+        wait->looks = 0;
         wait->look_ns = clock_ns() + (world->look_ns > LOOK_RUNG_NS ? world->look_ns : LOOK_RUNG_NS);
+    }
     wait->heard = rings;
 }
 

@@ -63,8 +63,10 @@ void world_abort(enum status status) __attribute__((noreturn));
 struct wait {
     int64_t started_ns;
     int64_t look_ns; /* until then it looks without sleeping */
-    uint32_t heard; /* the bell's value at the last look */
-    int deaf; /* what is awaited may ring no bell: begin sets it where ranks are on several hosts, and the caller may */
+    uint32_t heard;  /* the bell's value at the last look */
+    int looks;       /* since the beginning, or since the last ring */
+    int naps;        /* how often it slept */
+    int deaf;        /* what is awaited may ring no bell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
 /* Local. */
