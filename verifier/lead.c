@@ -49,6 +49,12 @@ static enum status finish(struct lead *lead, struct sequence *sequence)
     return STATUS_OK;
 }
 
+/* May the lead choose this request's draft length? Only where the output cannot depend on it. */
+static int is_paced(const struct request *request)
+{
+    return request->paced && (request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED);
+}
+
 static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
 {
     const struct config *config = &lead->team->shard.model->config;
@@ -58,6 +64,8 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->shape.context));
     terms.bias = sequence->bias;
+    if (is_paced(request) && lead->pace.choices > 0) /* where no draft is worth while, reading the prompt for one is not either */
+        sequence->paced = lead->pace_length;
     show_prompt(lead->show, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
         sequence->completion.finish = FINISH_LENGTH;
@@ -143,17 +151,11 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     return STATUS_OK;
 }
 
-/* May the lead choose this request's draft length? Only where the output cannot depend on it. */
-static int is_paced(const struct request *request)
-{
-    return request->paced && (request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED);
-}
-
 /* What was measured of this round goes into the pace, and the next draft length comes out. */
 static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *draft, const struct span_sum *wire)
 {
     int64_t drafts = lead->peers->draft.count - draft->count;
-    int rows = 0, longest = 0, usual = 1, length;
+    int rows = 0, longest = 0, usual = 1;
 
     if (lead->peers->count == 0)
         return;
@@ -169,10 +171,10 @@ static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *
     if (drafts > 0 && usual)
         pace_add_draft(&lead->pace, longest,
                        (double)(lead->peers->draft.ns - draft->ns + lead->peers->wire.ns - wire->ns) / 1000 / (double)drafts);
-    length = pace_choose(&lead->pace, lead->actives);
+    lead->pace_length = pace_choose(&lead->pace, lead->actives);
     for (int i = 0; i < lead->actives; i++)
         if (is_paced(lead->active[i]->request))
-            lead->active[i]->paced = length;
+            lead->active[i]->paced = lead->pace_length;
 }
 
 static enum status commit_all(struct lead *lead)

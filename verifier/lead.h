@@ -40,6 +40,7 @@ struct lead {
     int next;                  /* the request that comes next from the queue */
     int actives;               /* sequences in active */
     struct pace pace;
+    int pace_length;           /* what it chose last */
     struct figures figures;
 };
 

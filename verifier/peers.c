@@ -96,6 +96,7 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
     sequence->wanted = wants(peers, sequence);
     sequence->missed = 0;
     sequence->opened = 1;
+    sequence->known = 1;
     sequence->asked_ns = clock_ns();
     return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
 }
@@ -108,10 +109,14 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence)
         if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
             best = i;
     sequence->drafter = best;
+    sequence->known = 0;
     if (best < 0)
         return STATUS_OK;
     peers->peer[best].sequences++;
-    return send_open(peers, sequence);
+    if (wants(peers, sequence) > 0)
+        return send_open(peers, sequence);
+    sequence->missed = 1; /* it need not read the prompt yet */
+    return STATUS_OK;
 }
 
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
@@ -136,6 +141,8 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         peer->sequences--;
     if (peer->lost && finish == FINISH_NOT)
         return STATUS_OK; /* it will get an Open with everything when it is heard again */
+    if (!sequence->known && finish != FINISH_NOT)
+        return STATUS_OK;
     sequence->wanted = wanted;
     sequence->opened = 0;
     if (wanted == 0 && finish == FINISH_NOT) {

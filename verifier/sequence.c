@@ -70,6 +70,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->has_proposal = 0;
     sequence->wanted = 0;
     sequence->missed = 0;
+    sequence->known = 0;
     sequence->drafter = -1;
     sequence->paced = -1;
     sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;

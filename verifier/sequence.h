@@ -22,6 +22,7 @@ struct sequence {
 
     int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */
     int drafter;       /* index of its drafter, -1 for none */
+    int known;         /* its drafter was told of the request */
     int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
     int opened;        /* that was asked with an Open: the drafter has tokens to catch up on first */
     int64_t asked_ns;  /* when that was asked */

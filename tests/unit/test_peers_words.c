@@ -332,6 +332,32 @@ static void test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it
     assert_hears_open(rig, 2);
 }
 
+/* Else it would read the prompt, maybe on a core of the group. */
+static void test_peers_words__a_request_without_drafts_is_not_opened(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->sequence.paced = 0;
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(rig->sequence.drafter, 0);
+    assert_hears_nothing(rig);
+    collect(rig);
+    assert_true(rig->now_ns < DEADLINE_NS);
+    commit(rig, 1, FINISH_STOP);
+    assert_hears_nothing(rig);
+}
+
+static void test_peers_words__a_request_that_gets_drafts_later_is_opened_then(void **state)
+{
+    struct rig *rig = *state;
+
+    rig->sequence.paced = 0;
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    rig->sequence.paced = 2;
+    commit(rig, 1, FINISH_NOT);
+    assert_hears_open(rig, 2);
+}
+
 static void test_peers_words__a_drafter_is_asked_for_no_more_than_it_has_room_for(void **state)
 {
     struct rig *rig = *state;
@@ -371,6 +397,8 @@ int main(void)
         RIGGED(test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for),
         RIGGED(test_peers_words__a_drafter_that_takes_nothing_is_lost),
         RIGGED(test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it_is),
+        RIGGED(test_peers_words__a_request_without_drafts_is_not_opened),
+        RIGGED(test_peers_words__a_request_that_gets_drafts_later_is_opened_then),
         RIGGED(test_peers_words__a_drafter_is_asked_for_no_more_than_it_has_room_for),
         RIGGED(test_peers_words__a_drafter_that_never_stops_sending_does_not_hold_the_lead),
     };
