@@ -12,7 +12,7 @@
  *
  * GUARD: DIGEST as the code has it; EPOCH, a number that the lead raises whenever a commit is not what the drafter ran ahead on; LENGTH
  * alone. REPEAT: requests without end, for liveness. FREE: faults without a budget, and a drafter that may stop. OBEDIENT: a drafter
- * that only drafts when told. Two mistakes: BLIND, a mirror that does not compare a Commit with what it fed; GREEDY, a lead that reads
+ * that only drafts when told. PACED: a lead that may ask for nothing for some rounds. Two mistakes: BLIND, a mirror that does not compare a Commit with what it fed; GREEDY, a lead that reads
  * as long as something comes. WITNESS: the number of a thing that must be possible; the run stops there. */
 #define DIGEST 1
 #define EPOCH  2
@@ -47,6 +47,7 @@
 #define TOKEN(tokens, at) (((tokens) >> (at)) & 1)
 #define MIN(a, b)         ((a) < (b) -> (a) : (b))
 #define WANTS(length)     ((length) < LIMIT - 1 -> MIN(DRAFT, LIMIT - 1 - (length)) : 0) /* sequence_wants: one less than may still come */
+#define WANTED(length)    (quiet -> 0 : WANTS(length))
 /* A digest is a name of tokens: no two names are alike. It is carried and extended as the code does, never computed from what is held. */
 #define DIGEST_OF(tokens, length)              ((1 << (length)) | ((tokens) & FIRST(length)))
 #define DIGEST_ADD(digest, length, new, count) (((digest) ^ (1 << (length))) | ((new) << (length)) | (1 << ((length) + (count))))
@@ -66,7 +67,7 @@ byte faults = FAULTS, restarts = RESTARTS;
 
 /* The lead's sequence, and the drafter as it sees it (struct sequence, struct peer). */
 byte length, tokens, mark, cached, target_cache;
-bit assigned, missed, has_proposal, lost, asked, reopen, expired;
+bit assigned, known, quiet, missed, has_proposal, lost, asked, reopen, expired;
 byte wanted, misses, rest;
 byte p_drafts, p_count, p_computed_on;
 bit p_guess, p_ahead;

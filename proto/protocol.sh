@@ -39,6 +39,7 @@ again="-a -f -N proposals_are_used_again"
 
 explore holds "safety: 4 tokens, 2 faults, 1 restart" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1" $safety ""
 explore holds "safety: 5 tokens, 1 restart" "-DLIMIT=5 -DFAULTS=0 -DRESTARTS=1" $safety ""
+explore holds "safety: rounds without drafts, 4 tokens, 1 fault, 1 restart" "-DLIMIT=4 -DPACED" $safety ""
 explore "assertion violated (p_computed_on" "an epoch instead of the digest" "-DGUARD=EPOCH -DLIMIT=5 -DDRAFT=1 -DRESTARTS=0" $safety ""
 explore "assertion violated (p_computed_on" "the length alone" "-DGUARD=LENGTH -DRESTARTS=0" $safety ""
 explore "assertion violated (m_cache" "a mirror that does not compare" "-DBLIND -DRESTARTS=0" $safety ""

@@ -16,7 +16,8 @@ inline send_down(type_, at_, what_, many_, with_, sign_)
 
 inline send_open()
 {
-    wanted = WANTS(length);
+    wanted = WANTED(length);
+    known = 1;
     missed = 0;
     expired = 0;
     send_down(OPEN, length, tokens, 0, mark, 0)
@@ -25,7 +26,22 @@ inline send_open()
 inline peers_assign()
 {
     assigned = !lost;
-    if :: assigned -> send_open() :: else fi
+    known = 0;
+    if
+    :: assigned && WANTED(length) > 0 -> send_open()
+    :: assigned && WANTED(length) == 0 -> missed = 1 /* it need not read the prompt yet */
+    :: !assigned -> skip
+    fi
+}
+
+/* Whether drafts are worth while is measured: any answer may come out. */
+inline set_pace()
+{
+#ifdef PACED
+    if :: quiet = 0 :: quiet = 1 fi
+#else
+    skip
+#endif
 }
 
 /* sequence_offer: the newer one replaces. */
@@ -144,9 +160,9 @@ inline sequence_commit()
 inline peers_commit()
 {
     if
-    :: !assigned || (lost && !finish) -> skip /* it will get an Open with everything */
+    :: !assigned || (lost && !finish) || (!known && finish) -> skip /* it will get an Open with everything, or needs none */
     :: else ->
-        wanted = (finish -> 0 : WANTS(length));
+        wanted = (finish -> 0 : WANTED(length));
         if
         :: wanted == 0 && !finish -> missed = 1
         :: missed && !finish -> send_open()
@@ -186,6 +202,7 @@ start:
         missed = 0;
         has_proposal = 0;
         ended = 0;
+        set_pace();
         peers_assign()
     };
     do
@@ -222,6 +239,7 @@ start:
             :: finish = (length == LIMIT)
             :: finish = 1 /* the end of the text, or a stop */
             fi;
+            set_pace();
             peers_commit()
         };
         atomic {
