@@ -1,8 +1,8 @@
 #include "verifier/check_report.h"
 
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +16,7 @@ static json_t *parameters_of(const struct check *check)
 {
     const struct options *options = check->job->options;
     const struct sampling *sampling = &options->sampling;
+    const char *draft = roll_call_draft(check->job->hello, check->job->world.size);
     json_t *object = json_pack("{s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f}", "temperature", sampling->temperature, "temperature_of_the_law",
                                sampling->temperature > 0 ? sampling->temperature : check->temperature, "top_k", sampling->top_k, "top_p",
                                sampling->top_p, "min_p", sampling->min_p, "repetition_penalty", sampling->repetition_penalty,
@@ -27,8 +28,8 @@ static json_t *parameters_of(const struct check *check)
     json_object_set_new(object, "prompts", json_integer(check->prompts));
     json_object_set_new(object, "drafters", json_integer(check->peers->count));
     json_object_set_new(object, "verifiers", json_integer(check->job->world.verifiers));
-    json_object_set_new(object, "target", json_string(check->job->target));
-    json_object_set_new(object, "draft", options->draft != NULL ? json_string(options->draft) : json_null());
+    json_object_set_new(object, "target", json_text_string(check->job->target));
+    json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
     return object;
 }
 

@@ -94,9 +94,38 @@ static enum status check_files(const struct options *options)
     return STATUS_OK;
 }
 
+/* Can it be written in the end? Better known now. NULL is not asked for, and "-" is there. */
+static enum status check_written(const char *name, const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat state;
+    int writable;
+
+    if (path == NULL || strcmp(path, "-") == 0)
+        return STATUS_OK;
+    if (stat(path, &state) == 0) {
+        writable = !S_ISDIR(state.st_mode) && access(path, W_OK) == 0;
+        errno = S_ISDIR(state.st_mode) ? EISDIR : errno;
+    } else {
+        snprintf(folder, sizeof folder, "%s", path);
+        char *slash = strrchr(folder, '/');
+        if (slash != NULL)
+            slash[slash == folder] = '\0';
+        writable = access(slash != NULL ? folder : ".", W_OK | X_OK) == 0;
+    }
+    if (writable)
+        return STATUS_OK;
+    log_error("--%s %s: %s", name, path, strerror(errno));
+    return STATUS_IO;
+}
+
 static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
+    if (options->hosts == NULL) { /* else the lead's host has them: it looks when it starts */
+        TRY(check_written("stats", options->stats));
+        TRY(check_written("json", options->json));
+    }
     if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
         return STATUS_OK;
     log_error("--prompts %s: %s", options->prompts, strerror(errno));

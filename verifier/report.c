@@ -2,6 +2,7 @@
 
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/wire/roll_call.h"
 #include "common/world/world.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@ static json_t *configuration_of(const struct report *report)
 {
     const struct options *options = report->options;
     const struct sampling *sampling = &options->sampling;
+    const char *draft = roll_call_draft(report->hello, report->ranks);
     int failed = 0;
     json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens", options->max_tokens,
                                "draft_length", options->draft_length, "support", options->support,
@@ -22,6 +24,7 @@ static json_t *configuration_of(const struct report *report)
                                              sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "seed",
                                              (json_int_t)sampling->seed, "accept",
                                              sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
+    failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
     return json_text_whole(object, failed);
 }
 

@@ -97,3 +97,11 @@ free_entries:
     free(entries);
     return status;
 }
+
+const char *roll_call_draft(const struct hello *all, int ranks)
+{
+    for (int i = 0; i < ranks; i++)
+        if (all[i].role == ROLE_DRAFTER)
+            return all[i].model;
+    return NULL;
+}

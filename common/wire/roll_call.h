@@ -10,5 +10,7 @@
  * all: [world->size]. STATUS_DATA on every rank when two disagree (protocol, vocabulary, special ids); the line, by world rank 0,
  * names both sides. From here on the ranks of this host are watched (world_is_gone). */
 enum status roll_call(struct world *world, struct message_space *space, struct hello *mine, struct hello *all);
+/* The model of the first drafter; NULL where there is none. */
+const char *roll_call_draft(const struct hello *all, int ranks);
 
 #endif

@@ -94,6 +94,9 @@ refused 66 "$WORK/none: " --target "$WORK/none" --draft "$DRAFT" --prompt Hello
 refused 66 "$WORK/none: " --target "$TARGET" --draft "$WORK/none" --prompt Hello
 refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
 refused 66 "$WORK/none/tokens: |$WORK/none: " --target "$WORK/none" --prompt Hello
+refused 74 "--stats $WORK/none/s.json: No such file" --prompt Hello --stats "$WORK/none/s.json"
+refused 74 "--stats $WORK: Is a directory" --prompt Hello --stats "$WORK"
+refused_dry 74 "--json $WORK/none/c.json: No such file" --check quick --json "$WORK/none/c.json"
 refused_by_hand 74 "$WORK/none/out.jsonl: " --prompt Hello --output "$WORK/none/out.jsonl" --quiet
 
 # Models.

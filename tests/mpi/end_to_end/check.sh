@@ -60,6 +60,7 @@ breaks() {
 }
 
 passes one --verifiers 1
+grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object does not name its draft"
 passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1
 breaks q-temperature draws --law-contexts 2
 breaks q-top-k draws --law-contexts 2
