@@ -234,6 +234,9 @@ static enum status check_together(const struct options *options)
         return STATUS_USAGE;
     }
     if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {
+        for (char *at = reason; *at != '\0' && *at != ' '; at++)
+            if (*at == '_')
+                *at = '-'; /* it begins with the name as prompts have it */
         log_error("--%s", reason);
         return STATUS_USAGE;
     }

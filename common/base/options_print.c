@@ -12,22 +12,15 @@ static void print_wrapped(FILE *to, const char *text, int indent, int width)
 {
     int column = indent;
 
-    while (*text != '\0') {
+    for (text += strspn(text, " "); *text != '\0'; text += strspn(text, " ")) {
         int word = (int)strcspn(text, " ");
 
-        if (column + word > width && column > indent) {
+        if (column > indent && column + 1 + word > width) {
             fprintf(to, "\n%*s", indent, "");
             column = indent;
         }
-        fprintf(to, "%.*s", word, text);
-        column += word;
+        column += fprintf(to, "%s%.*s", column > indent ? " " : "", word, text);
         text += word;
-        while (*text == ' ')
-            text++;
-        if (*text != '\0' && column < width) {
-            fputc(' ', to);
-            column++;
-        }
     }
     fputc('\n', to);
 }

@@ -1,5 +1,6 @@
 #include "common/base/options_table.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define AT(field) offsetof(struct options, field)
@@ -154,14 +155,24 @@ static int distance(const char *a, const char *b)
     return row[lengths[1]];
 }
 
+/* A word that was not written to its end is as near as one wrong character. */
+static int far_from(const char *known, const char *name)
+{
+    size_t length = strlen(name), same = 0;
+
+    while (same < length && folded(known[same]) == folded(name[same]))
+        same++;
+    return same == length && length > 0 ? 1 : distance(known, name);
+}
+
 const char *option_nearest(const char *name)
 {
-    int best = 1000;
+    int best = INT_MAX;
     const char *nearest = option_table[0].name;
 
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].group != OPTION_HIDDEN && distance(option_table[i].name, name) < best) {
-            best = distance(option_table[i].name, name);
+        if (option_table[i].group != OPTION_HIDDEN && far_from(option_table[i].name, name) < best) {
+            best = far_from(option_table[i].name, name);
             nearest = option_table[i].name;
         }
     return nearest;

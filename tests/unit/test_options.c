@@ -155,6 +155,7 @@ static void test_options__an_unknown_option_names_the_nearest(void **state)
     assert_refused("--max-token 5", STATUS_USAGE, "unknown option '--max-token'; did you mean '--max-tokens'?");
     assert_refused("--temprature=1", STATUS_USAGE, "did you mean '--temperature'?");
     assert_refused("--color always", STATUS_USAGE, "did you mean '--colour'?");
+    assert_refused("--temp 1", STATUS_USAGE, "did you mean '--temperature'?");
     assert_refused("--silent-draftr x", STATUS_USAGE, "unknown option"); /* hidden ones are not proposed */
     assert_null(strstr(logged, "silent-drafter"));
     assert_refused("--this-name-is-longer-than-any-buffer-that-could-be-meant-for-the-name-of-an-option", STATUS_USAGE, "unknown option");
@@ -232,9 +233,9 @@ static void test_options__numbers_that_do_not_fit_are_refused(void **state)
 static void test_options__open_ends_of_ranges_are_refused(void **state)
 {
     (void)state;
-    assert_refused("--top-p 0", STATUS_USAGE, "top_p is 0, expected");
-    assert_refused("--min-p 1", STATUS_USAGE, "min_p is 1, expected");
-    assert_refused("--repetition-penalty 0", STATUS_USAGE, "repetition_penalty is 0, expected");
+    assert_refused("--top-p 0", STATUS_USAGE, "--top-p is 0, expected");
+    assert_refused("--min-p 1", STATUS_USAGE, "--min-p is 1, expected");
+    assert_refused("--repetition-penalty 0", STATUS_USAGE, "--repetition-penalty is 0, expected");
 }
 
 static void test_options__choices_and_flags_are_spelled_out(void **state)
@@ -472,6 +473,7 @@ static void test_options_print__names_every_option(void **state)
         assert_taken(asked[a], &options);
         options_print(&options, "tandem-test", "tests things", to);
         fclose(to);
+        assert_null(strstr(text, " \n"));
         for (int i = 0; i < option_count; i++) {
             snprintf(name, sizeof name, "%s%s", a == 2 ? "\\-\\-" : "--", option_table[i].name);
             int shown = strstr(text, name) != NULL, hidden = option_table[i].group == OPTION_HIDDEN;
