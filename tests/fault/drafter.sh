@@ -45,7 +45,7 @@ for way in KILL SEGV TERM; do
         lost $name "has ended"
     done
 done
-start one-of-two --verifiers 1 --drafters 2 "${coupled[@]}"
+start one-of-two --verifiers 1 --drafters 2 --draft-length 4 "${coupled[@]}" # a length of the lead's choice may be 0
 await_results one-of-two $((prompts / 5))
 everybody=$(everybody)
 kill -KILL $(ranks_of tandem-drafter | head -n 1)
@@ -74,7 +74,7 @@ expect stopped "a job that ended well wrote its recorders" '! [ -d "$WORK/stoppe
 
 # Stopped, and let go on: its sequences are opened anew. The job is long and the deadline short, so that the drafter's rest ends long before
 # the job does.
-long=(--prompts "$WORK/some.in" --max-tokens $((4 * tokens)) --max-sequences 2 --hash-logits --draft-deadline 20)
+long=(--prompts "$WORK/some.in" --max-tokens $((4 * tokens)) --max-sequences 2 --hash-logits --draft-deadline 20 --draft-length 4)
 job greedy-long --solo --verifiers 1 "${long[@]}" || fail "solo greedy: exit $?"
 start resumed --verifiers 1 --drafters 1 "${long[@]}"
 await_results resumed $((prompts / 10))
