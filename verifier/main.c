@@ -3,6 +3,7 @@
 #include "verifier/job.h"
 
 #include "common/base/log.h"
+#include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "verifier/launch_line.h"
@@ -55,6 +56,9 @@ int main(int argc, char **argv)
         options_release(&options);
         return code;
     }
+    status = world_is_launched() ? keeper_open() : STATUS_OK;
+    if (status != STATUS_OK)
+        return (int)status;
     world_record(options.recorder, "verifier");
     status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
     if (status == STATUS_OK)

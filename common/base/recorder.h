@@ -9,21 +9,15 @@
 
 #include <stdint.h>
 
-enum {
-    RECORDER_EVENTS = 256,
-    /* mpirun tears a job down by SIGTERM, and sends SIGKILL as soon as the first rank has heeded it: who is told to end lives on for so
-     * long, so that the others can write. */
-    RECORDER_PATIENCE_NS = 200000000,
-};
+enum { RECORDER_EVENTS = 256 };
 
 /* `what` is a literal; each # in it stands for the next of the numbers. The cost is that of reading the clock. */
 void recorder_note(const char *what, int64_t a, int64_t b, int64_t c);
 
 /* Says where a dump goes, FOLDER/rank-NNNN, and who tells it ("drafter"). `announce`: whoever makes the folder says so on stderr. */
 void recorder_open(const char *folder, int rank, const char *who, int announce);
-/* Catches fatal signals and SIGTERM: dump, wait for patience_ns where it was SIGTERM, then what would have happened without it. Call after
- * MPI has started, which has handlers too. */
-void recorder_catch_signals(int64_t patience_ns);
+/* Catches fatal signals and SIGTERM: dump, then what would have happened without it. Call after MPI has started, which has handlers too. */
+void recorder_catch_signals(void);
 /* From here on nothing is written. Async-signal-safe. */
 void recorder_close(void);
 /* An address that another process may set to say the same; it is looked at by every dump. */

@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <stddef.h>
-#include <time.h>
 
 static const struct {
     int signal;
@@ -14,26 +13,21 @@ enum { FATALS = sizeof fatal / sizeof *fatal };
 
 static struct sigaction before[FATALS];
 
-static int64_t patience;
-
 /* Puts back what was there before and sends the signal again: it arrives when this returns. */
 static void on_signal(int signal)
 {
     for (size_t i = 0; i < FATALS; i++)
         if (fatal[i].signal == signal) {
             recorder_dump(fatal[i].why);
-            if (signal == SIGTERM)
-                nanosleep(&(struct timespec){.tv_nsec = patience}, NULL);
             sigaction(signal, &before[i], NULL);
             raise(signal);
         }
 }
 
-void recorder_catch_signals(int64_t patience_ns)
+void recorder_catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal};
 
-    patience = patience_ns;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < FATALS; i++)
         sigaction(fatal[i].signal, &action, &before[i]);

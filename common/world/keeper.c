@@ -14,6 +14,9 @@
 
 enum {
     LAST_WORDS_NS = 700000000, /* what a child that was told to end may take for it */
+    /* mpirun tears a job down by SIGTERM, and sends SIGKILL to all as soon as the first rank has heeded it: a keeper lives on for so long,
+     * so that the children of the others can write their last events. */
+    PATIENCE_NS = 200000000,
     LAST_TURNS = 30,           /* half a second each: what a child may take to leave when all is done */
 };
 
@@ -37,8 +40,7 @@ static int exit_code(int how)
     return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
 }
 
-/* The launcher ends both with one signal to their group, and the child may want to write its last events first; so may other ranks, whom
- * the launcher ends as soon as this process has ended. */
+/* The launcher ends both with one signal to their group, and the child may want to write its last events first. */
 static void end_with_child(pid_t child, int signal)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
@@ -50,7 +52,7 @@ static void end_with_child(pid_t child, int signal)
             nanosleep(&nap, NULL);
     }
     if (signal == SIGTERM)
-        nanosleep(&(struct timespec){.tv_nsec = RECORDER_PATIENCE_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NS}, NULL);
     _exit(128 + signal);
 }
 
@@ -68,7 +70,7 @@ static void pass_on(pid_t child, int signal)
 static void give_up_on(pid_t child)
 {
     log_let_go(0);
-    log_error("a drafter hangs at the very end of a job, whose results are complete");
+    log_error("a rank hangs at the very end of a job, whose results are complete");
     kill(child, SIGKILL);
     _exit(STATUS_WATCHDOG);
 }

@@ -97,7 +97,7 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     world->look_ns = world_look_ns(world);
     TRY(bells_open(world));
     recorder_heed(&world->bells->mine->over);
-    recorder_catch_signals(role == ROLE_DRAFTER ? 0 : RECORDER_PATIENCE_NS); /* a drafter has a keeper, who waits for it */
+    recorder_catch_signals();
     recorder_note("joins # ranks, # of them drafters", world->size, world->drafters, 0);
     return STATUS_OK;
 }

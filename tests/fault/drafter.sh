@@ -107,7 +107,7 @@ survived idle greedy
 start keeper --verifiers 2 --drafters 1 "${greedy[@]}"
 await_results keeper $((prompts / 10))
 everybody=$(everybody)
-kill -KILL $(ranks_of tandem-keeper)
+kill -KILL "$(parent_of "$(ranks_of tandem-drafter)")"
 ended 10
 expect keeper "expected exit 137" '[ $CODE = 137 ]'
 gone $everybody

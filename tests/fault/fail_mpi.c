@@ -1,6 +1,7 @@
 /* Preloaded into one rank: the n-th call of one function of MPI fails, without being made. FAIL_MPI is "MPI_Isend 3"; FAIL_MPI_COUNTS names
  * a file to which every function's number of calls is added at the end ("MPI_Isend 12"). */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,16 @@ static int fails(int function)
 #define DEFINE(name, parameters, arguments)                                                                                        \
     int name parameters { return fails(NUMBER_##name) ? MPI_ERR_OTHER : P##name arguments; }
 CALLS(DEFINE)
+
+/* A rank that never comes back from its end: FAIL_MPI_STOPS. */
+int MPI_Finalize(void)
+{
+    int code = PMPI_Finalize();
+
+    if (getenv("FAIL_MPI_STOPS") != NULL)
+        raise(SIGSTOP);
+    return code;
+}
 
 __attribute__((destructor)) static void tell(void)
 {

@@ -52,4 +52,15 @@ for program in drafter verifier; do
 done
 echo "$checks calls failed, $ended of the jobs ended with an error"
 [ "$ended" -gt 0 ] || fail "no failure was felt"
+
+# A rank that stops behind MPI_Finalize, when the others are gone: its keeper ends it, and the job.
+for program in drafter verifier; do
+    checks=$((checks + 1))
+    shimmed stops $program FAIL_MPI_STOPS=1
+    code=$?
+    [ $code = 76 ] || fail "a $program that hangs behind MPI_Finalize: expected exit 76, got $code"
+    grep -q 'a rank hangs at the very end' "$WORK/stops.err" || fail "nobody says that a $program hangs:" "$(cat "$WORK/stops.err")"
+    results_of "$WORK/stops.jsonl" | cmp -s - "$WORK/reference.results" || fail "a $program that hangs at its end: another output"
+    rm -f "$WORK"/stops.*
+done
 finish

@@ -26,9 +26,10 @@ await() {
 }
 
 children_of() { [ -r "/proc/$1/task/$1/children" ] && tr ' ' '\n' <"/proc/$1/task/$1/children" | grep .; }
+parent_of() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status"; }
 program_of() { cat "/proc/$1/comm" 2>/dev/null; }
 
-# ranks_of PROGRAM: the processes of the job that run it. A drafter is the child of its keeper.
+# ranks_of PROGRAM: the processes of the job that run it, in order of rank. A rank is the child of its keeper.
 ranks_of() {
     local child
     for child in $(children_of "$MPIRUN_PID"); do

@@ -134,7 +134,7 @@ static void ends_by(struct rig *rig, int signal, const char *told)
 
         sigaction(signal, &usual, NULL); /* cmocka has handlers of its own */
         recorder_open(rig->folder, 3, "drafter", 0);
-        recorder_catch_signals(0);
+        recorder_catch_signals();
         recorder_note("before it", 0, 0, 0);
         raise(signal);
         _exit(0);
