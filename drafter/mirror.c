@@ -51,10 +51,20 @@ void mirror_close(struct mirror *mirror)
     mirror->wanted = 0;
 }
 
+/* A Commit that comes twice, or behind a later one, says what the mirror has. */
+static int is_known(const struct mirror *mirror, const struct commit *commit)
+{
+    int64_t end = (int64_t)commit->old_length + commit->count;
+
+    return end <= mirror->length && digest_tokens(DIGEST_EMPTY, mirror->tokens, (int)end) == commit->digest;
+}
+
 int mirror_commit(struct mirror *mirror, const struct commit *commit)
 {
     int keep = (int)commit->keep;
 
+    if (is_known(mirror, commit))
+        return 1;
     mirror->wanted = 0;
     if ((int)commit->old_length != mirror->length || mirror->length + commit->count >= mirror->context ||
         digest_tokens(mirror->digest, commit->tokens, commit->count) != commit->digest) {

@@ -31,7 +31,7 @@ void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int conte
 /* Starts or restarts it from an Open. What the cache holds of the same tokens stays. Returns 0 when it does not fit the context. */
 int mirror_open(struct mirror *mirror, const struct open_message *open);
 void mirror_close(struct mirror *mirror);
-/* Applies a Commit: appends, truncates. Returns 0 when it does not continue what the mirror has; it then waits for an Open. */
+/* Applies a Commit: appends, truncates. One of what the mirror has already changes nothing. Returns 0 when it does not continue what the mirror has; it then waits for an Open. */
 int mirror_commit(struct mirror *mirror, const struct commit *commit);
 
 #endif

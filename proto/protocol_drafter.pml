@@ -32,12 +32,15 @@ inline mirror_open()
     m_drafted = 0
 }
 
+#define KNOWN     (at + many <= m_length && DIGEST_OF(m_tokens, at + many) == with)
+#define CONTINUES (at == m_length && DIGEST_ADD(m_mark, m_length, what, many) == with)
+
 inline mirror_commit()
 {
-    m_wanted = 0;
     if
 #if GUARD == DIGEST
-    :: at != m_length || DIGEST_ADD(m_mark, m_length, what, many) != with -> mirror_close()
+    :: KNOWN -> skip
+    :: !KNOWN && !CONTINUES -> mirror_close()
 #else
     :: at != m_length -> mirror_close()
 #endif

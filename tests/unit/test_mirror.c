@@ -122,6 +122,31 @@ static void test_mirror__commit_of_another_draft_keeps_what_agrees(void **state)
     }
 }
 
+/* Said again, or late: the draft in progress goes on. */
+static void test_mirror__commit_of_what_is_known_changes_nothing(void **state)
+{
+    const int32_t tokens[] = {100, 7, 8};
+    struct commit first, second;
+
+    (void)state;
+    open_anew();
+    mirror.cached = PROMPT - 1;
+    draft(4);
+    first = committing(tokens, 2, 1);
+    assert_true(mirror_commit(&mirror, &first));
+    second = committing(tokens + 2, 1, 0);
+    assert_true(mirror_commit(&mirror, &second));
+    mirror.wanted = 3;
+    const struct mirror before = mirror;
+    assert_true(mirror_commit(&mirror, &second));
+    assert_memory_equal(&mirror, &before, sizeof mirror);
+    assert_true(mirror_commit(&mirror, &first));
+    assert_memory_equal(&mirror, &before, sizeof mirror);
+    first.digest ^= 1; /* of as many tokens, but others */
+    assert_false(mirror_commit(&mirror, &first));
+    assert_false(mirror.open);
+}
+
 static void test_mirror__gap_closes_and_asks_for_nothing(void **state)
 {
     (void)state;
@@ -220,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_mirror__commit_keeps_what_was_fed_and_stands),
         cmocka_unit_test(test_mirror__commit_after_a_fallback_drops_what_differs),
         cmocka_unit_test(test_mirror__commit_of_another_draft_keeps_what_agrees),
+        cmocka_unit_test(test_mirror__commit_of_what_is_known_changes_nothing),
         cmocka_unit_test(test_mirror__gap_closes_and_asks_for_nothing),
         cmocka_unit_test(test_mirror__reopening_after_a_gap_keeps_the_cache),
         cmocka_unit_test(test_mirror__another_request_keeps_the_common_beginning),
