@@ -270,11 +270,13 @@ static void run_after(struct simulation *simulation)
         simulation->tally.most_rounds_after = rounds;
 }
 
-/* The lead says that it is over, and the drafters hear it. */
+/* The lead says that it is over, and the drafters hear it, at the latest when they have ended what a slow one began. */
 static void end_drafters(struct simulation *simulation)
 {
     simulation->is_over = 1;
     assert_int_equal(peers_shutdown(&simulation->peers), STATUS_OK);
+    for (int i = 0; i < simulation->actors; i++)
+        simulation_pass(simulation, simulation->actor[i].busy_ns, 0);
     simulation_pass(simulation, simulation->now_ns + (int64_t)1000000000, 0);
     for (int i = 0; i < simulation->actors; i++) {
         if (!simulation->actor[i].drafter.ended)
