@@ -25,8 +25,9 @@ struct model_draft {
     int32_t *asked;            /* [slots] */
     float *logits;             /* [slots][vocab] */
     int32_t *tally;            /* [vocab] */
-    struct scored_token *best; /* [support + 1] */
-    double *p;                 /* [support + 1] */
+    struct kept_query *queries; /* [slots] */
+    struct scored_token *best; /* [slots][support] */
+    double *p;                 /* [support] */
     struct sparse_q *q;        /* [slots][MESSAGE_MAX_DRAFT] */
     int support;
     enum breakage breakage;
@@ -69,82 +70,125 @@ static int is_greedy(const struct sampling *sampling)
     return sampling->temperature == 0.0;
 }
 
-/* The tokens that the draft keeps, most probable first, with p up to a factor; *mass is what their p sums to before the support is cut. */
-static int keep(struct model_draft *state, const struct sampling *sampling, const float *logits, double *mass)
+static struct rng_key key_of(const struct mirror *mirror)
 {
-    const struct backend *backend = state->model->backend;
-    int vocab = state->model->vocab, count = backend->row_top(state->model->context, logits, vocab, state->support, state->best), kept = 0;
-    struct row_stats stats;
-
-    backend->row_scan(state->model->context, logits, vocab, &stats);
-    *mass = 1.0;
-    if (distribution_truncates(sampling))
-        kept = distribution_truncate(sampling, state->best, count, count == vocab, stats.sum, state->p);
-    if (kept > 0)
-        return kept;
-    for (int i = 0; i < count; i++) /* the whole distribution, or as much of it as the list has: any q is valid */
-        state->p[i] = exp((double)state->best[i].score - (double)stats.max) / stats.sum;
-    return count;
+    return (struct rng_key){
+        .seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)(mirror->length + mirror->drafted)};
 }
 
-static int32_t choose_coupled(struct model_draft *state, const struct sampling *sampling, const float *logits, const struct rng_key *key)
+/* What must be known of the row from which the a-th mirror of a step draws its next token. */
+static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int a)
 {
-    struct scored_token winner = {.token = -1};
+    const struct sampling *sampling = &mirror->sampling;
+    struct row_query query = {.key = key_of(mirror), .purpose = RNG_NOISE};
+
+    query.races = !is_greedy(sampling) && sampling->accept == ACCEPT_COUPLED && !distribution_truncates(sampling);
+    query.scans = !query.races;
+    if (!is_greedy(sampling) && !query.races) {
+        query.top = state->support;
+        query.best = state->best + (size_t)a * (size_t)state->support;
+    }
+    return query;
+}
+
+/* The tokens that the draft keeps: the first of query->best, with p up to a factor; *mass is what their p sums to before the support is cut. */
+static int keep(struct model_draft *state, const struct sampling *sampling, const struct row_query *query, double *mass)
+{
+    int kept = 0;
+
+    *mass = 1.0;
+    if (distribution_truncates(sampling))
+        kept = distribution_truncate(sampling, query->best, query->best_count, query->best_count == state->model->vocab, query->stats.sum, state->p);
+    if (kept > 0)
+        return kept;
+    for (int i = 0; i < query->best_count; i++) /* the whole distribution, or as much of it as the list has: any q is valid */
+        state->p[i] = exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
+    return query->best_count;
+}
+
+static int32_t choose_coupled(struct model_draft *state, const struct sampling *sampling, const struct row_query *query)
+{
+    int32_t winner = -1;
     float best = -INFINITY;
     double mass;
-    int kept;
 
-    if (!distribution_truncates(sampling)) {
-        state->model->backend->row_race(state->model->context, logits, state->model->vocab, 0, key, RNG_NOISE, NULL, &winner);
-        return winner.token;
-    }
-    kept = keep(state, sampling, logits, &mass);
-    for (int i = 0; i < kept; i++) {
-        float score = state->best[i].score + rng_gumbel(key, RNG_NOISE, (uint32_t)state->best[i].token);
+    if (query->races)
+        return query->winner.token;
+    for (int i = 0, kept = keep(state, sampling, query, &mass); i < kept; i++) {
+        float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
 
         if (score > best) {
             best = score;
-            winner = state->best[i];
+            winner = query->best[i].token;
         }
     }
-    return winner.token;
+    return winner;
 }
 
-/* Draws the next token of a mirror from its row of logits. */
-static void choose(struct model_draft *state, struct mirror *mirror, float *logits, struct draft_output *output)
+/* Draws the next token of a mirror from what its row has answered. */
+static void choose(struct model_draft *state, struct mirror *mirror, const struct row_query *query, struct draft_output *output)
 {
     const struct sampling *sampling = &mirror->sampling;
-    struct rng_key key = {.seed = sampling->seed, .request = mirror->request, .position = (uint32_t)(mirror->length + mirror->drafted)};
     struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT + output->count];
-    /* the committed tokens and the earlier ones of the draft */
-    const struct logits_history history = {mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count};
-    struct row_stats stats;
     int32_t token;
-    double mass;
 
-    logits_process(sampling, &mirror->bias, &history, logits, 0, state->model->vocab, state->tally);
     q->count = 0;
     if (is_greedy(sampling)) {
-        state->model->backend->row_scan(state->model->context, logits, state->model->vocab, &stats);
-        token = stats.argmax;
+        token = query->stats.argmax;
     } else if (sampling->accept == ACCEPT_COUPLED) {
-        token = choose_coupled(state, sampling, logits, &key);
+        token = choose_coupled(state, sampling, query);
     } else {
-        int kept = keep(state, sampling, logits, &mass);
+        uint32_t u = rng_uniform16(&query->key, RNG_DRAFT);
+        double mass;
+        int kept = keep(state, sampling, query, &mass);
 
-        sparse_q_fill(q, state->best, state->p, kept, mass, state->support);
-        token = state->breakage == BREAKAGE_NONE ? sparse_q_draw(q, rng_uniform16(&key, RNG_DRAFT))
-                                                 : draft_broken_draw(q, state->breakage, rng_uniform16(&key, RNG_DRAFT));
+        sparse_q_fill(q, query->best, state->p, kept, mass, state->support);
+        token = state->breakage == BREAKAGE_NONE ? sparse_q_draw(q, u) : draft_broken_draw(q, state->breakage, u);
     }
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
     mirror->tokens[mirror->length + mirror->drafted++] = token;
 }
 
+/* Does the device keep the mirror's row, and answer what is asked of it? */
+static int is_kept(const struct model_draft *state, const struct mirror *mirror)
+{
+    return state->model->backend->ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
+}
+
+/* After the forward, before its end: the rows of these mirrors, in order. */
+static void ask(struct model_draft *state, struct mirror *const *mirrors, int count)
+{
+    const struct model *model = state->model;
+    int queries = 0;
+
+    for (int a = 0; a < count; a++)
+        if (is_kept(state, mirrors[a]))
+            state->queries[queries++] = (struct kept_query){a, distribution_scale(&mirrors[a]->sampling), query_of(state, mirrors[a], a)};
+        else
+            model->backend->fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
+    if (queries > 0)
+        model->backend->ask(model->context, 0, state->queries, queries);
+}
+
+/* From the host's logits. They follow the committed tokens and the earlier ones of the draft. */
+static struct row_query answer_here(struct model_draft *state, const struct mirror *mirror, int a)
+{
+    const struct model *model = state->model;
+    const struct logits_history history = {mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count};
+    float *logits = state->logits + (size_t)a * (size_t)model->vocab;
+    struct row_query query = query_of(state, mirror, a);
+
+    logits_process(&mirror->sampling, &mirror->bias, &history, logits, 0, model->vocab, state->tally);
+    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
+    return query;
+}
+
 /* One step of the batch: the last row of each mirror that still wants a token gives it. */
 static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *outputs, int *left)
 {
-    int asked = 0, of[count];
+    int keeps = state->model->backend->ask != NULL, asked = 0, queries = 0, of[count];
+    struct mirror *asking[count];
 
     state->rows.count = 0;
     for (int i = 0; i < count; i++) {
@@ -152,14 +196,25 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
             continue;
         add_chain(&state->rows, mirrors[i], mirrors[i]->length + mirrors[i]->drafted, state->model->max_rows);
         of[asked] = i;
+        asking[asked] = mirrors[i];
         state->asked[asked++] = state->rows.count - 1;
     }
     *left = asked;
     if (asked == 0)
         return STATUS_OK;
-    TRY(forward_run(&state->forward, &state->rows, state->asked, asked, state->logits));
-    for (int a = 0; a < asked; a++)
-        choose(state, mirrors[of[a]], state->logits + (size_t)a * (size_t)state->model->vocab, &outputs[of[a]]);
+    TRY(forward_begin(&state->forward, &state->rows, state->asked, asked, keeps ? NULL : state->logits));
+    if (keeps)
+        ask(state, asking, asked);
+    TRY(forward_end(&state->forward));
+    for (int a = 0; a < asked; a++) {
+        struct row_query here, *query = &here;
+
+        if (is_kept(state, asking[a]))
+            query = &state->queries[queries++].query;
+        else
+            here = answer_here(state, asking[a], a);
+        choose(state, asking[a], query, &outputs[of[a]]);
+    }
     return STATUS_OK;
 }
 
@@ -193,11 +248,12 @@ static const struct draft_kind model_kind = {.name = "model", .propose = model_p
 
 static enum status lay_out(struct model_draft *state, int slots)
 {
-    size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)state->support + 1;
+    size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)state->support;
     size_t words = arena_round(rows * sizeof(int32_t));
     size_t bytes = 5 * words + arena_round(rows * sizeof(uint64_t)) + arena_round((size_t)slots * sizeof(int32_t)) +
                    arena_round((size_t)slots * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) +
-                   arena_round(list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
+                   arena_round((size_t)slots * sizeof(struct kept_query)) +
+                   arena_round((size_t)slots * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
                    arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct sparse_q));
 
     TRY(arena_open(&state->arena, bytes, "the draft's rows"));
@@ -210,7 +266,8 @@ static enum status lay_out(struct model_draft *state, int slots)
     state->asked = arena_take(&state->arena, (size_t)slots * sizeof(int32_t));
     state->logits = arena_take(&state->arena, (size_t)slots * vocab * sizeof(float));
     state->tally = arena_take(&state->arena, vocab * sizeof(int32_t));
-    state->best = arena_take(&state->arena, list * sizeof *state->best);
+    state->queries = arena_take(&state->arena, (size_t)slots * sizeof *state->queries);
+    state->best = arena_take(&state->arena, (size_t)slots * list * sizeof *state->best);
     state->p = arena_take(&state->arena, list * sizeof(double));
     state->q = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->q);
     return STATUS_OK;

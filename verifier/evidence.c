@@ -36,52 +36,58 @@ size_t evidence_bytes(const struct sampling *sampling, int support_count)
     return sizeof(struct evidence_winner);
 }
 
-static void take_list(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
-                      const struct evidence_row *row, struct evidence_mass *mass)
+void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
 {
-    struct scored_token *best = (struct scored_token *)(mass + 1);
+    struct evidence_mass *mass = to;
 
-    mass->count = backend->row_top(context, row->logits, row->count, evidence_list_length(sampling), best);
-    for (int i = 0; i < mass->count; i++)
-        best[i].token += row->first;
+    *query = (struct row_query){.key = row->key, .purpose = RNG_NOISE};
+    switch (evidence_kind(sampling)) {
+    case EVIDENCE_LIST:
+        query->top = evidence_list_length(sampling);
+        query->best = (struct scored_token *)(mass + 1);
+        break;
+    case EVIDENCE_SUPPORT:
+        query->token = row->support;
+        query->tokens = row->support_count;
+        query->logit = (float *)(mass + 1);
+        break;
+    case EVIDENCE_RACE:
+        query->races = 1;
+        return;
+    case EVIDENCE_BEST:
+        break;
+    }
+    query->scans = 1;
 }
 
-static void take_support(const struct evidence_row *row, struct evidence_mass *mass)
+void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to)
 {
-    float *logit = (float *)(mass + 1);
+    enum evidence_kind kind = evidence_kind(sampling);
+    struct evidence_winner *winner = to;
+    struct evidence_mass *mass = to;
 
-    mass->count = row->support_count;
-    for (int i = 0; i < row->support_count; i++) {
-        int32_t at = row->support[i] - row->first;
-
-        logit[i] = at >= 0 && at < row->count ? row->logits[at] : -INFINITY;
+    if (kind == EVIDENCE_RACE) {
+        *winner = (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + row->first};
+        return;
     }
+    if (kind == EVIDENCE_BEST) {
+        *winner = (struct evidence_winner){.score = query->stats.max, .token = query->stats.argmax + row->first};
+        return;
+    }
+    *mass = (struct evidence_mass){
+        .sum = query->stats.sum, .max = query->stats.max, .count = kind == EVIDENCE_LIST ? query->best_count : row->support_count};
+    for (int i = 0; i < query->best_count; i++)
+        query->best[i].token += row->first;
 }
 
 void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
                    const struct evidence_row *row, void *to)
 {
-    enum evidence_kind kind = evidence_kind(sampling);
-    struct evidence_winner *winner = to;
-    struct evidence_mass *mass = to;
-    struct scored_token raced;
-    struct row_stats stats;
+    struct row_query query;
 
-    if (kind == EVIDENCE_RACE) {
-        backend->row_race(context, row->logits, row->count, row->first, &row->key, RNG_NOISE, NULL, &raced);
-        *winner = (struct evidence_winner){.score = raced.score, .token = raced.token < 0 ? -1 : raced.token + row->first};
-        return;
-    }
-    backend->row_scan(context, row->logits, row->count, &stats);
-    if (kind == EVIDENCE_BEST) {
-        *winner = (struct evidence_winner){.score = stats.max, .token = stats.argmax + row->first};
-        return;
-    }
-    *mass = (struct evidence_mass){.sum = stats.sum, .max = stats.max};
-    if (kind == EVIDENCE_LIST)
-        take_list(backend, context, sampling, row, mass);
-    else
-        take_support(row, mass);
+    evidence_ask(sampling, row, to, &query);
+    backend_answer(backend, context, row->logits, row->first, row->count, NULL, &query);
+    evidence_put(sampling, row, &query, to);
 }
 
 int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks)

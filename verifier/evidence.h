@@ -35,7 +35,7 @@ size_t evidence_bytes(const struct sampling *sampling, int support_count);
 
 /* Where one row stands: its logits after penalties and temperature, and its noise. */
 struct evidence_row {
-    const float *logits; /* [count] of ids first .. first + count - 1 */
+    const float *logits; /* [count] of ids first .. first + count - 1, for evidence_take */
     int32_t first;
     int32_t count;
     struct rng_key key; /* position: the one that the row predicts */
@@ -43,7 +43,10 @@ struct evidence_row {
     int support_count;
 };
 
-/* Computes one row's evidence into `to`. Local. */
+/* The query whose answer is the row's evidence; its lists lie in `to` already. evidence_put writes the rest. Local, pure. */
+void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query);
+void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to);
+/* Both, with backend_answer between: computes one row's evidence into `to`. Local. */
 void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
                    const struct evidence_row *row, void *to);
 

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/sample/distribution.h"
 #include "common/sample/logits.h"
 #include <string.h>
 
@@ -11,19 +12,20 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     size_t history = arena_round((size_t)slots * (size_t)model->shape.context * sizeof(int32_t));
     size_t tally = arena_round((size_t)model->vocab_count * sizeof(int32_t)), excluded = tally;
     size_t terms = arena_round((size_t)slots * sizeof(struct slot_terms));
-
+    size_t queries = arena_round((size_t)max_asked * sizeof(struct kept_query));
     enum status status;
 
     *shard = (struct shard){.model = model, .max_asked = max_asked};
     TRY(kv_cache_open(&shard->cache, model, slots));
     TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
-    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms, "the rows of a step"), close_forward);
+    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries, "the rows of a step"), close_forward);
     shard->logits = arena_take(&shard->arena, logits);
     shard->processed = arena_take(&shard->arena, logits);
     shard->history = arena_take(&shard->arena, history);
     shard->tally = arena_take(&shard->arena, tally);
     shard->excluded = arena_take(&shard->arena, excluded);
     shard->terms = arena_take(&shard->arena, terms);
+    shard->queries = arena_take(&shard->arena, queries);
     return STATUS_OK;
 
 close_forward:
@@ -82,11 +84,6 @@ static float *row_at(const struct shard *shard, float *rows, int asked)
     return rows + (size_t)asked * (size_t)shard->model->vocab_count;
 }
 
-const float *shard_row(const struct shard *shard, const struct step *step, int asked)
-{
-    return row_at(shard, is_processed(terms_of(shard, step, asked)) ? shard->processed : shard->logits, asked);
-}
-
 /* A row's history goes up to its own token, earlier drafted ones included. */
 static void process(struct shard *shard, const struct step *step, int asked)
 {
@@ -101,67 +98,163 @@ static void process(struct shard *shard, const struct step *step, int asked)
     logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
 }
 
+/* Does the device keep this row, and answer what is asked of it? The others come to the host: what changes their logits is there. */
+static int is_kept(const struct shard *shard, const struct slot_terms *terms)
+{
+    return shard->model->backend->ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
+}
+
+/* Where the row's processed logits are, or, of a row that is kept, will be. */
+static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int asked)
+{
+    return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, asked);
+}
+
 static struct evidence_row row_of(const struct shard *shard, const struct step *step, int asked)
 {
-    return (struct evidence_row){.logits = shard_row(shard, step, asked),
+    const struct slot_terms *terms = terms_of(shard, step, asked);
+
+    return (struct evidence_row){.logits = processed_row(shard, terms, asked),
                                  .first = shard->model->vocab_first,
                                  .count = shard->model->vocab_count,
-                                 .key = shard_key(terms_of(shard, step, asked), step, asked),
+                                 .key = shard_key(terms, step, asked),
                                  .support = step->id + step->support_first[asked],
                                  .support_count = support_count(step, asked)};
+}
+
+enum status shard_row(struct shard *shard, const struct step *step, int asked, const float **logits)
+{
+    const struct slot_terms *terms = terms_of(shard, step, asked);
+    const struct backend *backend = shard->model->backend;
+
+    if (is_kept(shard, terms)) {
+        backend->fetch(shard->model->context, asked, row_at(shard, shard->logits, asked));
+        TRY(backend->finish(shard->model->context));
+        if (is_processed(terms))
+            process(shard, step, asked);
+    }
+    *logits = processed_row(shard, terms, asked);
+    return STATUS_OK;
+}
+
+/* After the forward, before its end: asks what the device can answer, and fetches the other rows. */
+static void ask(struct shard *shard, const struct step *step, char *to)
+{
+    const struct model *model = shard->model;
+    int queries = 0;
+
+    for (int a = 0; a < step->asked; a++) {
+        const struct slot_terms *terms = terms_of(shard, step, a);
+        struct evidence_row row = row_of(shard, step, a);
+
+        if (is_kept(shard, terms)) {
+            struct kept_query *query = &shard->queries[queries++];
+
+            query->row = a;
+            query->scale = distribution_scale(&terms->sampling);
+            evidence_ask(&terms->sampling, &row, to, &query->query);
+        } else {
+            model->backend->fetch(model->context, a, row_at(shard, shard->logits, a));
+        }
+        to += evidence_bytes(&terms->sampling, row.support_count);
+    }
+    if (queries > 0)
+        model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
 }
 
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence)
 {
     const struct rows *rows = &step->rows;
+    const struct backend *backend = shard->model->backend;
+    int keeps = backend->ask != NULL && step->asked > 0, queries = 0;
     char *to = evidence;
 
     for (int r = 0; r < rows->count; r++)
         shard->history[(size_t)rows->slot[r] * (size_t)shard->model->shape.context + (size_t)rows->place[r]] = rows->token[r];
-    TRY(forward_run(&shard->forward, rows, step->asked_row, step->asked, shard->logits));
+    TRY(forward_begin(&shard->forward, rows, step->asked_row, step->asked, keeps ? NULL : shard->logits));
+    if (keeps)
+        ask(shard, step, evidence);
+    TRY(forward_end(&shard->forward));
     for (int a = 0; a < step->asked; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);
-        const struct sampling *sampling = &terms->sampling;
-        struct evidence_row row;
+        struct evidence_row row = row_of(shard, step, a);
 
-        if (is_processed(terms))
-            process(shard, step, a);
-        row = row_of(shard, step, a);
-        evidence_take(shard->model->backend, shard->model->context, sampling, &row, to);
-        to += evidence_bytes(sampling, row.support_count);
+        if (is_kept(shard, terms)) {
+            evidence_put(&terms->sampling, &row, &shard->queries[queries++].query, to);
+        } else {
+            if (is_processed(terms))
+                process(shard, step, a);
+            evidence_take(backend, shard->model->context, &terms->sampling, &row, to);
+        }
+        to += evidence_bytes(&terms->sampling, row.support_count);
     }
     return STATUS_OK;
 }
 
-static void exclude(struct shard *shard, const struct evidence_row *row, int on)
+static struct row_query draw_of(const struct evidence_row *row, const struct draw_order *order)
 {
-    for (int i = 0; i < row->support_count; i++) {
-        int32_t at = row->support[i] - row->first;
-
-        if (at >= 0 && at < row->count)
-            shard->excluded[at / 32] = on ? shard->excluded[at / 32] | UINT32_C(1) << (at % 32) : 0;
-    }
+    return (struct row_query){.races = 1,
+                              .key = row->key,
+                              .purpose = RNG_RESIDUAL,
+                              .excludes = order->residual,
+                              .token = row->support,
+                              .tokens = order->residual ? row->support_count : 0};
 }
 
-void shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
-                 struct evidence_winner *winners)
+static struct evidence_winner winner_of(const struct row_query *query, int32_t first)
 {
-    for (int i = 0; i < count; i++) {
+    return (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + first};
+}
+
+enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
+                        struct evidence_winner *winners)
+{
+    const struct model *model = shard->model;
+    int queries = 0, order_of[count];
+
+    for (int i = 0; i < count; i++) { /* orders and winners may lie in one place: an order is not looked at again */
+        const struct slot_terms *terms = terms_of(shard, step, orders[i].asked);
         struct evidence_row row = row_of(shard, step, orders[i].asked);
-        struct scored_token winner;
+        struct row_query query = draw_of(&row, &orders[i]);
 
-        if (orders[i].residual)
-            exclude(shard, &row, 1);
-        shard->model->backend->row_race(shard->model->context, row.logits, row.count, row.first, &row.key, RNG_RESIDUAL,
-                                        orders[i].residual ? shard->excluded : NULL, &winner);
-        if (orders[i].residual)
-            exclude(shard, &row, 0);
-        winners[i] = (struct evidence_winner){.score = winner.score, .token = winner.token < 0 ? -1 : winner.token + row.first};
+        if (is_kept(shard, terms)) {
+            order_of[queries] = i;
+            shard->queries[queries++] = (struct kept_query){orders[i].asked, distribution_scale(&terms->sampling), query};
+            continue;
+        }
+        backend_answer(model->backend, model->context, row.logits, row.first, row.count, shard->excluded, &query);
+        winners[i] = winner_of(&query, row.first);
     }
+    if (queries == 0)
+        return STATUS_OK;
+    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
+    TRY(model->backend->finish(model->context));
+    for (int i = 0; i < queries; i++)
+        winners[order_of[i]] = winner_of(&shard->queries[i].query, model->vocab_first);
+    return STATUS_OK;
 }
 
-void shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
+/* The logits of the noted tokens, as the model gave them, of rows that are kept. */
+static enum status fetch_noted(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
 {
+    const struct model *model = shard->model;
+    int queries = 0;
+
+    for (int i = 0; i < count; i++)
+        if (is_kept(shard, terms_of(shard, step, notes[i].asked)))
+            shard->queries[queries++] = (struct kept_query){
+                .row = notes[i].asked,
+                .scale = 1.0f,
+                .query = {.token = &notes[i].token, .tokens = 1, .logit = row_at(shard, shard->logits, notes[i].asked)}};
+    if (queries == 0)
+        return STATUS_OK;
+    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
+    return model->backend->finish(model->context);
+}
+
+enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
+{
+    TRY(fetch_noted(shard, step, notes, count));
     for (int i = 0; i < count; i++) {
         int asked = notes[i].asked, at = notes[i].token - shard->model->vocab_first;
         struct {
@@ -175,7 +268,8 @@ void shard_note(struct shard *shard, const struct step *step, const struct commi
         entry.request = terms_of(shard, step, asked)->request;
         entry.position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1;
         entry.token = notes[i].token;
-        entry.logit = row_at(shard, shard->logits, asked)[at];
+        entry.logit = row_at(shard, shard->logits, asked)[is_kept(shard, terms_of(shard, step, asked)) ? 0 : at];
         shard->hash += digest_bytes(&entry, sizeof entry, 0);
     }
+    return STATUS_OK;
 }

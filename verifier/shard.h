@@ -35,7 +35,8 @@ struct shard {
     struct arena arena;
     struct slot_terms *terms; /* [slots] */
     int32_t *history;         /* [slots][context] tokens fed */
-    float *logits;            /* [max_asked][vocab_count] as the model gave them */
+    float *logits;            /* [max_asked][vocab_count] as the model gave them; a row that the device keeps is here when it was fetched */
+    struct kept_query *queries; /* [max_asked] */
     float *processed;         /* [max_asked][vocab_count] after biases, penalties and temperature; only rows that have any */
     int32_t *tally;           /* [vocab_count] zero between rows */
     uint32_t *excluded;       /* [(vocab_count + 31) / 32] zero between races */
@@ -53,12 +54,12 @@ size_t shard_evidence_bytes(const struct shard *shard, const struct step *step);
 /* Collective over the model's group: one forward; then the evidence of the asked rows, one after the other, into `evidence`. */
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence);
 /* Local. The winner of logit + RESIDUAL noise at each ordered row, by id. winners: [count] */
-void shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
+enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
                  struct evidence_winner *winners);
-/* Local. Processed logits of an asked row: [vocab_count]. */
-const float *shard_row(const struct shard *shard, const struct step *step, int asked);
-/* Local. Adds the committed tokens that this shard owns to the hash. */
-void shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count);
+/* Local. Processed logits of an asked row.  logits: [vocab_count] */
+enum status shard_row(struct shard *shard, const struct step *step, int asked, const float **logits);
+/* Local. Adds the committed tokens that this shard owns to the hash.  notes: [count], count <= max_asked */
+enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count);
 
 /* The key of the noise of an asked row: the position that it predicts. */
 struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int asked);

@@ -108,7 +108,7 @@ enum status team_step(struct team *team, size_t *bytes)
 
 static enum status run_draws(struct team *team, const struct draw_order *orders, int count)
 {
-    shard_draws(&team->shard, &team->step, orders, count, (struct evidence_winner *)(void *)team->evidence);
+    TRY(shard_draws(&team->shard, &team->step, orders, count, (struct evidence_winner *)(void *)team->evidence));
     return group_gather(team->group, team->evidence, (size_t)count * sizeof(struct evidence_winner), team->gathered);
 }
 
@@ -132,9 +132,10 @@ enum status team_draws(struct team *team, const struct draw_order *orders, int c
 
 static enum status run_whole_row(struct team *team, int asked)
 {
-    const float *row = shard_row(&team->shard, &team->step, asked);
+    const float *row;
     size_t own = (size_t)team->shard.model->vocab_count * sizeof *row, width = (size_t)team->vocab_width * sizeof *row;
 
+    TRY(shard_row(&team->shard, &team->step, asked, &row));
     memcpy(team->evidence, row, own);
     memset(team->evidence + own, 0, width - own);
     return group_gather(team->group, team->evidence, width, team->whole);
@@ -160,8 +161,7 @@ enum status team_whole_row(struct team *team, int asked, float *logits)
 enum status team_note(struct team *team, const struct commit_note *notes, int count)
 {
     TRY(order(team, ORDER_NOTE, notes, (size_t)count * sizeof *notes));
-    shard_note(&team->shard, &team->step, notes, count);
-    return STATUS_OK;
+    return shard_note(&team->shard, &team->step, notes, count);
 }
 
 enum status team_hash(struct team *team, uint64_t *hash)
@@ -198,8 +198,7 @@ static enum status follow_one(struct team *team, const struct order *head, const
     case ORDER_WHOLE_ROW:
         return run_whole_row(team, *(const int32_t *)bytes);
     case ORDER_NOTE:
-        shard_note(&team->shard, &team->step, bytes, head->bytes / (int)sizeof(struct commit_note));
-        return STATUS_OK;
+        return shard_note(&team->shard, &team->step, bytes, head->bytes / (int)sizeof(struct commit_note));
     case ORDER_HASH:
         return group_gather(team->group, &team->shard.hash, sizeof(uint64_t), NULL);
     case ORDER_END:

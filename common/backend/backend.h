@@ -28,6 +28,7 @@ enum {
     BACKEND_MAX_ROWS = 64, /* rows of one step and sequence: the ancestor mask has 64 bits */
     BACKEND_MAX_SLICES = 16,
     BACKEND_MAX_TERMS = 64, /* of a tree sum: ranks that compute together */
+    BACKEND_MAX_ASKED = 1024, /* tokens of one row that are asked for */
 };
 
 struct backend_context; /* threads, instruction set, scratch */
@@ -117,6 +118,31 @@ struct scored_token {
     int32_t token; /* index in the shard */
 };
 
+/* What is asked of one row of logits, and what it answers. The logits are those of ids first .. first + count - 1. */
+struct row_query {
+    int scans;             /* whether `stats` is asked for */
+    int races;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
+    int excludes;          /* whether the ids of `token` take no part in the race */
+    struct rng_key key;
+    enum rng_purpose purpose;
+    const int32_t *token;  /* [tokens] ids, rising, of any shard; at most BACKEND_MAX_ASKED */
+    int tokens;
+    int top;               /* so many of the largest are asked for, at most BACKEND_MAX_ASKED */
+
+    struct row_stats stats;
+    struct scored_token winner; /* token: an index in the row, -1 when none is above minus infinity */
+    float *logit;               /* [tokens] or NULL: of each token, minus infinity where it is another shard's */
+    struct scored_token *best;  /* [best_count] of [top]: largest first, ties to the lower index */
+    int best_count;             /* min(top, count) */
+};
+
+/* A query of a row that the device has. */
+struct kept_query {
+    int row;     /* of the last head that kept its logits */
+    float scale; /* logits are multiplied by it first */
+    struct row_query query;
+};
+
 /* What ranks that compute together must know of a device with memory of its own. */
 struct backend_device {
     int number;     /* as its runtime counts it, from 0 */
@@ -187,9 +213,18 @@ struct backend {
     /* to[i] = backend_tree_sum over terms[0][i], terms[1][i], ...  terms: [count][size], at most BACKEND_MAX_TERMS  to: [size] */
     void (*tree_sum)(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 
-    /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so */
+    /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so; or
+     * NULL where `ask` is there: the device keeps them until the next head */
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
+
+    /* What follows is about logits that the device keeps; NULL where its memory is the host's.
+     * Answers `count` queries (at most max_rows) of one purpose. first: the id of the rows' first logit, a multiple of 4. The queries stay
+     * where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is of
+     * the same terms but for their rounding, in an order of its own. */
+    void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+    /* to = the row, there when finish says so.  to: [outputs of head], in the host's memory */
+    void (*fetch)(struct backend_context *context, int row, float *to);
 
     /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
     enum status (*finish)(struct backend_context *context);
@@ -213,6 +248,11 @@ struct backend {
      * best: [wanted] */
     int (*row_top)(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
 };
+
+/* Answers a query from logits in the host's memory, by the backend's row operations.  logits: [count]  excluded: [(count + 31) / 32] zero
+ * before and after, or NULL for a query that excludes nothing */
+void backend_answer(const struct backend *backend, struct backend_context *context, const float *logits, int32_t first, int count,
+                    uint32_t *excluded, struct row_query *query);
 
 extern const struct backend backend_cpu;
 extern const struct backend backend_cuda; /* in builds with TANDEM_CUDA, see choose.h */

@@ -58,7 +58,7 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
     return reduce(forward, rows->count);
 }
 
-enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
@@ -71,6 +71,17 @@ enum status forward_run(struct forward *forward, const struct rows *rows, const 
         backend->pick(model->context, hidden, asked, asked_count, forward->x, forward->asked);
         backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, forward->asked, logits);
     }
-    TRY(group_settle(model->group));
-    return backend->finish(model->context);
+    return STATUS_OK;
+}
+
+enum status forward_end(struct forward *forward)
+{
+    TRY(group_settle(forward->model->group));
+    return forward->model->backend->finish(forward->model->context);
+}
+
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+{
+    TRY(forward_begin(forward, rows, asked, asked_count, logits));
+    return forward_end(forward);
 }

@@ -26,5 +26,9 @@ void forward_close(struct forward *forward);
 /* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this rank's
  * shard of the logits of the `asked_count` rows named in `asked`.  logits: [asked_count][vocab_count], in the host's memory */
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits);
+/* The same in two halves, for who asks the device something in between. The device may still be at work after the first, where logits may
+ * be NULL as in struct backend. */
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits);
+enum status forward_end(struct forward *forward);
 
 #endif

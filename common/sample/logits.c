@@ -58,7 +58,12 @@ static void ban_enders(const struct bias *bias, const struct logits_history *his
 
 int logits_are_processed(const struct sampling *sampling, const struct bias *bias)
 {
-    return sampling_has_penalties(sampling) || !bias_is_empty(bias) || (sampling->temperature != 0.0 && sampling->temperature != 1.0);
+    return !logits_are_only_scaled(sampling, bias) || (sampling->temperature != 0.0 && sampling->temperature != 1.0);
+}
+
+int logits_are_only_scaled(const struct sampling *sampling, const struct bias *bias)
+{
+    return !sampling_has_penalties(sampling) && bias_is_empty(bias);
 }
 
 void logits_process(const struct sampling *sampling, const struct bias *bias, const struct logits_history *history, float *logits,

@@ -16,6 +16,8 @@ struct logits_history {
 
 /* Would logits_process change anything? (A temperature alone does not move the argmax, so at 0 it is no change.) */
 int logits_are_processed(const struct sampling *sampling, const struct bias *bias);
+/* Would it do no more than multiply them by distribution_scale? bias may be NULL. */
+int logits_are_only_scaled(const struct sampling *sampling, const struct bias *bias);
 
 /* logits: [vocab_count], of the ids from vocab_first on, in place; a banned one becomes minus infinity. bias may be NULL.
  * tally: [vocab_count] scratch, all zero before and after. The result does not depend on how the vocabulary is cut. */

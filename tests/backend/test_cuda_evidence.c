@@ -1,4 +1,4 @@
-/* Evidence taken on the device against the CPU's row_scan and row_race. */
+/* Evidence taken on the device, and the largest logits, against the CPU's row operations. */
 #include "tests/backend/device_rig.h"
 
 #include "common/backend/cuda/kernels.h"
@@ -6,28 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 7, MOST = 12301, ASKED = 9 };
+enum { ROWS = 7, MOST = 12301, FIRST = 32000, LISTED = BACKEND_MAX_ASKED };
 
 struct evidence {
     int rows, count;
     float *logits; /* [rows][count] */
     float scale[ROWS];
     struct rng_key key[ROWS];
-    uint32_t *excluded; /* [rows][(count + 31) / 32] */
-    int32_t asked_first[ROWS + 1], asked[ROWS * ASKED];
-    int32_t first_token;
+    int32_t token_first[ROWS + 1], token[ROWS * LISTED]; /* ids, some of other shards */
+    int32_t best_first[ROWS + 1];
 };
 
 struct outcome {
     struct row_stats stats[ROWS];
     struct scored_token winner[ROWS];
-    float asked[ROWS * ASKED];
+    float logit[ROWS * LISTED];
+    struct scored_token best[ROWS * LISTED];
 };
-
-static size_t words_of(int count)
-{
-    return ((size_t)count + 31) / 32;
-}
 
 /* Row 0 is on a coarse grid, so that its largest is there several times; row 1 has many that are minus infinity, row 2 nothing else; row 3
  * is flat; row 4 has no noise to speak of (one logit far above); rows 5 and 6 are ordinary. */
@@ -51,72 +46,91 @@ static float logit_of(int row, int i, struct random *random)
     }
 }
 
+/* Row 1 lists nothing, row 6 all that there is where there is room for it, others here and there. Returns how many. */
+static int list_tokens(int row, int count, struct random *random, int32_t *token)
+{
+    uint32_t step = row == 6 && count < LISTED - 2 ? 1 : (uint32_t)count / 100 + 2;
+    int listed = 0;
+
+    for (int32_t at = -3; row != 1 && at < count + 2 && listed < LISTED; at += 1 + (int32_t)(random_word(random) % step))
+        token[listed++] = FIRST + at;
+    return listed;
+}
+
 static void evidence_init(struct evidence *evidence, int count)
 {
+    static const int wanted[ROWS] = {40, 1024, 3, 300, 0, 1, 64};
     struct random random = {.state = (uint32_t)count};
 
-    *evidence = (struct evidence){.rows = ROWS, .count = count, .first_token = 32000};
+    *evidence = (struct evidence){.rows = ROWS, .count = count};
     evidence->logits = zeroed((size_t)(ROWS * count), sizeof(float));
-    evidence->excluded = zeroed(ROWS * words_of(count), sizeof(uint32_t));
     for (int r = 0; r < ROWS; r++) {
         for (int i = 0; i < count; i++)
             evidence->logits[r * count + i] = logit_of(r, i, &random);
-        for (size_t w = 0; w < words_of(count); w++)
-            evidence->excluded[(size_t)r * words_of(count) + w] = r == 6 ? 0xffffffffu : random_word(&random) & random_word(&random);
         evidence->scale[r] = r % 2 == 0 ? 1.0f : 1.0f / 0.7f;
         evidence->key[r] =
             (struct rng_key){.seed = UINT64_C(0x123456789abcdef) + (uint64_t)r, .request = 5 + (uint32_t)r, .position = 1000};
-        for (int i = 0; i < ASKED; i++)
-            evidence->asked[r * ASKED + i] = i == 0 ? -3 : i == 1 ? count : (int32_t)(random_word(&random) % (uint32_t)count);
-        evidence->asked_first[r + 1] = r % 3 == 1 ? evidence->asked_first[r] : evidence->asked_first[r] + ASKED - r;
+        evidence->token_first[r + 1] = evidence->token_first[r] + list_tokens(r, count, &random, evidence->token + evidence->token_first[r]);
+        evidence->best_first[r + 1] = evidence->best_first[r] + wanted[r];
     }
 }
 
 static void evidence_release(struct evidence *evidence)
 {
     free(evidence->logits);
-    free(evidence->excluded);
 }
 
-/* Rows first .. first + rows - 1 on the device. */
-static void take(const struct evidence *evidence, int first, int rows, int with_excluded, struct outcome *outcome)
+/* Rows first .. first + rows - 1 on the device, of whose logits they are the last. */
+static void take(const struct evidence *evidence, int first, int rows, int excludes, struct outcome *outcome)
 {
-    size_t count = (size_t)evidence->count, words = words_of(evidence->count);
-    int32_t asked_first[ROWS + 1];
-    int asked = evidence->asked_first[first + rows] - evidence->asked_first[first];
+    size_t size = (size_t)(rows + 1) * sizeof(int32_t);
+    int32_t token_first[ROWS + 1], best_first[ROWS + 1], excluding[ROWS], row[ROWS];
 
-    for (int r = 0; r <= rows; r++)
-        asked_first[r] = evidence->asked_first[first + r] - evidence->asked_first[first];
-    void *given[] = {device_put(evidence->logits + (size_t)first * count, (size_t)rows * count * sizeof(float)),
+    for (int r = 0; r <= rows; r++) {
+        token_first[r] = evidence->token_first[first + r] - evidence->token_first[first];
+        best_first[r] = evidence->best_first[first + r] - evidence->best_first[first];
+    }
+    for (int r = 0; r < rows; r++) {
+        excluding[r] = excludes;
+        row[r] = first + r;
+    }
+    size_t tokens = (size_t)token_first[rows], bests = (size_t)best_first[rows];
+    void *given[] = {device_put(evidence->logits, (size_t)ROWS * (size_t)evidence->count * sizeof(float)),
+                     device_put(row, (size_t)rows * sizeof *row),
                      device_put(evidence->scale + first, (size_t)rows * sizeof(float)),
                      device_put(evidence->key + first, (size_t)rows * sizeof(struct rng_key)),
-                     device_put(evidence->excluded + (size_t)first * words, (size_t)rows * words * sizeof(uint32_t)),
-                     device_put(asked_first, (size_t)(rows + 1) * sizeof(int32_t)),
-                     device_put(evidence->asked + evidence->asked_first[first], (size_t)asked * sizeof(int32_t)),
-                     device_blank((size_t)asked * sizeof(float)),
+                     device_put(excluding, (size_t)rows * sizeof *excluding),
+                     device_put(token_first, size),
+                     device_put(evidence->token + evidence->token_first[first], tokens * sizeof(int32_t)),
+                     device_put(best_first, size),
+                     device_blank(tokens * sizeof(float)),
                      device_blank(sizeof outcome->stats),
                      device_blank(sizeof outcome->winner),
-                     device_blank(evidence_scratch_bytes(rows, evidence->count))};
-    struct evidence_launch launch = {.rows = rows,
-                                     .count = evidence->count,
-                                     .logits = given[0],
-                                     .scale = given[1],
-                                     .key = given[2],
-                                     .purpose = RNG_NOISE,
-                                     .first_token = evidence->first_token,
-                                     .excluded = with_excluded ? given[3] : NULL,
-                                     .asked_first = given[4],
-                                     .asked = given[5],
-                                     .asked_logits = given[6],
-                                     .stats = given[7],
-                                     .winner = given[8],
-                                     .scratch = given[9]};
+                     device_blank(bests * sizeof(struct scored_token)),
+                     device_blank(evidence_scratch_bytes(rows, evidence->count)),
+                     device_blank(top_scratch_bytes(rows, evidence->count))};
+    const struct kernel_logits from = {.logits = given[0], .rows = rows, .count = evidence->count, .row = given[1], .scale = given[2]};
+    const struct evidence_launch launch = {.from = from,
+                                           .key = given[3],
+                                           .purpose = RNG_NOISE,
+                                           .first_token = FIRST,
+                                           .excludes = given[4],
+                                           .token_first = given[5],
+                                           .token = given[6],
+                                           .logit = given[8],
+                                           .stats = given[9],
+                                           .winner = given[10],
+                                           .scratch = given[12]};
+    const struct top_launch top = {.from = from, .best_first = given[7], .best = given[11], .scratch = given[13]};
 
     evidence_start(&launch, device_stream(device_rig_open()));
     device_launched(device_rig_open(), "evidence");
+    top_start(&top, device_stream(device_rig_open()));
+    device_launched(device_rig_open(), "the largest logits");
     device_get(outcome->stats, launch.stats, (size_t)rows * sizeof *outcome->stats);
     device_get(outcome->winner, launch.winner, (size_t)rows * sizeof *outcome->winner);
-    device_get(outcome->asked, launch.asked_logits, (size_t)asked * sizeof(float));
+    device_get(outcome->logit, launch.logit, tokens * sizeof(float));
+    device_get(outcome->best, top.best, bests * sizeof *outcome->best);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         device_free(given[i]);
 }
@@ -137,45 +151,65 @@ static double sum_error(const float *scaled, int count, float max)
     return error + 1e-12;
 }
 
-static void check_row(const struct evidence *evidence, int row, int with_excluded, struct backend_context *context,
-                      const struct outcome *outcome, int at)
+/* logit, best: what the device says of this row alone. */
+static void check_lists(const struct evidence *evidence, int row, struct row_query *expected, const float *logit, const struct scored_token *best)
 {
-    float *scaled = zeroed((size_t)evidence->count, sizeof *scaled);
-    const uint32_t *excluded = with_excluded ? evidence->excluded + (size_t)row * words_of(evidence->count) : NULL;
-    struct row_stats stats;
-    struct scored_token winner;
+    int wanted = evidence->best_first[row + 1] - evidence->best_first[row];
+
+    assert_int_equal(expected->best_count, wanted < evidence->count ? wanted : evidence->count);
+    for (int i = 0; i < expected->best_count; i++) {
+        assert_int_equal(best[i].token, expected->best[i].token);
+        assert_same_bits(&best[i].score, &expected->best[i].score, 1);
+    }
+    for (int i = expected->best_count; i < wanted; i++)
+        assert_int_equal(best[i].token, -1); /* not written */
+    assert_same_bits(logit, expected->logit, (size_t)expected->tokens);
+}
+
+static void check_row(const struct evidence *evidence, int row, int excludes, struct backend_context *context, const struct outcome *outcome)
+{
+    float *scaled = zeroed((size_t)evidence->count, sizeof *scaled), logit[LISTED];
+    uint32_t *excluded = zeroed((size_t)evidence->count / 32 + 1, sizeof *excluded);
+    struct scored_token best[LISTED];
+    struct row_query query = {.scans = 1,
+                              .races = 1,
+                              .excludes = excludes,
+                              .key = evidence->key[row],
+                              .purpose = RNG_NOISE,
+                              .token = evidence->token + evidence->token_first[row],
+                              .tokens = evidence->token_first[row + 1] - evidence->token_first[row],
+                              .top = evidence->best_first[row + 1] - evidence->best_first[row],
+                              .logit = logit,
+                              .best = best};
 
     for (int i = 0; i < evidence->count; i++)
         scaled[i] = evidence->logits[row * evidence->count + i] * evidence->scale[row];
-    backend_cpu.row_scan(context, scaled, evidence->count, &stats);
-    backend_cpu.row_race(context, scaled, evidence->count, evidence->first_token, &evidence->key[row], RNG_NOISE, excluded, &winner);
-    assert_int_equal(outcome->stats[at].argmax, stats.argmax);
-    assert_same_bits(&outcome->stats[at].max, &stats.max, 1);
-    if (!(fabs(outcome->stats[at].sum - stats.sum) <= sum_error(scaled, evidence->count, stats.max)))
-        fail_msg("row %d of %d: a sum of %.17g is too far from %.17g", row, evidence->count, outcome->stats[at].sum, stats.sum);
-    assert_int_equal(outcome->winner[at].token, winner.token);
-    if (winner.token >= 0)
-        assert_same_bits(&outcome->winner[at].score, &winner.score, 1);
-    for (int i = evidence->asked_first[row]; i < evidence->asked_first[row + 1]; i++) {
-        int token = evidence->asked[i];
-        float expected = token >= 0 && token < evidence->count ? scaled[token] : -INFINITY;
-
-        assert_same_bits(&outcome->asked[i - evidence->asked_first[row - at]], &expected, 1);
-    }
+    backend_answer(&backend_cpu, context, scaled, FIRST, evidence->count, excluded, &query);
+    assert_int_equal(outcome->stats[row].argmax, query.stats.argmax);
+    assert_same_bits(&outcome->stats[row].max, &query.stats.max, 1);
+    if (!(fabs(outcome->stats[row].sum - query.stats.sum) <= sum_error(scaled, evidence->count, query.stats.max)))
+        fail_msg("row %d of %d: a sum of %.17g is too far from %.17g", row, evidence->count, outcome->stats[row].sum, query.stats.sum);
+    assert_int_equal(outcome->winner[row].token, query.winner.token);
+    if (query.winner.token >= 0)
+        assert_same_bits(&outcome->winner[row].score, &query.winner.score, 1);
+    check_lists(evidence, row, &query, outcome->logit + evidence->token_first[row], outcome->best + evidence->best_first[row]);
+    if (row == 6 && excludes && evidence->count < LISTED - 2)
+        assert_int_equal(query.winner.token, -1);
+    free(excluded);
     free(scaled);
 }
 
 static void check_count(int count)
 {
     struct backend_context *context = rig_open(0);
-    struct evidence evidence;
-    struct outcome outcome;
+    static struct evidence evidence;
+    static struct outcome outcome;
 
     evidence_init(&evidence, count);
-    for (int with_excluded = 0; with_excluded < 2; with_excluded++) {
-        take(&evidence, 0, ROWS, with_excluded, &outcome);
+    for (int excludes = 0; excludes < 2; excludes++) {
+        take(&evidence, 0, ROWS, excludes, &outcome);
         for (int r = 0; r < ROWS; r++)
-            check_row(&evidence, r, with_excluded, context, &outcome, r);
+            check_row(&evidence, r, excludes, context, &outcome);
     }
     evidence_release(&evidence);
     backend_cpu.close(context);
@@ -183,17 +217,17 @@ static void check_count(int count)
 
 static void test_cuda_evidence__is_the_cpus(void **state)
 {
-    static const int counts[] = {1, 2, 31, 1027, 4095, 4096, 4097, MOST};
+    static const int counts[] = {1, 2, 31, 1000, 1027, 4095, 4096, 4097, MOST};
 
     (void)state;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         check_count(counts[i]);
 }
 
 static void test_cuda_evidence__of_a_row_has_the_same_bits_in_any_company_and_order(void **state)
 {
-    struct evidence evidence;
-    struct outcome first, alone;
+    static struct evidence evidence;
+    static struct outcome first, alone;
 
     (void)state;
     evidence_init(&evidence, MOST);
@@ -208,6 +242,8 @@ static void test_cuda_evidence__of_a_row_has_the_same_bits_in_any_company_and_or
             assert_int_equal(alone.stats[0].argmax, first.stats[r].argmax);
             assert_same_bits(&alone.winner[0].score, &first.winner[r].score, 1);
             assert_int_equal(alone.winner[0].token, first.winner[r].token);
+            assert_memory_equal(alone.best, first.best + evidence.best_first[r],
+                                (size_t)(evidence.best_first[r + 1] - evidence.best_first[r]) * sizeof *alone.best);
         }
     }
     device_rig_order(0);

@@ -166,7 +166,7 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
     memcpy(logits, all + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
 }
 
-enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
     struct toy_model *toy = (struct toy_model *)(void *)forward->model;
 
@@ -178,4 +178,15 @@ enum status forward_run(struct forward *forward, const struct rows *rows, const 
     if (toy->ran != NULL)
         toy->ran(toy, rows);
     return STATUS_OK;
+}
+
+enum status forward_end(struct forward *forward)
+{
+    (void)forward;
+    return STATUS_OK;
+}
+
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+{
+    return forward_begin(forward, rows, asked, asked_count, logits);
 }

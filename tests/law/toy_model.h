@@ -1,5 +1,5 @@
 /* A toy pair of models whose law can be enumerated: a table of logits by position and the two tokens before. Only the forward pass is
- * replaced (forward_open, forward_run and forward_close are defined here, and the linker takes these); everything above it is the real
+ * replaced (forward_open, forward_begin and the others are defined here, and the linker takes these); everything above it is the real
  * code. The toy forward writes its tokens into the real cache and reads them back from there, so that a stale place, a wrong place or a wrong
  * ancestor moves the law. */
 #ifndef TANDEM_TESTS_LAW_TOY_MODEL_H

@@ -17,6 +17,19 @@ struct row_arrays {
     int32_t *position, *slot, *place, *base, *asked;
 };
 
+/* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
+struct ask_arrays {
+    struct rng_key *key; /* [max_rows] */
+    int32_t *row, *excludes;
+    float *scale;
+    int32_t *token_first, *best_first; /* [max_rows + 1] */
+    int32_t *token;                    /* [max_rows BACKEND_MAX_ASKED], and so are logit and best */
+    struct row_stats *stats;
+    struct scored_token *winner;
+    float *logit;
+    struct scored_token *best;
+};
+
 struct backend_context {
     struct backend_options options;
     struct device *device;
@@ -29,6 +42,9 @@ struct backend_context {
     struct row_arrays rows;
     float *qkv;    /* [KERNEL_ROWS][max_qkv] */
     float *logits; /* [max_rows][max_vocab] */
+    int logits_columns; /* of the last head */
+    struct ask_arrays ask;
+    void *evidence_scratch, *top_scratch;
     void *attend_scratch;
     size_t attend_scratch_bytes;
 
@@ -39,8 +55,11 @@ struct backend_context {
     char *pack[PACK_HALVES]; /* [pack_bytes] each; one is packed while the other is copied */
     size_t pack_bytes;
 
-    float *logits_to; /* where finish takes the step's logits, or NULL */
-    size_t logits_count;
+    struct ask_arrays pinned_ask;
+    struct kept_query *queries; /* [asked] that finish answers */
+    int asked;
+    float **fetched; /* [max_rows] where finish takes a row of logits, or NULL */
+    int fetches;
     struct backend_device told; /* of the device, to ranks that compute together */
     char description[320];
 };
@@ -64,6 +83,14 @@ void cuda_add(struct backend_context *context, float *x, const float *sum, size_
 void cuda_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits);
+void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+void cuda_fetch(struct backend_context *context, int row, float *to);
 enum status cuda_finish(struct backend_context *context);
+
+/* ask.c: the arrays for so many queries, and what finish does with answers and rows that have come. */
+size_t ask_bytes(int rows);
+void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
+void ask_answer(struct backend_context *context);
+void fetch_answer(struct backend_context *context);
 
 #endif

@@ -70,15 +70,22 @@ static enum status open_scratch(struct backend_context *context)
     size_t attend = attend_scratch_bytes(options->max_qkv, options->max_context);
     struct arena *arena = &context->scratch;
 
+    size_t evidence = arena_round(evidence_scratch_bytes(options->max_rows, options->max_vocab));
+    size_t top = arena_round(top_scratch_bytes(KERNEL_ROWS, options->max_vocab));
+
     TRY(cuda_memory_open(context,
                          row_bytes(options->max_rows) + arena_round(floats(KERNEL_ROWS, options->max_qkv)) +
-                             arena_round(floats(options->max_rows, options->max_vocab)) + 256 + arena_round(attend),
+                             arena_round(floats(options->max_rows, options->max_vocab)) + ask_bytes(options->max_rows) + evidence + top +
+                             256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
     context->attend_scratch_bytes = attend;
     lay_out_rows(&context->rows, arena, options->max_rows);
     context->qkv = arena_take(arena, floats(KERNEL_ROWS, options->max_qkv));
     context->logits = arena_take(arena, floats(options->max_rows, options->max_vocab));
+    ask_lay_out(&context->ask, arena, options->max_rows);
+    context->evidence_scratch = arena_take(arena, evidence);
+    context->top_scratch = arena_take(arena, top);
     return STATUS_OK;
 }
 
@@ -87,15 +94,18 @@ static enum status open_pinned(struct backend_context *context)
     const struct backend_options *options = &context->options;
     size_t x = arena_round(floats(options->max_rows, options->max_hidden));
     size_t logits = arena_round(floats(options->max_rows, options->max_vocab));
+    size_t fetched = arena_round((size_t)options->max_rows * sizeof *context->fetched);
     struct arena *arena = &context->pinned;
     void *base;
 
-    arena->size = row_bytes(options->max_rows) + x + logits;
+    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched;
     TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
     arena->base = base;
     lay_out_rows(&context->pinned_rows, arena, options->max_rows);
     context->pinned_x = arena_take(arena, x);
     context->pinned_logits = arena_take(arena, logits);
+    ask_lay_out(&context->pinned_ask, arena, options->max_rows);
+    context->fetched = arena_take(arena, fetched);
     return STATUS_OK;
 }
 
@@ -322,6 +332,8 @@ const struct backend backend_cuda = {
     .add = cuda_add,
     .tree_sum = cuda_tree_sum,
     .head = cuda_head,
+    .ask = cuda_ask,
+    .fetch = cuda_fetch,
     .finish = cuda_finish,
     .device = cuda_device,
     .idle = cuda_idle,

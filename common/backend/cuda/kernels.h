@@ -95,28 +95,43 @@ void tree_sum_start(const float *terms, int count, size_t size, float *to, struc
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
 void add_start(float *x, const float *sum, size_t count, int overlaps, struct CUstream_st *stream);
 
+/* The rows of logits that a question is about */
+struct kernel_logits {
+    const float *logits; /* [..][count] */
+    int rows, count;
+    const int32_t *row;  /* [rows] of logits */
+    const float *scale;  /* [rows] that logits are multiplied by first, 1 / temperature */
+};
+
 /* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
- * winner are to the bit what row_scan and row_race of the CPU give for the row times `scale`; the sum is of the same terms but for their
+ * winner are to the bit what row_scan and row_race of the CPU give for the scaled row; the sum is of the same terms but for their
  * rounding, in an order of its own. Rows hold no NaN. */
 struct evidence_launch {
-    int rows, count;     /* of logits, of a row's */
-    const float *logits; /* [rows][count] */
-    const float *scale;  /* [rows], 1 / temperature; or NULL: 1 */
-    /* The race of the rows whose key is given. first_token is a multiple of 4. */
-    const struct rng_key *key; /* [rows], or NULL for no race */
+    struct kernel_logits from;
+    const struct rng_key *key; /* [rows] of the race, or NULL for none */
     enum rng_purpose purpose;
-    int32_t first_token;
-    const uint32_t *excluded; /* [rows][(count + 31) / 32], or NULL */
-    /* Row r asks for the logits at asked[i], asked_first[r] <= i < asked_first[r + 1]: indices in the shard; minus infinity elsewhere. */
-    const int32_t *asked_first; /* [rows + 1], or NULL for none */
-    const int32_t *asked;
-    float *asked_logits;         /* as asked */
-    struct row_stats *stats;     /* [rows] */
+    int32_t first_token;       /* the id of a row's first logit, a multiple of 4 */
+    const int32_t *excludes;   /* [rows] whether the tokens below take no part in the race */
+    const int32_t *token_first; /* [rows + 1]: row r has the tokens token_first[r] .. token_first[r + 1] - 1 */
+    const int32_t *token;      /* ids, rising within a row, of any shard */
+    float *logit;              /* of each token; minus infinity where it is another shard's */
+    struct row_stats *stats;   /* [rows] */
     struct scored_token *winner; /* [rows], or NULL where key is; token: index in the shard, -1 when none is above minus infinity */
-    void *scratch;               /* evidence_scratch_bytes of it, aligned to 8 */
+    void *scratch;             /* evidence_scratch_bytes of it, aligned to 8 */
 };
 size_t evidence_scratch_bytes(int rows, int count);
 void evidence_start(const struct evidence_launch *launch, struct CUstream_st *stream);
+
+/* top.cu: the largest logits of each row, as row_top of the CPU has them. Row r wants best_first[r + 1] - best_first[r] of them, at most
+ * BACKEND_MAX_ASKED; where a row has fewer, what is behind them is not written. */
+struct top_launch {
+    struct kernel_logits from;
+    const int32_t *best_first; /* [rows + 1] */
+    struct scored_token *best; /* token: index in the shard */
+    void *scratch;             /* top_scratch_bytes of it, aligned to 8 */
+};
+size_t top_scratch_bytes(int rows, int count);
+void top_start(const struct top_launch *launch, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -184,24 +184,30 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits)
 {
-    size_t count = (size_t)rows * (size_t)head->outputs;
+    size_t columns = (size_t)head->outputs;
 
     (void)hidden;
-    if (context->logits_to != NULL)
-        (void)cuda_finish(context); /* a second head in a step: the first one's logits leave the room; a failure stays */
+    if (context->fetches > 0 || context->asked > 0)
+        (void)cuda_finish(context); /* a second head in a step: what was asked of the first leaves the room; a failure stays */
     run_linear(context, head, "head",
                (struct linear_launch){.rows = rows, .from = x, .norm = norm, .norm_eps = norm_eps, .to = context->logits});
-    device_copy_out(context->device, context->pinned_logits, context->logits, count * sizeof *logits);
-    context->logits_to = logits;
-    context->logits_count = count;
+    context->logits_columns = head->outputs;
+    if (logits == NULL)
+        return;
+    device_copy_out(context->device, context->pinned_logits, context->logits, (size_t)rows * columns * sizeof *logits);
+    for (int r = 0; r < rows; r++)
+        context->fetched[r] = logits + (size_t)r * columns;
+    context->fetches = rows;
 }
 
 enum status cuda_finish(struct backend_context *context)
 {
     enum status status = device_finish(context->device);
 
-    if (status == STATUS_OK && context->logits_to != NULL)
-        memcpy(context->logits_to, context->pinned_logits, context->logits_count * sizeof *context->logits_to);
-    context->logits_to = NULL;
+    if (status == STATUS_OK) {
+        ask_answer(context);
+        fetch_answer(context);
+    }
+    context->asked = 0;
     return status;
 }

@@ -71,14 +71,15 @@ __device__ __forceinline__ int first_of(int k)
 /* Scaled; minus infinity past the row's end. */
 __device__ void load_logits(const struct work &work, float logit[FOURS * 4])
 {
-    const float *row = work.launch.logits + (size_t)blockIdx.y * work.launch.count;
-    float scale = work.launch.scale != NULL ? work.launch.scale[blockIdx.y] : 1.0f;
+    const struct kernel_logits &from = work.launch.from;
+    const float *row = from.logits + (size_t)from.row[blockIdx.y] * from.count;
+    float scale = from.scale[blockIdx.y];
 
 #pragma unroll
     for (int i = 0; i < FOURS * 4; i++) {
         int at = first_of(i / 4) + i % 4;
 
-        logit[i] = at < work.launch.count ? row[at] * scale : -INFINITY;
+        logit[i] = at < from.count ? row[at] * scale : -INFINITY;
     }
 }
 
@@ -96,11 +97,29 @@ __device__ struct scored_token find_largest(const float logit[FOURS * 4], int co
     return largest;
 }
 
+/* Is the id among the row's tokens? */
+__device__ bool is_listed(const struct evidence_launch &launch, int row, int32_t id)
+{
+    int low = launch.token_first[row], high = launch.token_first[row + 1];
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (launch.token[middle] == id)
+            return true;
+        if (launch.token[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
 /* A four whose largest logit could not win with the largest noise of all is left out; rounding never turns an order round. */
 __device__ struct scored_token race(const struct work &work, const float logit[FOURS * 4])
 {
     const struct evidence_launch &launch = work.launch;
-    const uint32_t *excluded = launch.excluded == NULL ? NULL : launch.excluded + (size_t)blockIdx.y * ((launch.count + 31) / 32);
+    bool excludes = launch.excludes[blockIdx.y] != 0;
     struct rng_key key = launch.key[blockIdx.y];
     struct scored_token best = {-INFINITY, -1};
 
@@ -116,9 +135,8 @@ __device__ struct scored_token race(const struct work &work, const float logit[F
         for (int i = 0; i < 4; i++) {
             int at = first_of(k) + i;
             float score = logit[4 * k + i] + rng_gumbel_of(words[i]);
-            bool is_out = excluded != NULL && at < launch.count && (excluded[at / 32] >> at % 32 & 1) != 0;
 
-            if (!is_out && score > best.score)
+            if (score > best.score && !(excludes && is_listed(launch, (int)blockIdx.y, launch.first_token + at)))
                 best = {score, at};
         }
     }
@@ -135,7 +153,7 @@ __global__ __launch_bounds__(THREADS) void part_kernel(const __grid_constant__ s
     double sum = 0.0;
 
     load_logits(work, logit);
-    part.largest = best_of_block(find_largest(logit, work.launch.count), room);
+    part.largest = best_of_block(find_largest(logit, work.launch.from.count), room);
     if (part.largest.score > -INFINITY)
 #pragma unroll
         for (int i = 0; i < FOURS * 4; i++)
@@ -152,15 +170,15 @@ __global__ __launch_bounds__(THREADS) void part_kernel(const __grid_constant__ s
         work.of_row[(size_t)blockIdx.y * work.parts + blockIdx.x] = part;
 }
 
-/* The logits that a row asked for. */
+/* The logits of a row's tokens. */
 __device__ void answer(const struct evidence_launch &launch, int row, int lane)
 {
-    float scale = launch.scale != NULL ? launch.scale[row] : 1.0f;
+    const struct kernel_logits &from = launch.from;
 
-    for (int i = launch.asked_first[row] + lane; i < launch.asked_first[row + 1]; i += 32) {
-        int at = launch.asked[i];
+    for (int i = launch.token_first[row] + lane; i < launch.token_first[row + 1]; i += 32) {
+        int at = launch.token[i] - launch.first_token;
 
-        launch.asked_logits[i] = at >= 0 && at < launch.count ? launch.logits[(size_t)row * launch.count + at] * scale : -INFINITY;
+        launch.logit[i] = at >= 0 && at < from.count ? from.logits[(size_t)from.row[row] * from.count + at] * from.scale[row] : -INFINITY;
     }
 }
 
@@ -189,8 +207,7 @@ __global__ __launch_bounds__(32) void join_kernel(const __grid_constant__ struct
     }
     if (lane == 0 && work.launch.key != NULL)
         work.launch.winner[row] = winner;
-    if (work.launch.asked_first != NULL)
-        answer(work.launch, row, lane);
+    answer(work.launch, row, lane);
 }
 
 int parts_of(int count)
@@ -206,8 +223,8 @@ size_t evidence_scratch_bytes(int rows, int count)
 
 void evidence_start(const struct evidence_launch *launch, struct CUstream_st *stream)
 {
-    struct work work = {*launch, parts_of(launch->count), (struct part *)launch->scratch};
+    struct work work = {*launch, parts_of(launch->from.count), (struct part *)launch->scratch};
 
-    LAUNCH(part_kernel, dim3(work.parts, launch->rows), THREADS, WARPS * (sizeof(double) + sizeof(struct scored_token)), stream, work);
-    LAUNCH(join_kernel, launch->rows, 32, 0, stream, work);
+    LAUNCH(part_kernel, dim3(work.parts, launch->from.rows), THREADS, WARPS * (sizeof(double) + sizeof(struct scored_token)), stream, work);
+    LAUNCH(join_kernel, launch->from.rows, 32, 0, stream, work);
 }

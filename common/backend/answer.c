@@ -1,0 +1,39 @@
+#include "common/backend/backend.h"
+
+#include <math.h>
+
+/* Sets or clears the bits of the query's tokens. */
+static void mark(const struct row_query *query, int32_t first, int count, uint32_t *excluded, int on)
+{
+    for (int i = 0; i < query->tokens; i++) {
+        int32_t at = query->token[i] - first;
+
+        if (at >= 0 && at < count)
+            excluded[at / 32] = on ? excluded[at / 32] | UINT32_C(1) << (at % 32) : 0;
+    }
+}
+
+static void look_up(struct row_query *query, const float *logits, int32_t first, int count)
+{
+    for (int i = 0; i < query->tokens; i++) {
+        int32_t at = query->token[i] - first;
+
+        query->logit[i] = at >= 0 && at < count ? logits[at] : -INFINITY;
+    }
+}
+
+void backend_answer(const struct backend *backend, struct backend_context *context, const float *logits, int32_t first, int count,
+                    uint32_t *excluded, struct row_query *query)
+{
+    if (query->scans)
+        backend->row_scan(context, logits, count, &query->stats);
+    if (query->races && query->excludes)
+        mark(query, first, count, excluded, 1);
+    if (query->races)
+        backend->row_race(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
+    if (query->races && query->excludes)
+        mark(query, first, count, excluded, 0);
+    if (query->logit != NULL)
+        look_up(query, logits, first, count);
+    query->best_count = query->top > 0 ? backend->row_top(context, logits, count, query->top, query->best) : 0;
+}

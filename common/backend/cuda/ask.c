@@ -1,0 +1,157 @@
+/* Questions about logits that stay on the device. They are written into pinned memory, go over in one copy, and so do the answers; finish
+ * takes these to where the queries want them. */
+#include "common/backend/cuda/context.h"
+
+#include <string.h>
+
+static size_t many(int rows)
+{
+    return (size_t)rows * BACKEND_MAX_ASKED;
+}
+
+size_t ask_bytes(int rows)
+{
+    size_t all = (size_t)rows, four = arena_round(all * sizeof(int32_t)), offsets = arena_round((all + 1) * sizeof(int32_t));
+
+    return arena_round(all * sizeof(struct rng_key)) + 3 * four + 2 * offsets + 2 * arena_round(many(rows) * sizeof(int32_t)) +
+           arena_round(all * sizeof(struct row_stats)) + arena_round(all * sizeof(struct scored_token)) +
+           arena_round(many(rows) * sizeof(struct scored_token));
+}
+
+void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows)
+{
+    size_t all = (size_t)rows;
+
+    arrays->key = arena_take(arena, all * sizeof *arrays->key);
+    arrays->row = arena_take(arena, all * sizeof *arrays->row);
+    arrays->excludes = arena_take(arena, all * sizeof *arrays->excludes);
+    arrays->scale = arena_take(arena, all * sizeof *arrays->scale);
+    arrays->token_first = arena_take(arena, (all + 1) * sizeof *arrays->token_first);
+    arrays->best_first = arena_take(arena, (all + 1) * sizeof *arrays->best_first);
+    arrays->token = arena_take(arena, many(rows) * sizeof *arrays->token);
+    arrays->stats = arena_take(arena, all * sizeof *arrays->stats);
+    arrays->winner = arena_take(arena, all * sizeof *arrays->winner);
+    arrays->logit = arena_take(arena, many(rows) * sizeof *arrays->logit);
+    arrays->best = arena_take(arena, many(rows) * sizeof *arrays->best);
+}
+
+/* Bytes from one array to another of the same side. */
+static size_t between(const void *from, const void *to)
+{
+    return (size_t)((const char *)to - (const char *)from);
+}
+
+static void write_query(struct ask_arrays *to, int i, const struct kept_query *kept)
+{
+    const struct row_query *query = &kept->query;
+
+    to->key[i] = query->key;
+    to->row[i] = kept->row;
+    to->excludes[i] = query->excludes;
+    to->scale[i] = kept->scale;
+    for (int t = 0; t < query->tokens; t++)
+        to->token[to->token_first[i] + t] = query->token[t];
+    to->token_first[i + 1] = to->token_first[i] + query->tokens;
+    to->best_first[i + 1] = to->best_first[i] + query->top;
+}
+
+static struct kernel_logits rows_of(const struct backend_context *context, int first, int rows)
+{
+    return (struct kernel_logits){.logits = context->logits,
+                                  .rows = rows,
+                                  .count = context->logits_columns,
+                                  .row = context->ask.row + first,
+                                  .scale = context->ask.scale + first};
+}
+
+/* The scratch has room for KERNEL_ROWS rows. */
+static void find_top(struct backend_context *context, int count)
+{
+    for (int first = 0; first < count; first += KERNEL_ROWS) {
+        int rows = count - first < KERNEL_ROWS ? count - first : KERNEL_ROWS;
+        struct top_launch launch = {.from = rows_of(context, first, rows),
+                                    .best_first = context->ask.best_first + first,
+                                    .best = context->ask.best,
+                                    .scratch = context->top_scratch};
+
+        top_start(&launch, device_stream(context->device));
+        device_launched(context->device, "the largest logits");
+    }
+}
+
+void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+{
+    struct ask_arrays *asked = &context->pinned_ask, *on_device = &context->ask;
+    int races = 0, tops = 0;
+
+    if (context->asked > 0)
+        (void)cuda_finish(context); /* the first answers leave the room; a failure stays */
+    asked->token_first[0] = asked->best_first[0] = 0;
+    for (int i = 0; i < count; i++) {
+        write_query(asked, i, &queries[i]);
+        races += queries[i].query.races;
+        tops += queries[i].query.top > 0;
+    }
+    context->queries = queries;
+    context->asked = count;
+    device_copy_in(context->device, on_device->key, asked->key,
+                   between(asked->key, asked->token + asked->token_first[count]));
+    const struct evidence_launch launch = {.from = rows_of(context, 0, count),
+                                           .key = races > 0 ? on_device->key : NULL,
+                                           .purpose = queries[0].query.purpose,
+                                           .first_token = first,
+                                           .excludes = on_device->excludes,
+                                           .token_first = on_device->token_first,
+                                           .token = on_device->token,
+                                           .logit = on_device->logit,
+                                           .stats = on_device->stats,
+                                           .winner = on_device->winner,
+                                           .scratch = context->evidence_scratch};
+
+    evidence_start(&launch, device_stream(context->device));
+    device_launched(context->device, "evidence");
+    if (tops > 0)
+        find_top(context, count);
+    device_copy_out(context->device, asked->stats, on_device->stats,
+                    between(asked->stats, asked->logit + asked->token_first[count]));
+    device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[count] * sizeof *asked->best);
+}
+
+void ask_answer(struct backend_context *context)
+{
+    const struct ask_arrays *from = &context->pinned_ask;
+
+    for (int i = 0; i < context->asked; i++) {
+        struct row_query *query = &context->queries[i].query;
+
+        query->stats = from->stats[i];
+        query->winner = from->winner[i];
+        query->best_count = query->top < context->logits_columns ? query->top : context->logits_columns;
+        if (query->logit != NULL)
+            memcpy(query->logit, from->logit + from->token_first[i], (size_t)query->tokens * sizeof *query->logit);
+        if (query->best_count > 0)
+            memcpy(query->best, from->best + from->best_first[i], (size_t)query->best_count * sizeof *query->best);
+    }
+}
+
+void cuda_fetch(struct backend_context *context, int row, float *to)
+{
+    size_t columns = (size_t)context->logits_columns;
+
+    device_copy_out(context->device, context->pinned_logits + (size_t)row * columns, context->logits + (size_t)row * columns,
+                    columns * sizeof *to);
+    context->fetched[row] = to;
+    context->fetches++;
+}
+
+void fetch_answer(struct backend_context *context)
+{
+    size_t columns = (size_t)context->logits_columns;
+
+    for (int r = 0; r < context->options.max_rows && context->fetches > 0; r++)
+        if (context->fetched[r] != NULL) {
+            memcpy(context->fetched[r], context->pinned_logits + (size_t)r * columns, columns * sizeof(float));
+            context->fetched[r] = NULL;
+            context->fetches--;
+        }
+}
