@@ -25,7 +25,7 @@ await() {
     return 1
 }
 
-children_of() { [ -r "/proc/$1/task/$1/children" ] && tr ' ' '\n' <"/proc/$1/task/$1/children" | grep .; }
+children_of() { { tr " " "\n" <"/proc/$1/task/$1/children"; } 2>/dev/null | grep .; }
 parent_of() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status"; }
 program_of() { cat "/proc/$1/comm" 2>/dev/null; }
 

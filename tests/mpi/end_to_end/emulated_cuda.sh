@@ -33,6 +33,7 @@ equal() {
 
 equal greedy 2 "${ALL[@]}"
 equal coupled 2 "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
+equal listed 2 "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
 if [ "$6" != small ]; then # the embedded pair on four, of which a step takes a second here
     echo '{"prompt_tokens": [273, 264, 760]}' >"$WORK/one.jsonl"
     equal wide 4 --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
