@@ -10,6 +10,7 @@
 #include "common/world/keeper.h"
 #include "common/world/life.h"
 #include "common/world/watchdog.h"
+#include <execinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,20 @@ enum status world_mpi_failed(const char *call, const char *file, int line, int c
     return STATUS_IO;
 }
 
+/* Open MPI prints the stack of a process that crashes. The first time that anybody does, the C library loads what unwinds the stack, and in
+ * a process that crashed inside malloc or dlopen it then waits for itself, for ever. */
+static void load_unwinder(void)
+{
+    void *frame;
+
+    (void)backtrace(&frame, 1);
+}
+
 static enum status start_mpi(int *argc, char ***argv, struct world *world)
 {
     int provided;
 
+    load_unwinder();
     TRY_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &world->rank));
