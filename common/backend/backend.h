@@ -174,11 +174,18 @@ struct backend {
     enum status (*matrix_pack)(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
                                struct matrix **matrix);
 
-    /* Begins a step of these rows; attend_in and attend of the step are about the same. x[r] = row token[r] of the table.  table: [tokens][hidden] of `dtype`, in the host's memory, any
-     * alignment  x: [rows][hidden] */
-    void (*embed)(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+    /* Begins a step of these rows; attend_in, attend and pick of the step are about the same. x[r] = row token[r] of the table.
+     * asked: [asked_count] indices of rows  table: [tokens][hidden] of `dtype`, in the host's memory, any alignment  x: [rows][hidden] */
+    void (*embed)(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+                  const void *table, int hidden, float *x);
 
-    /* to[i] = x[asked[i]].  asked: [count], in the host's memory  to: [count][hidden] */
+    /* After embed, for steps whose logits the device keeps and that need no other rank; NULL where it is of no use. Two steps of the same
+     * `who`, as many rows (at most BACKEND_MAX_ROWS) and as many asked ask for the same operations up to the head: so the device may have
+     * recorded them. Returns 1 when it does them again by itself; else the caller asks for each, and then says `replayed`. */
+    int (*replay)(struct backend_context *context, const void *who, const struct rows *rows, int asked_count);
+    void (*replayed)(struct backend_context *context);
+
+    /* to[i] = x[asked[i]].  asked: [count], as embed was told  to: [count][hidden] */
     void (*pick)(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 
     /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */

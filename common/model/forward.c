@@ -58,13 +58,13 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
     return reduce(forward, rows->count);
 }
 
-enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+/* All that a device does of a step between its input and what is asked of its logits. */
+static enum status run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
     int hidden = model->shape.hidden;
 
-    backend->embed(model->context, rows, model->embedding.dtype, model->embedding.data, hidden, forward->x);
     for (int i = 0; i < model->config.layers; i++)
         TRY(run_layer(forward, rows, i));
     if (asked_count > 0) {
@@ -72,6 +72,22 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
         backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, forward->asked, logits);
     }
     return STATUS_OK;
+}
+
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+{
+    struct model *model = forward->model;
+    const struct backend *backend = model->backend;
+    int replays = backend->replay != NULL && model->group->size == 1 && rows->count <= BACKEND_MAX_ROWS && (logits == NULL || asked_count == 0);
+    enum status status;
+
+    backend->embed(model->context, rows, asked, asked_count, model->embedding.dtype, model->embedding.data, model->shape.hidden, forward->x);
+    if (replays && backend->replay(model->context, forward, rows, asked_count))
+        return STATUS_OK;
+    status = run(forward, rows, asked, asked_count, logits);
+    if (replays)
+        backend->replayed(model->context);
+    return status;
 }
 
 enum status forward_end(struct forward *forward)

@@ -454,7 +454,7 @@ static void test_cuda_linear__embed_widens_the_rows_of_the_table(void **state)
         struct weights table;
 
         weights_init(&table, &random, dtypes[d], TOKENS, HIDDEN);
-        backend_cuda.embed(rig.cuda, &rows, dtypes[d], table.data, HIDDEN, device_to);
+        backend_cuda.embed(rig.cuda, &rows, NULL, 0, dtypes[d], table.data, HIDDEN, device_to);
         cuda_rig_get(&rig, device_to, to, ROWS * HIDDEN);
         for (int r = 0; r < ROWS; r++)
             assert_same_bits(to + r * HIDDEN, table.wide + token[r] * HIDDEN, HIDDEN);

@@ -1,5 +1,5 @@
 /* Whole forward passes of the CUDA backend, emulated or on a device: against the CPU backend, and against itself in other company. */
-#include "common/backend/cuda/device.h"
+#include "common/backend/cuda/context.h"
 #include "tests/support/capture.h"
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
@@ -147,6 +147,40 @@ static void test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain(voi
     sample_close(&sample);
 }
 
+/* Steps that are recorded and played, in two slots in turns, against steps that are not. */
+static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void **state)
+{
+    enum { STEPS = 9, ROWS = 2 };
+    struct sample sample;
+
+    (void)state;
+    sample_open(&sample, "qwen3");
+    struct backend_context *context = sample.rig.model->context;
+    size_t vocab = (size_t)sample.vocab;
+    float *expected = logits_of(&sample, STEPS * ROWS), *got = logits_of(&sample, ROWS);
+
+    model_rig_feed(&sample.rig, 2, sample.tokens, STEPS * ROWS, ROWS, expected);
+    assert_int_equal(context->replayed, 0); /* those logits go to the host */
+    for (int i = 0; i < 2 * STEPS; i++) {
+        int32_t first = i / 2 * ROWS, slot = i % 2;
+        int32_t token[ROWS] = {sample.tokens[first], sample.tokens[first + 1]}, place[ROWS] = {first, first + 1};
+        int32_t slots[ROWS] = {slot, slot}, base[ROWS] = {first, first}, asked[2][2] = {{0, 1}, {1, 0}};
+        uint64_t ancestors[ROWS] = {1, 3};
+        const struct rows rows = {ROWS, token, place, slots, place, base, ancestors};
+
+        assert_int_equal(forward_begin(&sample.rig.forward, &rows, asked[slot], ROWS, NULL), STATUS_OK);
+        for (int r = 0; r < ROWS; r++)
+            backend_cuda.fetch(context, r, got + (size_t)asked[slot][r] * vocab);
+        assert_int_equal(forward_end(&sample.rig.forward), STATUS_OK);
+        assert_memory_equal(got, expected + (size_t)first * vocab, ROWS * vocab * sizeof *got);
+    }
+    assert_int_equal(context->steps, 2 * STEPS);
+    assert_int_equal(context->replayed, 2 * STEPS - 2); /* the first is not recorded, and the second played as it was recorded */
+    free(expected);
+    free(got);
+    sample_close(&sample);
+}
+
 /* One token after the other.  logits: [count][vocab] */
 static void decode_solo(struct sample *sample, int prompt, int count, int32_t *tokens, float *logits)
 {
@@ -247,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_cuda_forward__logits_match_cpu),
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
+        cmocka_unit_test(test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one),
         cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),
     };
     const char *reason = "";

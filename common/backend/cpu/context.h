@@ -32,7 +32,8 @@ struct backend_context {
 /* As in struct backend: memory.c */
 enum status cpu_memory_check(struct backend_context *context, const char *what, size_t bytes);
 /* The operations, as there: layer.c and attend.c */
-void cpu_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+void cpu_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+               const void *table, int hidden, float *x);
 void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
 void cpu_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,

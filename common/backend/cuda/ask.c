@@ -144,7 +144,7 @@ void cuda_fetch(struct backend_context *context, int row, float *to)
     context->fetches++;
 }
 
-void fetch_answer(struct backend_context *context)
+void ask_take_rows(struct backend_context *context)
 {
     size_t columns = (size_t)context->logits_columns;
 

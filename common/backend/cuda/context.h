@@ -5,9 +5,11 @@
 
 #include "common/backend/backend.h"
 #include "common/backend/cpu/pool.h"
+#include "common/backend/cuda/ask.h"
 #include "common/backend/cuda/device.h"
 #include "common/backend/cuda/kernels.h"
 #include "common/backend/cuda/matrix.h"
+#include "common/backend/cuda/replay.h"
 
 enum { PACK_HALVES = 2 };
 
@@ -15,19 +17,6 @@ enum { PACK_HALVES = 2 };
 struct row_arrays {
     uint64_t *ancestors; /* [max_rows], and so are the others */
     int32_t *position, *slot, *place, *base, *asked;
-};
-
-/* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
-struct ask_arrays {
-    struct rng_key *key; /* [max_rows] */
-    int32_t *row, *excludes;
-    float *scale;
-    int32_t *token_first, *best_first; /* [max_rows + 1] */
-    int32_t *token;                    /* [max_rows BACKEND_MAX_ASKED], and so are logit and best */
-    struct row_stats *stats;
-    struct scored_token *winner;
-    float *logit;
-    struct scored_token *best;
 };
 
 struct backend_context {
@@ -55,6 +44,10 @@ struct backend_context {
     char *pack[PACK_HALVES]; /* [pack_bytes] each; one is packed while the other is copied */
     size_t pack_bytes;
 
+    struct replay replays[REPLAY_SHAPES];
+    struct replay *recording;
+    int64_t steps, replayed; /* those that may be recorded; of these, those that were */
+
     struct ask_arrays pinned_ask;
     struct kept_query *queries; /* [asked] that finish answers */
     int asked;
@@ -65,7 +58,10 @@ struct backend_context {
 };
 
 /* The operations, as in struct backend: layer.c */
-void cuda_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x);
+void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+                const void *table, int hidden, float *x);
+int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, int asked_count);
+void cuda_replayed(struct backend_context *context);
 void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cuda_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
 void cuda_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
@@ -87,10 +83,7 @@ void cuda_ask(struct backend_context *context, int32_t first, struct kept_query 
 void cuda_fetch(struct backend_context *context, int row, float *to);
 enum status cuda_finish(struct backend_context *context);
 
-/* ask.c: the arrays for so many queries, and what finish does with answers and rows that have come. */
-size_t ask_bytes(int rows);
-void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
-void ask_answer(struct backend_context *context);
-void fetch_answer(struct backend_context *context);
+/* layer.c: no row of these sees a place from here on; in steps, so that a recorded step serves for some time. */
+int cuda_longest(const struct backend_context *context, const struct rows *rows, int first, int count);
 
 #endif

@@ -59,6 +59,7 @@ static enum status cuda_memory_open(struct backend_context *context, size_t byte
 
 static void cuda_memory_close(struct backend_context *context, struct arena *arena)
 {
+    replay_forget(context);
     if (arena->base != NULL)
         device_memory_close(context->device, arena->base);
     *arena = (struct arena){0};
@@ -322,6 +323,8 @@ const struct backend backend_cuda = {
     .matrix_bytes = cuda_matrix_bytes,
     .matrix_pack = cuda_matrix_pack,
     .embed = cuda_embed,
+    .replay = cuda_replay,
+    .replayed = cuda_replayed,
     .pick = cuda_pick,
     .matmul = cuda_matmul,
     .attend_in = cuda_attend_in,

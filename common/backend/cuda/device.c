@@ -207,6 +207,35 @@ void device_launched(struct device *device, const char *kernel)
     note(device, cudaGetLastError(), kernel);
 }
 
+void device_record(struct device *device)
+{
+    note(device, cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal), "the recording of a step");
+}
+
+struct device_graph *device_recorded(struct device *device)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t playable = NULL;
+    cudaError_t error = cudaStreamEndCapture(device->stream, &graph);
+
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(&playable, graph, 0);
+    if (graph != NULL)
+        note(device, cudaGraphDestroy(graph), "cudaGraphDestroy");
+    note(device, error, "the recording of a step");
+    return (struct device_graph *)playable;
+}
+
+void device_play(struct device *device, struct device_graph *graph)
+{
+    note(device, cudaGraphLaunch((cudaGraphExec_t)graph, device->stream), "a recorded step");
+}
+
+void device_graph_close(struct device_graph *graph)
+{
+    (void)cudaGraphExecDestroy((cudaGraphExec_t)graph);
+}
+
 int device_idle(struct device *device)
 {
     cudaError_t error = cudaStreamQuery(device->stream);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 struct device;
+struct device_graph; /* recorded work */
 struct CUstream_st; /* CUDA's name of a stream, where there is no CUDA as well */
 
 /* Devices that answer: 0 where there is no driver. `reason` (may be NULL) then says why, in the driver's own words. */
@@ -47,6 +48,13 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
 
 /* To be called after each launch: remembers a launch that was refused. */
 void device_launched(struct device *device, const char *kernel);
+/* What is asked for from here on is recorded and not done, up to device_recorded, which gives it; NULL when that failed, which is
+ * remembered. Pointers are recorded, not what they point at. Nothing may be waited for in between. */
+void device_record(struct device *device);
+struct device_graph *device_recorded(struct device *device);
+/* Asks for the recorded work, as often as wanted. */
+void device_play(struct device *device, struct device_graph *graph);
+void device_graph_close(struct device_graph *graph);
 /* Whether all work is done, or some has failed. Waits for nothing. */
 int device_idle(struct device *device);
 /* Waits for all work. STATUS_INTERNAL, after one line that names the device and the call, when any of it failed since the device was

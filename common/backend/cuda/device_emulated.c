@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of emulation.h, which is C++. */
+void emulation_record(void);
+struct device_graph *emulation_recorded(void);
+void emulation_play(struct device_graph *graph);
+void emulation_forget(struct device_graph *graph);
+void emulation_copy(void *to, const void *from, size_t bytes);
+
 enum { DEVICES = 8, BROKEN = DEVICES - 1, PROCESSORS = 3 };
 static const size_t all_memory = (size_t)4 << 30;
 
@@ -133,19 +140,42 @@ void device_write(struct device *device, void *to, const void *from, size_t byte
 void device_copy_in(struct device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
-    memcpy(to, from, bytes);
+    emulation_copy(to, from, bytes);
 }
 
 void device_copy_out(struct device *device, void *to, const void *from, size_t bytes)
 {
     (void)device;
-    memcpy(to, from, bytes);
+    emulation_copy(to, from, bytes);
 }
 
 void device_launched(struct device *device, const char *kernel)
 {
     if (device->index == BROKEN && device->failed == NULL)
         device->failed = kernel;
+}
+
+void device_record(struct device *device)
+{
+    (void)device;
+    emulation_record();
+}
+
+struct device_graph *device_recorded(struct device *device)
+{
+    (void)device;
+    return emulation_recorded();
+}
+
+void device_play(struct device *device, struct device_graph *graph)
+{
+    (void)device;
+    emulation_play(graph);
+}
+
+void device_graph_close(struct device_graph *graph)
+{
+    emulation_forget(graph);
 }
 
 int device_idle(struct device *device)

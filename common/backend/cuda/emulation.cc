@@ -19,6 +19,10 @@
 
 struct emulation_place emulation_now;
 
+struct device_graph {
+    std::vector<std::function<void()>> work;
+};
+
 namespace
 {
 enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64 };
@@ -49,6 +53,7 @@ struct fiber fibers[MOST_THREADS];
 struct warp warps[MOST_THREADS / WARP];
 struct block block;
 struct fiber scheduler;
+struct device_graph *recording;
 unsigned order_seed;
 uint64_t order_state;
 
@@ -215,8 +220,42 @@ extern "C" void emulation_order(unsigned seed)
     order_state = seed;
 }
 
+extern "C" void emulation_record()
+{
+    recording = new device_graph;
+}
+
+extern "C" struct device_graph *emulation_recorded()
+{
+    return std::exchange(recording, nullptr);
+}
+
+extern "C" void emulation_play(struct device_graph *graph)
+{
+    for (const auto &work : graph->work)
+        work();
+}
+
+extern "C" void emulation_forget(struct device_graph *graph)
+{
+    delete graph;
+}
+
+extern "C" void emulation_copy(void *to, const void *from, size_t bytes)
+{
+    if (recording != nullptr)
+        recording->work.push_back([=] { memcpy(to, from, bytes); });
+    else
+        memcpy(to, from, bytes);
+}
+
 void emulation_launch(dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
 {
+    if (recording != nullptr) {
+        recording->work.push_back([=] { emulation_launch(grid, size, shared_bytes, body); });
+        return;
+    }
+
     unsigned char *shared = (unsigned char *)malloc(shared_bytes + (shared_bytes == 0));
 
     emulation_now.grid_size = grid;

@@ -53,6 +53,13 @@ extern struct emulation_place emulation_now;
 
 /* Runs the body once for each thread of each block. */
 void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
+/* Launches and copies from here on are recorded instead of done, up to emulation_recorded; emulation_play does them. */
+extern "C" void emulation_record();
+extern "C" struct device_graph *emulation_recorded();
+extern "C" void emulation_play(struct device_graph *graph);
+extern "C" void emulation_forget(struct device_graph *graph);
+/* memcpy in its turn. */
+extern "C" void emulation_copy(void *to, const void *from, size_t bytes);
 /* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed; where it is odd, a warp runs
  * as far as it can before another does. */
 extern "C" void emulation_order(unsigned seed);

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+enum { LONGEST_STEP = 512 };
+
 static int min(int a, int b)
 {
     return a < b ? a : b;
 }
 
 /* The rows are copied as one block: the arrays lie one after the other, on both sides at the same distances. */
-static void send_rows(struct backend_context *context, const struct rows *rows)
+static void send_rows(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count)
 {
     const struct row_arrays *pinned = &context->pinned_rows;
     size_t count = (size_t)rows->count, four = count * sizeof(int32_t);
@@ -19,21 +21,23 @@ static void send_rows(struct backend_context *context, const struct rows *rows)
     memcpy(pinned->slot, rows->slot, four);
     memcpy(pinned->place, rows->place, four);
     memcpy(pinned->base, rows->base, four);
+    if (asked_count > 0)
+        memcpy(pinned->asked, asked, (size_t)asked_count * sizeof *asked);
     device_copy_in(context->device, context->rows.ancestors, pinned->ancestors,
-                   (size_t)((char *)pinned->asked - (char *)pinned->ancestors));
+                   (size_t)((char *)(pinned->asked + asked_count) - (char *)pinned->ancestors));
 }
 
-void cuda_embed(struct backend_context *context, const struct rows *rows, enum dtype dtype, const void *table, int hidden, float *x)
+void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+                const void *table, int hidden, float *x)
 {
-    send_rows(context, rows);
-    backend_cpu.embed(context->host, rows, dtype, table, hidden, context->pinned_x);
+    send_rows(context, rows, asked, asked_count);
+    backend_cpu.embed(context->host, rows, asked, asked_count, dtype, table, hidden, context->pinned_x);
     device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * (size_t)hidden * sizeof *x);
 }
 
 void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to)
 {
-    memcpy(context->pinned_rows.asked, asked, (size_t)count * sizeof *asked);
-    device_copy_in(context->device, context->rows.asked, context->pinned_rows.asked, (size_t)count * sizeof *asked);
+    (void)asked;
     pick_start(context->rows.asked, count, hidden, x, to, device_stream(context->device));
     device_launched(context->device, "pick");
 }
@@ -148,8 +152,7 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
     }
 }
 
-/* No row of the part sees a place from here on. */
-static int longest_of(const struct rows *rows, int first, int count)
+int cuda_longest(const struct backend_context *context, const struct rows *rows, int first, int count)
 {
     int longest = 0;
 
@@ -158,7 +161,7 @@ static int longest_of(const struct rows *rows, int first, int count)
 
         longest = own > longest ? own : longest;
     }
-    return longest;
+    return min((longest + LONGEST_STEP - 1) / LONGEST_STEP * LONGEST_STEP, context->options.max_context);
 }
 
 void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
@@ -175,7 +178,7 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
                                        .processors = device_processors(context->device),
                                        .overlaps = device_overlaps(context->device)};
 
-        launch.longest = longest_of(rows, first, launch.rows.count);
+        launch.longest = cuda_longest(context, rows, first, launch.rows.count);
         attend_start(&launch, device_stream(context->device));
         device_launched(context->device, "attend");
     }
@@ -206,7 +209,7 @@ enum status cuda_finish(struct backend_context *context)
 
     if (status == STATUS_OK) {
         ask_answer(context);
-        fetch_answer(context);
+        ask_take_rows(context);
     }
     context->asked = 0;
     return status;

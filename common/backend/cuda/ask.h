@@ -1,0 +1,28 @@
+/* Questions about logits that stay on the device, and their answers. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_ASK_H
+#define TANDEM_COMMON_BACKEND_CUDA_ASK_H
+
+#include "common/backend/backend.h"
+
+/* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
+struct ask_arrays {
+    struct rng_key *key; /* [max_rows] */
+    int32_t *row, *excludes;
+    float *scale;
+    int32_t *token_first, *best_first; /* [max_rows + 1] */
+    int32_t *token;                    /* [max_rows BACKEND_MAX_ASKED], and so are logit and best */
+    struct row_stats *stats;
+    struct scored_token *winner;
+    float *logit;
+    struct scored_token *best;
+};
+
+/* The arrays for so many queries, in an arena of the host or of the device. */
+size_t ask_bytes(int rows);
+void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
+
+/* What finish does with answers, and with rows that were fetched, once they have come. */
+void ask_answer(struct backend_context *context);
+void ask_take_rows(struct backend_context *context);
+
+#endif

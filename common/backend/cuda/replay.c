@@ -1,0 +1,69 @@
+/* A shape that is met for the first time is not recorded: of the steps of a prompt many are never met again. What a step reads (rows,
+ * embeddings, which rows are asked) lies in the same places each time, and embed has put it there. */
+#include "common/backend/cuda/context.h"
+
+static int is_of(const struct replay *replay, const struct replay *shape)
+{
+    return replay->who == shape->who && replay->rows == shape->rows && replay->asked == shape->asked && replay->longest == shape->longest;
+}
+
+static void drop(struct replay *replay)
+{
+    if (replay->graph != NULL)
+        device_graph_close(replay->graph);
+    *replay = (struct replay){0};
+}
+
+void replay_forget(struct backend_context *context)
+{
+    for (int i = 0; i < REPLAY_SHAPES; i++)
+        drop(&context->replays[i]);
+}
+
+/* The step of this shape, or the place of the one that was not met for longest. */
+static struct replay *find(struct backend_context *context, const struct replay *shape)
+{
+    struct replay *oldest = &context->replays[0];
+
+    for (int i = 0; i < REPLAY_SHAPES; i++) {
+        if (is_of(&context->replays[i], shape))
+            return &context->replays[i];
+        if (context->replays[i].used < oldest->used)
+            oldest = &context->replays[i];
+    }
+    return oldest;
+}
+
+int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, int asked_count)
+{
+    const struct replay shape = {
+        .who = who, .rows = rows->count, .asked = asked_count, .longest = cuda_longest(context, rows, 0, rows->count), .used = ++context->steps};
+    struct replay *replay = find(context, &shape);
+
+    if (!is_of(replay, &shape)) {
+        drop(replay);
+        *replay = shape;
+        return 0;
+    }
+    replay->used = shape.used;
+    if (replay->graph == NULL) {
+        context->recording = replay;
+        device_record(context->device);
+        return 0;
+    }
+    device_play(context->device, replay->graph);
+    context->replayed++;
+    return 1;
+}
+
+void cuda_replayed(struct backend_context *context)
+{
+    struct replay *replay = context->recording;
+
+    context->recording = NULL;
+    if (replay == NULL)
+        return;
+    replay->graph = device_recorded(context->device);
+    if (replay->graph != NULL)
+        device_play(context->device, replay->graph);
+}

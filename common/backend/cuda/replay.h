@@ -1,0 +1,22 @@
+/* Steps that are alike are recorded once and played. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
+#define TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
+
+#include "common/backend/cuda/device.h"
+#include <stdint.h>
+
+enum { REPLAY_SHAPES = 64 };
+
+/* A step that was met, by its shape. */
+struct replay {
+    const void *who; /* NULL: a free one */
+    int rows, asked, longest;
+    int64_t used;                /* when, in steps */
+    struct device_graph *graph; /* NULL until it is met again */
+};
+
+struct backend_context;
+/* When memory of the device goes away, so must what was recorded about it. */
+void replay_forget(struct backend_context *context);
+
+#endif
