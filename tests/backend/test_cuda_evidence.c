@@ -84,7 +84,7 @@ static void evidence_release(struct evidence *evidence)
 static void take(const struct evidence *evidence, int first, int rows, int excludes, struct outcome *outcome)
 {
     size_t size = (size_t)(rows + 1) * sizeof(int32_t);
-    int32_t token_first[ROWS + 1], best_first[ROWS + 1], excluding[ROWS], row[ROWS];
+    int32_t token_first[ROWS + 1] = {0}, best_first[ROWS + 1] = {0}, excluding[ROWS], row[ROWS];
 
     for (int r = 0; r <= rows; r++) {
         token_first[r] = evidence->token_first[first + r] - evidence->token_first[first];
