@@ -7,12 +7,11 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/model/forward.h"
+#include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
-#include "common/sample/sparse_q.h"
 #include "drafter/draft.h"
 #include "drafter/draft_broken.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +28,7 @@ struct model_draft {
     struct scored_token *best; /* [slots][support] */
     double *p;                 /* [support] */
     struct sparse_q *q;        /* [slots][MESSAGE_MAX_DRAFT] */
+    struct kept_choice *choice; /* the same, where the device drafts */
     int support;
     enum breakage breakage;
 };
@@ -65,11 +65,6 @@ static enum status prefill(struct model_draft *state, struct mirror *mirror)
     return STATUS_OK;
 }
 
-static int is_greedy(const struct sampling *sampling)
-{
-    return sampling->temperature == 0.0;
-}
-
 static struct rng_key key_of(const struct mirror *mirror)
 {
     return (struct rng_key){
@@ -79,72 +74,26 @@ static struct rng_key key_of(const struct mirror *mirror)
 /* What must be known of the row from which the a-th mirror of a step draws its next token. */
 static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int a)
 {
-    const struct sampling *sampling = &mirror->sampling;
-    struct row_query query = {.key = key_of(mirror), .purpose = RNG_NOISE};
+    struct row_query query = {.key = key_of(mirror), .best = state->best + (size_t)a * (size_t)state->support};
 
-    query.races = !is_greedy(sampling) && sampling->accept == ACCEPT_COUPLED && !distribution_truncates(sampling);
-    query.scans = !query.races;
-    if (!is_greedy(sampling) && !query.races) {
-        query.top = state->support;
-        query.best = state->best + (size_t)a * (size_t)state->support;
-    }
+    choice_ask(&mirror->sampling, state->support, &query);
     return query;
 }
 
-/* The tokens that the draft keeps: the first of query->best, with p up to a factor; *mass is what their p sums to before the support is cut. */
-static int keep(struct model_draft *state, const struct sampling *sampling, const struct row_query *query, double *mass)
+/* A draw with a fault in it, for `tandem check`. */
+static int32_t draw_broken(const struct model_draft *state, const struct row_query *query, const struct sparse_q *q, int32_t token)
 {
-    int kept = 0;
-
-    *mass = 1.0;
-    if (distribution_truncates(sampling))
-        kept = distribution_truncate(sampling, query->best, query->best_count, query->best_count == state->model->vocab, query->stats.sum, state->p);
-    if (kept > 0)
-        return kept;
-    for (int i = 0; i < query->best_count; i++) /* the whole distribution, or as much of it as the list has: any q is valid */
-        state->p[i] = exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
-    return query->best_count;
-}
-
-static int32_t choose_coupled(struct model_draft *state, const struct sampling *sampling, const struct row_query *query)
-{
-    int32_t winner = -1;
-    float best = -INFINITY;
-    double mass;
-
-    if (query->races)
-        return query->winner.token;
-    for (int i = 0, kept = keep(state, sampling, query, &mass); i < kept; i++) {
-        float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
-
-        if (score > best) {
-            best = score;
-            winner = query->best[i].token;
-        }
-    }
-    return winner;
+    return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_uniform16(&query->key, RNG_DRAFT)) : token;
 }
 
 /* Draws the next token of a mirror from what its row has answered. */
 static void choose(struct model_draft *state, struct mirror *mirror, const struct row_query *query, struct draft_output *output)
 {
-    const struct sampling *sampling = &mirror->sampling;
     struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT + output->count];
-    int32_t token;
+    int32_t token = choice_draw(&mirror->sampling, state->support, state->model->vocab, query, state->p, q);
 
-    q->count = 0;
-    if (is_greedy(sampling)) {
-        token = query->stats.argmax;
-    } else if (sampling->accept == ACCEPT_COUPLED) {
-        token = choose_coupled(state, sampling, query);
-    } else {
-        uint32_t u = rng_uniform16(&query->key, RNG_DRAFT);
-        double mass;
-        int kept = keep(state, sampling, query, &mass);
-
-        sparse_q_fill(q, query->best, state->p, kept, mass, state->support);
-        token = state->breakage == BREAKAGE_NONE ? sparse_q_draw(q, u) : draft_broken_draw(q, state->breakage, u);
-    }
+    if (state->breakage != BREAKAGE_NONE)
+        token = draw_broken(state, query, q, token);
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
     mirror->tokens[mirror->length + mirror->drafted++] = token;
@@ -218,6 +167,79 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
     return STATUS_OK;
 }
 
+/* Can the device draft all of this without the host? */
+static int is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count)
+{
+    int rows = 0;
+
+    if (!forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE)
+        return 0;
+    for (int i = 0; i < count; i++) {
+        if (!is_kept(state, mirrors[i]))
+            return 0;
+        rows += mirrors[i]->length - mirrors[i]->cached + mirrors[i]->wanted - 1;
+    }
+    return rows <= BACKEND_MAX_ROWS && rows <= state->model->max_rows;
+}
+
+/* The rows of all steps: what each mirror's cache lacks, then one for each drafted token but the last. Returns how many the first step has. */
+static int lay_out_steps(struct model_draft *state, struct mirror *const *mirrors, int count)
+{
+    struct rows *rows = &state->rows;
+    int first_rows, before = -1;
+
+    rows->count = 0;
+    for (int i = 0; i < count; i++) {
+        add_chain(rows, mirrors[i], mirrors[i]->length, state->model->max_rows);
+        state->asked[i] = rows->count - 1;
+    }
+    first_rows = rows->count;
+    for (int step = 1; before != rows->count; step++) {
+        before = rows->count;
+        for (int i = 0; i < count; i++)
+            if (mirrors[i]->wanted > step) {
+                int place = mirrors[i]->cached++;
+
+                mirrors[i]->tokens[place] = 0; /* not known yet */
+                add_row(rows, mirrors[i], place, place);
+            }
+    }
+    return first_rows;
+}
+
+/* What the device is asked to draft for a mirror, the answers going to where its q lie. */
+static struct kept_draft ask_draft(const struct model_draft *state, const struct mirror *mirror, struct kept_choice *choice)
+{
+    struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT];
+
+    for (int k = 0; k < mirror->wanted; k++)
+        choice[k] = (struct kept_choice){.id = q[k].id, .weight = q[k].weight};
+    return (struct kept_draft){.sampling = mirror->sampling,
+                               .scale = distribution_scale(&mirror->sampling),
+                               .query = query_of(state, mirror, 0),
+                               .wanted = mirror->wanted,
+                               .choice = choice};
+}
+
+static enum status propose_on_device(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+{
+    int first_rows = lay_out_steps(state, mirrors, count);
+    struct kept_draft drafts[count];
+
+    for (int i = 0; i < count; i++)
+        drafts[i] = ask_draft(state, mirrors[i], &state->choice[i * MESSAGE_MAX_DRAFT]);
+    TRY(forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support));
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < mirrors[i]->wanted; k++) {
+            const struct kept_choice *choice = &drafts[i].choice[k];
+
+            outputs[i].q[k] = (struct support){.count = choice->count, .id = choice->id, .weight = choice->weight};
+            outputs[i].token[k] = mirrors[i]->tokens[mirrors[i]->length + k] = choice->token;
+            outputs[i].count = mirrors[i]->drafted = k + 1;
+        }
+    return STATUS_OK;
+}
+
 static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
 {
     struct model_draft *state = opaque;
@@ -229,6 +251,8 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
         if (mirrors[i]->length - mirrors[i]->cached > 2) /* the usual one or two tokens join the first step */
             TRY(prefill(state, mirrors[i]));
     }
+    if (is_left_to_device(state, mirrors, count))
+        return propose_on_device(state, mirrors, count, outputs);
     while (left > 0)
         TRY(step(state, mirrors, count, outputs, &left));
     return STATUS_OK;
@@ -254,7 +278,8 @@ static enum status lay_out(struct model_draft *state, int slots)
                    arena_round((size_t)slots * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) +
                    arena_round((size_t)slots * sizeof(struct kept_query)) +
                    arena_round((size_t)slots * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
-                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct sparse_q));
+                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct sparse_q)) +
+                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice));
 
     TRY(arena_open(&state->arena, bytes, "the draft's rows"));
     state->rows.token = arena_take(&state->arena, words);
@@ -270,6 +295,7 @@ static enum status lay_out(struct model_draft *state, int slots)
     state->best = arena_take(&state->arena, (size_t)slots * list * sizeof *state->best);
     state->p = arena_take(&state->arena, list * sizeof(double));
     state->q = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->q);
+    state->choice = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->choice);
     return STATUS_OK;
 }
 

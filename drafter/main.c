@@ -49,6 +49,7 @@ static enum status load(struct parts *parts)
                                         .slots = options->max_sequences,
                                         .vocab = tokenizer_size(parts->tokenizer),
                                         .backend = backend,
+                                        .drafts = 1,
                                         .device = backend_choose_device(backend, parts->world.node_rank)};
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));

@@ -13,6 +13,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/rng.h"
+#include "common/base/sampling.h"
 #include "common/base/status.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -143,6 +144,34 @@ struct kept_query {
     struct row_query query;
 };
 
+/* A token that the device drafted, and what it drew it from: common/sample/choice.h. */
+struct kept_choice {
+    int32_t token;
+    int32_t count;    /* of q's support; 0 for a point mass */
+    int32_t *id;      /* the caller's, [count] of [top] */
+    uint32_t *weight; /* the same */
+};
+
+/* A sequence for which the device drafts by itself. */
+struct kept_draft {
+    struct sampling sampling;
+    float scale;            /* logits are multiplied by it first */
+    struct row_query query; /* of the first token: choice_ask and its key; the positions of the next ones follow */
+    int wanted;             /* tokens, at least 1 */
+    struct kept_choice *choice; /* [wanted] the answer */
+};
+
+struct draft_terms {
+    struct kept_draft *drafts;
+    int count;      /* sequences; in total they want at most max_rows tokens */
+    int support;    /* tokens that a q keeps at most */
+    int first_rows; /* rows of the first step */
+    int hidden;
+    enum dtype dtype;  /* of table */
+    const void *table; /* [tokens][hidden], in the device's memory */
+    float *x;          /* [rows][hidden] that embed wrote */
+};
+
 /* What ranks that compute together must know of a device with memory of its own. */
 struct backend_device {
     int number;     /* as its runtime counts it, from 0 */
@@ -180,9 +209,9 @@ struct backend {
                   const void *table, int hidden, float *x);
 
     /* After embed, for steps whose logits the device keeps and that need no other rank; NULL where it is of no use. Two steps of the same
-     * `who`, as many rows (at most BACKEND_MAX_ROWS) and as many asked ask for the same operations up to the head: so the device may have
-     * recorded them. Returns 1 when it does them again by itself; else the caller asks for each, and then says `replayed`. */
-    int (*replay)(struct backend_context *context, const void *who, const struct rows *rows, int asked_count);
+     * `who`, as many rows (at most BACKEND_MAX_ROWS) and the same `what` (what is asked, by number or digest) ask for the same operations: so the
+     * device may have recorded them. Returns 1 when it does them again by itself; else the caller asks for each, and then says `replayed`. */
+    int (*replay)(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what);
     void (*replayed)(struct backend_context *context);
 
     /* to[i] = x[asked[i]].  asked: [count], as embed was told  to: [count][hidden] */
@@ -230,6 +259,14 @@ struct backend {
      * where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is of
      * the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+    /* Several tokens without the host. embed gets the rows of all steps, step by step; of those behind the first step the tokens are not known
+     * yet. draft_begin says what is to be drafted; then for each step come the operations of a forward over its rows, x from its first
+     * one on, and draft_step, which draws a token of each sequence that is still to have one and puts its embedding into x, as the next
+     * step's row of that sequence. draft_end; finish has the answers. draft_begin returns what the steps'
+     * operations depend on, for replay. */
+    uint64_t (*draft_begin)(struct backend_context *context, const struct draft_terms *terms);
+    void (*draft_step)(struct backend_context *context, int step);
+    void (*draft_end)(struct backend_context *context);
     /* to = the row, there when finish says so.  to: [outputs of head], in the host's memory */
     void (*fetch)(struct backend_context *context, int row, float *to);
 

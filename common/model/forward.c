@@ -30,7 +30,7 @@ void forward_close(struct forward *forward)
 }
 
 /* x += the sum of the group's partials. */
-static enum status reduce(struct forward *forward, int rows)
+static enum status reduce(struct forward *forward, int rows, float *x)
 {
     struct model *model = forward->model;
     size_t count = (size_t)rows * (size_t)model->shape.hidden;
@@ -38,40 +38,50 @@ static enum status reduce(struct forward *forward, int rows)
 
     TRY(group_sum(model->group, forward->partial, count));
     forward->group_ns += clock_ns() - start;
-    model->backend->add(model->context, forward->x, forward->partial, count);
+    model->backend->add(model->context, x, forward->partial, count);
     return STATUS_OK;
 }
 
-static enum status run_layer(struct forward *forward, const struct rows *rows, int i)
+static enum status run_layer(struct forward *forward, const struct rows *rows, int i, float *x)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
     const struct layer_weights *layer = &model->layer[i];
     const struct cache_layer *cache = &forward->cache->layer[i];
 
-    backend->attend_in(model->context, &model->shape, layer, rows, forward->x, model->cosine, model->sine, cache, forward->q);
+    backend->attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
     backend->attend(model->context, &model->shape, rows, forward->q, cache, forward->attended);
     backend->attend_out(model->context, &model->shape, layer, rows->count, forward->attended, forward->partial);
-    TRY(reduce(forward, rows->count));
-    backend->mlp_in(model->context, &model->shape, layer, rows->count, forward->x, forward->ffn);
+    TRY(reduce(forward, rows->count, x));
+    backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
     backend->mlp_out(model->context, &model->shape, layer, rows->count, forward->ffn, forward->partial);
-    return reduce(forward, rows->count);
+    return reduce(forward, rows->count, x);
 }
 
-/* All that a device does of a step between its input and what is asked of its logits. */
-static enum status run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+/* All that a device does of a step between its input and what is asked of its logits.  asked: NULL for all rows */
+static enum status run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *x, float *logits)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
     int hidden = model->shape.hidden;
 
     for (int i = 0; i < model->config.layers; i++)
-        TRY(run_layer(forward, rows, i));
-    if (asked_count > 0) {
-        backend->pick(model->context, hidden, asked, asked_count, forward->x, forward->asked);
-        backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, forward->asked, logits);
+        TRY(run_layer(forward, rows, i, x));
+    if (asked_count > 0 && asked != NULL) {
+        backend->pick(model->context, hidden, asked, asked_count, x, forward->asked);
+        x = forward->asked;
     }
+    if (asked_count > 0)
+        backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, x, logits);
     return STATUS_OK;
+}
+
+static void embed(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count)
+{
+    struct model *model = forward->model;
+
+    model->backend->embed(model->context, rows, asked, asked_count, model->embedding.dtype, model->embedding.data, model->shape.hidden,
+                          forward->x);
 }
 
 enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
@@ -81,13 +91,82 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
     int replays = backend->replay != NULL && model->group->size == 1 && rows->count <= BACKEND_MAX_ROWS && (logits == NULL || asked_count == 0);
     enum status status;
 
-    backend->embed(model->context, rows, asked, asked_count, model->embedding.dtype, model->embedding.data, model->shape.hidden, forward->x);
-    if (replays && backend->replay(model->context, forward, rows, asked_count))
+    embed(forward, rows, asked, asked_count);
+    if (replays && backend->replay(model->context, forward, rows, (uint64_t)asked_count))
         return STATUS_OK;
-    status = run(forward, rows, asked, asked_count, logits);
+    status = run(forward, rows, asked, asked_count, forward->x, logits);
     if (replays)
         backend->replayed(model->context);
     return status;
+}
+
+int forward_drafts(const struct forward *forward)
+{
+    return forward->model->backend->draft_begin != NULL && forward->model->group->size == 1 && forward->model->table != NULL;
+}
+
+/* Sequences that want more than `step` tokens. */
+static int drafts_at(const struct kept_draft *drafts, int count, int step)
+{
+    int still = 0;
+
+    for (int d = 0; d < count; d++)
+        still += drafts[d].wanted > step;
+    return still;
+}
+
+static struct rows rows_from(const struct rows *all, int first, int count)
+{
+    return (struct rows){.count = count,
+                         .token = all->token + first,
+                         .position = all->position + first,
+                         .slot = all->slot + first,
+                         .place = all->place + first,
+                         .base = all->base + first,
+                         .ancestors = all->ancestors + first};
+}
+
+static enum status run_steps(struct forward *forward, const struct rows *rows, int first_rows, const int32_t *asked,
+                             const struct kept_draft *drafts, int count)
+{
+    struct model *model = forward->model;
+    size_t hidden = (size_t)model->shape.hidden;
+    int first = 0, here = first_rows;
+
+    for (int step = 0; first < rows->count; step++) {
+        struct rows now = rows_from(rows, first, here);
+
+        TRY(run(forward, &now, step == 0 ? asked : NULL, drafts_at(drafts, count, step), forward->x + (size_t)first * hidden, NULL));
+        model->backend->draft_step(model->context, step);
+        first += here;
+        here = drafts_at(drafts, count, step + 1);
+    }
+    return STATUS_OK;
+}
+
+enum status forward_draft(struct forward *forward, const struct rows *rows, int first_rows, const int32_t *asked, struct kept_draft *drafts,
+                          int count, int support)
+{
+    struct model *model = forward->model;
+    const struct backend *backend = model->backend;
+    const struct draft_terms terms = {.drafts = drafts,
+                                      .count = count,
+                                      .support = support,
+                                      .first_rows = first_rows,
+                                      .hidden = model->shape.hidden,
+                                      .dtype = model->embedding.dtype,
+                                      .table = model->table,
+                                      .x = forward->x};
+    uint64_t what;
+
+    embed(forward, rows, asked, count);
+    what = backend->draft_begin(model->context, &terms);
+    if (!backend->replay(model->context, forward, rows, what)) {
+        TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
+        backend->replayed(model->context);
+    }
+    backend->draft_end(model->context);
+    return backend->finish(model->context);
 }
 
 enum status forward_end(struct forward *forward)

@@ -31,4 +31,12 @@ enum status forward_run(struct forward *forward, const struct rows *rows, const 
 enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits);
 enum status forward_end(struct forward *forward);
 
+/* Whether forward_draft is there: on a device that drafts by itself, for a group of one and a model that was opened with `drafts`. */
+int forward_drafts(const struct forward *forward);
+/* Several tokens of `count` sequences, drawn on the device. rows: at most BACKEND_MAX_ROWS; those of the first step, which feed the
+ * host's tokens, then for each later step one of each sequence that wants so many, in order, whose token is still to be drawn (any valid
+ * id here). asked: [count] of the first step's rows, each sequence's last one. support: tokens that a q keeps at most. */
+enum status forward_draft(struct forward *forward, const struct rows *rows, int first_rows, const int32_t *asked, struct kept_draft *drafts,
+                          int count, int support);
+
 #endif

@@ -131,6 +131,7 @@ enum status model_open(const char *path, struct group *group, const struct model
     }
     model->backend = options->backend != NULL ? options->backend : &backend_cpu;
     model->group = group;
+    model->drafts = options->drafts;
     status = load(path, options, model);
     if (status != STATUS_OK) {
         model_close(model);

@@ -21,6 +21,7 @@ struct model_options {
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */
+    int drafts;      /* a device that can is to draft by itself: it needs the embeddings, too */
     const struct backend *backend; /* NULL for the CPU's */
 };
 
@@ -33,6 +34,8 @@ struct model {
     struct group *group; /* borrowed */
     struct checkpoint *checkpoint;
     struct tensor embedding;
+    int drafts;        /* as in struct model_options */
+    const void *table; /* the same in the device's memory, or NULL */
     struct layer_shape shape; /* this rank's; shape.context is the cache's */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */

@@ -218,6 +218,22 @@ static enum status pack_layer(struct packing *packing, struct layer_weights *lay
     return pack_partial(packing, "mlp.down_proj.weight", model->shape.ffn, &layer->down);
 }
 
+/* The embeddings as the file has them, for a device that drafts by itself. */
+static void give_table(struct packing *packing)
+{
+    struct model *model = packing->model;
+    size_t bytes = (size_t)model->config.vocab * (size_t)model->config.hidden * dtype_bytes(model->embedding.dtype);
+    void *into;
+
+    if (packing->measuring) {
+        packing->bytes += arena_round(bytes);
+        return;
+    }
+    into = arena_take(&model->weights, bytes);
+    model->backend->write(model->context, into, model->embedding.data, bytes);
+    model->table = into;
+}
+
 static enum status pack_head(struct packing *packing)
 {
     struct model *model = packing->model;
@@ -226,6 +242,8 @@ static enum status pack_head(struct packing *packing)
     packing->layer = -1;
     TRY(take_vector(packing, "model.norm.weight", model->config.hidden, &model->final_norm));
     TRY(find(packing, "model.embed_tokens.weight", model->config.vocab, model->config.hidden, &model->embedding));
+    if (model->drafts && model->backend->draft_begin != NULL)
+        give_table(packing);
     head = model->embedding;
     if (!model->config.tied)
         TRY(find(packing, "lm_head.weight", model->config.vocab, model->config.hidden, &head));

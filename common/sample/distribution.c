@@ -4,23 +4,23 @@
 
 #define LARGEST_SCALE 1e30
 
-float distribution_scale(const struct sampling *sampling)
+DEVICE_CODE float distribution_scale(const struct sampling *sampling)
 {
     return sampling->temperature == 0.0 ? 1.0f : (float)fmin(1.0 / sampling->temperature, LARGEST_SCALE);
 }
 
-int distribution_truncates(const struct sampling *sampling)
+DEVICE_CODE int distribution_truncates(const struct sampling *sampling)
 {
     return sampling->top_k > 0 || sampling->top_p < 1.0 || sampling->min_p > 0.0;
 }
 
-static double weight(const struct scored_token *best, int i)
+DEVICE_CODE static double weight(const struct scored_token *best, int i)
 {
     return exp((double)best[i].score - (double)best[0].score);
 }
 
 /* How many of the first `count` top-p keeps: those before which less than top_p of `mass` lies. 0 when the list ends first. */
-static int cut_top_p(const struct sampling *sampling, const struct scored_token *best, int count, int whole, double mass)
+DEVICE_CODE static int cut_top_p(const struct sampling *sampling, const struct scored_token *best, int count, int whole, double mass)
 {
     double before = 0;
 
@@ -33,7 +33,7 @@ static int cut_top_p(const struct sampling *sampling, const struct scored_token 
 }
 
 /* The first token of the list that min-p drops, or `count`. */
-static int cut_min_p(const struct sampling *sampling, const struct scored_token *best, int count)
+DEVICE_CODE static int cut_min_p(const struct sampling *sampling, const struct scored_token *best, int count)
 {
     int first = 1;
 
@@ -42,7 +42,7 @@ static int cut_min_p(const struct sampling *sampling, const struct scored_token 
     return first;
 }
 
-static int normalise(const struct scored_token *best, int kept, double *p)
+DEVICE_CODE static int normalise(const struct scored_token *best, int kept, double *p)
 {
     double mass = 0;
 
@@ -53,7 +53,7 @@ static int normalise(const struct scored_token *best, int kept, double *p)
     return kept;
 }
 
-int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
+DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p)
 {
     int kept = count, whole = complete; /* whole: no token outside the first `kept` can stay */
@@ -82,12 +82,12 @@ int distribution_truncate(const struct sampling *sampling, const struct scored_t
     return whole ? normalise(best, kept, p) : 0;
 }
 
-static int before(const struct scored_token *a, const struct scored_token *b)
+DEVICE_CODE static int before(const struct scored_token *a, const struct scored_token *b)
 {
     return a->score > b->score || (a->score == b->score && a->token < b->token);
 }
 
-static void sink(struct scored_token *tokens, int at, int count)
+DEVICE_CODE static void sink(struct scored_token *tokens, int at, int count)
 {
     struct scored_token moved = tokens[at];
 
@@ -102,7 +102,7 @@ static void sink(struct scored_token *tokens, int at, int count)
 }
 
 /* Heap sort: in place, and never quadratic. The heap's top is the token that comes last. */
-void distribution_sort(struct scored_token *tokens, int count)
+DEVICE_CODE void distribution_sort(struct scored_token *tokens, int count)
 {
     for (int i = count / 2 - 1; i >= 0; i--)
         sink(tokens, i, count);

@@ -1,4 +1,4 @@
-/* The processed distribution of one row on the tokens that truncation keeps. */
+/* The processed distribution of one row on the tokens that truncation keeps. Compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 #define TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 
@@ -6,19 +6,19 @@
 #include "common/base/sampling.h"
 
 /* What logits are multiplied by: 1 / temperature (1 when that is 0), bounded so that no logit becomes infinite. */
-float distribution_scale(const struct sampling *sampling);
+DEVICE_CODE float distribution_scale(const struct sampling *sampling);
 
 /* Does any of top-k, top-p, min-p cut tokens off? */
-int distribution_truncates(const struct sampling *sampling);
+DEVICE_CODE int distribution_truncates(const struct sampling *sampling);
 
 /* Applies top-k, top-p and min-p to the `count` best tokens of a row (largest logit first, ties to the lowest id; after penalties and
  * temperature). `complete`: these are all tokens of the vocabulary. `sum`: of exp(logit - best[0].score) over the whole vocabulary.
  * Returns how many tokens stay, at least 1, with p: [that many], summing to 1; or 0 when the list is too short to tell. Tokens tied
  * with the last of top-k are cut by id. */
-int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
+DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p);
 
 /* Sorts tokens by falling score, ties by rising id: a list as above, from the lists of several shards. No allocation. */
-void distribution_sort(struct scored_token *tokens, int count);
+DEVICE_CODE void distribution_sort(struct scored_token *tokens, int count);
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* Makes the weights sum to SPARSE_Q_SUM: what is missing goes to the most probable, what is too much is taken from the first ones. */
-static void settle(uint32_t *weight, int count)
+DEVICE_CODE static void settle(uint32_t *weight, int count)
 {
     int64_t missing = SPARSE_Q_SUM;
 
@@ -20,7 +20,7 @@ static void settle(uint32_t *weight, int count)
 }
 
 /* Shell sort by id: in place, for a few hundred. */
-static void sort_by_id(struct sparse_q *q)
+DEVICE_CODE static void sort_by_id(struct sparse_q *q)
 {
     for (int gap = q->count / 2; gap > 0; gap /= 2)
         for (int i = gap; i < q->count; i++) {
@@ -37,7 +37,7 @@ static void sort_by_id(struct sparse_q *q)
         }
 }
 
-void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)
+DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)
 {
     double held = 0;
 
@@ -54,7 +54,7 @@ void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const do
     sort_by_id(q);
 }
 
-int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u)
+DEVICE_CODE int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u)
 {
     uint32_t upto = 0;
 
@@ -66,7 +66,7 @@ int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u)
     return q->id[q->count - 1]; /* not reached: u < SPARSE_Q_SUM */
 }
 
-uint32_t sparse_q_weight(const int32_t *id, const uint32_t *weight, int count, int32_t token)
+DEVICE_CODE uint32_t sparse_q_weight(const int32_t *id, const uint32_t *weight, int count, int32_t token)
 {
     int low = 0, high = count;
 

@@ -1,6 +1,6 @@
 /* The drafter's distribution as both sides hold it: q(id[i]) = weight[i] / SPARSE_Q_SUM on a small support. It is quantised first, then
  * sampled from, then sent; so q is exact and the same on both sides, and the law holds for any truncation (Leviathan et al. 2023,
- * Theorem 1 asks only that the token was drawn from the q that is used). */
+ * Theorem 1 asks only that the token was drawn from the q that is used). Compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 #define TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 
@@ -18,12 +18,12 @@ struct sparse_q {
 
 /* From tokens by falling p (p: [count], any scale that sums to at most `mass`): keeps the smallest support that holds
  * SPARSE_Q_COVERAGE of `mass`, at most `most` tokens. */
-void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most);
+DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most);
 
 /* The token at u of the integer inverse distribution function, u in [0, SPARSE_Q_SUM). */
-int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u);
+DEVICE_CODE int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u);
 
 /* Weight of a token in a support of rising ids, 0 when it is not in it. */
-uint32_t sparse_q_weight(const int32_t *id, const uint32_t *weight, int count, int32_t token);
+DEVICE_CODE uint32_t sparse_q_weight(const int32_t *id, const uint32_t *weight, int count, int32_t token);
 
 #endif

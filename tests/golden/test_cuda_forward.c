@@ -147,6 +147,24 @@ static void test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain(voi
     sample_close(&sample);
 }
 
+/* Three rows of which two are asked, after steps of two rows of which both are.  expected: of the places from 0 on */
+static void step_of_three(struct sample *sample, const float *expected)
+{
+    struct backend_context *context = sample->rig.model->context;
+    size_t vocab = (size_t)sample->vocab;
+    float *got = logits_of(sample, 2);
+    int32_t zero[3] = {0}, place[3] = {0, 1, 2};
+    uint64_t ancestors[3] = {1, 3, 7};
+    const struct rows rows = {3, sample->tokens, place, zero, place, zero, ancestors};
+
+    assert_int_equal(forward_begin(&sample->rig.forward, &rows, (const int32_t[]){1, 2}, 2, NULL), STATUS_OK);
+    for (int r = 0; r < 2; r++)
+        backend_cuda.fetch(context, r, got + (size_t)r * vocab);
+    assert_int_equal(forward_end(&sample->rig.forward), STATUS_OK);
+    assert_memory_equal(got, expected + vocab, 2 * vocab * sizeof *got);
+    free(got);
+}
+
 /* Steps that are recorded and played, in two slots in turns, against steps that are not. */
 static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void **state)
 {
@@ -176,6 +194,7 @@ static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void 
     }
     assert_int_equal(context->steps, 2 * STEPS);
     assert_int_equal(context->replayed, 2 * STEPS - 2); /* the first is not recorded, and the second played as it was recorded */
+    step_of_three(&sample, expected);
     free(expected);
     free(got);
     sample_close(&sample);

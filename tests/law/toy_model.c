@@ -190,3 +190,16 @@ enum status forward_run(struct forward *forward, const struct rows *rows, const 
 {
     return forward_begin(forward, rows, asked, asked_count, logits);
 }
+
+int forward_drafts(const struct forward *forward)
+{
+    (void)forward;
+    return 0;
+}
+
+enum status forward_draft(struct forward *forward, const struct rows *rows, int first_rows, const int32_t *asked, struct kept_draft *drafts,
+                          int count, int support)
+{
+    (void)forward, (void)rows, (void)first_rows, (void)asked, (void)drafts, (void)count, (void)support;
+    return STATUS_INTERNAL; /* not asked for where forward_drafts says no */
+}

@@ -41,7 +41,7 @@ static size_t between(const void *from, const void *to)
     return (size_t)((const char *)to - (const char *)from);
 }
 
-static void write_query(struct ask_arrays *to, int i, const struct kept_query *kept)
+void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept)
 {
     const struct row_query *query = &kept->query;
 
@@ -65,18 +65,39 @@ static struct kernel_logits rows_of(const struct backend_context *context, int f
 }
 
 /* The scratch has room for KERNEL_ROWS rows. */
-static void find_top(struct backend_context *context, int count)
+static void find_top(struct backend_context *context, int first, int count)
 {
-    for (int first = 0; first < count; first += KERNEL_ROWS) {
-        int rows = count - first < KERNEL_ROWS ? count - first : KERNEL_ROWS;
-        struct top_launch launch = {.from = rows_of(context, first, rows),
-                                    .best_first = context->ask.best_first + first,
+    for (int at = 0; at < count; at += KERNEL_ROWS) {
+        int rows = count - at < KERNEL_ROWS ? count - at : KERNEL_ROWS;
+        struct top_launch launch = {.from = rows_of(context, first + at, rows),
+                                    .best_first = context->ask.best_first + first + at,
                                     .best = context->ask.best,
                                     .scratch = context->top_scratch};
 
         top_start(&launch, device_stream(context->device));
         device_launched(context->device, "the largest logits");
     }
+}
+
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, enum rng_purpose purpose, int races, int tops)
+{
+    const struct ask_arrays *ask = &context->ask;
+    const struct evidence_launch launch = {.from = rows_of(context, first, count),
+                                           .key = races ? ask->key + first : NULL,
+                                           .purpose = purpose,
+                                           .first_token = first_token,
+                                           .excludes = ask->excludes + first,
+                                           .token_first = ask->token_first + first,
+                                           .token = ask->token,
+                                           .logit = ask->logit,
+                                           .stats = ask->stats + first,
+                                           .winner = ask->winner + first,
+                                           .scratch = context->evidence_scratch};
+
+    evidence_start(&launch, device_stream(context->device));
+    device_launched(context->device, "evidence");
+    if (tops)
+        find_top(context, first, count);
 }
 
 void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
@@ -88,30 +109,15 @@ void cuda_ask(struct backend_context *context, int32_t first, struct kept_query 
         (void)cuda_finish(context); /* the first answers leave the room; a failure stays */
     asked->token_first[0] = asked->best_first[0] = 0;
     for (int i = 0; i < count; i++) {
-        write_query(asked, i, &queries[i]);
-        races += queries[i].query.races;
-        tops += queries[i].query.top > 0;
+        ask_write(asked, i, &queries[i]);
+        races |= queries[i].query.races;
+        tops |= queries[i].query.top > 0;
     }
     context->queries = queries;
     context->asked = count;
     device_copy_in(context->device, on_device->key, asked->key,
                    between(asked->key, asked->token + asked->token_first[count]));
-    const struct evidence_launch launch = {.from = rows_of(context, 0, count),
-                                           .key = races > 0 ? on_device->key : NULL,
-                                           .purpose = queries[0].query.purpose,
-                                           .first_token = first,
-                                           .excludes = on_device->excludes,
-                                           .token_first = on_device->token_first,
-                                           .token = on_device->token,
-                                           .logit = on_device->logit,
-                                           .stats = on_device->stats,
-                                           .winner = on_device->winner,
-                                           .scratch = context->evidence_scratch};
-
-    evidence_start(&launch, device_stream(context->device));
-    device_launched(context->device, "evidence");
-    if (tops > 0)
-        find_top(context, count);
+    ask_start(context, first, 0, count, queries[0].query.purpose, races, tops);
     device_copy_out(context->device, asked->stats, on_device->stats,
                     between(asked->stats, asked->logit + asked->token_first[count]));
     device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[count] * sizeof *asked->best);

@@ -21,6 +21,11 @@ struct ask_arrays {
 size_t ask_bytes(int rows);
 void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
 
+/* Writes query i behind the ones before it, of which the first finds 0 in both offsets. */
+void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
+/* Asks for the answers of the queries first .. first + count - 1, which the device has. */
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, enum rng_purpose purpose, int races, int tops);
+
 /* What finish does with answers, and with rows that were fetched, once they have come. */
 void ask_answer(struct backend_context *context);
 void ask_take_rows(struct backend_context *context);

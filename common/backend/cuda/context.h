@@ -7,6 +7,7 @@
 #include "common/backend/cpu/pool.h"
 #include "common/backend/cuda/ask.h"
 #include "common/backend/cuda/device.h"
+#include "common/backend/cuda/draft.h"
 #include "common/backend/cuda/kernels.h"
 #include "common/backend/cuda/matrix.h"
 #include "common/backend/cuda/replay.h"
@@ -46,9 +47,11 @@ struct backend_context {
 
     struct replay replays[REPLAY_SHAPES];
     struct replay *recording;
+    int least_longest; /* see cuda_longest; 0 where nothing is recorded */
     int64_t steps, replayed; /* those that may be recorded; of these, those that were */
 
     struct ask_arrays pinned_ask;
+    struct draft_work draft;
     struct kept_query *queries; /* [asked] that finish answers */
     int asked;
     float **fetched; /* [max_rows] where finish takes a row of logits, or NULL */
@@ -60,7 +63,7 @@ struct backend_context {
 /* The operations, as in struct backend: layer.c */
 void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
                 const void *table, int hidden, float *x);
-int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, int asked_count);
+int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what);
 void cuda_replayed(struct backend_context *context);
 void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cuda_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
@@ -81,6 +84,9 @@ void cuda_head(struct backend_context *context, int hidden, float norm_eps, cons
                const float *x, float *logits);
 void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
 void cuda_fetch(struct backend_context *context, int row, float *to);
+uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_terms *terms);
+void cuda_draft_step(struct backend_context *context, int step);
+void cuda_draft_end(struct backend_context *context);
 enum status cuda_finish(struct backend_context *context);
 
 /* layer.c: no row of these sees a place from here on; in steps, so that a recorded step serves for some time. */

@@ -133,6 +133,30 @@ struct top_launch {
 size_t top_scratch_bytes(int rows, int count);
 void top_start(const struct top_launch *launch, struct CUstream_st *stream);
 
+/* choose.cu: each entry is a row of which evidence.cu and top.cu have told what choice_ask asks for; draws its token as choice_draw does and
+ * puts the token's embedding into a row of x. */
+struct choose_launch {
+    int entries, support, vocab;
+    const struct sampling *sampling;   /* [entries] */
+    const struct rng_key *key;         /* [entries] */
+    const struct row_stats *stats;     /* [entries] */
+    const struct scored_token *winner; /* [entries] */
+    const int32_t *best_first;         /* [entries + 1] into best, id and weight */
+    struct scored_token *best;
+    void *scratch;  /* choose_scratch_bytes of it, aligned to 8 */
+    int32_t *token; /* [entries] */
+    int32_t *count;     /* [entries] of q */
+    int32_t *id;
+    uint32_t *weight;
+    const void *table; /* [vocab or more][hidden] */
+    enum dtype dtype;
+    int hidden;
+    const int32_t *next; /* [entries] the row of x, or -1 */
+    float *x;
+};
+size_t choose_scratch_bytes(int entries);
+void choose_start(const struct choose_launch *launch, struct CUstream_st *stream);
+
 #ifdef __cplusplus
 }
 #endif

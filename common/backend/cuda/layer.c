@@ -106,12 +106,14 @@ static struct kernel_rows part_of(const struct backend_context *context, const s
 {
     const struct row_arrays *from = &context->rows;
 
+    int at = context->draft.first_row + first;
+
     return (struct kernel_rows){.count = min(KERNEL_ROWS, rows->count - first),
-                                .position = from->position + first,
-                                .slot = from->slot + first,
-                                .place = from->place + first,
-                                .base = from->base + first,
-                                .ancestors = from->ancestors + first};
+                                .position = from->position + at,
+                                .slot = from->slot + at,
+                                .place = from->place + at,
+                                .base = from->base + at,
+                                .ancestors = from->ancestors + at};
 }
 
 static struct kernel_cache cache_of(const struct layer_shape *shape, const struct cache_layer *cache)
@@ -154,7 +156,7 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
 
 int cuda_longest(const struct backend_context *context, const struct rows *rows, int first, int count)
 {
-    int longest = 0;
+    int longest = context->least_longest;
 
     for (int r = first; r < first + count; r++) {
         int own = rows->base[r] + (rows->ancestors[r] == 0 ? 0 : 64 - __builtin_clzll(rows->ancestors[r]));
@@ -208,9 +210,12 @@ enum status cuda_finish(struct backend_context *context)
     enum status status = device_finish(context->device);
 
     if (status == STATUS_OK) {
+        draft_answer(context);
         ask_answer(context);
         ask_take_rows(context);
     }
     context->asked = 0;
+    context->least_longest = 0;
+    context->draft.entries = 0;
     return status;
 }

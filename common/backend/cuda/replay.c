@@ -4,7 +4,7 @@
 
 static int is_of(const struct replay *replay, const struct replay *shape)
 {
-    return replay->who == shape->who && replay->rows == shape->rows && replay->asked == shape->asked && replay->longest == shape->longest;
+    return replay->who == shape->who && replay->rows == shape->rows && replay->what == shape->what && replay->longest == shape->longest;
 }
 
 static void drop(struct replay *replay)
@@ -34,10 +34,12 @@ static struct replay *find(struct backend_context *context, const struct replay 
     return oldest;
 }
 
-int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, int asked_count)
+int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what)
 {
+    context->least_longest = cuda_longest(context, rows, 0, rows->count); /* a recorded step's parts have all the same */
+
     const struct replay shape = {
-        .who = who, .rows = rows->count, .asked = asked_count, .longest = cuda_longest(context, rows, 0, rows->count), .used = ++context->steps};
+        .who = who, .rows = rows->count, .what = what, .longest = context->least_longest, .used = ++context->steps};
     struct replay *replay = find(context, &shape);
 
     if (!is_of(replay, &shape)) {

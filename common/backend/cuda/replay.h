@@ -10,7 +10,8 @@ enum { REPLAY_SHAPES = 64 };
 /* A step that was met, by its shape. */
 struct replay {
     const void *who; /* NULL: a free one */
-    int rows, asked, longest;
+    int rows, longest;
+    uint64_t what;
     int64_t used;                /* when, in steps */
     struct device_graph *graph; /* NULL until it is met again */
 };

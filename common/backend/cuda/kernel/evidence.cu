@@ -1,7 +1,7 @@
 /* Evidence of rows of logits. A block takes a part of 4,096 logits of one row: its largest, the sum of exp(logit - largest), and the winner
  * of the Gumbel race, with the noise of common/base/rng.c, compiled for the device. Then a warp for each row puts the parts together.
  * Parts, lanes and warps follow the place in the row, so the sum has one order. */
-#define DEVICE_CODE __device__
+#define DEVICE_CODE __device__ inline
 #include "common/backend/cuda/kernel/warp.h"
 #include "common/backend/cuda/kernels.h"
 

@@ -1,0 +1,66 @@
+#include "common/sample/choice.h"
+
+#include "common/sample/distribution.h"
+#include <math.h>
+
+DEVICE_CODE static int is_greedy(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0;
+}
+
+DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct row_query *query)
+{
+    query->purpose = RNG_NOISE;
+    query->races = !is_greedy(sampling) && sampling->accept == ACCEPT_COUPLED && !distribution_truncates(sampling);
+    query->scans = !query->races;
+    query->top = is_greedy(sampling) || query->races ? 0 : support;
+}
+
+DEVICE_CODE int choice_keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p, double *mass)
+{
+    int kept = 0;
+
+    *mass = 1.0;
+    if (distribution_truncates(sampling))
+        kept = distribution_truncate(sampling, query->best, query->best_count, query->best_count == vocab, query->stats.sum, p);
+    if (kept > 0)
+        return kept;
+    for (int i = 0; i < query->best_count; i++) /* the whole distribution, or as much of it as the list has: any q is valid */
+        p[i] = exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
+    return query->best_count;
+}
+
+DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
+{
+    int32_t winner = -1;
+    float best = -INFINITY;
+    double mass;
+
+    if (query->races)
+        return query->winner.token;
+    for (int i = 0, kept = choice_keep(sampling, vocab, query, p, &mass); i < kept; i++) {
+        float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
+
+        if (score > best) {
+            best = score;
+            winner = query->best[i].token;
+        }
+    }
+    return winner;
+}
+
+DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
+                                struct sparse_q *q)
+{
+    double mass;
+    int kept;
+
+    q->count = 0;
+    if (is_greedy(sampling))
+        return query->stats.argmax;
+    if (sampling->accept == ACCEPT_COUPLED)
+        return draw_coupled(sampling, vocab, query, p);
+    kept = choice_keep(sampling, vocab, query, p, &mass);
+    sparse_q_fill(q, query->best, p, kept, mass, support);
+    return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
+}

@@ -1,0 +1,205 @@
+/* Drafts that the device makes without the host against those of the host's rows: the same tokens from the same q, round after round, as steps
+ * are recorded and played. Emulated, or on a device. */
+#include "common/backend/cuda/context.h"
+#include "common/base/digest.h"
+#include "drafter/draft.h"
+#include "tests/support/capture.h"
+#include "tests/support/golden.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 5, SUPPORT = 24, PROMPT = 7, ROUNDS = 9, CONTEXT = 128 };
+
+void emulation_order(unsigned seed) __attribute__((weak)); /* not there on a device, whose exp errs in its own way */
+
+/* A drafter with a mirror of each sequence. */
+struct side {
+    struct group self;
+    struct model *model;
+    struct draft draft;
+    struct arena arena;
+    struct mirror mirror[SLOTS], *batch[SLOTS];
+    struct draft_output output[SLOTS];
+};
+
+static struct backend stepwise; /* the same, but that it does not draft by itself */
+
+static struct sampling sampling_of(int slot)
+{
+    struct sampling sampling = sampling_default;
+
+    sampling.seed = 77;
+    sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
+    sampling.accept = slot == 1 || slot == 4 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+    if (slot == 3)
+        sampling.top_p = 0.9;
+    if (slot == 4)
+        sampling.top_k = 5;
+    return sampling;
+}
+
+static void side_open(struct side *side, const struct backend *backend)
+{
+    char path[GOLDEN_PATH];
+    int32_t prompt[PROMPT];
+
+    golden_path("tests/golden/models/qwen3", path);
+    group_open_self(&side->self);
+    const struct model_options options = {.threads = 1, .max_rows = 64, .backend = backend, .drafts = 1};
+    assert_int_equal(model_open(path, &side->self, &options, &side->model), STATUS_OK);
+    assert_int_equal(draft_open_model(&side->draft, side->model, SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(arena_open(&side->arena, SLOTS * mirror_bytes(CONTEXT), "the mirrors"), STATUS_OK);
+    for (int s = 0; s < SLOTS; s++) {
+        for (int i = 0; i < PROMPT; i++)
+            prompt[i] = (13 * i + 29 * s + 5) % 128;
+        const struct open_message open = {
+            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
+
+        mirror_init(&side->mirror[s], &side->arena, s, CONTEXT);
+        assert_true(mirror_open(&side->mirror[s], &open));
+        side->batch[s] = &side->mirror[s];
+    }
+}
+
+static void side_close(struct side *side)
+{
+    arena_close(&side->arena);
+    draft_close(&side->draft);
+    model_close(side->model);
+    group_close(&side->self);
+}
+
+static void propose(struct side *side)
+{
+    assert_int_equal(side->draft.kind->propose(side->draft.state, side->batch, SLOTS, side->output), STATUS_OK);
+}
+
+static void compare(const struct draft_output *device, const struct draft_output *host, int wanted)
+{
+    assert_int_equal(device->count, wanted);
+    assert_int_equal(host->count, wanted);
+    assert_memory_equal(device->token, host->token, (size_t)wanted * sizeof *host->token);
+    for (int k = 0; k < wanted; k++) {
+        int count = host->q[k].count;
+
+        assert_int_equal(device->q[k].count, count);
+        for (int i = 0; i < count; i++) {
+            int64_t apart = (int64_t)device->q[k].weight[i] - (int64_t)host->q[k].weight[i];
+
+            assert_int_equal(device->q[k].id[i], host->q[k].id[i]);
+            assert_true(llabs(apart) <= (emulation_order != NULL ? 0 : 2));
+        }
+    }
+}
+
+/* What a sequence wants in the round after this: for some rounds other numbers, then the same ones until they are played, and then as many
+ * in all, but differently spread. */
+static int wanted_after(int round, int slot)
+{
+    return round < 2 ? 1 + (slot + round) % 4 : round < 6 ? 3 : 1 + slot;
+}
+
+/* Some drafts stand, later none, and another token follows. */
+static void commit(struct side *side, int round)
+{
+    for (int s = 0; s < SLOTS; s++) {
+        struct mirror *mirror = &side->mirror[s];
+        int accepted = round < 2 ? round % (side->output[s].count + 1) : 0;
+        int32_t tokens[MESSAGE_MAX_COMMIT];
+
+        memcpy(tokens, side->output[s].token, (size_t)accepted * sizeof *tokens);
+        tokens[accepted] = (11 * s + round) % 128;
+        const struct commit commit = {.request = mirror->request,
+                                      .old_length = (uint32_t)mirror->length,
+                                      .accepted = (uint32_t)accepted,
+                                      .tokens = tokens,
+                                      .count = accepted + 1,
+                                      .keep = (uint32_t)(mirror->length + accepted),
+                                      .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
+                                      .draft_length = (uint32_t)wanted_after(round, s)};
+
+        assert_true(mirror_commit(mirror, &commit));
+    }
+}
+
+static void test_cuda_draft__device_draws_what_the_host_would(void **state)
+{
+    static struct side device, host;
+    struct backend_context *context;
+
+    (void)state;
+    stepwise = backend_cuda;
+    stepwise.draft_begin = NULL;
+    side_open(&device, &backend_cuda);
+    side_open(&host, &stepwise);
+    for (int round = 0; round < ROUNDS; round++) {
+        int wanted[SLOTS];
+
+        for (int s = 0; s < SLOTS; s++)
+            wanted[s] = device.mirror[s].wanted;
+        propose(&device);
+        propose(&host);
+        for (int s = 0; s < SLOTS; s++)
+            compare(&device.output[s], &host.output[s], wanted[s]);
+        for (int s = 0; s < SLOTS; s++)
+            assert_int_equal(device.mirror[s].cached, host.mirror[s].cached);
+        commit(&device, round);
+        commit(&host, round);
+    }
+    context = device.model->context;
+    assert_true(context->steps < host.model->context->steps / 2); /* one for several tokens */
+    assert_true(context->replayed > 0);
+    side_close(&device);
+    side_close(&host);
+}
+
+/* One sequence, always as many tokens: recorded when met again, then played. */
+static void test_cuda_draft__a_round_is_played(void **state)
+{
+    enum { LONG = 8 };
+    static struct side side;
+    int64_t steps, replayed;
+
+    (void)state;
+    side_open(&side, &backend_cuda);
+    for (int round = 0; round < LONG; round++) {
+        const int32_t token = 5;
+
+        side.mirror[2].wanted = 3;
+        side.batch[0] = &side.mirror[2];
+        steps = side.model->context->steps;
+        replayed = side.model->context->replayed;
+        assert_int_equal(side.draft.kind->propose(side.draft.state, side.batch, 1, side.output), STATUS_OK);
+        const struct commit commit = {.old_length = (uint32_t)side.mirror[2].length,
+                                      .tokens = &token,
+                                      .count = 1,
+                                      .keep = (uint32_t)side.mirror[2].length,
+                                      .digest = digest_tokens(side.mirror[2].digest, &token, 1),
+                                      .draft_length = 3};
+        assert_true(mirror_commit(&side.mirror[2], &commit));
+        assert_int_equal(side.output[0].count, 3);
+        assert_true(round == 0 || side.model->context->steps == steps + 1);
+        assert_true(round < 3 || side.model->context->replayed == replayed + 1);
+    }
+    side_close(&side);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_draft__device_draws_what_the_host_would),
+        cmocka_unit_test(test_cuda_draft__a_round_is_played),
+    };
+    const char *reason = "";
+
+    if (device_count(&reason) == 0) {
+        printf("skipped: no CUDA device: %s\n", reason);
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
