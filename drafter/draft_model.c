@@ -1,5 +1,5 @@
 /* The draft model. A batch first feeds what each mirror's cache lacks of the committed tokens (always at least the newest one; after full
- * acceptance also d_K, which was drawn and never fed), then one row per sequence and step.
+ * acceptance also d_K, which was drawn and never fed), then one row per sequence and step. A device that drafts by itself is given all steps at once.
  *
  * q. The request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights,
  * and the token is drawn from those integers: what is sent is what was sampled. In coupled mode the draft takes the argmax with the

@@ -176,7 +176,7 @@ int main(int argc, char **argv)
         return (int)parsed;
     status = world_is_launched() ? keeper_open() : STATUS_OK;
     if (status != STATUS_OK)
-        return (int)status;
+        world_abort(status);
     world_record(options.recorder, "drafter");
     status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
     if (status == STATUS_OK)

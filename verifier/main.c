@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     }
     status = world_is_launched() ? keeper_open() : STATUS_OK;
     if (status != STATUS_OK)
-        return (int)status;
+        world_abort(status);
     world_record(options.recorder, "verifier");
     status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
     if (status == STATUS_OK)

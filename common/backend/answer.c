@@ -37,3 +37,12 @@ void backend_answer(const struct backend *backend, struct backend_context *conte
         look_up(query, logits, first, count);
     query->best_count = query->top > 0 ? backend->row_top(context, logits, count, query->top, query->best) : 0;
 }
+
+int backend_drafts_at(const struct kept_draft *drafts, int count, int step)
+{
+    int still = 0;
+
+    for (int d = 0; d < count; d++)
+        still += drafts[d].wanted > step;
+    return still;
+}

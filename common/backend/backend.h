@@ -163,7 +163,7 @@ struct kept_draft {
 
 struct draft_terms {
     struct kept_draft *drafts;
-    int count;      /* sequences; in total they want at most max_rows tokens */
+    int count;      /* sequences; the rows of all steps are at most BACKEND_MAX_ROWS */
     int support;    /* tokens that a q keeps at most */
     int first_rows; /* rows of the first step */
     int hidden;
@@ -297,6 +297,9 @@ struct backend {
  * before and after, or NULL for a query that excludes nothing */
 void backend_answer(const struct backend *backend, struct backend_context *context, const float *logits, int32_t first, int count,
                     uint32_t *excluded, struct row_query *query);
+
+/* How many of the sequences want more than `step` tokens. */
+int backend_drafts_at(const struct kept_draft *drafts, int count, int step);
 
 extern const struct backend backend_cpu;
 extern const struct backend backend_cuda; /* in builds with TANDEM_CUDA, see choose.h */

@@ -105,16 +105,6 @@ int forward_drafts(const struct forward *forward)
     return forward->model->backend->draft_begin != NULL && forward->model->group->size == 1 && forward->model->table != NULL;
 }
 
-/* Sequences that want more than `step` tokens. */
-static int drafts_at(const struct kept_draft *drafts, int count, int step)
-{
-    int still = 0;
-
-    for (int d = 0; d < count; d++)
-        still += drafts[d].wanted > step;
-    return still;
-}
-
 static struct rows rows_from(const struct rows *all, int first, int count)
 {
     return (struct rows){.count = count,
@@ -136,10 +126,10 @@ static enum status run_steps(struct forward *forward, const struct rows *rows, i
     for (int step = 0; first < rows->count; step++) {
         struct rows now = rows_from(rows, first, here);
 
-        TRY(run(forward, &now, step == 0 ? asked : NULL, drafts_at(drafts, count, step), forward->x + (size_t)first * hidden, NULL));
+        TRY(run(forward, &now, step == 0 ? asked : NULL, backend_drafts_at(drafts, count, step), forward->x + (size_t)first * hidden, NULL));
         model->backend->draft_step(model->context, step);
         first += here;
-        here = drafts_at(drafts, count, step + 1);
+        here = backend_drafts_at(drafts, count, step + 1);
     }
     return STATUS_OK;
 }

@@ -2,7 +2,7 @@
  * know sequences: those are places in a kv_cache, fed by forward.
  *
  * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from
- * the mapped file. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not depend on R where R
+ * the mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not depend on R where R
  * divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
  * does not divide the slices, such as 3 for 9 kv heads, works and has bits of its own. */
 #ifndef TANDEM_COMMON_MODEL_MODEL_H

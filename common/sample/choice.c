@@ -16,11 +16,11 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
     query->top = is_greedy(sampling) || query->races ? 0 : support;
 }
 
-DEVICE_CODE int choice_keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p, double *mass)
+/* The tokens that the draft keeps, the first of query->best. Their p sum to 1, or to what the list has of it. */
+DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
     int kept = 0;
 
-    *mass = 1.0;
     if (distribution_truncates(sampling))
         kept = distribution_truncate(sampling, query->best, query->best_count, query->best_count == vocab, query->stats.sum, p);
     if (kept > 0)
@@ -34,11 +34,10 @@ DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int voc
 {
     int32_t winner = -1;
     float best = -INFINITY;
-    double mass;
 
     if (query->races)
         return query->winner.token;
-    for (int i = 0, kept = choice_keep(sampling, vocab, query, p, &mass); i < kept; i++) {
+    for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
         float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
 
         if (score > best) {
@@ -52,15 +51,11 @@ DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int voc
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
                                 struct sparse_q *q)
 {
-    double mass;
-    int kept;
-
     q->count = 0;
     if (is_greedy(sampling))
         return query->stats.argmax;
     if (sampling->accept == ACCEPT_COUPLED)
         return draw_coupled(sampling, vocab, query, p);
-    kept = choice_keep(sampling, vocab, query, p, &mass);
-    sparse_q_fill(q, query->best, p, kept, mass, support);
+    sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
     return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
 }

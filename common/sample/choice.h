@@ -8,9 +8,6 @@
 
 /* Sets what must be asked of the row: scans, races, purpose, top. The key and the lists' places are the caller's. */
 DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct row_query *query);
-/* The tokens that the draft keeps, the first of query->best, with p up to a factor; *mass is what their p sums to before the support is
- * cut.  p: [query->top] */
-DEVICE_CODE int choice_keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p, double *mass);
 /* From the answered query, of processed logits. q->count is 0 for a point mass.  p: [query->top] */
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
                                 struct sparse_q *q);

@@ -40,6 +40,14 @@ static int exit_code(int how)
     return WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
 }
 
+static void leave(int code) __attribute__((noreturn));
+static void leave(int code)
+{
+    if (code == 128 + SIGTERM)
+        nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NS}, NULL);
+    _exit(code);
+}
+
 /* The launcher ends both with one signal to their group, and the child may want to write its last events first. */
 static void end_with_child(pid_t child, int signal)
 {
@@ -51,9 +59,7 @@ static void end_with_child(pid_t child, int signal)
         for (int i = 0; i < LAST_WORDS_NS / nap.tv_nsec && waitpid(child, NULL, WNOHANG) == 0; i++)
             nanosleep(&nap, NULL);
     }
-    if (signal == SIGTERM)
-        nanosleep(&(struct timespec){.tv_nsec = PATIENCE_NS}, NULL);
-    _exit(128 + signal);
+    leave(128 + signal);
 }
 
 /* What the launcher sends to its rank means the child. SIGUSR1 and 2 come to the group, too: they mean the same twice. */
@@ -87,7 +93,7 @@ static void keep(pid_t child, pid_t launcher, int from_child, const sigset_t *he
 
         if (ended) {
             if (stage != JOINED)
-                _exit(exit_code(how));
+                leave(exit_code(how));
             child = 0;
         }
         leaving += child > 0 && stage == ENDED && signal < 0;
@@ -110,6 +116,7 @@ enum status keeper_open(void)
         log_error("no pipe to the rank's keeper: %s", strerror(errno));
         return STATUS_INTERNAL;
     }
+    signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody can wait for a child */
     sigemptyset(&heeded);
     for (size_t i = 0; i < 5; i++)
         sigaddset(&heeded, ((int[]){SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGUSR2})[i]);

@@ -1,3 +1,4 @@
+#include "common/base/clock.h"
 #include "common/world/keeper.h"
 
 #include <setjmp.h>
@@ -16,7 +17,7 @@ struct pair {
     int from_child;
 };
 
-enum life { DIES_EARLY, DIES_JOINED, ENDS, LIVES };
+enum life { DIES_EARLY, IS_TOLD_TO_END, DIES_JOINED, ENDS, LIVES };
 
 static void live(enum life life, int to_test)
 {
@@ -24,6 +25,8 @@ static void live(enum life life, int to_test)
 
     if (write(to_test, &self, sizeof self) != sizeof self)
         _exit(1);
+    if (life == IS_TOLD_TO_END)
+        raise(SIGTERM);
     if (life != DIES_EARLY)
         keeper_joined();
     if (life == ENDS) {
@@ -74,6 +77,19 @@ static void test_keeper__goes_with_a_child_that_has_not_joined(void **state)
     assert_int_equal(WEXITSTATUS(status), 128 + SIGKILL);
 }
 
+/* So that the children of the others can write their last events: the launcher ends all as soon as one has ended. */
+static void test_keeper__outlives_a_child_that_was_told_to_end(void **state)
+{
+    int64_t began = clock_ns();
+    struct pair pair = start(IS_TOLD_TO_END);
+    int status = status_of(&pair);
+
+    (void)state;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 128 + SIGTERM);
+    assert_true(clock_ns() - began >= 200000000);
+}
+
 static void test_keeper__stays_when_a_child_that_joined_dies(void **state)
 {
     struct pair pair = start(DIES_JOINED);
@@ -113,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keeper__goes_with_a_child_that_has_not_joined),
+        cmocka_unit_test(test_keeper__outlives_a_child_that_was_told_to_end),
         cmocka_unit_test(test_keeper__stays_when_a_child_that_joined_dies),
         cmocka_unit_test(test_keeper__ends_as_a_child_that_came_to_its_end),
         cmocka_unit_test(test_keeper__takes_its_child_along),

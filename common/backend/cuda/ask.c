@@ -35,8 +35,7 @@ void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows)
     arrays->best = arena_take(arena, many(rows) * sizeof *arrays->best);
 }
 
-/* Bytes from one array to another of the same side. */
-static size_t between(const void *from, const void *to)
+size_t ask_between(const void *from, const void *to)
 {
     return (size_t)((const char *)to - (const char *)from);
 }
@@ -116,10 +115,10 @@ void cuda_ask(struct backend_context *context, int32_t first, struct kept_query 
     context->queries = queries;
     context->asked = count;
     device_copy_in(context->device, on_device->key, asked->key,
-                   between(asked->key, asked->token + asked->token_first[count]));
+                   ask_between(asked->key, asked->token + asked->token_first[count]));
     ask_start(context, first, 0, count, queries[0].query.purpose, races, tops);
     device_copy_out(context->device, asked->stats, on_device->stats,
-                    between(asked->stats, asked->logit + asked->token_first[count]));
+                    ask_between(asked->stats, asked->logit + asked->token_first[count]));
     device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[count] * sizeof *asked->best);
 }
 

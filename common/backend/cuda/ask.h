@@ -21,6 +21,8 @@ struct ask_arrays {
 size_t ask_bytes(int rows);
 void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
 
+/* Bytes from one array to another of the same side. */
+size_t ask_between(const void *from, const void *to);
 /* Writes query i behind the ones before it, of which the first finds 0 in both offsets. */
 void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
 /* Asks for the answers of the queries first .. first + count - 1, which the device has. */

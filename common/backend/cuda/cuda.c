@@ -72,13 +72,12 @@ static enum status open_scratch(struct backend_context *context)
     struct arena *arena = &context->scratch;
 
     size_t evidence = arena_round(evidence_scratch_bytes(options->max_rows, options->max_vocab));
-    size_t draws = arena_round(choose_scratch_bytes(options->max_rows));
     size_t top = arena_round(top_scratch_bytes(KERNEL_ROWS, options->max_vocab));
 
     TRY(cuda_memory_open(context,
                          row_bytes(options->max_rows) + arena_round(floats(KERNEL_ROWS, options->max_qkv)) +
                              arena_round(floats(options->max_rows, options->max_vocab)) + ask_bytes(options->max_rows) + evidence + top +
-                             draft_bytes(options->max_rows) + draws + 256 + arena_round(attend),
+                             draft_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
     context->attend_scratch_bytes = attend;
@@ -88,8 +87,7 @@ static enum status open_scratch(struct backend_context *context)
     ask_lay_out(&context->ask, arena, options->max_rows);
     context->evidence_scratch = arena_take(arena, evidence);
     context->top_scratch = arena_take(arena, top);
-    draft_lay_out(&context->draft.on_device, arena, options->max_rows);
-    context->draft.scratch = arena_take(arena, draws);
+    draft_lay_out(&context->draft.on_device, arena);
     return STATUS_OK;
 }
 
@@ -102,14 +100,14 @@ static enum status open_pinned(struct backend_context *context)
     struct arena *arena = &context->pinned;
     void *base;
 
-    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched + draft_bytes(options->max_rows);
+    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched + draft_bytes();
     TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
     arena->base = base;
     lay_out_rows(&context->pinned_rows, arena, options->max_rows);
     context->pinned_x = arena_take(arena, x);
     context->pinned_logits = arena_take(arena, logits);
     ask_lay_out(&context->pinned_ask, arena, options->max_rows);
-    draft_lay_out(&context->draft.pinned, arena, options->max_rows);
+    draft_lay_out(&context->draft.pinned, arena);
     context->fetched = arena_take(arena, fetched);
     return STATUS_OK;
 }

@@ -3,38 +3,21 @@
 #include "common/base/digest.h"
 #include <string.h>
 
-static size_t many(int rows)
+static const size_t all = BACKEND_MAX_ROWS, lists = (size_t)BACKEND_MAX_ROWS * BACKEND_MAX_ASKED;
+
+size_t draft_bytes(void)
 {
-    return (size_t)rows * BACKEND_MAX_ASKED;
+    return arena_round(all * sizeof(struct sampling)) + 3 * arena_round(all * sizeof(int32_t)) + 2 * arena_round(lists * sizeof(int32_t));
 }
 
-size_t draft_bytes(int rows)
+void draft_lay_out(struct draft_arrays *arrays, struct arena *arena)
 {
-    size_t all = (size_t)rows, four = arena_round(all * sizeof(int32_t));
-
-    return arena_round(all * sizeof(struct sampling)) + 3 * four + 2 * arena_round(many(rows) * sizeof(int32_t));
-}
-
-void draft_lay_out(struct draft_arrays *arrays, struct arena *arena, int rows)
-{
-    size_t all = (size_t)rows;
-
     arrays->sampling = arena_take(arena, all * sizeof *arrays->sampling);
     arrays->next = arena_take(arena, all * sizeof *arrays->next);
     arrays->token = arena_take(arena, all * sizeof *arrays->token);
     arrays->count = arena_take(arena, all * sizeof *arrays->count);
-    arrays->id = arena_take(arena, many(rows) * sizeof *arrays->id);
-    arrays->weight = arena_take(arena, many(rows) * sizeof *arrays->weight);
-}
-
-/* How many sequences want more than `step` tokens. */
-static int drafts_at(const struct draft_terms *terms, int step)
-{
-    int count = 0;
-
-    for (int d = 0; d < terms->count; d++)
-        count += terms->drafts[d].wanted > step;
-    return count;
+    arrays->id = arena_take(arena, lists * sizeof *arrays->id);
+    arrays->weight = arena_take(arena, lists * sizeof *arrays->weight);
 }
 
 static int longest_draft(const struct draft_terms *terms)
@@ -61,12 +44,6 @@ static void write_entry(struct backend_context *context, int e, int d, int step,
     work->tops |= kept.query.top > 0;
 }
 
-/* Bytes from one array to another of the same side. */
-static size_t between(const void *from, const void *to)
-{
-    return (size_t)((const char *)to - (const char *)from);
-}
-
 uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_terms *terms)
 {
     struct draft_work *work = &context->draft;
@@ -77,7 +54,7 @@ uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_te
     work->races = work->tops = work->first_row = work->first = 0;
     context->pinned_ask.token_first[0] = context->pinned_ask.best_first[0] = 0;
     for (int step = 0; step < steps; step++) {
-        int row = 0, count = drafts_at(terms, step);
+        int row = 0, count = backend_drafts_at(terms->drafts, terms->count, step);
 
         for (int d = 0; d < terms->count; d++)
             if (terms->drafts[d].wanted > step)
@@ -86,18 +63,18 @@ uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_te
     }
     work->entries = entries;
     device_copy_in(context->device, context->ask.key, context->pinned_ask.key,
-                   between(context->pinned_ask.key, context->pinned_ask.token + context->pinned_ask.token_first[entries]));
+                   ask_between(context->pinned_ask.key, context->pinned_ask.token + context->pinned_ask.token_first[entries]));
     device_copy_in(context->device, work->on_device.sampling, work->pinned.sampling,
-                   between(work->pinned.sampling, work->pinned.next + entries));
+                   ask_between(work->pinned.sampling, work->pinned.next + entries));
     what = digest_bytes((const int[]){terms->first_rows, work->races, work->tops, terms->support}, 4 * sizeof(int), what);
-    return what | 1; /* other than the number of rows asked, which is what a step alone has: that is below 2^32 */
+    return what | UINT64_C(1) << 32; /* other than what a step alone has, the number of rows asked */
 }
 
 void cuda_draft_step(struct backend_context *context, int step)
 {
     struct draft_work *work = &context->draft;
     const struct ask_arrays *ask = &context->ask;
-    int entries = drafts_at(&work->terms, step), e = work->first;
+    int entries = backend_drafts_at(work->terms.drafts, work->terms.count, step), e = work->first;
     const struct choose_launch launch = {.entries = entries,
                                          .support = work->terms.support,
                                          .vocab = context->logits_columns,
@@ -107,7 +84,6 @@ void cuda_draft_step(struct backend_context *context, int step)
                                          .winner = ask->winner + e,
                                          .best_first = ask->best_first + e,
                                          .best = ask->best,
-                                         .scratch = work->scratch,
                                          .token = work->on_device.token + e,
                                          .count = work->on_device.count + e,
                                          .id = work->on_device.id,
@@ -131,7 +107,7 @@ void cuda_draft_end(struct backend_context *context)
     size_t bests = (size_t)context->pinned_ask.best_first[work->entries];
 
     work->first_row = 0;
-    device_copy_out(context->device, work->pinned.token, work->on_device.token, between(work->pinned.token, work->pinned.count + work->entries));
+    device_copy_out(context->device, work->pinned.token, work->on_device.token, ask_between(work->pinned.token, work->pinned.count + work->entries));
     device_copy_out(context->device, work->pinned.id, work->on_device.id, bests * sizeof *work->pinned.id);
     device_copy_out(context->device, work->pinned.weight, work->on_device.weight, bests * sizeof *work->pinned.weight);
 }

@@ -7,25 +7,23 @@
 
 /* Laid out alike in pinned memory and on the device: what is asked up to `next`, answers from `token` on. */
 struct draft_arrays {
-    struct sampling *sampling; /* [max_rows] */
-    int32_t *next;             /* [max_rows] */
-    int32_t *token, *count;    /* [max_rows] */
-    int32_t *id;               /* [max_rows BACKEND_MAX_ASKED] */
+    struct sampling *sampling; /* [BACKEND_MAX_ROWS], and so are the next three */
+    int32_t *next, *token, *count;
+    int32_t *id;               /* [BACKEND_MAX_ROWS BACKEND_MAX_ASKED] */
     uint32_t *weight;          /* as id */
 };
 
 struct draft_work {
     struct draft_arrays pinned, on_device;
-    void *scratch; /* of the device */
     struct draft_terms terms;
     int entries;          /* of all steps; 0: there is no draft */
     int races, tops;      /* whether any asks for these */
     int first_row, first; /* row and entry with which the step begins that is being asked for */
 };
 
-/* The arrays for so many rows, in an arena of the host or of the device. */
-size_t draft_bytes(int rows);
-void draft_lay_out(struct draft_arrays *arrays, struct arena *arena, int rows);
+/* The arrays, in an arena of the host or of the device. */
+size_t draft_bytes(void);
+void draft_lay_out(struct draft_arrays *arrays, struct arena *arena);
 
 /* What finish does with a draft that has come. */
 void draft_answer(struct backend_context *context);

@@ -143,7 +143,6 @@ struct choose_launch {
     const struct scored_token *winner; /* [entries] */
     const int32_t *best_first;         /* [entries + 1] into best, id and weight */
     struct scored_token *best;
-    void *scratch;  /* choose_scratch_bytes of it, aligned to 8 */
     int32_t *token; /* [entries] */
     int32_t *count;     /* [entries] of q */
     int32_t *id;
@@ -154,7 +153,6 @@ struct choose_launch {
     const int32_t *next; /* [entries] the row of x, or -1 */
     float *x;
 };
-size_t choose_scratch_bytes(int entries);
 void choose_start(const struct choose_launch *launch, struct CUstream_st *stream);
 
 #ifdef __cplusplus

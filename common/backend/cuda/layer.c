@@ -213,6 +213,9 @@ enum status cuda_finish(struct backend_context *context)
         draft_answer(context);
         ask_answer(context);
         ask_take_rows(context);
+    } else {
+        memset(context->fetched, 0, (size_t)context->options.max_rows * sizeof *context->fetched);
+        context->fetches = 0;
     }
     context->asked = 0;
     context->least_longest = 0;

@@ -1,5 +1,5 @@
-/* A drafted token for each entry: common/sample compiled for the device, one thread a draw, for a support has a few dozen tokens. Then the
- * block brings the token's embedding. */
+/* A drafted token for each entry: common/sample compiled for the device, one thread a draw, its lists in shared memory. Then the block brings
+ * the token's embedding. */
 #define DEVICE_CODE __device__ inline
 #include "common/backend/cuda/kernel/warp.h"
 #include "common/backend/cuda/kernels.h"
@@ -17,12 +17,12 @@ enum { THREADS = 128 };
 struct room {
     double p[BACKEND_MAX_ASKED];
     struct sparse_q q;
+    int32_t token;
 };
 
-__device__ int32_t draw(const struct choose_launch &launch, int entry)
+__device__ int32_t draw(const struct choose_launch &launch, int entry, struct room *room)
 {
     int first = launch.best_first[entry];
-    struct room *room = (struct room *)launch.scratch + entry;
     struct sparse_q *q = &room->q;
     struct row_query query = {};
     int32_t token;
@@ -55,28 +55,23 @@ __device__ float number_at(enum dtype dtype, const void *table, size_t at)
 __global__ __launch_bounds__(THREADS) void choose_kernel(const __grid_constant__ struct choose_launch launch)
 {
     SHARED(memory);
-    int32_t *drawn = (int32_t *)(void *)memory;
+    struct room *room = (struct room *)(void *)memory;
     int entry = (int)blockIdx.x, row = launch.next[entry];
 
     if (threadIdx.x == 0)
-        *drawn = draw(launch, entry);
+        room->token = draw(launch, entry, room);
     __syncthreads();
     /* A row that is damaged has no winner: any token will do, for the verifier's weights tell. */
-    size_t from = (size_t)max(*drawn, 0) * (size_t)launch.hidden;
+    size_t from = (size_t)max(room->token, 0) * (size_t)launch.hidden;
 
     for (int i = (int)threadIdx.x; row >= 0 && i < launch.hidden; i += THREADS)
         launch.x[(size_t)row * launch.hidden + i] = number_at(launch.dtype, launch.table, from + i);
 }
 } // namespace
 
-size_t choose_scratch_bytes(int entries)
-{
-    return (size_t)entries * sizeof(struct room);
-}
-
 void choose_start(const struct choose_launch *launch, struct CUstream_st *stream)
 {
     struct choose_launch now = *launch; /* the emulation may run it later */
 
-    LAUNCH(choose_kernel, now.entries, THREADS, sizeof(int32_t), stream, now);
+    LAUNCH(choose_kernel, now.entries, THREADS, sizeof(struct room), stream, now);
 }
