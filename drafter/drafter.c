@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/recorder.h"
+#include "common/base/trace.h"
 #include "common/wire/drain_relay.h"
 #include "common/world/watchdog.h"
 
@@ -86,6 +87,7 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
 {
     struct commit commit;
     struct mirror *mirror;
+    int64_t began = trace_begin();
     const char *wrong = message_unpack_commit(drafter->space, frame, drafter->terms.vocab, &commit);
 
     if (wrong != NULL)
@@ -97,6 +99,7 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
         drafter->unfitting++; /* it waits for an Open */
     else if (commit.finish != 0)
         mirror_close(mirror);
+    trace_end(TRACE_TRUNCATE, began, commit.request, (int)commit.old_length, commit.count, 0, 0);
     return NULL;
 }
 
@@ -187,6 +190,8 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
                                 .sampling_digest = mirror->sampling_digest,
                                 .count = output->count,
                                 .draft_us = (uint32_t)((clock_ns() - mirror->asked_ns) / 1000)};
+    int64_t began = trace_begin();
+    struct frame frame;
     int taken;
 
     for (int i = 0; i < output->count; i++) {
@@ -195,25 +200,32 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
     }
     mirror->wanted = 0;
     drafter->proposals++;
-    return channel_send(drafter->terms.channel, drafter->terms.lead, message_pack_proposal(drafter->space, &proposal), &taken);
+    frame = message_pack_proposal(drafter->space, &proposal);
+    TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
+    trace_end(TRACE_PACK, began, mirror->request, mirror->length, output->count, (int64_t)frame.count, 0);
+    return STATUS_OK;
 }
 
 static enum status draft(struct drafter *drafter)
 {
-    int count = 0;
+    int64_t began = trace_begin();
+    int count = 0, wanted = 0;
 
     for (int i = 0; i < drafter->terms.slots; i++) {
         struct mirror *mirror = &drafter->mirror[i];
         int room = drafter->terms.context - mirror->length;
 
         mirror->wanted = mirror->wanted < room ? mirror->wanted : room;
-        if (mirror->open && mirror->wanted > 0)
+        if (mirror->open && mirror->wanted > 0) {
             drafter->batch[count++] = mirror;
+            wanted += mirror->wanted;
+        }
     }
     if (count == 0 || drafter->terms.silent)
         return STATUS_OK;
     recorder_note("drafts for # sequences", count, 0, 0);
     TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
+    trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);
     for (int i = 0; i < count; i++)
         TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
     if (drafter->terms.world != NULL)
@@ -224,9 +236,11 @@ static enum status draft(struct drafter *drafter)
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 {
     struct frame frame;
+    int64_t began = trace_begin();
     int peer, refused = 0;
 
     TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
+    trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
     while (frame.count > 0 || refused) {
         take(drafter, peer, frame, refused);
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));

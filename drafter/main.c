@@ -11,6 +11,7 @@
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "common/world/world.h"
+#include "common/world/world_trace.h"
 #include "drafter/drafter.h"
 
 #include <limits.h>
@@ -79,6 +80,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
 static enum status work(struct parts *parts, struct message_space *space)
 {
     struct hello *all = calloc((size_t)parts->world.size, sizeof *all), mine;
+    struct world_trace trace;
     struct drafter drafter;
     enum status status;
 
@@ -99,11 +101,16 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .patience_s = parts->options->watchdog_s,
                                         .silent = parts->options->silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);
+    TRY_TO(world_trace_begin(&parts->world, parts->options->trace, &trace), close_drafter);
     status = drafter_run(&drafter);
     if (status != STATUS_OK && status != STATUS_WATCHDOG)
         drafter_fail(&drafter, status);
     log_debug("%lld proposals, %lld messages refused, %lld unfitting", (long long)drafter.proposals, (long long)drafter.refused,
               (long long)drafter.unfitting);
+    if (status == STATUS_OK)
+        status = world_trace_end(&parts->world, &trace);
+
+close_drafter:
     drafter_close(&drafter);
 
 free_all:

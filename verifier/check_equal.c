@@ -43,7 +43,7 @@ static enum status run(struct check *check, int greedy, int draft_length, struct
         if (greedy)
             list.request[i].sampling.temperature = 0;
     }
-    status = job_pass(check->job, &list, check->peers, draft_length == 0, &watch, &figures);
+    status = job_pass(check->job, &list, check->peers, draft_length == 0, 0, &watch, &figures);
     check->equal.drafted += figures.drafted;
     check->equal.accepted += figures.accepted;
     free(list.request);

@@ -193,7 +193,7 @@ static enum status draw_samples(struct trial *trial)
 
     memset(trial->q1, 0, vocab * sizeof(double));
     memset(trial->q2, 0, CHECK_LAW_FOLLOWED * vocab * sizeof(double));
-    return job_pass(trial->check->job, &list, trial->check->peers, 0, &watch, &unused);
+    return job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &unused);
 }
 
 static void judge(struct trial *trial, struct check_context *context)

@@ -10,6 +10,7 @@
 #include "verifier/journal_terms.h"
 #include "verifier/launch_line.h"
 #include "verifier/report.h"
+#include "verifier/sweep.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,12 +116,13 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
 
     TRY(verify_open(&verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     verify.breakage = (enum breakage)job->options->breakage;
-    verify.measure_overlap = job->options->stats != NULL;
+    verify.synthetic_acceptance = job->options->synthetic_acceptance;
+    verify.measure_overlap = job->options->stats != NULL || job->options->sweep != NULL;
     lead->team = &job->team;
     lead->verify = &verify;
     lead->peers = peers;
     lead->tokenizer = job->tokenizer;
-    lead->slots = job->options->max_sequences;
+    lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
     lead->hash_logits = job->options->hash_logits;
     lead->drain_s = job->options->drain_s;
     job->team.shard.forward.group_ns = 0;
@@ -133,14 +135,14 @@ close_verify:
     return status;
 }
 
-enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, const struct lead_watch *watch,
-                     struct figures *figures)
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+                     const struct lead_watch *watch, struct figures *figures)
 {
     struct output output = {0};
     struct show show = {0};
     struct peers none = {0};
     struct lead lead = {
-        .output = &output, .show = &show, .requests = requests, .watch = watch, .resting = solo ? drafters : NULL};
+        .output = &output, .show = &show, .requests = requests, .watch = watch, .slots = slots, .resting = solo ? drafters : NULL};
 
     enum status status = pass(job, &lead, solo ? &none : drafters);
     *figures = lead.figures;
@@ -230,7 +232,7 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
 
     set_up_show(job, requests, &show);
     if (compare)
-        TRY(job_pass(job, requests, drafters, 1, NULL, &solo)); /* solo first */
+        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
     status = pass(job, &lead, peers);
@@ -272,12 +274,17 @@ static enum status lead_job(struct job *job)
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->draft_deadline_ms));
     say_if_crowded(job);
+    if (job->options->synthetic_acceptance >= 0)
+        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's law",
+                 job->options->synthetic_acceptance);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = job->options->check != CHECK_OFF;
     status = read_requests(job, &requests);
     if (status == STATUS_OK && job->options->check != CHECK_OFF)
         status = check_run(job, &peers, &requests);
+    else if (status == STATUS_OK && job->options->sweep != NULL)
+        status = sweep_run(job, &peers, &requests);
     else if (status == STATUS_OK)
         status = decode(job, &peers, &requests);
     if (status == STATUS_DRAINED && job->options->check == CHECK_OFF)
@@ -300,7 +307,9 @@ static enum status lead_look(struct job *job)
     const struct options *options = job->options;
 
     TRY(launch_line_check(options));
-    return output_open(&job->output, output_path(options), options->resume, options->plain_results);
+    TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
+    job->output.not_lossless = options->synthetic_acceptance >= 0;
+    return STATUS_OK;
 }
 
 enum status job_run(struct job *job)
@@ -320,7 +329,13 @@ enum status job_run(struct job *job)
     TRY(meet(job));
     job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
     job->team.relay = &job->relay;
+    TRY(world_trace_begin(&job->world, job->options->trace, &job->trace));
     status = job->group.rank == 0 ? lead_job(job) : team_follow(&job->team);
+    if (status == STATUS_OK || status == STATUS_DRAINED) {
+        enum status traced = world_trace_end(&job->world, &job->trace);
+
+        status = status == STATUS_OK ? traced : status;
+    }
     return status;
 }
 

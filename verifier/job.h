@@ -4,6 +4,7 @@
 
 #include "common/base/options.h"
 #include "common/wire/roll_call.h"
+#include "common/world/world_trace.h"
 #include "verifier/lead.h"
 
 struct job {
@@ -20,14 +21,15 @@ struct job {
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
     struct drain_relay relay; /* a follower's */
+    struct world_trace trace;
 };
 
 /* Collective over all ranks of the job. */
 enum status job_run(struct job *job);
-/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch. Collective over the
- * group, on the lead. */
-enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, const struct lead_watch *watch,
-                     struct figures *figures);
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once.
+ * Collective over the group, on the lead. */
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+                     const struct lead_watch *watch, struct figures *figures);
 void job_release(struct job *job);
 
 #endif

@@ -47,12 +47,14 @@ static int is_about_files(const char *name)
 }
 
 /* New options of input and sampling count until they are known not to. */
-static int counts(const struct option_entry *entry, int drafts)
+static int counts(const struct journal_terms *terms, const struct option_entry *entry, int drafts)
 {
     if (strcmp(entry->name, "draft-length") == 0 || strcmp(entry->name, "support") == 0)
         return drafts;
     if (strcmp(entry->name, "accept") == 0)
         return 1;
+    if (strcmp(entry->name, "synthetic-acceptance") == 0)
+        return terms->options->synthetic_acceptance >= 0;
     return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);
 }
 
@@ -125,7 +127,7 @@ char *journal_terms_write(const struct journal_terms *terms)
     failed |= json_object_set_new(object, "target", hex(terms->target));
     failed |= json_object_set_new(object, "context", json_integer(terms->context));
     for (int i = 0; i < option_count; i++)
-        if (counts(&option_table[i], drafts))
+        if (counts(terms, &option_table[i], drafts))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));

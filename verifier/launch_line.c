@@ -119,12 +119,24 @@ static enum status check_written(const char *name, const char *path)
     return STATUS_IO;
 }
 
+/* NULL is not asked for. */
+static enum status check_folder(const char *path)
+{
+    struct stat state;
+
+    if (path == NULL || (stat(path, &state) == 0 && S_ISDIR(state.st_mode) && access(path, W_OK | X_OK) == 0))
+        return STATUS_OK;
+    log_error("--trace %s is no folder that can be written to, expected one that is there", path);
+    return STATUS_IO;
+}
+
 static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
     if (options->hosts == NULL) { /* else the lead's host has them: it looks when it starts */
         TRY(check_written("stats", options->stats));
         TRY(check_written("json", options->json));
+        TRY(check_folder(options->trace));
     }
     if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
         return STATUS_OK;
@@ -209,7 +221,7 @@ static void print_words(FILE *to, const char *text)
 /* The program's own options go to every rank; those that shape the line do not. */
 static void print_options(FILE *to, int argc, char **argv)
 {
-    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options"};
+    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs"};
 
     for (int i = 1; i < argc; i++) {
         const char *name = argv[i] + 2;
@@ -228,14 +240,14 @@ static void print_options(FILE *to, int argc, char **argv)
     }
 }
 
-static void print_part(FILE *to, int ranks, const char *program, int argc, char **argv)
+static void print_part(FILE *to, int ranks, const struct options *options, const char *role, int argc, char **argv)
 {
     char self[PATH_MAX] = "", path[PATH_MAX + 32];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
     if (length < 0)
         snprintf(self, sizeof self, "%s", argv[0]);
-    snprintf(path, sizeof path, "%s/%s", dirname(self), program);
+    snprintf(path, sizeof path, "%.4000s/%.60s-%s", dirname(self), options->programs != NULL ? options->programs : "tandem", role);
     fprintf(to, " -np %d", ranks);
     print_quoted(to, path);
     print_options(to, argc, argv);
@@ -285,10 +297,10 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
     fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
     print_words(to, options->mpirun_options);
     if (drafters > 0) {
-        print_part(to, drafters, "tandem-drafter", argc, argv);
+        print_part(to, drafters, options, "drafter", argc, argv);
         fputs(" :", to);
     }
-    print_part(to, verifiers, "tandem-verifier", argc, argv);
+    print_part(to, verifiers, options, "verifier", argc, argv);
     fputc('\n', to);
     return STATUS_OK;
 }

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/recorder.h"
+#include "common/base/trace.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include <math.h>
@@ -74,7 +75,10 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     }
     TRY(team_open_slot(lead->team, &terms));
     TRY(peers_assign(lead->peers, sequence)); /* the drafter reads the prompt while the target does */
-    return verify_prefill(lead->verify, sequence);
+    int64_t began = trace_begin();
+    TRY(verify_prefill(lead->verify, sequence));
+    trace_end(TRACE_PREFILL, began, request->index, sequence->length, sequence->length - 1, 0, 0);
+    return STATUS_OK;
 }
 
 static void list_active(struct lead *lead)
@@ -138,7 +142,8 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
 /* Cuts the outcome where the completion ends, commits, and asks for the next proposal. */
 static enum status commit(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int *kept)
 {
-    int old_length = sequence->length;
+    int64_t began = trace_begin();
+    int old_length = sequence->length, accepted;
 
     *kept = completion_push(&sequence->completion, outcome->token, outcome->count);
     count(lead, sequence, outcome, *kept);
@@ -146,8 +151,9 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
         sequence->first_ns = clock_ns();
     recorder_note("commits # tokens to request #, # of them drafted", *kept, sequence->request->index, outcome->accepted);
     sequence_commit(sequence, outcome->token, *kept);
-    TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, *kept < outcome->accepted ? *kept : outcome->accepted,
-                     sequence->completion.finish));
+    accepted = *kept < outcome->accepted ? *kept : outcome->accepted;
+    TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, accepted, sequence->completion.finish));
+    trace_end(TRACE_BROADCAST, began, sequence->request->index, old_length, *kept, outcome->drafted, accepted);
     return STATUS_OK;
 }
 
@@ -186,6 +192,7 @@ static enum status commit_all(struct lead *lead)
         TRY(commit(lead, lead->active[i], &lead->outcome[i], &lead->kept[i]));
     if (lead->hash_logits)
         TRY(verify_note(lead->verify, lead->outcome, lead->kept, active));
+    int64_t began = trace_begin();
     for (int i = 0; i < active; i++) {
         struct sequence *sequence = lead->active[i];
 
@@ -194,6 +201,7 @@ static enum status commit_all(struct lead *lead)
         if (sequence->completion.finish != FINISH_NOT)
             TRY(finish(lead, sequence));
     }
+    trace_end(TRACE_OUTPUT, began, 0, 0, 0, 0, 0);
     return STATUS_OK;
 }
 
@@ -231,7 +239,7 @@ static void count_fallbacks(struct lead *lead)
 enum status lead_round(struct lead *lead)
 {
     struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
-    int64_t step_ns = lead->verify->step.ns;
+    int64_t step_ns = lead->verify->step.ns, began = trace_begin();
 
     recorder_note("begins a round of # sequences", lead->actives, 0, 0);
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
@@ -241,7 +249,9 @@ enum status lead_round(struct lead *lead)
             lead->watch->proposal(lead->watch->state, lead->active[i]);
     TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
     set_pace(lead, lead->verify->step.ns - step_ns, &draft, &wire);
-    return commit_all(lead);
+    TRY(commit_all(lead));
+    trace_end(TRACE_ROUND, began, 0, 0, lead->actives, 0, 0);
+    return STATUS_OK;
 }
 
 /* Was the job told to drain, here or at another rank? That is looked for some tens of times a second. */

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/recorder.h"
+#include "common/base/trace.h"
 #include <stdlib.h>
 
 enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
@@ -218,6 +219,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     struct peer *peer = find(peers, name);
     struct proposal proposal;
     struct failure failure;
+    int64_t began = trace_begin();
     int type = refused ? 0 : message_type(frame);
     const char *wrong = NULL;
 
@@ -250,8 +252,10 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         peer->reopen = 1;
         log_debug("drafter rank %d is heard again", name);
     }
-    if (type == MESSAGE_PROPOSAL)
+    if (type == MESSAGE_PROPOSAL) {
         take_proposal(peers, peer, &proposal, sequences, count);
+        trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, 0, 0);
+    }
 }
 
 /* Sequences of drafters that came back are opened anew, and so are those that have none. */
@@ -379,6 +383,7 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
 
     if (peers->count == 0)
         return STATUS_OK;
+    int64_t began = trace_begin();
     peers->round_ns = clock_ns();
     for (int i = 0; i < peers->count; i++)
         peers->peer[i].late = 0;
@@ -387,8 +392,10 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
         TRY(peers_look(peers, sequences, count));
         TRY(reopen(peers, sequences, count));
         deadline = next_deadline(peers, sequences, count);
-        if (deadline == 0)
+        if (deadline == 0) {
+            trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
             return STATUS_OK;
+        }
         looked = clock_ns() + LOOK_NS;
         TRY(channel_wait(peers->channel, deadline < looked ? deadline : looked, &name, &frame, &refused));
         if (frame.count > 0 || refused)

@@ -25,6 +25,9 @@ static json_t *configuration_of(const struct report *report)
                                              (json_int_t)sampling->seed, "accept",
                                              sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
+    failed |= json_object_set_new(object, "lossless", json_boolean(options->synthetic_acceptance < 0));
+    if (options->synthetic_acceptance >= 0)
+        failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->synthetic_acceptance));
     return json_text_whole(object, failed);
 }
 
@@ -73,14 +76,21 @@ static json_t *lost_of(const struct peers *peers)
     return json_text_whole(array, failed);
 }
 
+static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
+{
+    int length;
+
+    MPI_Get_library_version(mpi, &length);
+    mpi[strcspn(mpi, ",")] = '\0';
+}
+
 static json_t *object_of(const struct report *report)
 {
     const struct figures *figures = report->figures;
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length, failed = 0;
+    int failed = 0;
 
-    MPI_Get_library_version(mpi, &length);
-    mpi[strcspn(mpi, ",")] = '\0';
+    library_version(mpi);
     json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
                                report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals", totals_of(figures));
 
@@ -105,6 +115,15 @@ static json_t *object_of(const struct report *report)
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
     }
     return json_text_whole(object, failed);
+}
+
+struct json_t *report_job(const struct report *report, const char *group, int lead)
+{
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+
+    library_version(mpi);
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "configuration", configuration_of(report), "ranks", ranks_of(report), "tandem",
+                     report->hello[0].program, "mpi", mpi, "group", group, "lead", lead);
 }
 
 enum status report_write(const struct report *report, const char *path)
@@ -134,7 +153,7 @@ void report_line(const struct report *report, FILE *to)
             figures_tokens_per_second(figures));
     if (figures->drafted > 0)
         fprintf(to, "; alpha %.3f, %.2f tokens per round", figures_alpha(figures), figures_mean_accepted_length(figures));
-    fputc('\n', to);
+    fprintf(to, "%s\n", report->options->synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
 
 void report_table(const struct report *report, FILE *to)
@@ -143,6 +162,8 @@ void report_table(const struct report *report, FILE *to)
     double slow = figures_tokens_per_second(solo), fast = figures_tokens_per_second(figures);
     double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
 
+    if (report->options->synthetic_acceptance >= 0)
+        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
     fprintf(to, "%-26s %12s %11.2fx\n", "speedup", "", slow > 0 ? fast / slow : 0.0);

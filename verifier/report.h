@@ -21,6 +21,8 @@ struct report {
 
 /* STATUS_IO. */
 enum status report_write(const struct report *report, const char *path);
+/* The job as one JSON object: who runs where, versions, the group, what was asked for. NULL without memory. */
+struct json_t *report_job(const struct report *report, const char *group, int lead);
 /* Solo against speculative, and where a round's time goes. */
 void report_table(const struct report *report, FILE *to);
 /* One line about a run without comparison. */

@@ -78,12 +78,14 @@ static enum status id_of(const struct request *request, json_t **id)
     return STATUS_OK;
 }
 
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, char **line)
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line)
 {
     json_t *id = NULL, *result;
 
     TRY(id_of(request, &id));
     result = result_of(id, request, sequence, plain);
+    if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
+        result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(result);
     if (*line != NULL)

@@ -5,7 +5,7 @@
 #include "verifier/sequence.h"
 
 /* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). `plain` leaves out
- * what differs from run to run: timing and speculation. *line is to be freed. STATUS_INTERNAL without memory. */
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, char **line);
+ * what differs from run to run: timing and speculation. `not_lossless` marks it so. *line is to be freed. STATUS_INTERNAL without memory. */
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/recorder.h"
+#include "common/base/trace.h"
 #include "common/world/watchdog.h"
 #include <string.h>
 
@@ -73,6 +74,7 @@ static const char *const followed[] = {
 static enum status order(struct team *team, enum order_kind kind, const void *bytes, size_t count)
 {
     struct order head = {.kind = (int32_t)kind, .bytes = (int32_t)count};
+    int64_t began = trace_begin();
 
     recorder_note(ordered[kind], (int64_t)count, 0, 0);
     if (team->group->size == 1)
@@ -82,6 +84,7 @@ static enum status order(struct team *team, enum order_kind kind, const void *by
     TRY(group_broadcast(team->group, &head, sizeof head));
     if (count > INLINE_BYTES)
         TRY(group_broadcast(team->group, (void *)(uintptr_t)bytes, count));
+    trace_end(TRACE_ORDER, began, 0, 0, (int64_t)count, 0, 0);
     return STATUS_OK;
 }
 
@@ -95,9 +98,15 @@ enum status team_open_slot(struct team *team, const struct slot_terms *terms)
 /* What every rank does in a step. */
 static enum status run_step(struct team *team, size_t *bytes)
 {
+    int64_t began = trace_begin(), summed = team->shard.forward.group_ns;
+
     *bytes = shard_evidence_bytes(&team->shard, &team->step);
     TRY(shard_step(&team->shard, &team->step, team->evidence));
-    return group_gather(team->group, team->evidence, *bytes, team->gathered);
+    trace_end(TRACE_VERIFY, began, 0, 0, team->step.rows.count, team->shard.forward.group_ns - summed, 0);
+    began = trace_begin();
+    TRY(group_gather(team->group, team->evidence, *bytes, team->gathered));
+    trace_end(TRACE_GATHER, began, 0, 0, (int64_t)*bytes, 0, 0);
+    return STATUS_OK;
 }
 
 enum status team_step(struct team *team, size_t *bytes)
@@ -213,8 +222,10 @@ enum status team_follow(struct team *team)
 
     do {
         const void *bytes = head.inlined;
+        int64_t began = trace_begin();
 
         TRY(group_broadcast(team->group, &head, sizeof head));
+        trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
         if (head.bytes > INLINE_BYTES) {
             /* Long orders are steps, whose block is at hand, and terms, notes and draws, which fit the evidence. */
             bytes = head.kind == ORDER_STEP ? (void *)team->step.words : (void *)team->evidence;

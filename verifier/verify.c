@@ -2,7 +2,9 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/trace.h"
 #include "verifier/accept_broken.h"
+#include "verifier/accept_synthetic.h"
 #include <string.h>
 
 /* A proposal's support as the shards need it: the ids whose logits decide. */
@@ -25,7 +27,7 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     size_t vocab = (size_t)team->shard.model->vocab, lists = (size_t)team->group->size * EVIDENCE_LIST_MOST;
     size_t asked = (size_t)max_asked, sequences = (size_t)max_sequences;
 
-    *verify = (struct verify){.team = team, .width = vocab > lists ? vocab : lists};
+    *verify = (struct verify){.team = team, .synthetic_acceptance = -1, .width = vocab > lists ? vocab : lists};
     /* The lists are as wide as the vocabulary for the rare row that needs it; pages are taken when touched. */
     TRY(arena_open(&verify->arena,
                    arena_round(asked * sizeof(struct law)) + arena_round(asked * verify->width * sizeof(struct scored_token)) +
@@ -186,6 +188,18 @@ static void add_overlaps(struct verify *verify, const struct law *laws, const st
     }
 }
 
+static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct law *laws, const struct proposal *proposal,
+                            const struct rng_key *key)
+{
+    const struct sampling *sampling = &sequence->request->sampling;
+
+    if (verify->synthetic_acceptance >= 0)
+        return accept_synthetic_decide(verify->synthetic_acceptance, laws, proposal->count, key);
+    if (verify->breakage != BREAKAGE_NONE)
+        return accept_broken_decide(verify->breakage, sampling, laws, proposal, proposal->count, key);
+    return accept_decide(sampling, laws, proposal, proposal->count, key);
+}
+
 static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_asked)
 {
     int orders = 0, asked = 0;
@@ -195,9 +209,7 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         const struct proposal *proposal = proposal_of(sequence);
         const struct law *laws = &verify->law[asked];
         struct rng_key key = shard_key(&verify->team->shard.terms[sequence->slot], &verify->team->step, asked);
-        struct verdict verdict = verify->breakage == BREAKAGE_NONE
-                                     ? accept_decide(&sequence->request->sampling, laws, proposal, proposal->count, &key)
-                                     : accept_broken_decide(verify->breakage, &sequence->request->sampling, laws, proposal, proposal->count, &key);
+        struct verdict verdict = judge(verify, sequence, laws, proposal, &key);
 
         first_asked[s] = asked;
         if (verify->measure_overlap)
@@ -233,6 +245,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
     TRY(team_step(verify->team, &bytes));
     stepped = clock_ns();
     clock_add(&verify->step, stepped - start);
+    int64_t began = trace_begin();
     TRY(join(verify, sequences, count, bytes));
     TRY(decide(verify, sequences, count, first_asked));
     for (int s = 0; s < count; s++) {
@@ -246,6 +259,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
         outcome->token[verdict->accepted] = verdict->token;
     }
     clock_add(&verify->decide, clock_ns() - stepped);
+    trace_end(TRACE_DECIDE, began, sequences[0]->request->index, sequences[0]->length, count, 0, 0);
     return STATUS_OK;
 }
 

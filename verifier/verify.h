@@ -33,6 +33,7 @@ struct verify {
     double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
     int64_t overlaps;
     enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
+    double synthetic_acceptance;  /* drafts stand with this probability, NOT LOSSLESS; -1: by their law */
     struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
 };
 

@@ -20,6 +20,7 @@ static const struct options options_default = {
     .draft_deadline_ms = 1000,
     .drain_s = 5,
     .watchdog_s = 60,
+    .synthetic_acceptance = -1,
 };
 
 static void *field(struct options *options, const struct option_entry *entry)
@@ -227,6 +228,11 @@ static enum status check_together(const struct options *options)
     if (options->breakage != BREAKAGE_NONE && options->check == CHECK_OFF) {
         log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code",
                   breakage_table[options->breakage].name);
+        return STATUS_USAGE;
+    }
+    if (options->synthetic_acceptance >= 0 && options->check != CHECK_OFF) {
+        log_error("--synthetic-acceptance %g is not lossless by intent: a check would only say so. Expected one of the two",
+                  options->synthetic_acceptance);
         return STATUS_USAGE;
     }
     if (options->check != CHECK_OFF && (options->solo || (options->target != NULL && options->draft == NULL) || options->drafters == 0)) {

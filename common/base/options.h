@@ -57,6 +57,10 @@ struct options {
     double watchdog_s;
     const char *stats;
     const char *recorder; /* NULL: a folder in TMPDIR */
+    const char *trace;    /* folder for the spans of every round; NULL: none are kept */
+    const char *sweep;    /* of `tandem bench`: the passes to be made instead of completing the prompts once */
+    const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
+    double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the law */
     int hash_logits;
     int colour;
     int quiet;

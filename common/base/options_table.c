@@ -74,6 +74,9 @@ const struct option_entry option_table[] = {
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1, "tokens drafted in each round; by default chosen from what is measured where the output cannot depend on it (greedy, coupled), else 4"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
+    {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(synthetic_acceptance), 0, 1, NULL, 0,
+     "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
+     "wherever the job says anything"},
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, 1024, NULL, 0,
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(draft_deadline_ms), 0, 1e6, NULL, 0,
@@ -89,6 +92,8 @@ const struct option_entry option_table[] = {
      "green: accepted draft tokens; red: the rejected one; blue: its replacement"},
     {"recorder", "DIR", OPTION_TEXT, OPTION_REPORT, AT(recorder), 0, 0, NULL, 0,
      "where each rank writes its last events when the job breaks; default: a new folder in TMPDIR. Nothing is written when it ends well"},
+    {"trace", "DIR", OPTION_TEXT, OPTION_REPORT, AT(trace), 0, 0, NULL, 0,
+     "each rank writes what it did in every round, by phase, to DIR/rank-NNNN.csv, a folder that is there and that all hosts share"},
     {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
     {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
     {"check", "SIZE", OPTION_CHOICE, OPTION_CHECK, AT(check), 0, 0, "off|brief|quick|long", 0,
@@ -108,6 +113,8 @@ const struct option_entry option_table[] = {
     {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, "the help of `tandem run`"},
     {"help-check", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHECK_HELP, 0, 0, NULL, 0, "the help of `tandem check`"},
     {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, "the manual page"},
+    {"sweep", "FILE", OPTION_TEXT, OPTION_HIDDEN, AT(sweep), 0, 0, NULL, 0, "passes over the prompts, as JSON; `tandem bench` writes it"},
+    {"programs", "NAME", OPTION_TEXT, OPTION_HIDDEN, AT(programs), 0, 0, NULL, 0, "start NAME-drafter and NAME-verifier (with --dry-run)"},
     {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 3, NULL, 0, "stdout, stderr are terminals (the launcher tells)"},
     {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},
 };

@@ -18,6 +18,7 @@ enum rng_purpose {
     RNG_RESIDUAL = 3, /* Gumbel noise of the residual, the bonus and the plain draw, by token */
     RNG_NOISE = 4,    /* Gumbel noise shared by draft and target in coupled mode, by token */
     RNG_TREE = 5,
+    RNG_SYNTHETIC = 6, /* the coin of --synthetic-acceptance */
 };
 
 /* Where a draw is made: seed of the request, its number, and the position of the token that is being decided. */

@@ -1,0 +1,59 @@
+/* The figures of a run: of each cell in each placement what was measured, and what the theory says of it. Names are those of vLLM's bench where it
+ * has one. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_FIGURES_H
+#define TANDEM_LAUNCH_BENCH_REPORT_FIGURES_H
+
+#include "launch/bench/report/rounds.h"
+#include "launch/bench/report/statistics.h"
+
+/* Of many times, milliseconds. */
+struct times {
+    double mean, median, deviation, p90, p99;
+    int count;
+};
+
+struct figures {
+    /* over repetitions */
+    double tokens_per_second, tokens_per_second_spread; /* median; spread as a share of it */
+    double speedup, speedup_spread;                     /* over solo in the same repetition; median, share */
+    double speedup_tpot;                                /* of the mean time per token after the first */
+    int repetitions;
+    /* over all requests of all repetitions */
+    struct times ttft, tpot, itl, e2el, round; /* round: from one arrival of tokens to the next of the same request */
+    double arrival_ms[5];                      /* the same at p50, p90, p99, p99.9, largest */
+    double duration_s, completed, input_tokens, output_tokens;
+    int outputs, outputs_equal; /* those of the first repetition that are solo's; -1: they need not be */
+    /* counts, over all repetitions: each has the same */
+    double rounds, drafted, accepted, judged, stood, tested[RUN_MOST_DRAFT], stood_at[RUN_MOST_DRAFT];
+    double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens */
+    double fallback_rounds;
+    /* alpha, three ways; -1 where it cannot be told */
+    double alpha, alpha_overlap, alpha_tokens;
+    /* means over rounds of the lead, microseconds */
+    double round_us, phase_us[ROUND_PHASES], wait_us, drafting_us, propose_us, commit_us, hidden_us;
+    double steps;
+    double outside; /* share of the time of passes that no round has: prompts, and between rounds */
+    /* theory; 0 where it says nothing */
+    double c, v, rest;            /* of the solo round: one drafted token, the verifying step, all else */
+    double tokens_expected;       /* equation (1) */
+    double improvement;           /* theorem 3.8 */
+    double improvement_measured;  /* with v and rest */
+    double operations;            /* theorem 3.11 */
+    int best, best_measured;      /* gamma by alpha and c; with v and rest */
+    double by_tokens, by_round, by_outside; /* measured / predicted, as factors */
+};
+
+struct figures_of_placement {
+    struct rounds rounds;
+    struct figures cell[RUN_MOST_CELLS];
+};
+
+/* From what was read. all: [run->placements], to be given to figures_release. STATUS_INTERNAL. */
+enum status figures_compute(const struct run *run, struct figures_of_placement *all);
+void figures_release(const struct run *run, struct figures_of_placement *all);
+/* The noise of a run: the median over cells with drafts of their speedup's spread, as a share; *worst: the largest. */
+double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst);
+/* Is a theory of one sequence about this cell? */
+int figures_is_predicted(const struct run_cell *cell);
+
+#endif

@@ -1,0 +1,163 @@
+/* tandem-report: `tandem report`. Writes the report of a bench's folder into it, or compares two of them. */
+#include "common/base/check.h"
+#include "common/base/json_text.h"
+#include "common/base/log.h"
+#include "launch/bench/report/compare.h"
+#include "launch/bench/report/figures.h"
+#include "launch/bench/report/page_html.h"
+#include "launch/bench/report/page_md.h"
+#include "launch/bench/report/summary.h"
+#include "launch/bench/report/table.h"
+#include "launch/bench/report/trace_json.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CODE_NOISY = 1 };
+
+static const char usage[] =
+    "Usage: tandem report [--noise-limit P] DIR      write the report of a folder of tandem bench anew\n"
+    "       tandem report A B                        compare two of them: what changed by more than both spread\n\n"
+    "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be;\n"
+    "66 a file is missing; 74 I/O.\n";
+
+/* Opens FOLDER/NAME to be written. */
+static FILE *open_file(const char *folder, const char *name, char path[PATH_MAX])
+{
+    FILE *file;
+
+    snprintf(path, PATH_MAX, "%.4000s/%s", folder, name);
+    file = fopen(path, "w");
+    if (file == NULL)
+        log_error("%s: %s", path, strerror(errno));
+    return file;
+}
+
+static enum status close_file(FILE *file, const char *path)
+{
+    int failed = ferror(file);
+
+    if (fclose(file) == 0 && !failed)
+        return STATUS_OK;
+    log_error("%s: %s", path, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status write_page(const char *folder, const char *name, const struct run *run, const struct figures_of_placement *all,
+                              void (*write)(const struct run *, const struct figures_of_placement *, FILE *))
+{
+    char path[PATH_MAX];
+    FILE *file = open_file(folder, name, path);
+
+    if (file == NULL)
+        return STATUS_IO;
+    write(run, all, file);
+    return close_file(file, path);
+}
+
+static enum status write_summary(const char *folder, const struct run *run, const struct figures_of_placement *all)
+{
+    json_t *summary = summary_make(run, all);
+    char path[PATH_MAX], *text = json_text_write(summary, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
+    FILE *file = text != NULL ? open_file(folder, "summary.json", path) : NULL;
+    enum status status = STATUS_INTERNAL;
+
+    if (text == NULL)
+        log_error("no memory for the summary");
+    if (file != NULL) {
+        fprintf(file, "%s\n", text);
+        status = close_file(file, path);
+    }
+    json_decref(summary);
+    free(text);
+    return status;
+}
+
+static void write_rounds(const struct run *run, const struct figures_of_placement *all, FILE *to)
+{
+    for (int p = 0; p < run->placements; p++)
+        rounds_write(run, &run->placement[p], &all[p].rounds, p == 0, to);
+}
+
+static void show(const struct run *run, const struct figures_of_placement *all, const char *folder)
+{
+    for (int p = 0; p < run->placements; p++) {
+        printf("%s\n\n", run->placement[p].name);
+        table_speed(run, &all[p], TABLE_TEXT, stdout);
+    }
+    if (json_is_false(json_object_get(run->json, "lossless")))
+        printf("NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");
+    printf("report: %s/report.md, %s/report.html\n", folder, folder);
+}
+
+static enum status report(const char *folder, double limit, int *code)
+{
+    static struct run run;
+    struct figures_of_placement *all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
+    double noise, worst;
+    enum status status = STATUS_INTERNAL;
+
+    if (all == NULL)
+        return status;
+    TRY_TO(run_read(folder, &run), release);
+    TRY_TO(figures_compute(&run, all), release);
+    if (limit < 0)
+        limit = json_number_value(json_object_get(run.json, "noise_limit"));
+    noise = figures_noise(&run, all, &worst);
+    if (noise > limit) {
+        log_error("%s: the machine was too noisy: between repetitions speedups spread by %.1f %% (median of cells; the worst by %.1f %%), expected "
+                  "at most %.1f %%. Nothing is reported; try again on an idle machine, or raise --noise-limit",
+                  folder, 100 * noise, 100 * worst, 100 * limit);
+        *code = CODE_NOISY;
+        goto release;
+    }
+    TRY_TO(write_summary(folder, &run, all), release);
+    TRY_TO(write_page(folder, "report.md", &run, all, page_md_write), release);
+    TRY_TO(write_page(folder, "report.html", &run, all, page_html_write), release);
+    TRY_TO(write_page(folder, "rounds.csv", &run, all, write_rounds), release);
+    TRY_TO(write_page(folder, "trace.json", &run, all, trace_json_write), release);
+    show(&run, all, folder);
+release:
+    figures_release(&run, all);
+    run_release(&run);
+    free(all);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *folder[2] = {NULL, NULL};
+    double limit = -1;
+    int folders = 0, code = 0;
+    enum status status;
+
+    log_init("tandem report", LOG_INFO);
+    for (int i = 1; i < argc; i++) {
+        char *end;
+
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--noise-limit") == 0 && i + 1 < argc) {
+            limit = strtod(argv[++i], &end) / 100;
+            if (end == argv[i] || *end != '\0' || !(limit >= 0)) {
+                log_error("--noise-limit is '%s', expected a number of percent", argv[i]);
+                return STATUS_USAGE;
+            }
+        } else if (strncmp(argv[i], "--", 2) == 0 || folders == 2) {
+            log_error("unexpected argument '%s', expected one or two folders of tandem bench, and --noise-limit P", argv[i]);
+            return STATUS_USAGE;
+        } else {
+            folder[folders++] = argv[i];
+        }
+    }
+    if (folders == 0) {
+        fputs(usage, stderr);
+        return STATUS_USAGE;
+    }
+    status = folders == 1 ? report(folder[0], limit, &code) : compare_runs(folder[0], folder[1], stdout, &code);
+    return status != STATUS_OK ? (int)status : code;
+}

@@ -1,0 +1,10 @@
+/* report.html: the report as one page without anything from elsewhere, with figures as SVG. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
+#define TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
+
+#include "launch/bench/report/figures.h"
+#include <stdio.h>
+
+void page_html_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+
+#endif

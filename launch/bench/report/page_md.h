@@ -1,0 +1,14 @@
+/* report.md: the report as text, readable in a terminal and as Markdown. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
+#define TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
+
+#include "launch/bench/report/figures.h"
+#include <stdio.h>
+
+void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+/* Sentences that this report and the other form of it share. */
+extern const char page_md_why_itl[];
+extern const char page_md_why_theory[];
+extern const char page_md_how_measured[];
+
+#endif

@@ -1,0 +1,12 @@
+/* The prediction beside the measurement. For each group of cells (one baseline, one sequence) three times are taken from the rounds of all of its
+ * cells: that to draft by drafted tokens, that of the verifying step by rows, and all else by drafted tokens. With the counted alpha of a cell
+ * they say what its rounds should give and take. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
+#define TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
+
+#include "launch/bench/report/figures.h"
+
+/* Fills the theory's figures of all cells. */
+void predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all);
+
+#endif

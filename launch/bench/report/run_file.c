@@ -1,0 +1,377 @@
+#include "launch/bench/report/run_file.h"
+
+#include "common/base/check.h"
+#include "common/base/json_text.h"
+#include "common/base/log.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status read_text(const char *path, char **text, size_t *size)
+{
+    FILE *file = fopen(path, "r");
+    size_t room = 1 << 16, count = 0, came = 1;
+    char *bytes = NULL;
+
+    if (file == NULL) {
+        log_error("%s: %s", path, strerror(errno));
+        return STATUS_NOINPUT;
+    }
+    while (came > 0) {
+        char *grown = realloc(bytes, room + 1);
+
+        if (grown == NULL)
+            break;
+        bytes = grown;
+        came = fread(bytes + count, 1, room - count, file);
+        count += came;
+        room = count == room ? 2 * room : room;
+    }
+    if (bytes == NULL || came > 0 || ferror(file)) {
+        log_error("%s: %s", path, ferror(file) ? strerror(errno) : "no memory");
+        fclose(file);
+        free(bytes);
+        return STATUS_NOINPUT;
+    }
+    fclose(file);
+    bytes[count] = '\0';
+    *text = bytes;
+    *size = count;
+    return STATUS_OK;
+}
+
+static enum status parse(const char *path, int line, const char *text, size_t size, json_t **value)
+{
+    static const struct json_text_limits limits = {.depth = 16, .values = 1 << 24};
+    char fault[JSON_TEXT_FAULT];
+    enum status status = json_text_read(text, size, 0, &limits, value, fault);
+
+    if (status == STATUS_DATA && line > 0)
+        log_error("%s:%d: %s", path, line, fault);
+    else if (status == STATUS_DATA)
+        log_error("%s: %s", path, fault);
+    return status;
+}
+
+enum status run_read_json(const char *path, int lines, json_t **value)
+{
+    char *text, *rest;
+    size_t size;
+    json_t *list, *one;
+    enum status status;
+
+    TRY(read_text(path, &text, &size));
+    if (!lines) {
+        status = parse(path, 0, text, size, value);
+        free(text);
+        return status;
+    }
+    list = json_array();
+    rest = text;
+    status = list != NULL ? STATUS_OK : STATUS_INTERNAL;
+    for (int number = 1; status == STATUS_OK && rest != NULL; number++) {
+        char *line = strsep(&rest, "\n");
+
+        if (*line == '\0')
+            continue;
+        status = parse(path, number, line, strlen(line), &one);
+        if (status == STATUS_OK && json_array_append_new(list, one) != 0)
+            status = STATUS_INTERNAL;
+    }
+    free(text);
+    if (status == STATUS_OK)
+        *value = list;
+    else
+        json_decref(list);
+    return status;
+}
+
+static enum status wrong(const char *path, const char *what)
+{
+    log_error("%s: %s", path, what);
+    return STATUS_DATA;
+}
+
+static enum status read_cells(const char *path, struct run *run)
+{
+    json_t *cells = json_object_get(run->json, "cells"), *from;
+    size_t at;
+
+    json_array_foreach (cells, at, from) {
+        struct run_cell *cell = &run->cell[run->cells];
+
+        if (run->cells == RUN_MOST_CELLS ||
+            json_unpack(from, "{s:b, s:i, s:F, s:s, s:i, s:i}", "solo", &cell->solo, "draft_length", &cell->draft_length, "temperature",
+                        &cell->temperature, "accept", &cell->accept, "sequences", &cell->sequences, "baseline", &cell->baseline) != 0 ||
+            cell->draft_length < -1 || cell->draft_length > RUN_MOST_DRAFT || cell->sequences < 1)
+            return wrong(path, "a cell is not one");
+        run->cells++;
+    }
+    for (int i = 0; i < run->cells; i++)
+        if (run->cell[i].baseline < 0 || run->cell[i].baseline >= run->cells || !run->cell[run->cell[i].baseline].solo)
+            return wrong(path, "a cell has no baseline");
+    return run->cells > 0 ? STATUS_OK : wrong(path, "there are no cells, expected a folder of tandem bench");
+}
+
+static void read_counts(json_t *from, int64_t counts[RUN_MOST_DRAFT])
+{
+    for (size_t i = 0; i < json_array_size(from) && i < RUN_MOST_DRAFT; i++)
+        counts[i] = json_integer_value(json_array_get(from, i));
+}
+
+static enum status read_ends(const char *path, json_t *from, struct run_pass *pass)
+{
+    size_t count = json_array_size(from);
+
+    pass->end = calloc(count + 1, sizeof *pass->end);
+    if (pass->end == NULL)
+        return STATUS_INTERNAL;
+    for (size_t i = 0; i < count; i++) {
+        struct run_end *end = &pass->end[i];
+        json_int_t started, first, ended;
+
+        if (json_unpack(json_array_get(from, i), "[I, I, I, i, i, s]", &started, &first, &ended, &end->prompt_tokens, &end->tokens,
+                        &end->digest) != 0)
+            return wrong(path, "a request of a pass is not one");
+        end->started_ns = started;
+        end->first_ns = first;
+        end->ended_ns = ended;
+    }
+    pass->ends = (int)count;
+    return STATUS_OK;
+}
+
+static enum status read_pass(const char *path, const struct run *run, json_t *from, struct run_pass *pass)
+{
+    json_int_t n[10];
+    json_t *tested, *stood, *ends;
+
+    if (json_unpack(from, "{s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:o, s:o, s:o}", "cell", &pass->cell,
+                    "repetition", &pass->repetition, "warm_up", &pass->warm_up, "start_ns", &n[0], "wall_ns", &n[1], "tokens", &n[2], "rounds",
+                    &n[3], "steps", &n[4], "drafted", &n[5], "accepted", &n[6], "full_rounds", &n[7], "full_tokens", &n[8], "fallback_rounds",
+                    &n[9], "mean_sum_min_p_q", &pass->overlap, "tested", &tested, "stood", &stood, "ends", &ends) != 0 ||
+        pass->cell < 0 || pass->cell >= run->cells)
+        return wrong(path, "a pass is not one");
+    pass->start_ns = n[0];
+    pass->wall_ns = n[1];
+    pass->tokens = n[2];
+    pass->rounds = n[3];
+    pass->steps = n[4];
+    pass->drafted = n[5];
+    pass->accepted = n[6];
+    pass->full_rounds = n[7];
+    pass->full_tokens = n[8];
+    pass->fallback_rounds = n[9];
+    read_counts(tested, pass->tested);
+    read_counts(stood, pass->stood);
+    return read_ends(path, ends, pass);
+}
+
+static enum status read_passes(const struct run *run, struct run_placement *placement)
+{
+    char path[PATH_MAX];
+    json_t *list;
+    size_t count;
+
+    snprintf(path, sizeof path, "%.4000s/passes.jsonl", placement->folder);
+    TRY(run_read_json(path, 1, &list));
+    placement->job = list; /* the job's line is its first; passes point into the others */
+    count = json_array_size(list);
+    if (count < 2 || !json_is_object(json_array_get(list, 0)))
+        return wrong(path, "no pass was measured");
+    placement->pass = calloc(count, sizeof *placement->pass);
+    if (placement->pass == NULL)
+        return STATUS_INTERNAL;
+    for (size_t i = 1; i < count; i++) {
+        placement->passes++;
+        TRY(read_pass(path, run, json_array_get(list, i), &placement->pass[i - 1]));
+    }
+    return STATUS_OK;
+}
+
+static enum status add_span(const char *path, int line, char *text, struct run_rank *rank, int *room)
+{
+    struct trace_span span;
+    char *at = strchr(text, ',');
+    long long n[7];
+
+    span.phase = at != NULL ? trace_phase_of(text, (int)(at - text)) : -1;
+    for (int i = 0; i < 7 && at != NULL && *at == ','; i++)
+        n[i] = strtoll(at + 1, &at, 10);
+    if (span.phase < 0 || at == NULL || *at != '\0') {
+        log_error("%s:%d: no span, expected " TRACE_COLUMNS, path, line);
+        return STATUS_DATA;
+    }
+    if (rank->spans == *room) {
+        *room = *room > 0 ? 2 * *room : 1 << 14;
+        struct trace_span *grown = realloc(rank->span, (size_t)*room * sizeof *grown);
+        if (grown == NULL)
+            return STATUS_INTERNAL;
+        rank->span = grown;
+    }
+    span.start_ns = n[0];
+    span.end_ns = n[1];
+    span.request = (uint32_t)n[2];
+    span.length = (int32_t)n[3];
+    for (int i = 0; i < 3; i++)
+        span.value[i] = (int32_t)n[4 + i];
+    rank->span[rank->spans++] = span;
+    return STATUS_OK;
+}
+
+static void read_head(const char *text, struct run_rank *rank)
+{
+    if (strncmp(text, "# role ", 7) == 0)
+        snprintf(rank->role, sizeof rank->role, "%s", text + 7);
+    else if (strncmp(text, "# host ", 7) == 0)
+        snprintf(rank->host, sizeof rank->host, "%s", text + 7);
+    else if (strncmp(text, "# dropped ", 10) == 0)
+        rank->dropped = strtoll(text + 10, NULL, 10);
+}
+
+static enum status read_spans(const char *path, struct run_rank *rank)
+{
+    char *text, *rest;
+    size_t size;
+    int room = 0;
+    enum status status = STATUS_OK;
+
+    TRY(read_text(path, &text, &size));
+    rest = text;
+    for (int number = 1; status == STATUS_OK && rest != NULL; number++) {
+        char *line = strsep(&rest, "\n");
+
+        if (*line == '#')
+            read_head(line, rank);
+        else if (*line != '\0' && strcmp(line, TRACE_COLUMNS) != 0)
+            status = add_span(path, number, line, rank, &room);
+    }
+    free(text);
+    return status;
+}
+
+static enum status read_clocks(struct run_placement *placement)
+{
+    char path[PATH_MAX], *text, *rest;
+    size_t size;
+
+    snprintf(path, sizeof path, "%.4000s/clocks.csv", placement->folder);
+    TRY(read_text(path, &text, &size));
+    rest = text;
+    while (rest != NULL) {
+        char *line = strsep(&rest, "\n"), when[8];
+        int rank, measured;
+        long long offset, round_trip;
+
+        if (sscanf(line, "%7[a-z],%d,%d,%lld,%lld", when, &rank, &measured, &offset, &round_trip) != 5 || rank < 0 || rank >= placement->ranks)
+            continue;
+        int after = strcmp(when, "after") == 0;
+        placement->rank[rank].measured[after] = measured;
+        placement->rank[rank].offset_ns[after] = offset;
+        placement->rank[rank].round_trip_ns[after] = round_trip;
+    }
+    free(text);
+    return STATUS_OK;
+}
+
+/* Times of all ranks become the lead's. Ranks of its host read its clock; of others the offset is what was measured before and after, and in
+ * between it is taken to move evenly. */
+static void adjust_clock(const struct run_placement *placement, struct run_rank *rank)
+{
+    const struct run_rank *lead = &placement->rank[placement->lead];
+    int64_t from, upto;
+
+    if (rank->spans == 0 || !rank->measured[0] || strcmp(rank->host, lead->host) == 0)
+        return;
+    from = rank->span[0].start_ns;
+    upto = rank->span[rank->spans - 1].end_ns;
+    for (int i = 0; i < rank->spans; i++) {
+        double share = upto > from ? (double)(rank->span[i].start_ns - from) / (double)(upto - from) : 0;
+        int64_t drift = rank->measured[1] ? (int64_t)(share * (double)(rank->offset_ns[1] - rank->offset_ns[0])) : 0;
+
+        rank->span[i].start_ns -= rank->offset_ns[0] + drift;
+        rank->span[i].end_ns -= rank->offset_ns[0] + drift;
+    }
+}
+
+static enum status read_ranks(struct run_placement *placement)
+{
+    json_t *ranks = json_object_get(json_array_get(placement->job, 0), "ranks");
+    size_t count = json_array_size(ranks);
+    char path[PATH_MAX];
+
+    placement->rank = calloc(count + 1, sizeof *placement->rank);
+    if (placement->rank == NULL)
+        return STATUS_INTERNAL;
+    placement->ranks = (int)count;
+    placement->lead = (int)json_integer_value(json_object_get(json_array_get(placement->job, 0), "lead"));
+    if (placement->lead < 0 || placement->lead >= placement->ranks)
+        return wrong(placement->folder, "the passes name no lead");
+    for (int i = 0; i < placement->ranks; i++) {
+        const char *device = json_string_value(json_object_get(json_array_get(ranks, (size_t)i), "device"));
+
+        placement->rank[i].rank = i;
+        placement->rank[i].device = device != NULL ? device : "";
+        snprintf(path, sizeof path, "%.4000s/rank-%04d.csv", placement->folder, i);
+        TRY(read_spans(path, &placement->rank[i]));
+    }
+    TRY(read_clocks(placement));
+    for (int i = 0; i < placement->ranks; i++)
+        adjust_clock(placement, &placement->rank[i]);
+    return STATUS_OK;
+}
+
+static enum status read_placement(const char *folder, struct run *run, json_t *from)
+{
+    struct run_placement *placement = &run->placement[run->placements];
+    char path[PATH_MAX];
+    FILE *latency;
+
+    if (run->placements == RUN_MOST_PLACEMENTS || json_unpack(from, "{s:s, s:s}", "name", &placement->name, "line", &placement->line) != 0 ||
+        strchr(placement->name, '/') != NULL)
+        return wrong(folder, "bench.json: a placement is not one");
+    run->placements++;
+    snprintf(placement->folder, sizeof placement->folder, "%.3000s/raw/%.60s", folder, placement->name);
+    TRY(read_passes(run, placement));
+    TRY(read_ranks(placement));
+    snprintf(path, sizeof path, "%.4000s/latency.jsonl", placement->folder);
+    latency = fopen(path, "r");
+    if (latency == NULL)
+        return STATUS_OK;
+    fclose(latency);
+    return run_read_json(path, 1, &placement->latency);
+}
+
+enum status run_read(const char *folder, struct run *run)
+{
+    char path[PATH_MAX];
+    json_t *from;
+    size_t at;
+
+    *run = (struct run){0};
+    snprintf(path, sizeof path, "%.4000s/bench.json", folder);
+    TRY(run_read_json(path, 0, &run->json));
+    TRY(read_cells(path, run));
+    json_array_foreach (json_object_get(run->json, "placements"), at, from)
+        TRY(read_placement(folder, run, from));
+    return run->placements > 0 ? STATUS_OK : wrong(path, "there are no placements");
+}
+
+void run_release(struct run *run)
+{
+    for (int p = 0; p < run->placements; p++) {
+        struct run_placement *placement = &run->placement[p];
+
+        for (int i = 0; i < placement->passes; i++)
+            free(placement->pass[i].end);
+        for (int i = 0; placement->rank != NULL && i < placement->ranks; i++)
+            free(placement->rank[i].span);
+        free(placement->pass);
+        free(placement->rank);
+        json_decref(placement->job);
+        json_decref(placement->latency);
+    }
+    json_decref(run->json);
+    *run = (struct run){0};
+}

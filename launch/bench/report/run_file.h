@@ -1,0 +1,71 @@
+/* A bench's folder, read: what was asked (bench.json), and for each placement the passes, the ranks, their spans, the clocks, and the latencies of
+ * messages. Whatever is wrong is one line that names the file. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_RUN_FILE_H
+#define TANDEM_LAUNCH_BENCH_REPORT_RUN_FILE_H
+
+#include "common/base/status.h"
+#include "common/base/trace.h"
+#include <jansson.h>
+
+enum { RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
+
+struct run_cell {
+    int solo, draft_length; /* -1: chosen by the lead */
+    double temperature;
+    const char *accept;
+    int sequences, baseline;
+};
+
+struct run_end {
+    int64_t started_ns, first_ns, ended_ns;
+    int prompt_tokens, tokens;
+    const char *digest;
+};
+
+struct run_pass {
+    int cell, repetition, warm_up;
+    int64_t start_ns, wall_ns, tokens, rounds, steps, drafted, accepted, full_rounds, full_tokens, fallback_rounds;
+    int64_t tested[RUN_MOST_DRAFT], stood[RUN_MOST_DRAFT];
+    double overlap; /* mean of sum min(p, q) over judged drafts */
+    struct run_end *end; /* [ends] */
+    int ends;
+};
+
+struct run_rank {
+    int rank;
+    char role[16], host[64];
+    const char *device; /* of the job's line; "" */
+    int64_t dropped;
+    struct trace_span *span; /* [spans] times of the lead's clock, in the order of their ends */
+    int spans;
+    int measured[2]; /* before, after */
+    int64_t offset_ns[2], round_trip_ns[2];
+};
+
+struct run_placement {
+    const char *name, *line;
+    char folder[4096];
+    json_t *job;
+    int lead; /* index in rank */
+    struct run_pass *pass;
+    int passes;
+    struct run_rank *rank;
+    int ranks;
+    json_t *latency; /* array of what the latency program measured; NULL: it did not run */
+};
+
+struct run {
+    json_t *json; /* bench.json */
+    struct run_cell cell[RUN_MOST_CELLS];
+    int cells;
+    struct run_placement placement[RUN_MOST_PLACEMENTS];
+    int placements;
+};
+
+/* STATUS_NOINPUT, STATUS_DATA; what was read until then is given back by run_release in any case. */
+enum status run_read(const char *folder, struct run *run);
+void run_release(struct run *run);
+/* One JSON value from a file, or a list of them when `lines` (one a line). */
+enum status run_read_json(const char *path, int lines, json_t **value);
+
+#endif

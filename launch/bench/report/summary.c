@@ -1,0 +1,188 @@
+#include "launch/bench/report/summary.h"
+
+#include "common/base/json_text.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void summary_name(const struct run_cell *cell, char *name, size_t size)
+{
+    char length[32], sequences[32] = "";
+
+    snprintf(length, sizeof length, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);
+    if (cell->sequences > 1)
+        snprintf(sequences, sizeof sequences, ", %d sequences", cell->sequences);
+    snprintf(name, size, "T %g%s%s%s, %s", cell->temperature, cell->temperature > 0 ? " " : "", cell->temperature > 0 ? cell->accept : "", sequences,
+             length);
+}
+
+static int set_times(json_t *to, const char *name, const struct times *times)
+{
+    const double value[] = {times->mean, times->median, times->deviation, times->median, times->p90, times->p99};
+    static const char *const which[] = {"mean", "median", "std", "p50", "p90", "p99"};
+    char key[64];
+    int failed = 0;
+
+    for (int i = 0; i < 6; i++) {
+        snprintf(key, sizeof key, "%s_%s_ms", which[i], name);
+        failed |= json_object_set_new(to, key, json_real(value[i]));
+    }
+    return failed;
+}
+
+static json_t *ratios(const double *part, const double *whole, double fixed)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < RUN_MOST_DRAFT && whole[i] > 0; i++)
+        failed |= json_array_append_new(array, json_real(part[i] / (fixed > 0 ? fixed : whole[i])));
+    return json_text_whole(array, failed);
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+/* Rounds that had drafts. */
+static double drafts_of(const struct figures *figures)
+{
+    double drafts = 0;
+
+    for (int k = 1; k <= RUN_MOST_DRAFT; k++)
+        drafts += figures->rounds_of[k];
+    return drafts;
+}
+
+static json_t *speculation_of(const struct figures *figures)
+{
+    double drafts = drafts_of(figures);
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(figures->accepted, figures->drafted),
+                     "spec_decode_acceptance_length", drafts > 0 ? 1 + figures->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
+                     "spec_decode_draft_tokens", figures->drafted, "spec_decode_accepted_tokens", figures->accepted,
+                     "spec_decode_per_position_acceptance_rates", ratios(figures->stood_at, figures->tested, drafts),
+                     "stood_of_judged_per_position", ratios(figures->stood_at, figures->tested, 0), "tokens_per_round",
+                     share(figures->output_tokens, figures->rounds), "fallback_rounds", figures->fallback_rounds);
+}
+
+/* A number, or null where it cannot be told. */
+static json_t *real_or_null(double value, int known)
+{
+    return known && isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *theory_of(const struct figures *figures)
+{
+    int known = figures->improvement > 0;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "alpha",
+                     real_or_null(figures->alpha, figures->alpha >= 0), "alpha_mean_sum_min_p_q",
+                     real_or_null(figures->alpha_overlap, figures->alpha_overlap >= 0), "alpha_from_tokens_per_round",
+                     real_or_null(figures->alpha_tokens, figures->alpha_tokens >= 0), "d_lk",
+                     real_or_null(1 - (figures->alpha_overlap >= 0 ? figures->alpha_overlap : figures->alpha), figures->alpha >= 0), "c",
+                     real_or_null(figures->c, known), "v", real_or_null(figures->v, known), "rest", real_or_null(figures->rest, known),
+                     "expected_tokens_per_round", real_or_null(figures->tokens_expected, known), "theorem_3_8_improvement",
+                     real_or_null(figures->improvement, known), "improvement_with_measured_v_and_wire",
+                     real_or_null(figures->improvement_measured, known), "theorem_3_11_operations", real_or_null(figures->operations, known),
+                     "best_gamma_theorem_3_8", known ? json_integer(figures->best) : json_null(), "best_gamma_with_measured_v_and_wire",
+                     known ? json_integer(figures->best_measured) : json_null(), "residual_tokens", real_or_null(figures->by_tokens, known),
+                     "residual_round", real_or_null(figures->by_round, known), "residual_outside", real_or_null(figures->by_outside, known));
+}
+
+static json_t *phases_of(const struct figures *figures)
+{
+    json_t *object = json_object();
+    int failed = 0;
+
+    for (int p = 0; p < ROUND_PHASES; p++)
+        failed |= json_object_set_new(object, rounds_phase((enum round_phase)p), json_real(figures->phase_us[p]));
+    return json_text_whole(object, failed);
+}
+
+static json_t *cell_of(const struct run_cell *cell, const struct figures *figures)
+{
+    char name[128];
+    json_t *object;
+    int failed = 0;
+
+    summary_name(cell, name, sizeof name);
+    object = json_pack("{s:s, s:b, s:o, s:f, s:s, s:i, s:i}", "name", name, "solo", cell->solo, "draft_length",
+                       cell->draft_length < 0 ? json_string("auto") : json_integer(cell->draft_length), "temperature", cell->temperature, "accept",
+                       cell->accept, "max_concurrency", cell->sequences, "repetitions", figures->repetitions);
+    failed |= json_object_update_new(
+        object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", figures->duration_s, "completed", figures->completed,
+                          "total_input_tokens", figures->input_tokens, "total_output_tokens", figures->output_tokens, "request_throughput",
+                          share(figures->completed, figures->duration_s), "output_throughput", figures->tokens_per_second, "total_token_throughput",
+                          share(figures->input_tokens + figures->output_tokens, figures->duration_s)));
+    failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", figures->tokens_per_second_spread,
+                                                       "speedup", figures->speedup, "speedup_spread", figures->speedup_spread, "speedup_tpot",
+                                                       figures->speedup_tpot));
+    failed |= set_times(object, "ttft", &figures->ttft);
+    failed |= set_times(object, "tpot", &figures->tpot);
+    failed |= set_times(object, "itl", &figures->itl);
+    failed |= set_times(object, "e2el", &figures->e2el);
+    failed |= set_times(object, "arrival", &figures->round);
+    failed |= json_object_update_new(object, json_pack("{s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "round_us", figures->round_us, "phase_us",
+                                                       phases_of(figures), "idle_lead_us", figures->wait_us, "idle_drafter_us",
+                                                       cell->solo ? figures->round_us : figures->round_us - figures->drafting_us, "overlap_us",
+                                                       figures->hidden_us, "propose_one_way_us", figures->propose_us, "commit_one_way_us",
+                                                       figures->commit_us, "outside_rounds", figures->outside));
+    if (!cell->solo) {
+        failed |= json_object_update_new(object, speculation_of(figures));
+        failed |= json_object_set_new(object, "theory", theory_of(figures));
+    }
+    if (figures->outputs_equal >= 0)
+        failed |= json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", figures->outputs, "outputs_equal_solo", figures->outputs_equal));
+    return json_text_whole(object, failed);
+}
+
+static json_t *ranks_of(const struct run_placement *placement)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < placement->ranks; i++) {
+        const struct run_rank *rank = &placement->rank[i];
+
+        failed |= json_array_append_new(
+            array, json_pack("{s:i, s:s, s:o, s:s, s:I, s:f, s:f, s:f, s:f}", "rank", rank->rank, "role", rank->role, "host",
+                             json_text_string(rank->host), "device", rank->device, "spans_dropped", (json_int_t)rank->dropped,
+                             "clock_offset_before_us", (double)rank->offset_ns[0] / 1000, "clock_offset_after_us", (double)rank->offset_ns[1] / 1000,
+                             "clock_round_trip_before_us", (double)rank->round_trip_ns[0] / 1000, "clock_round_trip_after_us",
+                             (double)rank->round_trip_ns[1] / 1000));
+    }
+    return json_text_whole(array, failed);
+}
+
+static json_t *placement_of(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all)
+{
+    json_t *cells = json_array(), *job = json_array_get(placement->job, 0);
+    int failed = 0;
+
+    for (int i = 0; i < run->cells; i++)
+        failed |= json_array_append_new(cells, cell_of(&run->cell[i], &all->cell[i]));
+    return json_pack("{s:s, s:o, s:O, s:O, s:o, s:o, s:O?}", "name", placement->name, "command_line", json_text_string(placement->line), "mpi",
+                     json_object_get(job, "mpi"), "group", json_object_get(job, "group"), "ranks", ranks_of(placement), "cells",
+                     json_text_whole(cells, failed), "latency", placement->latency);
+}
+
+json_t *summary_make(const struct run *run, const struct figures_of_placement *all)
+{
+    static const char *const copied[] = {"command", "date", "tandem", "quick", "machine", "repetitions", "warm_up", "requests", "max_tokens",
+                                         "noise_limit", "lossless", "synthetic_acceptance", "target", "draft"};
+    json_t *object = json_object(), *placements = json_array();
+    double worst, noise = figures_noise(run, all, &worst);
+    int failed = 0;
+
+    for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
+        if (json_object_get(run->json, copied[i]) != NULL)
+            failed |= json_object_set(object, copied[i], json_object_get(run->json, copied[i]));
+    failed |= json_object_set_new(object, "noise", json_real(noise));
+    failed |= json_object_set_new(object, "noise_worst", json_real(worst));
+    for (int p = 0; p < run->placements; p++)
+        failed |= json_array_append_new(placements, placement_of(run, &run->placement[p], &all[p]));
+    failed |= json_object_set_new(object, "placements", json_text_whole(placements, failed));
+    return json_text_whole(object, failed);
+}

@@ -1,0 +1,12 @@
+/* summary.json: all figures of a run under their names, for programs. vLLM's names where it has them (milliseconds; rates in percent as there). */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_SUMMARY_H
+#define TANDEM_LAUNCH_BENCH_REPORT_SUMMARY_H
+
+#include "launch/bench/report/figures.h"
+
+/* NULL without memory. */
+json_t *summary_make(const struct run *run, const struct figures_of_placement *all);
+/* "T 0, 4 drafted, 2 sequences": what a cell is, for people and for comparing runs. */
+void summary_name(const struct run_cell *cell, char *name, size_t size);
+
+#endif

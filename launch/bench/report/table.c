@@ -1,0 +1,123 @@
+#include "launch/bench/report/table.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void table_escape(FILE *to, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '&':
+            fputs("&amp;", to);
+            break;
+        case '<':
+            fputs("&lt;", to);
+            break;
+        case '>':
+            fputs("&gt;", to);
+            break;
+        case '"':
+            fputs("&quot;", to);
+            break;
+        default:
+            if ((unsigned char)*text >= ' ' || *text == '\n' || *text == '\t')
+                fputc(*text, to);
+        }
+}
+
+void table_begin(struct table *table, FILE *to, enum table_form form, const char *columns)
+{
+    table->to = to;
+    table->form = form;
+    table->columns = table->rows = 0;
+    for (const char *at = columns; table->columns < TABLE_MOST_COLUMNS; at++) {
+        size_t length = strcspn(at, ",");
+        int is_text = *at == '<';
+
+        table->is_text[table->columns] = is_text;
+        snprintf(table->head[table->columns++], TABLE_CELL, "%.*s", (int)length - is_text, at + is_text);
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+}
+
+void table_row(struct table *table, const char *format, ...)
+{
+    char line[TABLE_MOST_COLUMNS * TABLE_CELL];
+    const char *at = line;
+    va_list list;
+
+    if (table->rows == TABLE_MOST_ROWS)
+        return;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    for (int c = 0; c < table->columns; c++) {
+        size_t length = strcspn(at, "\t");
+
+        snprintf(table->cell[table->rows][c], TABLE_CELL, "%.*s", (int)length, at);
+        at += length + (at[length] == '\t');
+    }
+    table->rows++;
+}
+
+static void write_text_cell(const struct table *table, int column, int width, const char *cell)
+{
+    fprintf(table->to, table->is_text[column] ? " %-*s |" : " %*s |", width, cell);
+}
+
+static void write_text(const struct table *table)
+{
+    int width[TABLE_MOST_COLUMNS];
+
+    for (int c = 0; c < table->columns; c++) {
+        width[c] = (int)strlen(table->head[c]) > 3 ? (int)strlen(table->head[c]) : 3;
+        for (int r = 0; r < table->rows; r++)
+            width[c] = (int)strlen(table->cell[r][c]) > width[c] ? (int)strlen(table->cell[r][c]) : width[c];
+    }
+    fputc('|', table->to);
+    for (int c = 0; c < table->columns; c++)
+        write_text_cell(table, c, width[c], table->head[c]);
+    fputs("\n|", table->to);
+    for (int c = 0; c < table->columns; c++) {
+        for (int i = 0; i < width[c] + 1; i++)
+            fputc('-', table->to);
+        fputs(table->is_text[c] ? "-|" : ":|", table->to);
+    }
+    for (int r = 0; r < table->rows; r++) {
+        fputs("\n|", table->to);
+        for (int c = 0; c < table->columns; c++)
+            write_text_cell(table, c, width[c], table->cell[r][c]);
+    }
+    fputs("\n\n", table->to);
+}
+
+static void write_html_row(const struct table *table, const char *tag, const char (*cells)[TABLE_CELL])
+{
+    fputs("<tr>", table->to);
+    for (int c = 0; c < table->columns; c++) {
+        fprintf(table->to, "<%s%s>", tag, table->is_text[c] ? " class=\"text\"" : "");
+        table_escape(table->to, cells[c]);
+        fprintf(table->to, "</%s>", tag);
+    }
+    fputs("</tr>\n", table->to);
+}
+
+static void write_html(const struct table *table)
+{
+    fputs("<div class=\"wide\"><table>\n<thead>", table->to);
+    write_html_row(table, "th", table->head);
+    fputs("</thead>\n<tbody>\n", table->to);
+    for (int r = 0; r < table->rows; r++)
+        write_html_row(table, "td", table->cell[r]);
+    fputs("</tbody></table></div>\n", table->to);
+}
+
+void table_end(struct table *table)
+{
+    if (table->form == TABLE_TEXT)
+        write_text(table);
+    else
+        write_html(table);
+}

@@ -1,0 +1,40 @@
+/* The tables of a report, once for both of its forms. */
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
+#define TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
+
+#include "launch/bench/report/figures.h"
+#include <stdio.h>
+
+enum table_form { TABLE_TEXT /* Markdown, with columns that stand under each other */, TABLE_HTML };
+enum { TABLE_MOST_COLUMNS = 20, TABLE_MOST_ROWS = 256, TABLE_CELL = 160 };
+
+struct table {
+    FILE *to;
+    enum table_form form;
+    int columns, rows;
+    int is_text[TABLE_MOST_COLUMNS]; /* left aligned */
+    char head[TABLE_MOST_COLUMNS][TABLE_CELL];
+    char cell[TABLE_MOST_ROWS][TABLE_MOST_COLUMNS][TABLE_CELL];
+};
+
+/* columns: names with commas between; < before one that is text. Numbers are aligned to the right. */
+void table_begin(struct table *table, FILE *to, enum table_form form, const char *columns);
+/* A row: cells with tabs between. */
+void table_row(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes it. */
+void table_end(struct table *table);
+
+void table_speed(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_theory(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_residual(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_alpha(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_paper_1(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_paper_2(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_phases(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_latency(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+/* Of messages and collectives, where they were measured; with their headings. */
+void table_messages(const struct run_placement *placement, enum table_form form, FILE *to);
+/* Text with &, <, > and quotes as HTML and XML have them. */
+void table_escape(FILE *to, const char *text);
+
+#endif

@@ -1,0 +1,242 @@
+/* What stands in each table. */
+#include "launch/bench/report/summary.h"
+#include "launch/bench/report/table.h"
+#include "launch/bench/report/theory.h"
+
+#include <math.h>
+#include <string.h>
+
+static double limit_of(const struct run *run)
+{
+    return json_number_value(json_object_get(run->json, "noise_limit"));
+}
+
+void table_speed(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,spread %,by TPOT,tokens/round,acceptance %,equal");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *figures = &all->cell[i];
+        char name[128], equal[48] = "", speedup[32] = "";
+
+        summary_name(&run->cell[i], name, sizeof name);
+        if (figures->outputs_equal >= 0)
+            snprintf(equal, sizeof equal, "%d of %d", figures->outputs_equal, figures->outputs);
+        snprintf(speedup, sizeof speedup, "%s%.2fx", figures->speedup_spread > limit_of(run) ? "~" : "", figures->speedup);
+        if (run->cell[i].solo)
+            table_row(&table, "%s\t%.0f\t%.1f\t\t\t\t%.2f\t\t", name, figures->tokens_per_second, 100 * figures->tokens_per_second_spread,
+                      figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0);
+        else
+            table_row(&table, "%s\t%.0f\t%.1f\t%s\t%.1f\t%.2fx\t%.2f\t%.1f\t%s", name, figures->tokens_per_second,
+                      100 * figures->tokens_per_second_spread, speedup, 100 * figures->speedup_spread, figures->speedup_tpot,
+                      figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0,
+                      figures->drafted > 0 ? 100 * figures->accepted / figures->drafted : 0, equal);
+    }
+    table_end(&table);
+}
+
+static int is_predicted(const struct run *run, const struct figures_of_placement *all, int cell)
+{
+    return figures_is_predicted(&run->cell[cell]) && all->cell[cell].improvement > 0;
+}
+
+void table_theory(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form,
+                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best K measured");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128];
+
+        if (!is_predicted(run, all, i))
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2fx\t%.2fx\t%.2fx\t%+.1f\t%.2fx\t%d\t%d", name, f->alpha, f->c, f->v, f->rest,
+                  f->tokens_expected, f->output_tokens / f->rounds, f->improvement, f->improvement_measured, f->speedup,
+                  100 * (f->speedup / f->improvement_measured - 1), f->operations, f->best, f->best_measured);
+    }
+    table_end(&table);
+}
+
+void table_residual(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<cell,measured / predicted,tokens,round,outside");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128];
+
+        if (!is_predicted(run, all, i))
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f", name, f->speedup / f->improvement_measured, f->by_tokens, f->by_round, f->by_outside);
+    }
+    table_end(&table);
+}
+
+void table_alpha(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<cell,judged in a pass,counted,sum min(p q),from tokens/round,D_LK");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128], overlap[32] = "", tokens[32] = "";
+
+        if (run->cell[i].solo || f->alpha < 0)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        if (f->alpha_overlap >= 0)
+            snprintf(overlap, sizeof overlap, "%.3f", f->alpha_overlap);
+        if (f->alpha_tokens >= 0)
+            snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
+        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%.3f", name, f->judged / f->repetitions, f->alpha, overlap, tokens,
+                  1 - (f->alpha_overlap >= 0 ? f->alpha_overlap : f->alpha));
+    }
+    table_end(&table);
+}
+
+/* alpha of a group: all of its drafts together. */
+static double alpha_of_group(const struct run *run, const struct figures_of_placement *all, int baseline)
+{
+    double judged = 0, stood = 0;
+
+    for (int i = 0; i < run->cells; i++)
+        if (run->cell[i].baseline == baseline && run->cell[i].sequences == 1) {
+            judged += all->cell[i].judged;
+            stood += all->cell[i].stood;
+        }
+    return judged > 0 ? stood / judged : -1;
+}
+
+void table_paper_1(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static const int gammas[] = {2, 3, 5, 10};
+    static struct table table;
+
+    table_begin(&table, to, form, "<terms,alpha,gamma,operations,speed");
+    for (int i = 0; i < run->cells; i++) {
+        double alpha = run->cell[i].solo && run->cell[i].sequences == 1 ? alpha_of_group(run, all, i) : -1;
+
+        for (size_t g = 0; alpha >= 0 && g < sizeof gammas / sizeof *gammas; g++)
+            table_row(&table, "T %g %s\t%.2f\t%d\t%.2fX\t%.2fX", run->cell[i].temperature, run->cell[i].temperature > 0 ? run->cell[i].accept : "",
+                      alpha, gammas[g], theory_operations(alpha, gammas[g], 0), theory_improvement(alpha, gammas[g], 0));
+    }
+    table_end(&table);
+}
+
+static const char *name_of(const struct run *run, const char *model)
+{
+    const char *path = json_string_value(json_object_get(json_object_get(run->json, model), "path"));
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path != NULL ? path : "-";
+}
+
+void table_paper_2(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<task,<Mq,<accept,temp,gamma,alpha,speed");
+    for (int b = 0; b < run->cells; b++) {
+        int best = -1;
+
+        if (!run->cell[b].solo || run->cell[b].sequences != 1)
+            continue;
+        for (int i = 0; i < run->cells; i++)
+            if (run->cell[i].baseline == b && !run->cell[i].solo && run->cell[i].draft_length > 0 &&
+                (best < 0 || all->cell[i].speedup > all->cell[best].speedup))
+                best = i;
+        if (best >= 0)
+            table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature > 0 ? run->cell[b].accept : "any",
+                      run->cell[b].temperature, run->cell[best].draft_length, all->cell[best].alpha, all->cell[best].speedup);
+    }
+    table_end(&table);
+}
+
+void table_phases(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form,
+                "<cell,round,truncate,draft,pack,wire,order,verify,reduce,decide,broadcast,output,other,idle lead,idle drafter,overlap");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        const double *us = f->phase_us;
+        char name[128];
+
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, f->round_us, us[ROUND_TRUNCATE],
+                  us[ROUND_DRAFT], us[ROUND_PACK], us[ROUND_WIRE], us[ROUND_ORDER], us[ROUND_VERIFY], us[ROUND_REDUCE], us[ROUND_DECIDE],
+                  us[ROUND_BROADCAST], us[ROUND_OUTPUT], us[ROUND_OTHER], f->wait_us, f->round_us - f->drafting_us, f->hidden_us);
+    }
+    table_end(&table);
+}
+
+void table_latency(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form,
+                "<cell,TTFT p50 ms,p99,TPOT p50,p90,p99,ITL mean,p50,p99,arrival p50,p90,p99,E2E p50,p99,tokens/s");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128];
+
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.0f", name, f->ttft.median, f->ttft.p99,
+                  f->tpot.median, f->tpot.p90, f->tpot.p99, f->itl.mean, f->itl.median, f->itl.p99, f->round.median, f->round.p90, f->round.p99,
+                  f->e2el.median, f->e2el.p99, f->tokens_per_second);
+    }
+    table_end(&table);
+}
+
+static void write_heading(enum table_form form, const char *heading, const char *below, FILE *to)
+{
+    fprintf(to, form == TABLE_TEXT ? "## %s\n\n%s\n\n" : "<h3>%s</h3>\n<p>%s</p>\n", heading, below);
+}
+
+static double field(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+static int is_kind(const json_t *row, const char *kind)
+{
+    const char *found = json_string_value(json_object_get(row, "kind"));
+
+    return found != NULL && strcmp(found, kind) == 0;
+}
+
+void table_messages(const struct run_placement *placement, enum table_form form, FILE *to)
+{
+    static struct table table;
+    json_t *row;
+    size_t at;
+
+    if (placement->latency == NULL)
+        return;
+    write_heading(form, "Messages", "Half a round trip of real frames through the real channel, packing and unpacking included, by what is in them. The other way goes the smallest "
+                                    "frame of its kind.", to);
+    table_begin(&table, to, form, "<message,draft length,support,bytes,avg us,p50,p99,min,pack us,unpack us");
+    json_array_foreach (placement->latency, at, row)
+        if (is_kind(row, "message"))
+            table_row(&table, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f", json_string_value(json_object_get(row, "message")),
+                      field(row, "draft_length"), field(row, "support"), field(row, "bytes"), field(row, "avg_us"), field(row, "p50_us"),
+                      field(row, "p99_us"), field(row, "min_us"), field(row, "pack_us"), field(row, "unpack_us"));
+    table_end(&table);
+    write_heading(form, "Collectives of the group", "As nccl-tests counts them: algbw is bytes over time, busbw that times 2 (n - 1) / n for a sum and (n - 1) / n for a "
+                                                    "gather.", to);
+    table_begin(&table, to, form, "<operation,size B,count,<type,<redop,root,time us,algbw GB/s,busbw GB/s,#wrong");
+    json_array_foreach (placement->latency, at, row)
+        if (is_kind(row, "collective"))
+            table_row(&table, "%s\t%.0f\t%.0f\t%s\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.0f", json_string_value(json_object_get(row, "operation")),
+                      field(row, "bytes"), field(row, "count"), json_string_value(json_object_get(row, "type")),
+                      json_string_value(json_object_get(row, "redop")), field(row, "root"), field(row, "avg_us"), field(row, "algbw"),
+                      field(row, "busbw"), field(row, "wrong"));
+    table_end(&table);
+}

@@ -1,0 +1,91 @@
+#include "launch/bench/sweep/job.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum status job_add(struct job_words *words, const char *word)
+{
+    if (words->count == JOB_MOST_WORDS) {
+        log_error("more than %d words in a command", JOB_MOST_WORDS);
+        return STATUS_USAGE;
+    }
+    words->word[words->count++] = word;
+    return STATUS_OK;
+}
+
+static enum status start(const struct job_words *words, int stdout_to, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int code;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (stdout_to >= 0)
+        posix_spawn_file_actions_adddup2(&actions, stdout_to, STDOUT_FILENO);
+    code = posix_spawnp(child, words->word[0], &actions, NULL, (char *const *)(void *)words->word, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (code == 0)
+        return STATUS_OK;
+    log_error("cannot start %s: %s", words->word[0], strerror(code));
+    return STATUS_INTERNAL;
+}
+
+static enum status wait_for(pid_t child, int *code)
+{
+    int state;
+
+    while (waitpid(child, &state, 0) < 0)
+        if (errno != EINTR)
+            return STATUS_INTERNAL;
+    *code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    return STATUS_OK;
+}
+
+enum status job_run(const struct job_words *words, const char *output, int *code)
+{
+    int to = output != NULL ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    enum status status;
+    pid_t child;
+
+    if (output != NULL && to < 0) {
+        log_error("%s: %s", output, strerror(errno));
+        return STATUS_IO;
+    }
+    status = start(words, to, &child);
+    if (to >= 0)
+        close(to);
+    return status == STATUS_OK ? wait_for(child, code) : status;
+}
+
+enum status job_ask(const struct job_words *words, char *line, size_t size, int *code)
+{
+    int ends[2];
+    enum status status;
+    pid_t child;
+    FILE *file;
+
+    line[0] = '\0';
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        log_error("no pipe: %s", strerror(errno));
+        return STATUS_INTERNAL;
+    }
+    status = start(words, ends[1], &child);
+    close(ends[1]);
+    file = fdopen(ends[0], "r");
+    if (status == STATUS_OK && file != NULL && fgets(line, (int)size, file) != NULL)
+        line[strcspn(line, "\n")] = '\0';
+    if (file != NULL)
+        fclose(file);
+    else
+        close(ends[0]);
+    return status == STATUS_OK ? wait_for(child, code) : status;
+}

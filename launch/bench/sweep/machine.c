@@ -1,0 +1,106 @@
+#include "launch/bench/sweep/machine.h"
+
+#include "common/base/json_text.h"
+#include "common/model/config.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* The first line of a stream, without its end; "" when there is none. */
+static void first_line(FILE *file, char *line, size_t size)
+{
+    line[0] = '\0';
+    if (file != NULL && fgets(line, (int)size, file) != NULL)
+        line[strcspn(line, "\n")] = '\0';
+}
+
+static void read_file(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "r");
+
+    first_line(file, line, size);
+    if (file != NULL)
+        fclose(file);
+}
+
+static void read_processor(char *name, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[512];
+
+    snprintf(name, size, "unknown");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *colon = strchr(line, ':');
+
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(name, size, "%.200s", colon + 1 + strspn(colon + 1, " "));
+        break;
+    }
+    if (file != NULL)
+        fclose(file);
+}
+
+/* Of the checkout that this program was built in, where git is there. */
+static void read_version(char *version, size_t size)
+{
+    char self[PATH_MAX] = "", command[PATH_MAX + 100];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    FILE *git;
+
+    version[0] = '\0';
+    if (length <= 0 || strchr(self, '\'') != NULL)
+        return;
+    *strrchr(self, '/') = '\0';
+    snprintf(command, sizeof command, "git -C '%s' describe --always --dirty --abbrev=12 2>/dev/null </dev/null", self);
+    git = popen(command, "r");
+    first_line(git, version, size);
+    if (git != NULL)
+        pclose(git);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? json_text_string(text) : json_null();
+}
+
+json_t *machine_describe(void)
+{
+    char processor[256], version[128], driver[256], load[128];
+    struct utsname system = {0};
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+
+    read_processor(processor, sizeof processor);
+    read_version(version, sizeof version);
+    read_file("/proc/driver/nvidia/version", driver, sizeof driver);
+    read_file("/proc/loadavg", load, sizeof load);
+    uname(&system);
+    return json_pack("{s:o, s:i, s:f, s:o, s:o, s:o, s:o, s:o}", "processor", json_text_string(processor), "cores",
+                     (int)sysconf(_SC_NPROCESSORS_ONLN), "memory_gb", memory / 1e9, "host", json_text_string(system.nodename), "kernel",
+                     json_text_string(system.release), "load", text_or_null(load), "driver", text_or_null(driver), "git",
+                     text_or_null(version));
+}
+
+json_t *machine_model(const char *path, int context)
+{
+    struct config config;
+    double hidden, heads, kv, layer, head, weights, operations;
+
+    if (config_read(path, &config) != STATUS_OK)
+        return json_null();
+    hidden = config.hidden;
+    heads = (double)config.heads * config.head_dim;
+    kv = (double)config.kv_heads * config.head_dim;
+    layer = hidden * (2 * heads + 2 * kv) + 3 * hidden * config.ffn; /* q, k, v, out; gate, up, down */
+    head = hidden * config.vocab;
+    weights = config.layers * layer + head;
+    operations = 2 * weights + config.layers * 4.0 * heads * context; /* q k and p v: two operations each */
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:i}", "path", json_text_string(path), "architecture", config.architecture,
+                     "layers", config.layers, "hidden", config.hidden, "ffn", config.ffn, "vocab", config.vocab, "parameters",
+                     config.layers * (layer + 2 * hidden) + hidden + (config.tied ? 1 : 2) * head, "operations_per_token", operations,
+                     "context", context);
+}

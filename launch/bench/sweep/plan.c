@@ -1,0 +1,150 @@
+#include "launch/bench/sweep/plan.h"
+
+#include "common/base/json_text.h"
+#include "common/base/log.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void plan_defaults(int quick, struct plan_options *options)
+{
+    *options = (struct plan_options){
+        .quick = quick,
+        .repetitions = quick ? 7 : 11,
+        .prompts = quick ? 8 : 24,
+        .max_tokens = quick ? 64 : 128,
+        .noise_limit = 0.05,
+        .draft_lengths = {.count = 7, .value = {1, 2, 3, 4, 6, 8, PLAN_AUTO}},
+        .temperatures = {.count = 2, .value = {0, 1}},
+        .batches = {.count = 3, .value = {1, 2, 4}},
+        .accepts = {.count = 2, .value = {0, 1}},
+        .length_for_batches = 4,
+    };
+    if (!quick)
+        options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};
+}
+
+enum status plan_read_list(const char *name, const char *text, double low, double high, int whole, int may_be_auto, struct plan_list *list)
+{
+    struct plan_list found = {0};
+
+    for (const char *at = text; found.count < PLAN_MOST;) {
+        size_t length = strcspn(at, ",");
+        char *end;
+        double value = strtod(at, &end);
+
+        if (may_be_auto && length == 4 && strncmp(at, "auto", 4) == 0)
+            value = PLAN_AUTO;
+        else if (length == 0 || end != at + length || !(value >= low && value <= high) || (whole && value != floor(value)))
+            break;
+        found.value[found.count++] = value;
+        if (at[length] == '\0') {
+            *list = found;
+            return STATUS_OK;
+        }
+        at += length + 1;
+    }
+    log_error("--%s is '%s', expected at most %d %snumbers from %g to %g%s, with commas between", name, text, PLAN_MOST, whole ? "whole " : "", low,
+              high, may_be_auto ? " or auto" : "");
+    return STATUS_USAGE;
+}
+
+static void add(struct plan *plan, struct plan_cell cell)
+{
+    if (plan->cells < PLAN_MOST_CELLS)
+        plan->cell[plan->cells] = cell;
+    plan->cells++;
+}
+
+/* Solo, then the draft lengths, under the same terms. */
+static void add_group(struct plan *plan, double temperature, int accept, int sequences, const struct plan_list *lengths)
+{
+    int baseline = plan->cells, may_choose = temperature == 0 || accept == 1;
+
+    add(plan, (struct plan_cell){.solo = 1, .temperature = temperature, .accept = accept, .sequences = sequences, .baseline = baseline});
+    for (int i = 0; i < lengths->count; i++)
+        if (lengths->value[i] != PLAN_AUTO || may_choose)
+            add(plan, (struct plan_cell){.draft_length = (int)lengths->value[i],
+                                         .temperature = temperature,
+                                         .accept = accept,
+                                         .sequences = sequences,
+                                         .baseline = baseline});
+}
+
+enum status plan_make(const struct plan_options *options, struct plan *plan)
+{
+    const struct plan_list few = {.count = 2, .value = {options->length_for_batches, PLAN_AUTO}};
+
+    plan->options = *options;
+    plan->cells = 0;
+    for (int t = 0; t < options->temperatures.count; t++)
+        for (int a = 0; a < options->accepts.count; a++) {
+            double temperature = options->temperatures.value[t];
+            int accept = (int)options->accepts.value[a];
+
+            if (a > 0 && (temperature == 0 || options->synthetic))
+                continue;
+            add_group(plan, temperature, accept, 1, accept == 1 && options->quick ? &few : &options->draft_lengths);
+        }
+    for (int b = 0; b < options->batches.count; b++)
+        if (options->batches.value[b] > 1)
+            add_group(plan, options->temperatures.value[0], (int)options->accepts.value[0], (int)options->batches.value[b], &few);
+    if (plan->cells <= PLAN_MOST_CELLS)
+        return STATUS_OK;
+    log_error("the lists make %d cells, expected at most %d", plan->cells, PLAN_MOST_CELLS);
+    return STATUS_USAGE;
+}
+
+int plan_most_sequences(const struct plan *plan)
+{
+    int most = 1;
+
+    for (int i = 0; i < plan->cells; i++)
+        most = plan->cell[i].sequences > most ? plan->cell[i].sequences : most;
+    return most;
+}
+
+static const char *accept_name(const struct plan_cell *cell)
+{
+    return cell->accept == 1 ? "coupled" : "rejection";
+}
+
+json_t *plan_cells(const struct plan *plan)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < plan->cells; i++) {
+        const struct plan_cell *cell = &plan->cell[i];
+
+        failed |= json_array_append_new(array, json_pack("{s:b, s:i, s:f, s:s, s:i, s:i}", "solo", cell->solo, "draft_length",
+                                                         cell->draft_length, "temperature", cell->temperature, "accept", accept_name(cell),
+                                                         "sequences", cell->sequences, "baseline", cell->baseline));
+    }
+    return json_text_whole(array, failed);
+}
+
+static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm_up)
+{
+    const struct plan_cell *cell = &plan->cell[at];
+    int prompts = plan->options.prompts;
+
+    /* A pass of many sequences is as long as the others only if it has more of them to do, and has fewer moments with an empty slot. */
+    prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
+    return json_pack("{s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "repetition", repetition, "warm_up", warm_up, "solo",
+                     cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", accept_name(cell), "sequences",
+                     cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
+}
+
+json_t *plan_passes(const struct plan *plan, const char *results)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < plan->cells; i++)
+        failed |= json_array_append_new(array, pass_of(plan, i, 0, 1));
+    for (int r = 0; r < plan->options.repetitions; r++)
+        for (int i = 0; i < plan->cells; i++)
+            failed |= json_array_append_new(array, pass_of(plan, r % 2 == 0 ? i : plan->cells - 1 - i, r, 0));
+    return json_text_whole(json_pack("{s:s, s:o}", "results", results, "passes", json_text_whole(array, failed)), 0);
+}

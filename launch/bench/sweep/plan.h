@@ -1,0 +1,57 @@
+/* What a sweep measures: its own options, the cells that follow from them, and the order in which passes visit the cells. Pure. */
+#ifndef TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
+#define TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
+
+#include "common/base/status.h"
+#include <jansson.h>
+
+enum { PLAN_MOST = 16 /* values of a list */, PLAN_MOST_CELLS = 1024, PLAN_AUTO = -1 /* the draft length that the lead chooses */ };
+
+struct plan_list {
+    int count;
+    double value[PLAN_MOST];
+};
+
+/* The options of `tandem bench` that are not those of a run. */
+struct plan_options {
+    int quick;
+    int synthetic; /* verdicts are drawn: there is nothing for rules to differ in */
+    int repetitions;
+    int prompts;    /* of a pass */
+    int max_tokens; /* of each */
+    double noise_limit; /* largest spread of a speedup between repetitions, as a share */
+    struct plan_list draft_lengths, temperatures, batches;
+    struct plan_list accepts; /* 0 rejection, 1 coupled; at temperature 0 they coincide */
+    int length_for_batches;
+};
+
+/* One way to decode. */
+struct plan_cell {
+    int solo;
+    int draft_length; /* PLAN_AUTO */
+    double temperature;
+    int accept;
+    int sequences;
+    int baseline; /* the cell that decodes solo under the same terms; itself where it does */
+};
+
+struct plan {
+    struct plan_options options;
+    struct plan_cell cell[PLAN_MOST_CELLS];
+    int cells;
+};
+
+/* The defaults, of the quick form or the whole one. */
+void plan_defaults(int quick, struct plan_options *options);
+/* Sets a list from "1,2,auto": whole numbers or not, each from low to high; `auto` where it may stand. STATUS_USAGE, logged. */
+enum status plan_read_list(const char *name, const char *text, double low, double high, int whole, int may_be_auto, struct plan_list *list);
+/* STATUS_USAGE when there are too many. */
+enum status plan_make(const struct plan_options *options, struct plan *plan);
+int plan_most_sequences(const struct plan *plan);
+
+/* The cells, and the file for --sweep: a warm-up pass of every cell, then the cells forward and backward in turns, so that what drifts falls on
+ * all. NULL without memory. */
+json_t *plan_cells(const struct plan *plan);
+json_t *plan_passes(const struct plan *plan, const char *results);
+
+#endif
