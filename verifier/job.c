@@ -36,9 +36,11 @@ static int max_ids(const struct options *options)
 /* Its ranks may fail one by one, for memory, and go on together or not at all. */
 static enum status load_model(struct job *job, const struct model_options *options)
 {
+    size_t largest = (size_t)options->max_rows * sizeof(float);
+
     TRY(group_agree(&job->group, model_open(job->target, &job->group, options, &job->model)));
-    return group_attach(&job->world, job->model->backend, job->model->context,
-                        (size_t)options->max_rows * (size_t)job->model->shape.hidden * sizeof(float), &job->group);
+    return group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
+                        (enum group_sums)job->options->all_reduce, &job->group);
 }
 
 static enum status load(struct job *job)

@@ -180,6 +180,27 @@ struct backend_device {
     void *stream;   /* where all operations go, in order */
 };
 
+/* What another rank of the host needs to reach memory of this rank's device: to be passed on as it is. */
+struct backend_handle {
+    unsigned char bytes[64];
+};
+
+/* Sums over ranks of one host whose devices reach each other's memory, in one kernel each (one-shot all-reduce). Each rank opens, all give each
+ * other their handles, each connects; sums come in the same order on all; when all have left, each closes. */
+struct backend_one_shot {
+    int most_ranks;
+    /* `most`: numbers of a sum. 0, with the reason, where the device has nothing of the kind: the group sums otherwise, and this is no failure. */
+    int (*open)(struct backend_context *context, int rank, int size, size_t most, struct backend_handle *handle, const char **reason);
+    int (*connect)(struct backend_context *context, const struct backend_handle *handles, const char **reason);
+    /* x = the sum, or x += the sum if `adds`: backend_tree_sum over the ranks' partial[i]. May be recorded.  partial, x: [count], which may be
+     * the same */
+    void (*sum)(struct backend_context *context, const float *partial, size_t count, float *x, int adds);
+    /* What waits for another rank's numbers ends without them. */
+    void (*stop)(struct backend_context *context);
+    void (*leave)(struct backend_context *context);
+    void (*close)(struct backend_context *context);
+};
+
 struct backend {
     const char *name;
     size_t cache_number_bytes; /* of one number in the cache */
@@ -208,11 +229,12 @@ struct backend {
     void (*embed)(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
                   const void *table, int hidden, float *x);
 
-    /* After embed, for steps whose logits the device keeps and that need no other rank; NULL where it is of no use. Two steps of the same
+    /* After embed, for steps whose logits the device keeps and that no host takes part in; NULL where it is of no use. Two steps of the same
      * `who`, as many rows (at most BACKEND_MAX_ROWS) and the same `what` (what is asked, by number or digest) ask for the same operations: so the
-     * device may have recorded them. Returns 1 when it does them again by itself; else the caller asks for each, and then says `replayed`. */
+     * device may have recorded them. Returns 1 when it does them again by itself; else the caller asks for each, and then says `replayed`: that
+     * returns 0 when the device could not do them in this way, and the caller asks for each once more. */
     int (*replay)(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what);
-    void (*replayed)(struct backend_context *context);
+    int (*replayed)(struct backend_context *context);
 
     /* to[i] = x[asked[i]].  asked: [count], as embed was told  to: [count][hidden] */
     void (*pick)(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
@@ -242,6 +264,10 @@ struct backend {
     /* partial = W_down from.  from: [rows][ffn]  partial: [rows][hidden] */
     void (*mlp_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                     const float *from, float *partial);
+
+    /* x += W from: attend_out or mlp_out and add at once, with their bits, where there is no group to sum over. NULL where it is no faster.
+     * from: [rows][columns]  x: [rows][hidden] */
+    void (*matmul_add)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
 
     /* x += sum */
     void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
@@ -277,6 +303,7 @@ struct backend {
     const struct backend_device *(*device)(const struct backend_context *context);
     /* Whether all that was asked of the device is done, or has failed; waits for nothing. There where `device` is. */
     int (*idle)(struct backend_context *context);
+    const struct backend_one_shot *one_shot; /* or NULL */
 
     /* The last three are about logits in the host's memory.
      * Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */

@@ -52,6 +52,7 @@ struct options {
     int max_sequences;
     int context; /* 0: the model's */
     int backend; /* enum backend_choice */
+    int all_reduce; /* enum group_sums */
     int threads; /* 0: the cores of the host over its ranks */
     double draft_deadline_ms;
     double watchdog_s;

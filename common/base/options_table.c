@@ -22,6 +22,9 @@ const struct option_entry option_table[] = {
     {"backend", "WHICH", OPTION_CHOICE, OPTION_RANKS, AT(backend), 0, 0, "auto|cpu|cuda", 0,
      "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host share "
      "out its devices in turns"},
+    {"all-reduce", "HOW", OPTION_CHOICE, OPTION_RANKS, AT(all_reduce), 0, 0, "auto|nccl|one-shot", 0,
+     "how verifiers with a device each sum small numbers: over NCCL, or by writing into each other's memory (one host, up to 8 devices); default "
+     "auto: what is faster, measured at the start"},
     {"threads", "N", OPTION_INT, OPTION_RANKS, AT(threads), 0, 1024, NULL, 0,
      "threads of each rank; 0: the cores of a host divided by its ranks"},
     {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(hosts), 0, 0, NULL, 0, "hosts for mpirun, as HOST[:SLOTS],..."},

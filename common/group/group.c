@@ -26,11 +26,11 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
 }
 
 enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
-                         struct group *group)
+                         enum group_sums sums, struct group *group)
 {
     if (backend->device == NULL || group->size == 1)
         return STATUS_OK;
-    return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, group);
+    return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, sums, group);
 }
 
 void group_close(struct group *group)
@@ -43,6 +43,16 @@ void group_close(struct group *group)
 enum status group_sum(struct group *group, float *x, size_t count)
 {
     return group->kind->sum(group, x, count);
+}
+
+int group_sums_alone(const struct group *group, size_t count)
+{
+    return group->kind->sums_alone != NULL && group->kind->sums_alone(group, count);
+}
+
+enum status group_add(struct group *group, float *x, const float *partial, size_t count)
+{
+    return group->kind->add(group, x, partial, count);
 }
 
 enum status group_broadcast(struct group *group, void *bytes, size_t count)

@@ -3,7 +3,8 @@
  * The sum has the tree's bits, as in every kind, so that a row's numbers do not depend on the rows beside it. NCCL promises the same bits
  * on every rank and no order of adding; the order of its rings and trees changes with an element's place and the size of the whole. Two
  * numbers have one sum, whatever the order; so two ranks all-reduce. More of them gather everybody's numbers and add them here. That moves
- * size / 2 times as much, which small sums, where time is latency, do not feel. */
+ * size / 2 times as much, which small sums, where time is latency, do not feel. Where devices reach each other's memory, small sums go without
+ * NCCL, by the backend's one-shot kernel, which adds by the tree. */
 #include "common/group/nccl.h"
 
 #include "common/base/check.h"
@@ -21,7 +22,7 @@ static enum status aborted(const struct nccl *nccl)
     return STATUS_IO;
 }
 
-static enum status sum_part(struct nccl *nccl, float *x, size_t count)
+enum status nccl_sum_part(struct nccl *nccl, float *x, size_t count)
 {
     const struct nccl_library *library = &nccl->library;
     void *stream = nccl->device->stream;
@@ -35,12 +36,34 @@ static enum status sum_part(struct nccl *nccl, float *x, size_t count)
     return STATUS_OK;
 }
 
+static enum status one_shot(struct nccl *nccl, const float *partial, size_t count, float *x, int adds)
+{
+    if (nccl->comm == NULL)
+        return aborted(nccl);
+    nccl->backend->one_shot->sum(nccl->context, partial, count, x, adds);
+    return STATUS_OK;
+}
+
+static enum status nccl_add(struct group *group, float *x, const float *partial, size_t count)
+{
+    return one_shot(group->state, partial, count, x, 1);
+}
+
+static int nccl_sums_alone(const struct group *group, size_t count)
+{
+    const struct nccl *nccl = group->state;
+
+    return count <= nccl->alone;
+}
+
 static enum status nccl_sum(struct group *group, float *x, size_t count)
 {
     struct nccl *nccl = group->state;
 
+    if (count <= nccl->alone)
+        return one_shot(nccl, x, count, x, 0);
     for (size_t at = 0; at < count; at += nccl->part)
-        TRY(in_round(sum_part(nccl, x + at, count - at < nccl->part ? count - at : nccl->part)));
+        TRY(in_round(nccl_sum_part(nccl, x + at, count - at < nccl->part ? count - at : nccl->part)));
     return STATUS_OK;
 }
 
@@ -109,6 +132,8 @@ static void nccl_close(struct group *group)
 const struct group_kind nccl_kind = {
     .name = "NCCL",
     .sum = nccl_sum,
+    .add = nccl_add,
+    .sums_alone = nccl_sums_alone,
     .broadcast = nccl_broadcast,
     .gather = nccl_gather,
     .close = nccl_close,

@@ -1,4 +1,5 @@
-/* The group over NCCL from inside: what its files share. nccl_open.c makes it, nccl.c is the kind, nccl_call.c is how a call is made: never
+/* The group over NCCL from inside: what its files share. nccl_open.c makes it, nccl.c is the kind, nccl_one_shot.c is about
+ * sums without NCCL, nccl_call.c is how a call is made: never
  * for longer than is said, never without looking whether another rank has failed, and with an error that says who, where and what to do.
  *
  * The communicator does not block: a call answers "in progress", and is asked again until it is done. A rank on which a call fails aborts
@@ -29,11 +30,20 @@ struct nccl {
     struct arena arena;         /* holds it where NCCL does not */
     size_t part;                /* floats of a sum that fit at once */
     float *gathered;            /* [size][part] */
+    int one_host;               /* all ranks are on one */
+    int one_shot;               /* the backend's one-shot sum is open */
+    size_t alone;               /* most numbers that it sums; more go over NCCL */
     char who[256];              /* this rank and its device, for errors */
-    char words[128];            /* for --verbose */
+    char words[192];            /* for --verbose */
 };
 
 extern const struct group_kind nccl_kind;
+
+/* Collective over the group. Opens the backend's one-shot sum where it is wanted and can be, and finds what it is good for. STATUS_USAGE where it is
+ * asked for by name and cannot be. */
+enum status nccl_one_shot_open(struct nccl *nccl, enum group_sums sums);
+/* Collective over GROUP. x: [count] = the sum, by NCCL */
+enum status nccl_sum_part(struct nccl *nccl, float *x, size_t count);
 
 /* What became of a call that answered `result`: waits while it is in progress. On failure logs `call`, raises the alarm and aborts;
  * STATUS_IO, STATUS_WATCHDOG after the deadline, STATUS_ELSEWHERE when another rank raised it. */

@@ -36,6 +36,8 @@ void nccl_abort(struct nccl *nccl)
 
     nccl->comm = NULL;
     nccl->window = NULL; /* goes with it */
+    if (nccl->one_shot)
+        nccl->backend->one_shot->stop(nccl->context);
     if (comm != NULL)
         nccl->library.comm_abort(comm);
 }

@@ -91,9 +91,12 @@ static enum status meet(struct nccl *nccl)
     TRY_TO(group_broadcast(host, all, (size_t)host->size * sizeof *all), free_all);
     if (host->rank == 0)
         show_places(all, host->size);
-    for (int i = 0; i < host->size; i++)
+    nccl->one_host = 1;
+    for (int i = 0; i < host->size; i++) {
         if (!all[i].windows)
             nccl->library.comm_window_register = NULL;
+        nccl->one_host &= strcmp(all[i].host, all[0].host) == 0;
+    }
     status = check_places(all, host->size);
 
 free_all:
@@ -165,15 +168,18 @@ static enum status lay_out_memory(struct nccl *nccl, size_t largest)
 
 static void describe(struct nccl *nccl)
 {
-    int version = nccl->library.version;
+    int version = nccl->library.version, length;
 
-    snprintf(nccl->words, sizeof nccl->words, "NCCL %d.%d.%d, %s, %s", version / 10000, version / 100 % 100, version % 100,
+    length = snprintf(nccl->words, sizeof nccl->words, "NCCL %d.%d.%d, %s, %s", version / 10000, version / 100 % 100, version % 100,
              nccl->window != NULL ? "symmetric windows" : "no symmetric windows",
              nccl->host.size > 2 ? "sums by all-gather and tree" : "sums by all-reduce");
+    if (nccl->alone > 0)
+        snprintf(nccl->words + length, sizeof nccl->words - (size_t)length, ", up to %zu KiB by one-shot kernels",
+                 nccl->alone * sizeof(float) / 1024);
 }
 
 enum status group_open_nccl(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
-                            double patience_s, struct group *group)
+                            double patience_s, enum group_sums sums, struct group *group)
 {
     struct nccl *nccl = calloc(1, sizeof *nccl);
     enum status status;
@@ -196,6 +202,7 @@ enum status group_open_nccl(struct world *world, const struct backend *backend, 
     nccl_patience(nccl, patience_s, "making the NCCL communicator");
     TRY_TO(make_communicator(nccl), release_nccl);
     TRY_TO(lay_out_memory(nccl, largest), release_nccl);
+    TRY_TO(nccl_one_shot_open(nccl, sums), release_nccl);
     nccl_patience(nccl, 0, NULL);
     describe(nccl);
     *group = (struct group){.rank = nccl->host.rank, .size = nccl->host.size, .kind = &nccl_kind, .state = nccl};
@@ -213,6 +220,8 @@ static void end_communicator(struct nccl *nccl)
     const struct nccl_library *library = &nccl->library;
 
     nccl_patience(nccl, CLOSE_PATIENCE_S, "closing the NCCL communicator");
+    if (nccl->one_shot)
+        nccl->backend->one_shot->leave(nccl->context); /* before any rank gives its memory back, which is behind the next calls */
     if (nccl->window != NULL &&
         nccl_done(nccl, "ncclCommWindowDeregister", library->comm_window_deregister(nccl->comm, nccl->window)) != STATUS_OK)
         return;
@@ -227,6 +236,8 @@ void nccl_release(struct nccl *nccl)
 {
     if (nccl->comm != NULL)
         end_communicator(nccl);
+    if (nccl->one_shot)
+        nccl->backend->one_shot->close(nccl->context);
     if (nccl->arena.base != NULL)
         nccl->backend->memory_close(nccl->context, &nccl->arena);
     else if (nccl->memory != NULL)

@@ -29,17 +29,40 @@ void forward_close(struct forward *forward)
         forward->model->backend->memory_close(forward->model->context, &forward->arena);
 }
 
+static size_t numbers_of(const struct forward *forward, int rows)
+{
+    return (size_t)rows * (size_t)forward->model->shape.hidden;
+}
+
 /* x += the sum of the group's partials. */
 static enum status reduce(struct forward *forward, int rows, float *x)
 {
     struct model *model = forward->model;
-    size_t count = (size_t)rows * (size_t)model->shape.hidden;
+    size_t count = numbers_of(forward, rows);
     int64_t start = clock_ns();
 
+    if (group_sums_alone(model->group, count))
+        return group_add(model->group, x, forward->partial, count);
     TRY(group_sum(model->group, forward->partial, count));
     forward->group_ns += clock_ns() - start;
     model->backend->add(model->context, x, forward->partial, count);
     return STATUS_OK;
+}
+
+/* x += the residual that a block of the layer gives: W from, summed over the group.  from: [rows][columns of W] */
+static enum status add_residual(struct forward *forward, const struct rows *rows, const struct layer_weights *layer,
+                                void (*out)(struct backend_context *, const struct layer_shape *, const struct layer_weights *, int,
+                                            const float *, float *),
+                                const struct matrix *matrix, const float *from, float *x)
+{
+    struct model *model = forward->model;
+
+    if (model->group->size == 1 && model->backend->matmul_add != NULL) {
+        model->backend->matmul_add(model->context, matrix, rows->count, from, x);
+        return STATUS_OK;
+    }
+    out(model->context, &model->shape, layer, rows->count, from, forward->partial);
+    return reduce(forward, rows->count, x);
 }
 
 static enum status run_layer(struct forward *forward, const struct rows *rows, int i, float *x)
@@ -51,11 +74,9 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
 
     backend->attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
     backend->attend(model->context, &model->shape, rows, forward->q, cache, forward->attended);
-    backend->attend_out(model->context, &model->shape, layer, rows->count, forward->attended, forward->partial);
-    TRY(reduce(forward, rows->count, x));
+    TRY(add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x));
     backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
-    backend->mlp_out(model->context, &model->shape, layer, rows->count, forward->ffn, forward->partial);
-    return reduce(forward, rows->count, x);
+    return add_residual(forward, rows, layer, backend->mlp_out, layer->down, forward->ffn, x);
 }
 
 /* All that a device does of a step between its input and what is asked of its logits.  asked: NULL for all rows */
@@ -88,15 +109,16 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
-    int replays = backend->replay != NULL && model->group->size == 1 && rows->count <= BACKEND_MAX_ROWS && (logits == NULL || asked_count == 0);
+    int alone = model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count));
+    int replays = backend->replay != NULL && alone && rows->count <= BACKEND_MAX_ROWS && (logits == NULL || asked_count == 0);
     enum status status;
 
     embed(forward, rows, asked, asked_count);
     if (replays && backend->replay(model->context, forward, rows, (uint64_t)asked_count))
         return STATUS_OK;
     status = run(forward, rows, asked, asked_count, forward->x, logits);
-    if (replays)
-        backend->replayed(model->context);
+    if (replays && !backend->replayed(model->context) && status == STATUS_OK)
+        return run(forward, rows, asked, asked_count, forward->x, logits);
     return status;
 }
 
@@ -153,7 +175,8 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
     what = backend->draft_begin(model->context, &terms);
     if (!backend->replay(model->context, forward, rows, what)) {
         TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
-        backend->replayed(model->context);
+        if (!backend->replayed(model->context))
+            TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
     }
     backend->draft_end(model->context);
     return backend->finish(model->context);

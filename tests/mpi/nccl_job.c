@@ -69,7 +69,7 @@ static enum status run(struct world *world, const struct terms *terms, struct pr
     log_hold();
     status = group_open_team(world, 4096, group);
     if (status == STATUS_OK)
-        status = group_open_nccl(world, &rig->backend, rig->context, COUNT * sizeof(float), terms->patience_s, group);
+        status = group_open_nccl(world, &rig->backend, rig->context, COUNT * sizeof(float), terms->patience_s, GROUP_SUMS_AUTO, group);
     status = world_agree(world, status);
     if (status == STATUS_OK) {
         if (world->rank == 0)

@@ -16,23 +16,71 @@ enum { COUNT = 5000, BYTES = COUNT * 4, MOST_RANKS = 8, SUMS = 20 };
 
 static struct backend_context *context;
 
-/* Several sums are asked for before one is waited for, as in a step. */
+static enum status open_group(enum group_sums sums)
+{
+    check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
+    return group_open_nccl(&world, &backend_cuda, context, BYTES, 100, sums, &group);
+}
+
+static int open_nccl(void **state)
+{
+    (void)state;
+    check(open_group(GROUP_SUMS_NCCL) == STATUS_OK, "no group over NCCL", 0);
+    return 0;
+}
+
+static int open_one_shot(void **state)
+{
+    (void)state;
+    check(open_group(GROUP_SUMS_ONE_SHOT) == STATUS_OK, "no group with one-shot sums", 0);
+    return 0;
+}
+
+static int open_auto(void **state)
+{
+    (void)state;
+    check(open_group(GROUP_SUMS_AUTO) == STATUS_OK, "no group that chooses", 0);
+    return 0;
+}
+
+static int close_group(void **state)
+{
+    (void)state;
+    group_close(&group);
+    return 0;
+}
+
+static void put(float *x, size_t count, int number)
+{
+    static float mine[COUNT];
+
+    for (size_t i = 0; i < count; i++)
+        mine[i] = given(group.rank, i, number);
+    backend_cuda.write(context, x, mine, count * sizeof *x);
+}
+
+/* x is the sum of number `number`, with `before` added. */
+static void expect(const float *x, size_t count, int number, float before)
+{
+    static float found[COUNT];
+
+    device_copy_out(context->device, found, x, count * sizeof *x);
+    check(group_settle(&group) == STATUS_OK && backend_cuda.finish(context) == STATUS_OK, "the step failed", number);
+    for (size_t i = 0; i < count; i++) {
+        float expected = before + tree(i, number);
+
+        check(memcmp(&expected, &found[i], sizeof expected) == 0, "a sum is not the tree's", (long)i);
+    }
+}
+
 static void check_sums(float *x)
 {
-    static float mine[COUNT], found[COUNT];
-
     for (int n = 0; n < SUMS; n++) {
-        for (int i = 0; i < COUNT; i++)
-            mine[i] = given(group.rank, i, n);
-        backend_cuda.write(context, x, mine, BYTES);
-        check(group_sum(&group, x, COUNT) == STATUS_OK, "sum failed", n);
-        device_copy_out(context->device, found, x, BYTES);
-        check(group_settle(&group) == STATUS_OK && backend_cuda.finish(context) == STATUS_OK, "the step failed", n);
-        for (int i = 0; i < COUNT; i++) {
-            float expected = tree(i, n);
+        size_t count = n % 4 == 0 ? COUNT : 1 + mixed(1, 2, (uint32_t)n) % COUNT; /* odd ones, too */
 
-            check(memcmp(&expected, &found[i], sizeof expected) == 0, "a sum is not the tree's", i);
-        }
+        put(x, count, n);
+        check(group_sum(&group, x, count) == STATUS_OK, "sum failed", n);
+        expect(x, count, n, 0.0f);
     }
 }
 
@@ -53,6 +101,62 @@ static void test_group_cuda__sums_its_own_buffer(void **state)
     check_sums(group_buffer(&group, BYTES));
 }
 
+/* As a step has them: several sums, which nobody waits for, added to what is there; recorded once and played. */
+static void test_group_cuda__one_shot_sums_are_recorded(void **state)
+{
+    enum { LAYERS = 5, PLAYED = 4, FEW = 600 };
+    float *partial = group_buffer(&group, BYTES), *x;
+    struct device_graph *graph;
+    struct arena arena;
+
+    (void)state;
+    check(group_sums_alone(&group, FEW), "they are not alone", 0);
+    check(backend_cuda.memory_open(context, BYTES, "a test's array", &arena) == STATUS_OK, "no memory", 0);
+    x = (float *)(void *)arena.base;
+    put(partial, FEW, 3);
+    device_record(context->device);
+    for (int i = 0; i < LAYERS; i++)
+        check(group_add(&group, x, partial, FEW) == STATUS_OK, "a sum is not recorded", i);
+    graph = device_recorded(context->device);
+    check(graph != NULL, "no graph", 0);
+    for (int i = 0; i < PLAYED; i++)
+        device_play(context->device, graph);
+    static float found[FEW];
+    device_copy_out(context->device, found, x, sizeof found);
+    check(group_settle(&group) == STATUS_OK && backend_cuda.finish(context) == STATUS_OK, "the steps failed", 0);
+    for (size_t i = 0; i < FEW; i++) {
+        float expected = 0.0f;
+
+        for (int n = 0; n < LAYERS * PLAYED; n++)
+            expected += tree(i, 3);
+        check(memcmp(&expected, &found[i], sizeof expected) == 0, "what was played is not what was recorded", (long)i);
+    }
+    device_graph_close(graph);
+    backend_cuda.memory_close(context, &arena);
+}
+
+static void test_group_cuda__says_how_it_sums(void **state)
+{
+    (void)state;
+    check(strstr(group_describe(&group), ", up to 20 KiB by one-shot kernels") != NULL, group_describe(&group), 0);
+    check(!group_sums_alone(&group, 1 << 20), "a sum that no inbox holds", 0);
+}
+
+/* A rank that gives up lets the others' kernels end. */
+static void test_group_cuda__a_sum_that_is_stopped_ends(void **state)
+{
+    float *x = group_buffer(&group, BYTES);
+
+    (void)state;
+    if (group.size > 1 && group.rank == 0) {
+        backend_cuda.one_shot->stop(context);
+        check(group_sum(&group, x, 10) == STATUS_OK, "sum failed", 0);
+        check(backend_cuda.finish(context) == STATUS_OK, "the device failed", 0);
+    }
+}
+
+#define OPEN(sums, test) cmocka_unit_test_setup_teardown(test_group_cuda__##test, open_##sums, close_group)
+
 static int skipped(const char *reason)
 {
     printf("skipped: %s\n", reason);
@@ -62,8 +166,10 @@ static int skipped(const char *reason)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_group_cuda__sums_memory_of_devices),
-        cmocka_unit_test(test_group_cuda__sums_its_own_buffer),
+        OPEN(nccl, sums_memory_of_devices),     OPEN(nccl, sums_its_own_buffer),     OPEN(auto, sums_memory_of_devices),
+        OPEN(auto, sums_its_own_buffer),        OPEN(one_shot, says_how_it_sums),    OPEN(one_shot, sums_memory_of_devices),
+        OPEN(one_shot, sums_its_own_buffer),    OPEN(one_shot, one_shot_sums_are_recorded),
+        OPEN(one_shot, a_sum_that_is_stopped_ends), /* the last: a stopped group sums no more */
     };
     const char *name = argc > 0 ? argv[0] : "", *reason = "";
     int devices = device_count(&reason), failed;
@@ -78,14 +184,11 @@ int main(int argc, char **argv)
     }
     check(backend_cuda.open(&(struct backend_options){.threads = 1, .max_rows = 1, .device = world.node_rank}, &context) == STATUS_OK,
           "no device", world.node_rank);
-    check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
-    check(group_open_nccl(&world, &backend_cuda, context, BYTES, 100, &group) == STATUS_OK, "no group over NCCL", 0);
     if (world.rank == 0)
-        print_message("%s, %s\n", backend_cuda.describe(context), group_describe(&group));
+        print_message("%s\n", backend_cuda.describe(context));
     failed = cmocka_run_group_tests_name(name, tests, NULL, NULL);
     if (failed > 0)
         world_abort(STATUS_INTERNAL);
-    group_close(&group);
     backend_cuda.close(context);
     world_close(&world, STATUS_OK);
     return failed;

@@ -20,7 +20,7 @@ static struct pretended_device rig;
 static void open_group(void)
 {
     check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
-    check(group_open_nccl(&world, &rig.backend, rig.context, BYTES, 60, &group) == STATUS_OK, "no group over NCCL", 0);
+    check(group_open_nccl(&world, &rig.backend, rig.context, BYTES, 60, GROUP_SUMS_AUTO, &group) == STATUS_OK, "no group over NCCL", 0);
 }
 
 static int open_windows(void **state)
@@ -163,9 +163,9 @@ static void test_group_attach__takes_nccl_for_several_devices_only(void **state)
     check(group_open_team(&world, 4096, &group) == STATUS_OK, "no group of the host", 0);
     const char *before = group_describe(&group);
 
-    check(group_attach(&world, &backend_cpu, rig.context, BYTES, &group) == STATUS_OK, "attach failed", 0);
+    check(group_attach(&world, &backend_cpu, rig.context, BYTES, GROUP_SUMS_AUTO, &group) == STATUS_OK, "attach failed", 0);
     check(strcmp(group_describe(&group), before) == 0, "memory of the host is summed over NCCL", 0);
-    check(group_attach(&world, &rig.backend, rig.context, BYTES, &group) == STATUS_OK, "attach failed", 0);
+    check(group_attach(&world, &rig.backend, rig.context, BYTES, GROUP_SUMS_AUTO, &group) == STATUS_OK, "attach failed", 0);
     check((group.size > 1) == (strncmp(group_describe(&group), "NCCL", 4) == 0), group_describe(&group), 0);
     group_close(&group);
 }

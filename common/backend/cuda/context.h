@@ -10,6 +10,7 @@
 #include "common/backend/cuda/draft.h"
 #include "common/backend/cuda/kernels.h"
 #include "common/backend/cuda/matrix.h"
+#include "common/backend/cuda/one_shot.h"
 #include "common/backend/cuda/replay.h"
 
 enum { PACK_HALVES = 2 };
@@ -56,6 +57,7 @@ struct backend_context {
     int asked;
     float **fetched; /* [max_rows] where finish takes a row of logits, or NULL */
     int fetches;
+    struct one_shot one_shot;
     struct backend_device told; /* of the device, to ranks that compute together */
     char description[320];
 };
@@ -64,9 +66,10 @@ struct backend_context {
 void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
                 const void *table, int hidden, float *x);
 int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what);
-void cuda_replayed(struct backend_context *context);
+int cuda_replayed(struct backend_context *context);
 void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cuda_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+void cuda_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
 void cuda_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                     const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                     float *q);

@@ -77,7 +77,7 @@ static enum status open_scratch(struct backend_context *context)
     TRY(cuda_memory_open(context,
                          row_bytes(options->max_rows) + arena_round(floats(KERNEL_ROWS, options->max_qkv)) +
                              arena_round(floats(options->max_rows, options->max_vocab)) + ask_bytes(options->max_rows) + evidence + top +
-                             draft_bytes() + 256 + arena_round(attend),
+                             draft_bytes() + one_shot_counter_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
     context->attend_scratch_bytes = attend;
@@ -88,6 +88,7 @@ static enum status open_scratch(struct backend_context *context)
     context->evidence_scratch = arena_take(arena, evidence);
     context->top_scratch = arena_take(arena, top);
     draft_lay_out(&context->draft.on_device, arena);
+    context->one_shot.counters = arena_take(arena, one_shot_counter_bytes());
     return STATUS_OK;
 }
 
@@ -100,7 +101,7 @@ static enum status open_pinned(struct backend_context *context)
     struct arena *arena = &context->pinned;
     void *base;
 
-    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched + draft_bytes();
+    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched + draft_bytes() + one_shot_counter_bytes();
     TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
     arena->base = base;
     lay_out_rows(&context->pinned_rows, arena, options->max_rows);
@@ -108,6 +109,7 @@ static enum status open_pinned(struct backend_context *context)
     context->pinned_logits = arena_take(arena, logits);
     ask_lay_out(&context->pinned_ask, arena, options->max_rows);
     draft_lay_out(&context->draft.pinned, arena);
+    context->one_shot.stop = arena_take(arena, one_shot_counter_bytes());
     context->fetched = arena_take(arena, fetched);
     return STATUS_OK;
 }
@@ -334,6 +336,7 @@ const struct backend backend_cuda = {
     .attend_out = cuda_attend_out,
     .mlp_in = cuda_mlp_in,
     .mlp_out = cuda_mlp_out,
+    .matmul_add = cuda_matmul_add,
     .add = cuda_add,
     .tree_sum = cuda_tree_sum,
     .head = cuda_head,
@@ -345,6 +348,7 @@ const struct backend backend_cuda = {
     .finish = cuda_finish,
     .device = cuda_device,
     .idle = cuda_idle,
+    .one_shot = &cuda_one_shot,
     .row_scan = cuda_row_scan,
     .row_race = cuda_row_race,
     .row_top = cuda_row_top,

@@ -186,6 +186,61 @@ void device_host_close(struct device *device, void *memory)
     note(device, cudaFreeHost(memory), "cudaFreeHost");
 }
 
+static int refused(cudaError_t error, const char **reason)
+{
+    (void)cudaGetLastError(); /* it is not to be found by the next launch */
+    *reason = cudaGetErrorString(error);
+    return 0;
+}
+
+int device_share(struct device *device, size_t bytes, void **memory, void *handle, const char **reason)
+{
+    cudaIpcMemHandle_t own;
+    void *new = NULL;
+    cudaError_t error = cudaMalloc(&new, bytes);
+
+    _Static_assert(sizeof own <= DEVICE_HANDLE_BYTES, "a handle of CUDA fits");
+    if (error != cudaSuccess)
+        return refused(error, reason);
+    error = cudaIpcGetMemHandle(&own, new);
+    if (error == cudaSuccess)
+        error = cudaMemset(new, 0, bytes);
+    if (error == cudaSuccess)
+        error = cudaDeviceSynchronize(); /* zeros lie there before another device writes */
+    if (error != cudaSuccess) {
+        (void)cudaFree(new);
+        return refused(error, reason);
+    }
+    memcpy(handle, &own, sizeof own);
+    *memory = new;
+    return 1;
+}
+
+void device_share_close(struct device *device, void *memory)
+{
+    note(device, cudaFree(memory), "cudaFree");
+}
+
+int device_reach(struct device *device, const void *handle, void **memory, const char **reason)
+{
+    cudaIpcMemHandle_t other;
+    void *there = NULL;
+    cudaError_t error;
+
+    (void)device;
+    memcpy(&other, handle, sizeof other);
+    error = cudaIpcOpenMemHandle(&there, other, cudaIpcMemLazyEnablePeerAccess);
+    if (error != cudaSuccess)
+        return refused(error, reason);
+    *memory = there;
+    return 1;
+}
+
+void device_leave(struct device *device, void *memory)
+{
+    note(device, cudaIpcCloseMemHandle(memory), "cudaIpcCloseMemHandle");
+}
+
 void device_write(struct device *device, void *to, const void *from, size_t bytes)
 {
     note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device->stream), "a copy to the device");
@@ -222,8 +277,11 @@ struct device_graph *device_recorded(struct device *device)
         error = cudaGraphInstantiate(&playable, graph, 0);
     if (graph != NULL)
         note(device, cudaGraphDestroy(graph), "cudaGraphDestroy");
-    note(device, error, "the recording of a step");
-    return (struct device_graph *)playable;
+    if (error == cudaSuccess)
+        return (struct device_graph *)playable;
+    (void)cudaGetLastError();
+    log_debug("a step is not recorded on device %d: %s", device->index, cudaGetErrorString(error));
+    return NULL;
 }
 
 void device_play(struct device *device, struct device_graph *graph)

@@ -13,6 +13,8 @@ struct device;
 struct device_graph; /* recorded work */
 struct CUstream_st; /* CUDA's name of a stream, where there is no CUDA as well */
 
+enum { DEVICE_HANDLE_BYTES = 64 }; /* what another process of the host needs to reach shared memory, to be passed on as it is */
+
 /* Devices that answer: 0 where there is no driver. `reason` (may be NULL) then says why, in the driver's own words. */
 int device_count(const char **reason);
 
@@ -40,6 +42,13 @@ void device_memory_close(struct device *device, void *memory);
 enum status device_host_open(struct device *device, size_t bytes, const char *what, void **memory);
 void device_host_close(struct device *device, void *memory);
 
+/* Zeroed memory of the device that devices of other processes can be let into, and the other processes' memory as this device sees it. 0 with the
+ * reason in CUDA's words, which is no failure of the device, where there is none, or the devices do not reach each other. device_leave before the owner closes. */
+int device_share(struct device *device, size_t bytes, void **memory, void *handle, const char **reason);
+void device_share_close(struct device *device, void *memory);
+int device_reach(struct device *device, const void *handle, void **memory, const char **reason);
+void device_leave(struct device *device, void *memory);
+
 /* Copies to the device; `from` may be any memory of the host and may go away when it returns. For loading. */
 void device_write(struct device *device, void *to, const void *from, size_t bytes);
 /* Copies in the stream; the host's memory is pinned and stays as it is until device_finish. */
@@ -48,8 +57,8 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
 
 /* To be called after each launch: remembers a launch that was refused. */
 void device_launched(struct device *device, const char *kernel);
-/* What is asked for from here on is recorded and not done, up to device_recorded, which gives it; NULL when that failed, which is
- * remembered. Pointers are recorded, not what they point at. Nothing may be waited for in between. */
+/* What is asked for from here on is recorded and not done, up to device_recorded, which gives it; NULL when it cannot be recorded, which is no
+ * failure of the device: it has to be asked for again. Pointers are recorded, not what they point at. Nothing may be waited for in between. */
 void device_record(struct device *device);
 struct device_graph *device_recorded(struct device *device);
 /* Asks for the recorded work, as often as wanted. */

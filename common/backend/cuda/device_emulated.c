@@ -1,10 +1,17 @@
 /* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are some, so that each rank of a
- * host has its own; the last one's launches are refused, so that tests see what becomes of that. */
+ * host has its own; the last one's launches are refused, so that tests see what becomes of that. Shared memory is a file without a name, which
+ * other processes open through /proc; the last device's is not let in. */
 #include "common/backend/cuda/device.h"
 
 #include "common/base/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of emulation.h, which is C++. */
 void emulation_record(void);
@@ -129,6 +136,75 @@ void device_host_close(struct device *device, void *memory)
 {
     (void)device;
     free(memory);
+}
+
+static int map(int file, size_t bytes, void **memory, const char **reason)
+{
+    void *there = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    *reason = strerror(errno);
+    if (there == MAP_FAILED)
+        return 0;
+    *memory = there;
+    return 1;
+}
+
+/* What a mapping begins with. */
+struct head {
+    size_t bytes; /* of all */
+    int file;     /* the owner's, by which others find it */
+};
+enum { HEAD_BYTES = 256 };
+
+static struct head *head_of(void *memory)
+{
+    return (struct head *)(void *)((char *)memory - HEAD_BYTES);
+}
+
+int device_share(struct device *device, size_t bytes, void **memory, void *handle, const char **reason)
+{
+    int file = memfd_create("device", 0);
+    void *there;
+
+    if (file < 0 || ftruncate(file, (off_t)(HEAD_BYTES + bytes)) != 0 || !map(file, HEAD_BYTES + bytes, &there, reason)) {
+        *reason = strerror(errno);
+        if (file >= 0)
+            close(file);
+        return 0;
+    }
+    *(struct head *)there = (struct head){HEAD_BYTES + bytes, file};
+    snprintf(handle, DEVICE_HANDLE_BYTES, "/proc/%d/fd/%d", device->index == BROKEN ? 0 : (int)getpid(), file);
+    *memory = (char *)there + HEAD_BYTES;
+    return 1;
+}
+
+void device_leave(struct device *device, void *memory)
+{
+    (void)device;
+    (void)munmap(head_of(memory), head_of(memory)->bytes);
+}
+
+void device_share_close(struct device *device, void *memory)
+{
+    close(head_of(memory)->file);
+    device_leave(device, memory);
+}
+
+int device_reach(struct device *device, const void *handle, void **memory, const char **reason)
+{
+    int file = open(handle, O_RDWR), is_there;
+    struct stat found;
+    void *there;
+
+    (void)device;
+    *reason = strerror(errno);
+    if (file < 0)
+        return 0;
+    is_there = fstat(file, &found) == 0 && map(file, (size_t)found.st_size, &there, reason);
+    close(file);
+    if (is_there)
+        *memory = (char *)there + HEAD_BYTES;
+    return is_there;
 }
 
 void device_write(struct device *device, void *to, const void *from, size_t bytes)

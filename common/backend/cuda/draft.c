@@ -44,6 +44,11 @@ static void write_entry(struct backend_context *context, int e, int d, int step,
     work->tops |= kept.query.top > 0;
 }
 
+void draft_rewind(struct backend_context *context)
+{
+    context->draft.first_row = context->draft.first = 0;
+}
+
 uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_terms *terms)
 {
     struct draft_work *work = &context->draft;
@@ -51,7 +56,8 @@ uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_te
     uint64_t what = DIGEST_EMPTY;
 
     work->terms = *terms;
-    work->races = work->tops = work->first_row = work->first = 0;
+    work->races = work->tops = 0;
+    draft_rewind(context);
     context->pinned_ask.token_first[0] = context->pinned_ask.best_first[0] = 0;
     for (int step = 0; step < steps; step++) {
         int row = 0, count = backend_drafts_at(terms->drafts, terms->count, step);

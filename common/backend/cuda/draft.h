@@ -25,6 +25,8 @@ struct draft_work {
 size_t draft_bytes(void);
 void draft_lay_out(struct draft_arrays *arrays, struct arena *arena);
 
+/* The steps are asked for from the first one on. */
+void draft_rewind(struct backend_context *context);
 /* What finish does with a draft that has come. */
 void draft_answer(struct backend_context *context);
 

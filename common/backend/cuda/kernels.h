@@ -43,6 +43,7 @@ struct linear_launch {
     float norm_eps;
     int ffn;        /* 0, or: the panels are pairs (gate, up) and to = silu(gate) * up has `ffn` channels */
     float *to;      /* [rows][outputs], or [rows][ffn] */
+    int adds;       /* to += instead */
     int processors; /* of the device */
     int overlaps;   /* device_overlaps: the kernel may begin before what is ahead of it has ended, and waits for it itself */
 };
@@ -94,6 +95,26 @@ void tree_sum_start(const float *terms, int count, size_t size, float *to, struc
 /* to[i] = x[asked[i]]; x += sum.  asked: [count]  x: [..][hidden]  to: [count][hidden] */
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
 void add_start(float *x, const float *sum, size_t count, int overlaps, struct CUstream_st *stream);
+
+/* one_shot.cu: the sum over devices that reach each other's memory, in one kernel. Each rank writes its numbers into every other's inbox and waits for
+ * the others' in its own; a number travels with the number of the sum, so nobody waits for more than that, and there is no barrier. Sums have
+ * numbers of the device's own counting, so that a launch may be recorded and played. All ranks launch the same sums in the same order. */
+enum { ONE_SHOT_RANKS = 8 };
+struct one_shot_launch {
+    int rank, size;              /* at most ONE_SHOT_RANKS */
+    void *inbox[ONE_SHOT_RANKS]; /* of each rank, one_shot_bytes, zeroed before anybody's first sum, aligned to 16 */
+    size_t most;                 /* numbers that an inbox is for */
+    unsigned *counters;          /* [2] of this device alone: sums so far, blocks that are done with this one; zero at first */
+    const unsigned *stop;        /* not 0: what has not come will not come */
+    const float *partial;        /* [count] */
+    size_t count;                /* 1 .. most */
+    int adds;                    /* x += the sum, else x = the sum */
+    float *x;                    /* [count], may be `partial` */
+    int overlaps;
+};
+size_t one_shot_bytes(int size, size_t most);
+/* x[i] (+)= backend_tree_sum over the ranks' partial[i]: the same bits on all. */
+void one_shot_start(const struct one_shot_launch *launch, struct CUstream_st *stream);
 
 /* The rows of logits that a question is about */
 struct kernel_logits {

@@ -82,6 +82,11 @@ void cuda_mlp_out(struct backend_context *context, const struct layer_shape *sha
     run_linear(context, weights->down, "mlp_out", (struct linear_launch){.rows = rows, .from = from, .to = partial});
 }
 
+void cuda_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x)
+{
+    run_linear(context, matrix, "matmul_add", (struct linear_launch){.rows = rows, .from = from, .to = x, .adds = 1});
+}
+
 void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                  const float *x, float *to)
 {

@@ -48,6 +48,8 @@ int cuda_replay(struct backend_context *context, const void *who, const struct r
         return 0;
     }
     replay->used = shape.used;
+    if (replay->refused)
+        return 0;
     if (replay->graph == NULL) {
         context->recording = replay;
         device_record(context->device);
@@ -58,14 +60,19 @@ int cuda_replay(struct backend_context *context, const void *who, const struct r
     return 1;
 }
 
-void cuda_replayed(struct backend_context *context)
+int cuda_replayed(struct backend_context *context)
 {
     struct replay *replay = context->recording;
 
     context->recording = NULL;
     if (replay == NULL)
-        return;
+        return 1;
     replay->graph = device_recorded(context->device);
-    if (replay->graph != NULL)
+    if (replay->graph != NULL) {
         device_play(context->device, replay->graph);
+        return 1;
+    }
+    replay->refused = 1; /* for want of memory, as a rule; it would be so again */
+    draft_rewind(context);
+    return 0;
 }

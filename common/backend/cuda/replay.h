@@ -14,6 +14,7 @@ struct replay {
     uint64_t what;
     int64_t used;                /* when, in steps */
     struct device_graph *graph; /* NULL until it is met again */
+    int refused;                /* the device could not record it */
 };
 
 struct backend_context;

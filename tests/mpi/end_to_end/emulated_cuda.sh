@@ -11,32 +11,39 @@ export LD_LIBRARY_PATH=$3 FAKE_NCCL_TRACE=$WORK/trace
 for i in 5 11 3 29 17 8; do echo "{\"prompt_tokens\": [$i, $((i * 7 % 32)), $((i * 5 % 31))]}"; done >"$WORK/prompts.jsonl"
 ALL=(--target "$WORK/target.bin" --draft "$WORK/draft.bin" --prompts "$WORK/prompts.jsonl" --max-tokens 20 --ignore-eos --hash-logits --threads 1)
 
-# equal NAME VERIFIERS OPTION...: a drafted job is solo's on so many verifiers, and its sums went over NCCL, in its window, on devices of their own.
+# equal NAME VERIFIERS SUMS OPTION...: a drafted job is solo's on so many verifiers, and its sums went over NCCL, in its window, or by one-shot kernels
+# alone, on devices of their own. Solo sums over NCCL: the bits are the same.
 equal() {
-    local name=$1 verifiers=$2 call=ncclAllReduce how=all-reduce
-    shift 2
-    [ "$verifiers" -gt 2 ] && call=ncclAllGather how=all-gather
-    job "solo_$name" --backend cuda --solo --verifiers "$verifiers" --max-sequences 3 "$@" ||
+    local name=$1 verifiers=$2 sums=$3 call=ncclAllReduce how=all-reduce calls
+    shift 3
+    [ "$verifiers" -gt 2 ] && call=ncclAllGather how='all-gather and tree'
+    [ "$sums" = nccl ] || how="$how, up to [0-9]* KiB by one-shot kernels"
+    job "solo_$name" --backend cuda --solo --verifiers "$verifiers" --max-sequences 3 --all-reduce nccl "$@" ||
         fail "solo_$name: exit $?: $(head -n 5 "$WORK/solo_$name.err")"
     rm -f "$FAKE_NCCL_TRACE"
     job "drafted_$name" --backend cuda --drafters 1 --verifiers "$verifiers" --draft-length 3 --draft-deadline 60000 \
-        --max-sequences 2 --verbose "$@" ||
+        --max-sequences 2 --all-reduce "$sums" --verbose "$@" ||
         fail "drafted_$name: exit $?: $(head -n 5 "$WORK/drafted_$name.err")"
     same "drafted_$name" "solo_$name"
     checks=$((checks + 4))
     [ "0$(figure "drafted_$name" accepted)" -gt 0 ] || fail "drafted_$name: no draft was ever accepted"
-    [ "$(grep -c " $call$" "$FAKE_NCCL_TRACE")" -ge $((verifiers * 2 * $(figure "drafted_$name" rounds) / 2)) ] ||
-        fail "drafted_$name: not every step was summed over NCCL"
-    grep -q "group over NCCL 2.28.9, symmetric windows, sums by $how" "$WORK/drafted_$name.err" || fail "drafted_$name: not over NCCL"
+    calls=$(grep -c " $call$" "$FAKE_NCCL_TRACE")
+    if [ "$sums" = nccl ]; then
+        [ "$calls" -ge $((verifiers * 2 * $(figure "drafted_$name" rounds) / 2)) ] || fail "drafted_$name: not every step was summed over NCCL"
+    else
+        [ "$calls" = 0 ] || fail "drafted_$name: $calls sums over NCCL, expected none"
+    fi
+    grep -q "group over NCCL 2.28.9, symmetric windows, sums by $how\$" "$WORK/drafted_$name.err" || fail "drafted_$name: not by $how"
     [ "$(grep -c '#  Rank .* device .* emulation' "$WORK/drafted_$name.err")" = "$verifiers" ] || fail "drafted_$name: no map of devices"
 }
 
-equal greedy 2 "${ALL[@]}"
-equal coupled 2 "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
-equal listed 2 "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
+equal greedy 2 nccl "${ALL[@]}"
+equal one_shot 2 one-shot "${ALL[@]}"
+equal coupled 2 one-shot "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
+equal listed 2 nccl "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
 if [ "$6" != small ]; then # the embedded pair on four, of which a step takes a second here
     echo '{"prompt_tokens": [273, 264, 760]}' >"$WORK/one.jsonl"
-    equal wide 4 --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
+    equal wide 4 one-shot --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
 fi
 
 # Every token of the greedy output against the CPU's logits after the same tokens. The CPU's numbers are others: weights and activations are not
@@ -53,7 +60,7 @@ broken() {
     local code
     checks=$((checks + 1))
     rm -f "$WORK"/broken.*
-    FAKE_NCCL=$2 job broken "${ALL[@]}" --backend cuda --drafters 1 --verifiers 2 --watchdog 20
+    FAKE_NCCL=$2 job broken "${ALL[@]}" --backend cuda --drafters 1 --verifiers 2 --all-reduce nccl --watchdog 20
     code=$?
     [ $code = "$3" ] || fail "$1: exit code $code, expected $3: $(head -n 5 "$WORK/broken.err")"
     [ "$(grep -c "error: $4" "$WORK/broken.err")" = 1 ] || fail "$1: no line, or several, with '$4': $(head -n 5 "$WORK/broken.err")"

@@ -216,7 +216,9 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
         value = scale * sum_warps<TILES, PANELS>(shared.sums, SWIGLU ? 0 : within / 16, within % 16, row);
         if (SWIGLU)
             value = value / (1.0f + expf(-value)) * (scale * sum_warps<TILES, PANELS>(shared.sums, PANELS - 1, within, row));
-        launch.to[(size_t)row * (size_t)channels + (size_t)channel] = value;
+        float *to = launch.to + (size_t)row * (size_t)channels + (size_t)channel;
+
+        *to = launch.adds ? *to + value : value;
     }
 }
 

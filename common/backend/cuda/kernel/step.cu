@@ -1,5 +1,6 @@
 /* What a step does between its products: the heads of q, k and v on their way from the product to the cache, and what is done number by
  * number. Each number is computed as the CPU's kernels do; only the sum of squares of a norm goes another way, by lanes. */
+#include "common/backend/cuda/kernel/tree.h"
 #include "common/backend/cuda/kernel/warp.h"
 #include "common/backend/cuda/kernels.h"
 
@@ -141,8 +142,6 @@ __global__ __launch_bounds__(THREADS) void add_kernel(float *x, const float *sum
         x[i] += sum[i];
 }
 
-/* As backend_tree_sum: neighbours level by level, an odd last one carried up. Indices are the compiler's, so that terms stay in registers.
- */
 template <int MOST> __global__ __launch_bounds__(THREADS) void tree_sum_kernel(const float *terms, int count, size_t size, float *to)
 {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -153,16 +152,7 @@ template <int MOST> __global__ __launch_bounds__(THREADS) void tree_sum_kernel(c
 #pragma unroll
     for (int t = 0; t < MOST; t++)
         term[t] = t < count ? terms[(size_t)t * size + i] : 0.0f;
-#pragma unroll
-    for (int level = MOST; level > 1; level /= 2) {
-        int pairs = count / 2;
-
-#pragma unroll
-        for (int t = 0; t < level / 2; t++)
-            term[t] = t < pairs ? term[2 * t] + term[2 * t + 1] : term[2 * t];
-        count -= pairs;
-    }
-    to[i] = term[0];
+    to[i] = tree_sum<MOST>(term, count);
 }
 } // namespace
 

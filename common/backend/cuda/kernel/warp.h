@@ -5,7 +5,9 @@
 
 #include "common/backend/cuda/kernel/cuda.h"
 
-#ifdef __CUDACC__
+#ifndef __CUDACC__
+#include <sched.h>
+#else
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
@@ -83,6 +85,32 @@ static __device__ __forceinline__ void warp_prefetch(const uint4 *from, unsigned
 #endif
 }
 
+/* To another device and from it: 16 bytes, of which each half arrives at once. */
+static __device__ __forceinline__ void warp_send(uint4 *to, const uint4 &value)
+{
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
+                 : "memory");
+}
+static __device__ __forceinline__ uint4 warp_receive(const uint4 *from)
+{
+    uint4 value;
+
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from)
+                 : "memory");
+    return value;
+}
+/* What is there now, whoever wrote it. */
+static __device__ __forceinline__ unsigned warp_look(const unsigned *at)
+{
+    return *static_cast<const volatile unsigned *>(at);
+}
+/* Between two looks. */
+static __device__ __forceinline__ void warp_pause()
+{
+}
+
 #else
 
 static inline unsigned warp_round(bf16, float value)
@@ -157,6 +185,32 @@ static inline uint4 warp_stream(const uint4 *from)
 template <typename T> static inline T warp_fresh(const T *from)
 {
     return *from;
+}
+static inline void warp_send(uint4 *to, const uint4 &value)
+{
+    uint64_t half[2];
+
+    memcpy(half, &value, sizeof half);
+    __atomic_store_n(reinterpret_cast<uint64_t *>(to), half[0], __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<uint64_t *>(to) + 1, half[1], __ATOMIC_RELEASE);
+}
+static inline uint4 warp_receive(const uint4 *from)
+{
+    uint64_t half[2];
+    uint4 value;
+
+    half[0] = __atomic_load_n(reinterpret_cast<const uint64_t *>(from), __ATOMIC_ACQUIRE);
+    half[1] = __atomic_load_n(reinterpret_cast<const uint64_t *>(from) + 1, __ATOMIC_ACQUIRE);
+    memcpy(&value, half, sizeof value);
+    return value;
+}
+static inline unsigned warp_look(const unsigned *at)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+static inline void warp_pause()
+{
+    sched_yield(); /* the others are processes of this machine */
 }
 /* Touches both ends, so that a sanitizer sees where they lie. */
 static inline void warp_prefetch(const uint4 *from, unsigned bytes)

@@ -1,0 +1,21 @@
+/* Sums over devices that reach each other's memory: struct backend_one_shot of this backend. */
+#ifndef TANDEM_COMMON_BACKEND_CUDA_ONE_SHOT_H
+#define TANDEM_COMMON_BACKEND_CUDA_ONE_SHOT_H
+
+#include "common/backend/backend.h"
+#include "common/backend/cuda/kernels.h"
+
+struct one_shot {
+    int rank, size;
+    size_t most;
+    void *inbox[ONE_SHOT_RANKS]; /* this rank's own and, once connected, the others'; NULL where there is none */
+    unsigned *counters;          /* of the device, see one_shot_launch */
+    unsigned *stop;              /* in pinned memory of the host */
+};
+
+extern const struct backend_one_shot cuda_one_shot;
+
+/* Room for counters or for stop. */
+size_t one_shot_counter_bytes(void);
+
+#endif
