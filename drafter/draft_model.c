@@ -105,19 +105,22 @@ static int is_kept(const struct model_draft *state, const struct mirror *mirror)
     return state->model->backend->ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
 
-/* After the forward, before its end: the rows of these mirrors, in order. */
-static void ask(struct model_draft *state, struct mirror *const *mirrors, int count)
+/* The next tokens' rows of these mirrors, in order; their questions to a device that keeps them. */
+static enum status run_forward(struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     const struct model *model = state->model;
-    int queries = 0;
+    int keeps = model->backend->ask != NULL;
+    struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
         if (is_kept(state, mirrors[a]))
-            state->queries[queries++] = (struct kept_query){a, distribution_scale(&mirrors[a]->sampling), query_of(state, mirrors[a], a)};
-        else
+            state->queries[questions.count++] =
+                (struct kept_query){a, distribution_scale(&mirrors[a]->sampling), query_of(state, mirrors[a], a)};
+    TRY(forward_begin(&state->forward, &state->rows, state->asked, count, keeps ? NULL : state->logits, &questions));
+    for (int a = 0; keeps && a < count; a++)
+        if (!is_kept(state, mirrors[a]))
             model->backend->fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
-    if (queries > 0)
-        model->backend->ask(model->context, 0, state->queries, queries);
+    return forward_end(&state->forward);
 }
 
 /* From the host's logits. They follow the committed tokens and the earlier ones of the draft. */
@@ -136,7 +139,7 @@ static struct row_query answer_here(struct model_draft *state, const struct mirr
 /* One step of the batch: the last row of each mirror that still wants a token gives it. */
 static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *outputs, int *left)
 {
-    int keeps = state->model->backend->ask != NULL, asked = 0, queries = 0, of[count];
+    int asked = 0, queries = 0, of[count];
     struct mirror *asking[count];
 
     state->rows.count = 0;
@@ -151,10 +154,7 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
     *left = asked;
     if (asked == 0)
         return STATUS_OK;
-    TRY(forward_begin(&state->forward, &state->rows, state->asked, asked, keeps ? NULL : state->logits));
-    if (keeps)
-        ask(state, asking, asked);
-    TRY(forward_end(&state->forward));
+    TRY(run_forward(state, asking, asked));
     for (int a = 0; a < asked; a++) {
         struct row_query here, *query = &here;
 

@@ -137,10 +137,9 @@ enum status shard_row(struct shard *shard, const struct step *step, int asked, c
     return STATUS_OK;
 }
 
-/* After the forward, before its end: asks what the device can answer, and fetches the other rows. */
-static void ask(struct shard *shard, const struct step *step, char *to)
+/* What the device is to answer of the rows that it keeps.  evidence: where the answers will be written */
+static int write_questions(struct shard *shard, const struct step *step, char *evidence)
 {
-    const struct model *model = shard->model;
     int queries = 0;
 
     for (int a = 0; a < step->asked; a++) {
@@ -152,29 +151,43 @@ static void ask(struct shard *shard, const struct step *step, char *to)
 
             query->row = a;
             query->scale = distribution_scale(&terms->sampling);
-            evidence_ask(&terms->sampling, &row, to, &query->query);
-        } else {
-            model->backend->fetch(model->context, a, row_at(shard, shard->logits, a));
+            evidence_ask(&terms->sampling, &row, evidence, &query->query);
         }
-        to += evidence_bytes(&terms->sampling, row.support_count);
+        evidence += evidence_bytes(&terms->sampling, row.support_count);
     }
-    if (queries > 0)
-        model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
+    return queries;
+}
+
+/* After the forward, before its end: the rows that the host changes before they are judged. */
+static void fetch_others(struct shard *shard, const struct step *step)
+{
+    for (int a = 0; a < step->asked; a++)
+        if (!is_kept(shard, terms_of(shard, step, a)))
+            shard->model->backend->fetch(shard->model->context, a, row_at(shard, shard->logits, a));
+}
+
+static enum status run_forward(struct shard *shard, const struct step *step, void *evidence)
+{
+    int keeps = shard->model->backend->ask != NULL && step->asked > 0;
+    const struct forward_questions questions = {
+        .first = shard->model->vocab_first, .queries = shard->queries, .count = keeps ? write_questions(shard, step, evidence) : 0};
+
+    TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, keeps ? NULL : shard->logits, &questions));
+    if (keeps)
+        fetch_others(shard, step);
+    return forward_end(&shard->forward);
 }
 
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence)
 {
     const struct rows *rows = &step->rows;
     const struct backend *backend = shard->model->backend;
-    int keeps = backend->ask != NULL && step->asked > 0, queries = 0;
     char *to = evidence;
+    int queries = 0;
 
     for (int r = 0; r < rows->count; r++)
         shard->history[(size_t)rows->slot[r] * (size_t)shard->model->shape.context + (size_t)rows->place[r]] = rows->token[r];
-    TRY(forward_begin(&shard->forward, rows, step->asked_row, step->asked, keeps ? NULL : shard->logits));
-    if (keeps)
-        ask(shard, step, evidence);
-    TRY(forward_end(&shard->forward));
+    TRY(run_forward(shard, step, evidence));
     for (int a = 0; a < step->asked; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);

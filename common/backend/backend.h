@@ -281,10 +281,15 @@ struct backend {
                  const float *x, float *logits);
 
     /* What follows is about logits that the device keeps; NULL where its memory is the host's.
-     * Answers `count` queries (at most max_rows) of one purpose. first: the id of the rows' first logit, a multiple of 4. The queries stay
-     * where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is of
-     * the same terms but for their rounding, in an order of its own. */
+     * Answers `count` queries (at least 1, at most max_rows) of one purpose. first: the id of the rows' first logit, a multiple of 4. The
+     * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is
+     * of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+    /* The same in three parts, of which the second belongs to what is recorded: before the operations of the step, behind its head, behind
+     * replay or what takes its place. ask_begin returns what the second part depends on, for replay. */
+    uint64_t (*ask_begin)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+    void (*ask_run)(struct backend_context *context);
+    void (*ask_end)(struct backend_context *context);
     /* Several tokens without the host. embed gets the rows of all steps, step by step; of those behind the first step the tokens are not known
      * yet. draft_begin says what is to be drafted; then for each step come the operations of a forward over its rows, x from its first
      * one on, and draft_step, which draws a token of each sequence that is still to have one and puts its embedding into x, as the next

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/digest.h"
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
@@ -105,20 +106,42 @@ static void embed(struct forward *forward, const struct rows *rows, const int32_
                           forward->x);
 }
 
-enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+/* May the device do the step by itself from its rows on, as recorded? */
+static int is_alone(const struct forward *forward, const struct rows *rows)
+{
+    const struct model *model = forward->model;
+
+    return model->backend->replay != NULL && rows->count <= BACKEND_MAX_ROWS &&
+           (model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count)));
+}
+
+static enum status run_and_ask(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits, int asks)
+{
+    TRY(run(forward, rows, asked, asked_count, forward->x, logits));
+    if (asks)
+        forward->model->backend->ask_run(forward->model->context);
+    return STATUS_OK;
+}
+
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits,
+                          const struct forward_questions *questions)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
-    int alone = model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count));
-    int replays = backend->replay != NULL && alone && rows->count <= BACKEND_MAX_ROWS && (logits == NULL || asked_count == 0);
-    enum status status;
+    int asks = questions != NULL && questions->count > 0, replays = is_alone(forward, rows) && (logits == NULL || asked_count == 0);
+    uint64_t what = (uint64_t)asked_count;
+    enum status status = STATUS_OK;
 
     embed(forward, rows, asked, asked_count);
-    if (replays && backend->replay(model->context, forward, rows, (uint64_t)asked_count))
-        return STATUS_OK;
-    status = run(forward, rows, asked, asked_count, forward->x, logits);
-    if (replays && !backend->replayed(model->context) && status == STATUS_OK)
-        return run(forward, rows, asked, asked_count, forward->x, logits);
+    if (asks)
+        what = digest_bytes(&what, sizeof what, backend->ask_begin(model->context, questions->first, questions->queries, questions->count));
+    if (!replays || !backend->replay(model->context, forward, rows, what)) {
+        status = run_and_ask(forward, rows, asked, asked_count, logits, asks);
+        if (replays && !backend->replayed(model->context) && status == STATUS_OK)
+            status = run_and_ask(forward, rows, asked, asked_count, logits, asks);
+    }
+    if (asks)
+        backend->ask_end(model->context);
     return status;
 }
 
@@ -190,6 +213,6 @@ enum status forward_end(struct forward *forward)
 
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
-    TRY(forward_begin(forward, rows, asked, asked_count, logits));
+    TRY(forward_begin(forward, rows, asked, asked_count, logits, NULL));
     return forward_end(forward);
 }

@@ -157,7 +157,7 @@ static void step_of_three(struct sample *sample, const float *expected)
     uint64_t ancestors[3] = {1, 3, 7};
     const struct rows rows = {3, sample->tokens, place, zero, place, zero, ancestors};
 
-    assert_int_equal(forward_begin(&sample->rig.forward, &rows, (const int32_t[]){1, 2}, 2, NULL), STATUS_OK);
+    assert_int_equal(forward_begin(&sample->rig.forward, &rows, (const int32_t[]){1, 2}, 2, NULL, NULL), STATUS_OK);
     for (int r = 0; r < 2; r++)
         backend_cuda.fetch(context, r, got + (size_t)r * vocab);
     assert_int_equal(forward_end(&sample->rig.forward), STATUS_OK);
@@ -186,7 +186,7 @@ static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void 
         uint64_t ancestors[ROWS] = {1, 3};
         const struct rows rows = {ROWS, token, place, slots, place, base, ancestors};
 
-        assert_int_equal(forward_begin(&sample.rig.forward, &rows, asked[slot], ROWS, NULL), STATUS_OK);
+        assert_int_equal(forward_begin(&sample.rig.forward, &rows, asked[slot], ROWS, NULL, NULL), STATUS_OK);
         for (int r = 0; r < ROWS; r++)
             backend_cuda.fetch(context, r, got + (size_t)asked[slot][r] * vocab);
         assert_int_equal(forward_end(&sample.rig.forward), STATUS_OK);

@@ -1,6 +1,6 @@
 /* A shard whose device keeps the logits and answers questions, against one whose logits all come to the host: the same evidence, draws, rows
  * and hash. Emulated, or on a device. */
-#include "common/backend/cuda/device.h"
+#include "common/backend/cuda/context.h"
 #include "tests/support/capture.h"
 #include "tests/support/golden.h"
 #include "verifier/shard.h"
@@ -26,6 +26,12 @@ static void count_asks(struct backend_context *context, int32_t first, struct ke
 {
     asks += count;
     backend_cuda.ask(context, first, queries, count);
+}
+
+static uint64_t count_begun(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+{
+    asks += count;
+    return backend_cuda.ask_begin(context, first, queries, count);
 }
 
 static void count_fetches(struct backend_context *context, int row, float *to)
@@ -89,6 +95,7 @@ static void open_all(void)
 
     counted = to_the_host = backend_cuda;
     counted.ask = count_asks;
+    counted.ask_begin = count_begun;
     counted.fetch = count_fetches;
     to_the_host.ask = NULL;
     to_the_host.fetch = NULL;
@@ -203,10 +210,54 @@ static void test_cuda_shard__answers_are_those_of_the_hosts_rows(void **state)
     close_all();
 }
 
+static void open_slot(const struct slot_terms *terms)
+{
+    shard_open_slot(&kept, terms);
+    shard_open_slot(&here, terms);
+}
+
+/* Steps of one shape, whose questions have other ids, keys and scales each time, and then of as many rows with fewer questions. */
+static void test_cuda_shard__a_recorded_step_answers_what_is_asked_now(void **state)
+{
+    enum { STEPS = 5 };
+    size_t bytes;
+    char *evidence[2];
+
+    (void)state;
+    open_all();
+    bytes = shard_evidence_bytes(&kept, &step);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(evidence[i] = calloc(1, bytes));
+    for (int n = 0; n < STEPS; n++) {
+        for (int s = 0; s < SLOTS; s++) {
+            struct slot_terms terms = terms_of(s);
+
+            terms.sampling.seed += (uint64_t)n;
+            if (s == 1 || s == 2)
+                terms.sampling.temperature += 0.1 * n;
+            if (s == 1 && n == STEPS - 1)
+                terms.sampling.repetition_penalty = 1.1;
+            open_slot(&terms);
+        }
+        for (int i = 0; i < 2 * (ROWS - 1) * SUPPORT; i++)
+            step.id[i]++;
+        model->backend = &counted;
+        assert_int_equal(shard_step(&kept, &step, evidence[0]), STATUS_OK);
+        assert_int_equal(model->context->replayed, n < 2 ? 0 : n < STEPS - 1 ? n - 1 : STEPS - 3);
+        model->backend = &to_the_host;
+        assert_int_equal(shard_step(&here, &step, evidence[1]), STATUS_OK);
+        compare_evidence(evidence[0], evidence[1]);
+    }
+    for (int i = 0; i < 2; i++)
+        free(evidence[i]);
+    close_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_shard__answers_are_those_of_the_hosts_rows),
+        cmocka_unit_test(test_cuda_shard__a_recorded_step_answers_what_is_asked_now),
     };
     const char *reason = "";
 

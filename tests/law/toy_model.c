@@ -166,10 +166,12 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
     memcpy(logits, all + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
 }
 
-enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits,
+                          const struct forward_questions *questions)
 {
     struct toy_model *toy = (struct toy_model *)(void *)forward->model;
 
+    assert_true(questions == NULL || questions->count == 0); /* its logits are the host's */
     assert_in_range(rows->count, 1, forward->model->max_rows);
     for (int r = 0; r < rows->count; r++)
         *seen(forward, rows, r, rows->place[r]) = (float)rows->token[r];
@@ -188,7 +190,7 @@ enum status forward_end(struct forward *forward)
 
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
 {
-    return forward_begin(forward, rows, asked, asked_count, logits);
+    return forward_begin(forward, rows, asked, asked_count, logits, NULL);
 }
 
 int forward_drafts(const struct forward *forward)

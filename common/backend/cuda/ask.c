@@ -2,6 +2,7 @@
  * takes these to where the queries want them. */
 #include "common/backend/cuda/context.h"
 
+#include "common/base/digest.h"
 #include <string.h>
 
 static size_t many(int rows)
@@ -99,27 +100,47 @@ void ask_start(struct backend_context *context, int32_t first_token, int first, 
         find_top(context, first, count);
 }
 
-void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
 {
-    struct ask_arrays *asked = &context->pinned_ask, *on_device = &context->ask;
-    int races = 0, tops = 0;
+    struct ask_arrays *asked = &context->pinned_ask;
+    struct ask_terms *terms = &context->asking;
 
     if (context->asked > 0)
         (void)cuda_finish(context); /* the first answers leave the room; a failure stays */
+    *terms = (struct ask_terms){.first = first, .count = count, .purpose = (int)queries[0].query.purpose};
     asked->token_first[0] = asked->best_first[0] = 0;
     for (int i = 0; i < count; i++) {
         ask_write(asked, i, &queries[i]);
-        races |= queries[i].query.races;
-        tops |= queries[i].query.top > 0;
+        terms->races |= queries[i].query.races;
+        terms->tops |= queries[i].query.top > 0;
     }
     context->queries = queries;
-    context->asked = count;
-    device_copy_in(context->device, on_device->key, asked->key,
-                   ask_between(asked->key, asked->token + asked->token_first[count]));
-    ask_start(context, first, 0, count, queries[0].query.purpose, races, tops);
+    device_copy_in(context->device, context->ask.key, asked->key, ask_between(asked->key, asked->token + asked->token_first[count]));
+    return digest_bytes(terms, sizeof *terms, DIGEST_EMPTY);
+}
+
+void cuda_ask_run(struct backend_context *context)
+{
+    const struct ask_terms *terms = &context->asking;
+
+    ask_start(context, terms->first, 0, terms->count, (enum rng_purpose)terms->purpose, terms->races, terms->tops);
+}
+
+void cuda_ask_end(struct backend_context *context)
+{
+    const struct ask_arrays *asked = &context->pinned_ask, *on_device = &context->ask;
+
+    context->asked = context->asking.count;
     device_copy_out(context->device, asked->stats, on_device->stats,
-                    ask_between(asked->stats, asked->logit + asked->token_first[count]));
-    device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[count] * sizeof *asked->best);
+                    ask_between(asked->stats, asked->logit + asked->token_first[context->asked]));
+    device_copy_out(context->device, asked->best, on_device->best, (size_t)asked->best_first[context->asked] * sizeof *asked->best);
+}
+
+void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
+{
+    (void)cuda_ask_begin(context, first, queries, count);
+    cuda_ask_run(context);
+    cuda_ask_end(context);
 }
 
 void ask_answer(struct backend_context *context)

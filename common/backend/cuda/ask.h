@@ -17,6 +17,11 @@ struct ask_arrays {
     struct scored_token *best;
 };
 
+/* What is asked, but for the numbers in the arrays: kernels of the same terms are the same. */
+struct ask_terms {
+    int first, count, purpose, races, tops;
+};
+
 /* The arrays for so many queries, in an arena of the host or of the device. */
 size_t ask_bytes(int rows);
 void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);

@@ -53,8 +53,9 @@ struct backend_context {
 
     struct ask_arrays pinned_ask;
     struct draft_work draft;
-    struct kept_query *queries; /* [asked] that finish answers */
-    int asked;
+    struct kept_query *queries; /* [asking.count] */
+    struct ask_terms asking;
+    int asked; /* queries that finish answers */
     float **fetched; /* [max_rows] where finish takes a row of logits, or NULL */
     int fetches;
     struct one_shot one_shot;
@@ -86,6 +87,9 @@ void cuda_tree_sum(struct backend_context *context, const float *terms, int coun
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits);
 void cuda_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+void cuda_ask_run(struct backend_context *context);
+void cuda_ask_end(struct backend_context *context);
 void cuda_fetch(struct backend_context *context, int row, float *to);
 uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_terms *terms);
 void cuda_draft_step(struct backend_context *context, int step);
