@@ -332,7 +332,8 @@ enum status job_run(struct job *job)
     job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
     job->team.relay = &job->relay;
     TRY(world_trace_begin(&job->world, job->options->trace, &job->trace));
-    status = job->group.rank == 0 ? lead_job(job) : team_follow(&job->team);
+    job->follows = job->group.rank != 0;
+    status = job->follows ? team_follow(&job->team) : lead_job(job);
     if (status == STATUS_OK || status == STATUS_DRAINED) {
         enum status traced = world_trace_end(&job->world, &job->trace);
 

@@ -20,6 +20,7 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
+    int follows;              /* this rank does what the lead orders: if it fails now, nobody knows */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;
 };

@@ -73,6 +73,8 @@ int main(int argc, char **argv)
     status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
         status = job_run(&job);
+    if (status != STATUS_OK && job.follows)
+        world_abort(status); /* the others wait for what this rank was to give them */
     job_release(&job);
     world_close(&job.world, status);
     watchdog_close();

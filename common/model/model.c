@@ -5,6 +5,7 @@
 #include "common/model/kv_cache.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 static enum status choose_context(const struct config *config, int asked, int *context)
@@ -97,6 +98,11 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .isa = options->isa,
                                             .device = options->device};
     TRY(model->backend->open(&backend, &model->context));
+    if (model->backend->device != NULL) {
+        const struct backend_device *device = model->backend->device(model->context);
+
+        snprintf(model->computing, sizeof model->computing, "computing on device %d [%s] %s", device->number, device->place, device->name);
+    }
     TRY(weights_pack(model, kv_cache_need(model, options->slots)));
     return model_open_tables(model);
 }

@@ -31,6 +31,7 @@ struct model {
     struct config config;
     const struct backend *backend;
     struct backend_context *context;
+    char computing[144]; /* on which device, for the watchdog's line; empty where it is the host */
     struct group *group; /* borrowed */
     struct checkpoint *checkpoint;
     struct tensor embedding;

@@ -110,3 +110,8 @@ void watchdog_progress(const char *doing)
     atomic_store_explicit(&dog.doing, doing, memory_order_relaxed);
     atomic_store_explicit(&dog.started, 1, memory_order_relaxed);
 }
+
+const char *watchdog_doing(const char *doing)
+{
+    return atomic_exchange_explicit(&dog.doing, doing, memory_order_relaxed);
+}

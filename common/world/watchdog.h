@@ -13,5 +13,7 @@ void watchdog_close(void);
 void watchdog_stand_behind(int others);
 /* Local. Reports progress; `doing` (a literal) is what a later line says was going on. Cheap enough for every round. */
 void watchdog_progress(const char *doing);
+/* Local. The same words without progress, up to the next report or until the caller puts back what it was given: the words before. */
+const char *watchdog_doing(const char *doing);
 
 #endif

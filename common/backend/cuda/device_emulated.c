@@ -1,6 +1,6 @@
 /* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are some, so that each rank of a
- * host has its own; the last one's launches are refused, so that tests see what becomes of that. Shared memory is a file without a name, which
- * other processes open through /proc; the last device's is not let in. */
+ * host has its own; the last one's launches are refused, and nobody reaches the memory of another, so that tests see what becomes of
+ * that. Shared memory is a file without a name, which other processes open through /proc. */
 #include "common/backend/cuda/device.h"
 
 #include "common/base/log.h"
@@ -20,7 +20,7 @@ void emulation_play(struct device_graph *graph);
 void emulation_forget(struct device_graph *graph);
 void emulation_copy(void *to, const void *from, size_t bytes);
 
-enum { DEVICES = 8, BROKEN = DEVICES - 1, PROCESSORS = 3 };
+enum { DEVICES = 8, BROKEN = DEVICES - 1, ALONE = DEVICES - 3, PROCESSORS = 3 };
 static const size_t all_memory = (size_t)4 << 30;
 
 struct device {
@@ -173,7 +173,7 @@ int device_share(struct device *device, size_t bytes, void **memory, void *handl
         return 0;
     }
     *(struct head *)there = (struct head){HEAD_BYTES + bytes, file};
-    snprintf(handle, DEVICE_HANDLE_BYTES, "/proc/%d/fd/%d", device->index == BROKEN ? 0 : (int)getpid(), file);
+    snprintf(handle, DEVICE_HANDLE_BYTES, "/proc/%d/fd/%d", device->index == ALONE ? 0 : (int)getpid(), file);
     *memory = (char *)there + HEAD_BYTES;
     return 1;
 }

@@ -55,12 +55,12 @@ paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+
 checks=$((checks + 1)) # and it would be seen
 sed -E 's/ 17 / 18 /2' "$WORK/taught" | "$TEACHER" "$WORK/target.bin" 0.05 && fail "another token is not noticed"
 
-# broken WHAT FAULT CODE PATTERN: a job of one drafter and two verifiers in which NCCL does as told.
+# broken WHAT FAULT CODE PATTERN OPTION...: a job of one drafter and two verifiers in which NCCL does as told.
 broken() {
     local code
     checks=$((checks + 1))
     rm -f "$WORK"/broken.*
-    FAKE_NCCL=$2 job broken "${ALL[@]}" --backend cuda --drafters 1 --verifiers 2 --all-reduce nccl --watchdog 20
+    FAKE_NCCL=$2 job broken "${ALL[@]}" --backend cuda --drafters 1 --verifiers 2 --all-reduce nccl --watchdog 20 "${@:5}"
     code=$?
     [ $code = "$3" ] || fail "$1: exit code $code, expected $3: $(head -n 5 "$WORK/broken.err")"
     [ "$(grep -c "error: $4" "$WORK/broken.err")" = 1 ] || fail "$1: no line, or several, with '$4': $(head -n 5 "$WORK/broken.err")"
@@ -70,4 +70,14 @@ host=$(hostname | cut -c 1-63)
 broken "no communicator" "2 ncclCommInitRankConfig 1 later=2" 74 "ncclCommInitRankConfig failed on rank 2 (host $host, device 2 \[emulated:2\] emulation)"
 broken "a sum of the lead fails" "1 ncclAllReduce 30 fail=1" 74 "ncclAllReduce failed on rank 1 (host $host, device 1 \[emulated:1\] emulation): unhandled cuda error"
 broken "a follower loses a peer" "2 ncclAllReduce 30 later=6" 74 "ncclAllReduce failed on rank 2 (host $host, device 2 \[emulated:2\] emulation): remote process exited"
+broken "a sum is never done" "1 ncclAllReduce 30 stuck" 76 "no progress for [0-9]* s while computing on device 1 \[emulated:1\] emulation: ending the job" --watchdog 3
+# Rank 7 is a verifier, and the eighth device refuses its kernels: the others stop waiting for its numbers, in both kinds of sum.
+for sums in nccl one-shot; do
+    broken "a device of a follower fails, $sums" "" 70 ".* on device 7 (a broken emulation): refused" --drafters 6 --verifiers 2 --all-reduce $sums
+done
+# Nobody reaches the memory of device 5: sums go over NCCL, unless the user wants them otherwise.
+broken "one-shot sums where devices do not reach each other" "" 64 "--all-reduce one-shot needs verifiers on one host" --drafters 4 --verifiers 2 --all-reduce one-shot
+checks=$((checks + 1))
+job apart "${ALL[@]}" --backend cuda --drafters 4 --verifiers 2 --all-reduce auto --verbose || fail "devices apart: exit $?: $(head -n 5 "$WORK/apart.err")"
+grep -q "no one-shot sums: No such file" "$WORK/apart.err" || fail "devices apart: no line says why there are no one-shot sums"
 finish
