@@ -199,6 +199,7 @@ int device_share(struct device *device, size_t bytes, void **memory, void *handl
     void *new = NULL;
     cudaError_t error = cudaMalloc(&new, bytes);
 
+    (void)device; /* the only one of this thread */
     _Static_assert(sizeof own <= DEVICE_HANDLE_BYTES, "a handle of CUDA fits");
     if (error != cudaSuccess)
         return refused(error, reason);
