@@ -112,9 +112,15 @@ static void run_ranks(int size, void (*body)(struct ring *))
         children[r] = child;
     }
     for (int r = 0; r < size; r++) {
-        good &= wait(&code) > 0 && WIFEXITED(code) && WEXITSTATUS(code) == 0;
-        for (int i = 0; !good && i < size; i++)
-            kill(children[i], SIGKILL);
+        pid_t ended = wait(&code);
+
+        good &= ended > 0 && WIFEXITED(code) && WEXITSTATUS(code) == 0;
+        for (int i = 0; i < size; i++) {
+            if (children[i] == ended)
+                children[i] = 0;
+            else if (!good && children[i] > 0)
+                kill(children[i], SIGKILL);
+        }
     }
     munmap(page, sizeof *page);
     assert_true(good);
