@@ -10,6 +10,7 @@
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
+#include "common/world/watchdog.h"
 #include "drafter/draft.h"
 #include "drafter/draft_broken.h"
 #include <stdlib.h>
@@ -228,7 +229,9 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
 
     for (int i = 0; i < count; i++)
         drafts[i] = ask_draft(state, mirrors[i], &state->choice[i * MESSAGE_MAX_DRAFT]);
+    const char *before = watchdog_doing(state->model->computing);
     TRY(forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support));
+    (void)watchdog_doing(before);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < mirrors[i]->wanted; k++) {
             const struct kept_choice *choice = &drafts[i].choice[k];

@@ -4,6 +4,7 @@
 #include "common/base/digest.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
+#include "common/world/watchdog.h"
 #include <string.h>
 
 enum status shard_open(struct shard *shard, struct model *model, int slots, int max_asked)
@@ -169,13 +170,17 @@ static void fetch_others(struct shard *shard, const struct step *step)
 static enum status run_forward(struct shard *shard, const struct step *step, void *evidence)
 {
     int keeps = shard->model->backend->ask != NULL && step->asked > 0;
+    const char *before = watchdog_doing(shard->model->computing);
+    enum status status;
     const struct forward_questions questions = {
         .first = shard->model->vocab_first, .queries = shard->queries, .count = keeps ? write_questions(shard, step, evidence) : 0};
 
     TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, keeps ? NULL : shard->logits, &questions));
     if (keeps)
         fetch_others(shard, step);
-    return forward_end(&shard->forward);
+    status = forward_end(&shard->forward);
+    (void)watchdog_doing(before);
+    return status;
 }
 
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence)

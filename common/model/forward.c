@@ -3,7 +3,6 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
-#include "common/world/watchdog.h"
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
@@ -107,18 +106,6 @@ static void embed(struct forward *forward, const struct rows *rows, const int32_
                           forward->x);
 }
 
-/* Should the device hang from here on, the line names it. */
-static void tell_watchdog(struct forward *forward)
-{
-    forward->before = forward->model->computing[0] != '\0' ? watchdog_doing(forward->model->computing) : NULL;
-}
-
-static void untell_watchdog(const struct forward *forward)
-{
-    if (forward->before != NULL)
-        (void)watchdog_doing(forward->before);
-}
-
 /* May the device do the step by itself from its rows on, as recorded? */
 static int is_alone(const struct forward *forward, const struct rows *rows)
 {
@@ -145,7 +132,6 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
     uint64_t what = (uint64_t)asked_count;
     enum status status = STATUS_OK;
 
-    tell_watchdog(forward);
     embed(forward, rows, asked, asked_count);
     if (asks)
         what = digest_bytes(&what, sizeof what, backend->ask_begin(model->context, questions->first, questions->queries, questions->count));
@@ -156,8 +142,6 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
     }
     if (asks)
         backend->ask_end(model->context);
-    if (status != STATUS_OK)
-        untell_watchdog(forward);
     return status;
 }
 
@@ -208,10 +192,8 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
                                       .dtype = model->embedding.dtype,
                                       .table = model->table,
                                       .x = forward->x};
-    enum status status;
     uint64_t what;
 
-    tell_watchdog(forward);
     embed(forward, rows, asked, count);
     what = backend->draft_begin(model->context, &terms);
     if (!backend->replay(model->context, forward, rows, what)) {
@@ -220,20 +202,13 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
             TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
     }
     backend->draft_end(model->context);
-    status = backend->finish(model->context);
-    untell_watchdog(forward);
-    return status;
+    return backend->finish(model->context);
 }
 
 enum status forward_end(struct forward *forward)
 {
-    struct model *model = forward->model;
-    enum status status = group_settle(model->group);
-
-    if (status == STATUS_OK)
-        status = model->backend->finish(model->context);
-    untell_watchdog(forward);
-    return status;
+    TRY(group_settle(forward->model->group));
+    return forward->model->backend->finish(forward->model->context);
 }
 
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)

@@ -17,7 +17,6 @@ struct forward {
     float *partial;  /* [max_rows][hidden] */
     float *ffn;      /* [max_rows][ffn] */
     float *asked;    /* [max_rows][hidden] the rows whose logits are asked for */
-    const char *before; /* what the watchdog was told before a step */
     int64_t group_ns; /* time spent in the group's sums, added up */
 };
 

@@ -113,5 +113,5 @@ void watchdog_progress(const char *doing)
 
 const char *watchdog_doing(const char *doing)
 {
-    return atomic_exchange_explicit(&dog.doing, doing, memory_order_relaxed);
+    return doing != NULL && doing[0] != '\0' ? atomic_exchange_explicit(&dog.doing, doing, memory_order_relaxed) : NULL;
 }

@@ -13,7 +13,8 @@ void watchdog_close(void);
 void watchdog_stand_behind(int others);
 /* Local. Reports progress; `doing` (a literal) is what a later line says was going on. Cheap enough for every round. */
 void watchdog_progress(const char *doing);
-/* Local. The same words without progress, up to the next report or until the caller puts back what it was given: the words before. */
+/* Local. Other words without progress, up to the next report or until the caller puts back what it was given: the words before. NULL and empty
+ * words change nothing, and NULL is returned. */
 const char *watchdog_doing(const char *doing);
 
 #endif

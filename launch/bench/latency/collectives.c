@@ -149,7 +149,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
     TRY(group_agree(&rig->group, status));
     if (rig->context == NULL)
         return STATUS_OK;
-    TRY(group_attach(world, rig->backend, rig->context, LARGEST, &rig->group));
+    TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->all_reduce, &rig->group));
     rig->sums = group_buffer(&rig->group, LARGEST);
     if (rig->sums == NULL)
         rig->sums = (float *)(void *)rig->arena.base;
