@@ -258,7 +258,7 @@ enum status figures_compute(const struct run *run, struct figures_of_placement *
         TRY(rounds_build(&run->placement[p], &all[p].rounds));
         for (int i = 0; i < run->cells; i++)
             TRY(compute_cell(run, &run->placement[p], &all[p].rounds, i, &all[p].cell[i]));
-        predict(run, &run->placement[p], &all[p]);
+        TRY(predict(run, &run->placement[p], &all[p]));
     }
     return STATUS_OK;
 }
@@ -283,6 +283,17 @@ double figures_noise(const struct run *run, const struct figures_of_placement *a
     *worst = statistics_quantile(&spreads, 1);
     statistics_release(&spreads);
     return noise;
+}
+
+int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline)
+{
+    int best = -1;
+
+    for (int i = 0; i < run->cells; i++)
+        if (run->cell[i].baseline == baseline && !run->cell[i].solo && run->cell[i].draft_length > 0 && all->cell[i].repetitions > 0 &&
+            (best < 0 || all->cell[i].speedup > all->cell[best].speedup))
+            best = i;
+    return best;
 }
 
 int figures_is_predicted(const struct run_cell *cell)

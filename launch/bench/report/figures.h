@@ -40,7 +40,7 @@ struct figures {
     double improvement_measured;  /* with v and rest */
     double operations;            /* theorem 3.11 */
     int best, best_measured;      /* gamma by alpha and c; with v and rest */
-    double by_tokens, by_round, by_outside; /* measured / predicted, as factors */
+    double by_tokens, by_round, by_outside, by_noise; /* measured / predicted, as factors */
 };
 
 struct figures_of_placement {
@@ -53,6 +53,8 @@ enum status figures_compute(const struct run *run, struct figures_of_placement *
 void figures_release(const struct run *run, struct figures_of_placement *all);
 /* The noise of a run: the median over cells with drafts of their speedup's spread, as a share; *worst: the largest. */
 double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst);
+/* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none. */
+int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline);
 /* Is a theory of one sequence about this cell? */
 int figures_is_predicted(const struct run_cell *cell);
 

@@ -15,6 +15,12 @@ const char page_md_why_theory[] =
     "gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the other two: "
     "drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation (1) with its "
     "alpha over the time that these say.";
+const char page_md_why_residual[] =
+    "Measured over predicted is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is expected over "
+    "what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean over all.";
+const char page_md_why_phases[] =
+    "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken away: both "
+    "ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";
 const char page_md_how_measured[] =
     "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells take "
     "turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the median "
@@ -57,21 +63,45 @@ static void write_head(const struct run *run, const struct figures_of_placement 
     fprintf(to, "%s\n\n", page_md_how_measured);
 }
 
-static void write_ranks(const struct run_placement *placement, FILE *to)
+/* Which of the factors is farthest from 1, and what that means. */
+static const char *blame(const struct figures *f)
 {
-    const json_t *job = json_array_get(placement->job, 0);
-    struct table table;
+    double tokens = fabs(log(f->by_tokens)), round = fabs(log(f->by_round)), outside = fabs(log(f->by_outside)), noise = fabs(log(f->by_noise));
 
-    fprintf(to, "%s, group over %s.\n\n", text(job, "mpi"), text(job, "group"));
-    table_begin(&table, to, TABLE_TEXT, "rank,role,<host,<device,clock offset before us,after us,round trip us");
-    for (int i = 0; i < placement->ranks; i++) {
-        const struct run_rank *rank = &placement->rank[i];
+    if (noise >= tokens && noise >= round && noise >= outside)
+        return "noise: the repetitions differ";
+    if (tokens >= round && tokens >= outside)
+        return "drafts do not stand independently with one alpha, or rounds were cut at the end of completions";
+    return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up" : "time outside of rounds: prompts";
+}
 
-        table_row(&table, "%d\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f", rank->rank, rank->role, rank->host, rank->device, (double)rank->offset_ns[0] / 1000,
-                  (double)rank->offset_ns[1] / 1000, (double)rank->round_trip_ns[0] / 1000);
+void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    const char *begin = form == TABLE_HTML ? "<p>" : "", *end = form == TABLE_HTML ? "</p>\n" : "\n\n";
+    int cells = 0, near = 0;
+    double farthest = 0;
+
+    for (int i = 0; i < run->cells; i++)
+        if (figures_is_predicted(&run->cell[i]) && all->cell[i].improvement_measured > 0) {
+            double off = fabs(all->cell[i].speedup / all->cell[i].improvement_measured - 1);
+
+            cells++;
+            near += off <= 0.1;
+            farthest = off > farthest ? off : farthest;
+        }
+    if (cells == 0)
+        return;
+    fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: several sequences at "
+                "once, of which the theory does not speak.%s", begin, near, cells, 100 * farthest, end);
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128];
+
+        if (!figures_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        fprintf(to, "%s%s is off by %+.1f %%: %s.%s", begin, name, 100 * (f->speedup / f->improvement_measured - 1), blame(f), end);
     }
-    table_end(&table);
-    fprintf(to, "    %s\n\n", placement->line);
 }
 
 void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
@@ -79,12 +109,12 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
     write_head(run, all, to);
     for (int p = 0; p < run->placements; p++) {
         fprintf(to, "# %s\n\n", run->placement[p].name);
+        page_md_verdict(run, &all[p], TABLE_TEXT, to);
         table_speed(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "`~` marks a speedup that spreads beyond the limit. `equal` counts outputs that are solo's, token for token.\n\n## The theory beside it\n\n%s\n\n",
                 page_md_why_theory);
         table_theory(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "Measured over predicted is the product of the last three: tokens a round gave over what equation (1) expects; the round's time as it is "
-                    "expected over what it was; and what lies outside of rounds (prompts, first rounds of a request).\n\n");
+        fprintf(to, "%s\n\n", page_md_why_residual);
         table_residual(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## Alpha\n\nCounted: drafts that stood over drafts that were judged. D_LK = 1 - alpha.\n\n");
         table_alpha(run, &all[p], TABLE_TEXT, to);
@@ -92,14 +122,16 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         table_paper_1(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## The paper's Table 2 for this pair\n\nThe draft length that was fastest, at each temperature.\n\n");
         table_paper_2(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "## Where a round's time goes\n\nMeans, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are "
-                    "taken away: both ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.\n\n");
+        fprintf(to, "## Where a round's time goes\n\n%s\n\n", page_md_why_phases);
         table_phases(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## Latency\n\n%s\n\n", page_md_why_itl);
         table_latency(run, &all[p], TABLE_TEXT, to);
         table_messages(&run->placement[p], TABLE_TEXT, to);
         fprintf(to, "## Ranks\n\n");
-        write_ranks(&run->placement[p], to);
+        fprintf(to, "%s, group over %s.\n\n", text(json_array_get(run->placement[p].job, 0), "mpi"),
+                text(json_array_get(run->placement[p].job, 0), "group"));
+        table_ranks(&run->placement[p], TABLE_TEXT, to);
+        fprintf(to, "    %s\n\n", run->placement[p].line);
     }
     fprintf(to, "Files beside this one: report.html (the same with figures), summary.json (all figures by name), rounds.csv (every round), trace.json (a timeline "
                 "for ui.perfetto.dev), raw/ (what the ranks wrote).\n");

@@ -3,10 +3,15 @@
 #define TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
 
 #include "launch/bench/report/figures.h"
+#include "launch/bench/report/table.h"
 #include <stdio.h>
 
 void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+/* How many predictions hold within 10 %, and what is to blame where one does not. */
+void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
 /* Sentences that this report and the other form of it share. */
+extern const char page_md_why_residual[];
+extern const char page_md_why_phases[];
 extern const char page_md_why_itl[];
 extern const char page_md_why_theory[];
 extern const char page_md_how_measured[];

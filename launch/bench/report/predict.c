@@ -1,37 +1,52 @@
 #include "launch/bench/report/predict.h"
 
+#include "common/base/check.h"
 #include "launch/bench/report/theory.h"
+#include <stdlib.h>
 
-enum { MOST_GAMMA = 32 };
+enum { MOST_GAMMA = 32, ENOUGH = 30, MOST_X = RUN_MOST_DRAFT + 1 };
 
-enum { ENOUGH = 30 };
-
-/* A time by a number of tokens or rows: the mean of what was measured at that number, or the line through all where that is too few. */
+/* A time by a number of tokens or rows: the mean, less its tails, of what was measured at that number, or a line through all where that is too
+ * few. */
 struct curve {
     struct line line;
-    double sum[RUN_MOST_DRAFT + 2], count[RUN_MOST_DRAFT + 2];
+    struct statistics at[MOST_X + 1];
 };
 
 /* Of one group of cells. */
 struct fit {
     struct curve draft, verify, rest;
+    struct statistics solo;
     double solo_us; /* a round of the target alone */
 };
 
-static void curve_add(struct curve *curve, int x, double us)
+static enum status curve_add(struct curve *curve, int x, double us)
 {
-    line_add(&curve->line, x, us, 1);
-    if (x < 0 || x > RUN_MOST_DRAFT + 1)
-        return;
-    curve->sum[x] += us;
-    curve->count[x]++;
+    return x >= 0 && x <= MOST_X ? statistics_add(&curve->at[x], us) : STATUS_OK;
+}
+
+static void curve_finish(struct curve *curve)
+{
+    for (int x = 0; x <= MOST_X; x++) {
+        statistics_sort(&curve->at[x]);
+        if (curve->at[x].count > 0)
+            line_add(&curve->line, x, statistics_trimmed(&curve->at[x]), curve->at[x].count);
+    }
 }
 
 static double curve_at(const struct curve *curve, int x)
 {
-    if (x >= 0 && x <= RUN_MOST_DRAFT + 1 && curve->count[x] >= ENOUGH)
-        return curve->sum[x] / curve->count[x];
-    return line_at(&curve->line, x);
+    return x >= 0 && x <= MOST_X && curve->at[x].count >= ENOUGH ? statistics_trimmed(&curve->at[x]) : line_at(&curve->line, x);
+}
+
+static void fit_release(struct fit *fit)
+{
+    for (int x = 0; x <= MOST_X; x++) {
+        statistics_release(&fit->draft.at[x]);
+        statistics_release(&fit->verify.at[x]);
+        statistics_release(&fit->rest.at[x]);
+    }
+    statistics_release(&fit->solo);
 }
 
 static double verify_us(const struct round *round)
@@ -39,23 +54,32 @@ static double verify_us(const struct round *round)
     return round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
 }
 
-static struct fit fit_group(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, int baseline)
+static enum status fit_round(const struct round *round, int solo, struct fit *fit)
 {
-    struct fit fit = {.solo_us = all->cell[baseline].round_us};
+    TRY(curve_add(&fit->verify, round->rows, verify_us(round)));
+    if (solo)
+        return statistics_add(&fit->solo, round->us);
+    if (round->drafted == 0 || round->opens) /* a drafter that reads a prompt first is slower than it usually is */
+        return STATUS_OK;
+    TRY(curve_add(&fit->draft, round->drafted, round->phase_us[ROUND_DRAFT]));
+    return curve_add(&fit->rest, round->drafted, round->us - verify_us(round) - round->phase_us[ROUND_DRAFT]);
+}
 
-    for (int i = 0; i < all->rounds.count; i++) {
-        const struct round *round = &all->rounds.round[i];
-        const struct run_pass *pass = &placement->pass[round->pass];
+static enum status fit_group(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int baseline, struct fit *fit)
+{
+    for (int i = 0; i < rounds->count; i++) {
+        const struct run_pass *pass = &placement->pass[rounds->round[i].pass];
+        const struct run_cell *cell = &run->cell[pass->cell];
 
-        if (pass->warm_up || run->cell[pass->cell].baseline != baseline || run->cell[pass->cell].sequences != 1)
-            continue;
-        curve_add(&fit.verify, round->rows, verify_us(round));
-        if (round->drafted == 0 || round->opens) /* a drafter that reads a prompt first is slower than it usually is */
-            continue;
-        curve_add(&fit.draft, round->drafted, round->phase_us[ROUND_DRAFT]);
-        curve_add(&fit.rest, round->drafted, round->us - verify_us(round) - round->phase_us[ROUND_DRAFT]);
+        if (!pass->warm_up && cell->baseline == baseline && cell->sequences == 1)
+            TRY(fit_round(&rounds->round[i], cell->solo, fit));
     }
-    return fit;
+    curve_finish(&fit->draft);
+    curve_finish(&fit->verify);
+    curve_finish(&fit->rest);
+    statistics_sort(&fit->solo);
+    fit->solo_us = statistics_trimmed(&fit->solo);
+    return STATUS_OK;
 }
 
 static double round_of(const struct fit *fit, int gamma)
@@ -109,7 +133,8 @@ static void predict_cell(const struct run_cell *cell, const struct fit *fit, dou
     choose_best(fit, figures->alpha, figures);
 }
 
-/* measured = predicted x by_tokens x by_round x by_outside, exactly, where the speeds are means over the whole time of the passes. */
+/* measured = predicted x by_tokens x by_round x by_outside x by_noise, exactly: what means over all the time of the passes do not explain of a median
+ * over repetitions is noise. */
 static void explain(const struct fit *fit, const struct figures *solo, struct figures *figures)
 {
     double tokens = figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0;
@@ -118,6 +143,7 @@ static void explain(const struct fit *fit, const struct figures *solo, struct fi
     figures->by_tokens = tokens / figures->tokens_expected;
     figures->by_round = figures->round_us > 0 ? us / figures->round_us : 0;
     figures->by_outside = solo->outside < 1 ? (1 - figures->outside) / (1 - solo->outside) : 0;
+    figures->by_noise = figures->speedup / (figures->improvement_measured * figures->by_tokens * figures->by_round * figures->by_outside);
 }
 
 static double operations_of(const json_t *json, const char *model)
@@ -125,24 +151,33 @@ static double operations_of(const json_t *json, const char *model)
     return json_number_value(json_object_get(json_object_get(json, model), "operations_per_token"));
 }
 
-void predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all)
+static enum status predict_group(const struct run *run, const struct run_placement *placement, int baseline, double c_hat,
+                                 struct figures_of_placement *all)
+{
+    struct fit *fit = calloc(1, sizeof *fit);
+    enum status status = fit != NULL ? fit_group(run, placement, &all->rounds, baseline, fit) : STATUS_INTERNAL;
+
+    for (int i = 0; i < run->cells && status == STATUS_OK; i++) {
+        struct figures *figures = &all->cell[i];
+
+        if (run->cell[i].baseline != baseline || !figures_is_predicted(&run->cell[i]) || figures->alpha < 0)
+            continue;
+        predict_cell(&run->cell[i], fit, c_hat, figures);
+        if (figures->improvement_measured > 0)
+            explain(fit, &all->cell[baseline], figures);
+    }
+    if (fit != NULL)
+        fit_release(fit);
+    free(fit);
+    return status;
+}
+
+enum status predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all)
 {
     double target = operations_of(run->json, "target"), draft = operations_of(run->json, "draft");
 
-    for (int baseline = 0; baseline < run->cells; baseline++) {
-        struct fit fit;
-
-        if (!run->cell[baseline].solo || run->cell[baseline].sequences != 1)
-            continue;
-        fit = fit_group(run, placement, all, baseline);
-        for (int i = 0; i < run->cells; i++) {
-            struct figures *figures = &all->cell[i];
-
-            if (run->cell[i].baseline != baseline || !figures_is_predicted(&run->cell[i]) || figures->alpha < 0)
-                continue;
-            predict_cell(&run->cell[i], &fit, target > 0 ? draft / target : 0, figures);
-            if (figures->improvement_measured > 0)
-                explain(&fit, &all->cell[baseline], figures);
-        }
-    }
+    for (int i = 0; i < run->cells; i++)
+        if (run->cell[i].solo && run->cell[i].sequences == 1)
+            TRY(predict_group(run, placement, i, target > 0 ? draft / target : 0, all));
+    return STATUS_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "launch/bench/report/figures.h"
 
-/* Fills the theory's figures of all cells. */
-void predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all);
+/* Fills the theory's figures of all cells. STATUS_INTERNAL. */
+enum status predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all);
 
 #endif

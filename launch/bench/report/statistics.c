@@ -61,6 +61,16 @@ double statistics_mean(const struct statistics *statistics)
     return statistics->count > 0 ? sum / statistics->count : 0;
 }
 
+double statistics_trimmed(const struct statistics *statistics)
+{
+    int cut = statistics->count / 40;
+    double sum = 0;
+
+    for (int i = cut; i < statistics->count - cut; i++)
+        sum += statistics->value[i];
+    return statistics->count > 0 ? sum / (statistics->count - 2 * cut) : 0;
+}
+
 double statistics_deviation(const struct statistics *statistics)
 {
     double mean = statistics_mean(statistics), sum = 0;

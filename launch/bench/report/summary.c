@@ -77,7 +77,7 @@ static json_t *theory_of(const struct figures *figures)
 {
     int known = figures->improvement > 0;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "alpha",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "alpha",
                      real_or_null(figures->alpha, figures->alpha >= 0), "alpha_mean_sum_min_p_q",
                      real_or_null(figures->alpha_overlap, figures->alpha_overlap >= 0), "alpha_from_tokens_per_round",
                      real_or_null(figures->alpha_tokens, figures->alpha_tokens >= 0), "d_lk",
@@ -88,7 +88,7 @@ static json_t *theory_of(const struct figures *figures)
                      real_or_null(figures->improvement_measured, known), "theorem_3_11_operations", real_or_null(figures->operations, known),
                      "best_gamma_theorem_3_8", known ? json_integer(figures->best) : json_null(), "best_gamma_with_measured_v_and_wire",
                      known ? json_integer(figures->best_measured) : json_null(), "residual_tokens", real_or_null(figures->by_tokens, known),
-                     "residual_round", real_or_null(figures->by_round, known), "residual_outside", real_or_null(figures->by_outside, known));
+                     "residual_round", real_or_null(figures->by_round, known), "residual_outside", real_or_null(figures->by_outside, known), "residual_noise", real_or_null(figures->by_noise, known));
 }
 
 static json_t *phases_of(const struct figures *figures)

@@ -65,7 +65,7 @@ void table_residual(const struct run *run, const struct figures_of_placement *al
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,measured / predicted,tokens,round,outside");
+    table_begin(&table, to, form, "<cell,measured / predicted,tokens,round,outside,noise");
     for (int i = 0; i < run->cells; i++) {
         const struct figures *f = &all->cell[i];
         char name[128];
@@ -73,7 +73,8 @@ void table_residual(const struct run *run, const struct figures_of_placement *al
         if (!is_predicted(run, all, i))
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f", name, f->speedup / f->improvement_measured, f->by_tokens, f->by_round, f->by_outside);
+        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f", name, f->speedup / f->improvement_measured, f->by_tokens, f->by_round, f->by_outside,
+                  f->by_noise);
     }
     table_end(&table);
 }
@@ -143,14 +144,8 @@ void table_paper_2(const struct run *run, const struct figures_of_placement *all
 
     table_begin(&table, to, form, "<task,<Mq,<accept,temp,gamma,alpha,speed");
     for (int b = 0; b < run->cells; b++) {
-        int best = -1;
+        int best = run->cell[b].solo && run->cell[b].sequences == 1 ? figures_best(run, all, b) : -1;
 
-        if (!run->cell[b].solo || run->cell[b].sequences != 1)
-            continue;
-        for (int i = 0; i < run->cells; i++)
-            if (run->cell[i].baseline == b && !run->cell[i].solo && run->cell[i].draft_length > 0 &&
-                (best < 0 || all->cell[i].speedup > all->cell[best].speedup))
-                best = i;
         if (best >= 0)
             table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature > 0 ? run->cell[b].accept : "any",
                       run->cell[b].temperature, run->cell[best].draft_length, all->cell[best].alpha, all->cell[best].speedup);
@@ -238,5 +233,20 @@ void table_messages(const struct run_placement *placement, enum table_form form,
                       field(row, "bytes"), field(row, "count"), json_string_value(json_object_get(row, "type")),
                       json_string_value(json_object_get(row, "redop")), field(row, "root"), field(row, "avg_us"), field(row, "algbw"),
                       field(row, "busbw"), field(row, "wrong"));
+    table_end(&table);
+}
+
+void table_ranks(const struct run_placement *placement, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "rank,<role,<host,<device,clock offset before us,after us,round trip before us,after us,spans lost");
+    for (int i = 0; i < placement->ranks; i++) {
+        const struct run_rank *rank = &placement->rank[i];
+
+        table_row(&table, "%d\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%lld", rank->rank, rank->role, rank->host, rank->device,
+                  (double)rank->offset_ns[0] / 1000, (double)rank->offset_ns[1] / 1000, (double)rank->round_trip_ns[0] / 1000,
+                  (double)rank->round_trip_ns[1] / 1000, (long long)rank->dropped);
+    }
     table_end(&table);
 }

@@ -1,7 +1,183 @@
 #include "launch/bench/report/trace_json.h"
+
+#include "launch/bench/report/summary.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN_ROUNDS = 40 /* of each cell: a whole run would be more than a browser likes */ };
+
+struct window {
+    int64_t from, upto;
+};
+
+struct page {
+    FILE *to;
+    int events;
+    int flows; /* their numbers */
+    int64_t zero_ns;
+    int first_pid; /* of this placement */
+};
+
+static double us_of(const struct page *page, int64_t ns)
+{
+    return (double)(ns - page->zero_ns) / 1000;
+}
+
+static void begin_event(struct page *page)
+{
+    fputs(page->events++ > 0 ? ",\n" : "\n", page->to);
+}
+
+static void write_text(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(to, "\\%c", *text);
+        else if ((unsigned char)*text >= ' ' && (unsigned char)*text < 0x7f)
+            fputc(*text, to);
+    fputc('"', to);
+}
+
+static void write_process(struct page *page, const struct run_placement *placement, const struct run_rank *rank)
+{
+    char name[256];
+
+    begin_event(page);
+    snprintf(name, sizeof name, "%.40s: rank %d %s on %s (%.40s)", placement->name, rank->rank, rank->role, rank->host, rank->device);
+    fprintf(page->to, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":", page->first_pid + rank->rank);
+    write_text(page->to, name);
+    fputs("}}", page->to);
+}
+
+static void write_span(struct page *page, const struct run_rank *rank, const struct trace_span *span)
+{
+    begin_event(page);
+    fprintf(page->to,
+            "{\"ph\":\"X\",\"pid\":%d,\"tid\":0,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
+            page->first_pid + rank->rank, trace_name((enum trace_phase)span->phase), us_of(page, span->start_ns),
+            (double)(span->end_ns - span->start_ns) / 1000, span->request, span->length, span->value[0], span->value[1], span->value[2]);
+}
+
+/* An arrow: it begins within one span and ends within another. */
+static void write_flow(struct page *page, const char *name, const struct run_rank *from, int64_t from_ns, const struct run_rank *to, int64_t to_ns)
+{
+    int flow = ++page->flows;
+
+    begin_event(page);
+    fprintf(page->to, "{\"ph\":\"s\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":0,\"ts\":%.3f}", flow, name, page->first_pid + from->rank,
+            us_of(page, from_ns));
+    begin_event(page);
+    fprintf(page->to, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":0,\"ts\":%.3f}", flow, name,
+            page->first_pid + to->rank, us_of(page, to_ns));
+}
+
+static int is_shown(const struct window *windows, int count, const struct trace_span *span)
+{
+    for (int i = 0; i < count; i++)
+        if (span->start_ns >= windows[i].from && span->end_ns <= windows[i].upto)
+            return 1;
+    return 0;
+}
+
+/* The first rounds of each cell's first repetition. */
+static int list_windows(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, struct window *windows)
+{
+    int count = 0;
+
+    for (int cell = 0; cell < run->cells; cell++) {
+        struct window window = {0, 0};
+        int shown = 0;
+
+        for (int i = 0; i < rounds->count && shown < SHOWN_ROUNDS; i++) {
+            const struct round *round = &rounds->round[i];
+            const struct run_pass *pass = &placement->pass[round->pass];
+
+            if (pass->warm_up || pass->cell != cell || pass->repetition != 0)
+                continue;
+            window.from = shown++ == 0 ? round->start_ns - 1000000 : window.from; /* with what went before: the prompt */
+            window.upto = round->start_ns + (int64_t)(round->us * 1000) + 1000;
+        }
+        if (shown > 0)
+            windows[count++] = window;
+    }
+    return count;
+}
+
+static void write_flows(struct page *page, const struct run_placement *placement, const struct trace_span *span)
+{
+    const struct run_rank *lead = &placement->rank[placement->lead];
+
+    for (int r = 0; r < placement->ranks; r++) {
+        const struct run_rank *rank = &placement->rank[r];
+        int at;
+
+        if (strcmp(rank->role, "drafter") != 0)
+            continue;
+        at = span->phase == TRACE_UNPACK ? rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns + 2000000) : -1;
+        if (at >= 0)
+            write_flow(page, "proposal", rank, rank->span[at].start_ns, lead, span->end_ns);
+    }
+}
+
+static void write_rank(struct page *page, const struct run_placement *placement, const struct run_rank *rank, const struct window *windows, int count)
+{
+    const struct run_rank *lead = &placement->rank[placement->lead];
+
+    write_process(page, placement, rank);
+    for (int i = 0; i < rank->spans; i++) {
+        const struct trace_span *span = &rank->span[i];
+        int commit;
+
+        if (!is_shown(windows, count, span))
+            continue;
+        write_span(page, rank, span);
+        if (rank == lead)
+            write_flows(page, placement, span);
+        if (span->phase != TRACE_TRUNCATE)
+            continue;
+        commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns + 2000000);
+        if (commit >= 0)
+            write_flow(page, "commit", lead, lead->span[commit].start_ns, rank, span->end_ns);
+    }
+}
+
+/* The step that verified a proposal is the next one after it arrived: the arrow goes on within the lead. */
+static void write_verify_flows(struct page *page, const struct run_placement *placement, const struct window *windows, int count)
+{
+    const struct run_rank *lead = &placement->rank[placement->lead];
+    int64_t arrived = 0;
+
+    for (int i = 0; i < lead->spans; i++) {
+        const struct trace_span *span = &lead->span[i];
+
+        if (!is_shown(windows, count, span))
+            continue;
+        if (span->phase == TRACE_UNPACK)
+            arrived = span->start_ns;
+        if (span->phase == TRACE_VERIFY && arrived != 0) {
+            write_flow(page, "verify", lead, arrived, lead, span->start_ns);
+            arrived = 0;
+        }
+    }
+}
+
 void trace_json_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
 {
-    (void)run;
-    (void)all;
-    fputs("{}", to);
+    struct page page = {.to = to};
+
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", to);
+    for (int p = 0; p < run->placements; p++) {
+        const struct run_placement *placement = &run->placement[p];
+        struct window *windows = calloc((size_t)run->cells, sizeof *windows);
+        int count = windows != NULL ? list_windows(run, placement, &all[p].rounds, windows) : 0;
+
+        page.zero_ns = count > 0 ? windows[0].from : 0;
+        for (int i = 0; i < placement->ranks; i++)
+            write_rank(&page, placement, &placement->rank[i], windows, count);
+        write_verify_flows(&page, placement, windows, count);
+        page.first_pid += placement->ranks;
+        free(windows);
+    }
+    fputs("\n]}\n", to);
 }
