@@ -80,6 +80,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
 {
     double length[MOST_LENGTHS], measured[MOST_LENGTHS], theorem[MOST_LENGTHS], with[MOST_LENGTHS];
     int chosen = find_auto(run, baseline);
+    double longest = run->cell[cells[count - 1]].draft_length + 0.5;
     struct svg svg;
 
     for (int i = 0; i < count; i++) {
@@ -91,9 +92,9 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
         with[i] = f->improvement_measured > 0 ? f->improvement_measured : NAN;
     }
     svg_open(&svg, to, CHART_WIDTH, CHART_HEIGHT, "Speedup against draft length, measured and predicted");
-    svg_span(&svg, 0, length[count - 1] + 0.5, 0, highest_speedup(run, all));
+    svg_span(&svg, 0, longest, 0, highest_speedup(run, all));
     svg_frame(&svg, "draft length K (tokens)", "speedup over solo (x)", 1);
-    svg_line(&svg, (double[]){0, length[count - 1] + 0.5}, (double[]){1, 1}, 2, "even");
+    svg_line(&svg, (double[]){0, longest}, (double[]){1, 1}, 2, "even");
     svg_line(&svg, length, theorem, count, "k1 dotted");
     svg_line(&svg, length, with, count, "k2 dashed");
     svg_line(&svg, length, measured, count, "k0");
@@ -102,7 +103,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
     if (chosen >= 0) {
         double y = all->cell[chosen].speedup;
 
-        svg_line(&svg, (double[]){0, length[count - 1] + 0.5}, (double[]){y, y}, 2, "k3 thin");
+        svg_line(&svg, (double[]){0, longest}, (double[]){y, y}, 2, "k3 thin");
     }
     svg_close(&svg);
 }

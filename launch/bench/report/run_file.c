@@ -3,43 +3,11 @@
 #include "common/base/check.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
-#include <errno.h>
+#include "launch/bench/report/rank_file.h"
+#include "launch/bench/report/text_file.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-static enum status read_text(const char *path, char **text, size_t *size)
-{
-    FILE *file = fopen(path, "r");
-    size_t room = 1 << 16, count = 0, came = 1;
-    char *bytes = NULL;
-
-    if (file == NULL) {
-        log_error("%s: %s", path, strerror(errno));
-        return STATUS_NOINPUT;
-    }
-    while (came > 0) {
-        char *grown = realloc(bytes, room + 1);
-
-        if (grown == NULL)
-            break;
-        bytes = grown;
-        came = fread(bytes + count, 1, room - count, file);
-        count += came;
-        room = count == room ? 2 * room : room;
-    }
-    if (bytes == NULL || came > 0 || ferror(file)) {
-        log_error("%s: %s", path, ferror(file) ? strerror(errno) : "no memory");
-        fclose(file);
-        free(bytes);
-        return STATUS_NOINPUT;
-    }
-    fclose(file);
-    bytes[count] = '\0';
-    *text = bytes;
-    *size = count;
-    return STATUS_OK;
-}
 
 static enum status parse(const char *path, int line, const char *text, size_t size, json_t **value)
 {
@@ -61,7 +29,7 @@ enum status run_read_json(const char *path, int lines, json_t **value)
     json_t *list, *one;
     enum status status;
 
-    TRY(read_text(path, &text, &size));
+    TRY(text_file_read(path, &text, &size));
     if (!lines) {
         status = parse(path, 0, text, size, value);
         free(text);
@@ -190,111 +158,6 @@ static enum status read_passes(const struct run *run, struct run_placement *plac
     return STATUS_OK;
 }
 
-static enum status add_span(const char *path, int line, char *text, struct run_rank *rank, int *room)
-{
-    struct trace_span span;
-    char *at = strchr(text, ',');
-    long long n[7];
-
-    span.phase = at != NULL ? trace_phase_of(text, (int)(at - text)) : -1;
-    for (int i = 0; i < 7 && at != NULL && *at == ','; i++)
-        n[i] = strtoll(at + 1, &at, 10);
-    if (span.phase < 0 || at == NULL || *at != '\0') {
-        log_error("%s:%d: no span, expected " TRACE_COLUMNS, path, line);
-        return STATUS_DATA;
-    }
-    if (rank->spans == *room) {
-        *room = *room > 0 ? 2 * *room : 1 << 14;
-        struct trace_span *grown = realloc(rank->span, (size_t)*room * sizeof *grown);
-        if (grown == NULL)
-            return STATUS_INTERNAL;
-        rank->span = grown;
-    }
-    span.start_ns = n[0];
-    span.end_ns = n[1];
-    span.request = (uint32_t)n[2];
-    span.length = (int32_t)n[3];
-    for (int i = 0; i < 3; i++)
-        span.value[i] = (int32_t)n[4 + i];
-    rank->span[rank->spans++] = span;
-    return STATUS_OK;
-}
-
-static void read_head(const char *text, struct run_rank *rank)
-{
-    if (strncmp(text, "# role ", 7) == 0)
-        snprintf(rank->role, sizeof rank->role, "%s", text + 7);
-    else if (strncmp(text, "# host ", 7) == 0)
-        snprintf(rank->host, sizeof rank->host, "%s", text + 7);
-    else if (strncmp(text, "# dropped ", 10) == 0)
-        rank->dropped = strtoll(text + 10, NULL, 10);
-}
-
-static enum status read_spans(const char *path, struct run_rank *rank)
-{
-    char *text, *rest;
-    size_t size;
-    int room = 0;
-    enum status status = STATUS_OK;
-
-    TRY(read_text(path, &text, &size));
-    rest = text;
-    for (int number = 1; status == STATUS_OK && rest != NULL; number++) {
-        char *line = strsep(&rest, "\n");
-
-        if (*line == '#')
-            read_head(line, rank);
-        else if (*line != '\0' && strcmp(line, TRACE_COLUMNS) != 0)
-            status = add_span(path, number, line, rank, &room);
-    }
-    free(text);
-    return status;
-}
-
-static enum status read_clocks(struct run_placement *placement)
-{
-    char path[PATH_MAX], *text, *rest;
-    size_t size;
-
-    snprintf(path, sizeof path, "%.4000s/clocks.csv", placement->folder);
-    TRY(read_text(path, &text, &size));
-    rest = text;
-    while (rest != NULL) {
-        char *line = strsep(&rest, "\n"), when[8];
-        int rank, measured;
-        long long offset, round_trip;
-
-        if (sscanf(line, "%7[a-z],%d,%d,%lld,%lld", when, &rank, &measured, &offset, &round_trip) != 5 || rank < 0 || rank >= placement->ranks)
-            continue;
-        int after = strcmp(when, "after") == 0;
-        placement->rank[rank].measured[after] = measured;
-        placement->rank[rank].offset_ns[after] = offset;
-        placement->rank[rank].round_trip_ns[after] = round_trip;
-    }
-    free(text);
-    return STATUS_OK;
-}
-
-/* Times of all ranks become the lead's. Ranks of its host read its clock; of others the offset is what was measured before and after, and in
- * between it is taken to move evenly. */
-static void adjust_clock(const struct run_placement *placement, struct run_rank *rank)
-{
-    const struct run_rank *lead = &placement->rank[placement->lead];
-    int64_t from, upto;
-
-    if (rank->spans == 0 || !rank->measured[0] || strcmp(rank->host, lead->host) == 0)
-        return;
-    from = rank->span[0].start_ns;
-    upto = rank->span[rank->spans - 1].end_ns;
-    for (int i = 0; i < rank->spans; i++) {
-        double share = upto > from ? (double)(rank->span[i].start_ns - from) / (double)(upto - from) : 0;
-        int64_t drift = rank->measured[1] ? (int64_t)(share * (double)(rank->offset_ns[1] - rank->offset_ns[0])) : 0;
-
-        rank->span[i].start_ns -= rank->offset_ns[0] + drift;
-        rank->span[i].end_ns -= rank->offset_ns[0] + drift;
-    }
-}
-
 static enum status read_ranks(struct run_placement *placement)
 {
     json_t *ranks = json_object_get(json_array_get(placement->job, 0), "ranks");
@@ -314,12 +177,9 @@ static enum status read_ranks(struct run_placement *placement)
         placement->rank[i].rank = i;
         placement->rank[i].device = device != NULL ? device : "";
         snprintf(path, sizeof path, "%.4000s/rank-%04d.csv", placement->folder, i);
-        TRY(read_spans(path, &placement->rank[i]));
+        TRY(rank_file_read(path, &placement->rank[i]));
     }
-    TRY(read_clocks(placement));
-    for (int i = 0; i < placement->ranks; i++)
-        adjust_clock(placement, &placement->rank[i]);
-    return STATUS_OK;
+    return rank_file_read_clocks(placement);
 }
 
 static enum status read_placement(const char *folder, struct run *run, json_t *from)

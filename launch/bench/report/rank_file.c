@@ -1,0 +1,123 @@
+#include "launch/bench/report/rank_file.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "launch/bench/report/text_file.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum status add_span(const char *path, int line, char *text, struct run_rank *rank, int *room)
+{
+    struct trace_span span;
+    char *at = strchr(text, ',');
+    long long n[7];
+    int numbers = 0;
+
+    span.phase = at != NULL ? trace_phase_of(text, (int)(at - text)) : -1;
+    while (numbers < 7 && at != NULL && *at == ',')
+        n[numbers++] = strtoll(at + 1, &at, 10);
+    if (span.phase < 0 || numbers < 7 || *at != '\0') {
+        log_error("%s:%d: no span, expected " TRACE_COLUMNS, path, line);
+        return STATUS_DATA;
+    }
+    if (rank->spans == *room) {
+        *room = *room > 0 ? 2 * *room : 1 << 14;
+        struct trace_span *grown = realloc(rank->span, (size_t)*room * sizeof *grown);
+        if (grown == NULL)
+            return STATUS_INTERNAL;
+        rank->span = grown;
+    }
+    span.start_ns = n[0];
+    span.end_ns = n[1];
+    span.request = (uint32_t)n[2];
+    span.length = (int32_t)n[3];
+    for (int i = 0; i < 3; i++)
+        span.value[i] = (int32_t)n[4 + i];
+    rank->span[rank->spans++] = span;
+    return STATUS_OK;
+}
+
+static void read_head(const char *text, struct run_rank *rank)
+{
+    if (strncmp(text, "# role ", 7) == 0)
+        snprintf(rank->role, sizeof rank->role, "%s", text + 7);
+    else if (strncmp(text, "# host ", 7) == 0)
+        snprintf(rank->host, sizeof rank->host, "%s", text + 7);
+    else if (strncmp(text, "# dropped ", 10) == 0)
+        rank->dropped = strtoll(text + 10, NULL, 10);
+}
+
+enum status rank_file_read(const char *path, struct run_rank *rank)
+{
+    char *text, *rest;
+    size_t size;
+    int room = 0;
+    enum status status = STATUS_OK;
+
+    TRY(text_file_read(path, &text, &size));
+    rest = text;
+    for (int number = 1; status == STATUS_OK && rest != NULL; number++) {
+        char *line = strsep(&rest, "\n");
+
+        if (*line == '#')
+            read_head(line, rank);
+        else if (*line != '\0' && strcmp(line, TRACE_COLUMNS) != 0)
+            status = add_span(path, number, line, rank, &room);
+    }
+    free(text);
+    return status;
+}
+
+static enum status read_offsets(struct run_placement *placement)
+{
+    char path[PATH_MAX], *text, *rest;
+    size_t size;
+
+    snprintf(path, sizeof path, "%.4000s/clocks.csv", placement->folder);
+    TRY(text_file_read(path, &text, &size));
+    rest = text;
+    while (rest != NULL) {
+        char *line = strsep(&rest, "\n"), when[8];
+        int rank, measured;
+        long long offset, round_trip;
+
+        if (sscanf(line, "%7[a-z],%d,%d,%lld,%lld", when, &rank, &measured, &offset, &round_trip) != 5 || rank < 0 || rank >= placement->ranks)
+            continue;
+        int after = strcmp(when, "after") == 0;
+        placement->rank[rank].measured[after] = measured;
+        placement->rank[rank].offset_ns[after] = offset;
+        placement->rank[rank].round_trip_ns[after] = round_trip;
+    }
+    free(text);
+    return STATUS_OK;
+}
+
+/* Times of all ranks become the lead's. Ranks of its host read its clock; of others the offset is what was measured before and after, and in
+ * between it is taken to move evenly. */
+static void adjust_clock(const struct run_placement *placement, struct run_rank *rank)
+{
+    const struct run_rank *lead = &placement->rank[placement->lead];
+    int64_t from, upto;
+
+    if (rank->spans == 0 || !rank->measured[0] || strcmp(rank->host, lead->host) == 0)
+        return;
+    from = rank->span[0].start_ns;
+    upto = rank->span[rank->spans - 1].end_ns;
+    for (int i = 0; i < rank->spans; i++) {
+        double share = upto > from ? (double)(rank->span[i].start_ns - from) / (double)(upto - from) : 0;
+        int64_t drift = rank->measured[1] ? (int64_t)(share * (double)(rank->offset_ns[1] - rank->offset_ns[0])) : 0;
+
+        rank->span[i].start_ns -= rank->offset_ns[0] + drift;
+        rank->span[i].end_ns -= rank->offset_ns[0] + drift;
+    }
+}
+
+enum status rank_file_read_clocks(struct run_placement *placement)
+{
+    TRY(read_offsets(placement));
+    for (int i = 0; i < placement->ranks; i++)
+        adjust_clock(placement, &placement->rank[i]);
+    return STATUS_OK;
+}

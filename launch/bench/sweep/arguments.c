@@ -1,0 +1,184 @@
+/* The command line of `tandem bench`: its own options, then those of a run. */
+#include "launch/bench/sweep/bench.h"
+
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 64, USUAL_TOKENS = 128 /* a run's own, where nothing was asked for */ };
+
+void bench_print_usage(void)
+{
+    struct plan_options quick, usual;
+
+    plan_defaults(1, &quick);
+    plan_defaults(0, &usual);
+    printf("Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
+           "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a\n"
+           "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
+           "  --quick              fewer and shorter passes: under 90 seconds with the embedded pair\n"
+           "  --output DIR         a new folder for everything; default tandem-bench-DATE-TIME here\n"
+           "  --draft-lengths LIST 0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
+           "  --temperatures LIST  default 0,1\n"
+           "  --accepts LIST       rejection, coupled; default both, at temperatures above 0\n"
+           "  --batches LIST       sequences at once; default 1,2,4\n"
+           "  --repetitions N      passes of each cell after the warm-up; default %d (--quick: %d)\n"
+           "  --requests N         prompts of a pass; default %d (--quick: %d)\n"
+           "  --noise-limit P      percent that speedups may spread between repetitions before the run is refused; default %g\n\n"
+           "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the\n"
+           "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
+           "Exit codes: 0 done; 1 the machine was too noisy: it says by how much, keeps what was measured, and writes no report (tandem report\n"
+           "--noise-limit P DIR writes it all the same); 64 usage; 74 I/O; else that of the job that failed.\n",
+           usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit);
+}
+
+static enum status read_count(const char *name, const char *text, double low, double high, double *value)
+{
+    struct plan_list list;
+
+    TRY(plan_read_list(name, text, low, high, 0, 0, &list));
+    if (list.count == 1) {
+        *value = list.value[0];
+        return STATUS_OK;
+    }
+    log_error("--%s is '%s', expected one number from %g to %g", name, text, low, high);
+    return STATUS_USAGE;
+}
+
+static enum status read_accepts(const char *text, struct plan_list *list)
+{
+    *list = (struct plan_list){0};
+    for (const char *at = text; list->count < 2;) {
+        size_t length = strcspn(at, ",");
+
+        if (length == 9 && strncmp(at, "rejection", 9) == 0)
+            list->value[list->count++] = 0;
+        else if (length == 7 && strncmp(at, "coupled", 7) == 0)
+            list->value[list->count++] = 1;
+        else
+            break;
+        if (at[length] == '\0')
+            return STATUS_OK;
+        at += length + 1;
+    }
+    log_error("--accepts is '%s', expected rejection, coupled, or both with a comma between", text);
+    return STATUS_USAGE;
+}
+
+/* One option of ours; *known is 0 when it is none. */
+static enum status take(struct bench *bench, const char *name, const char *value, int *known)
+{
+    struct plan_options *options = &bench->plan.options;
+    double number = 0;
+
+    *known = 1;
+    if (strcmp(name, "output") == 0)
+        bench->output = value;
+    else if (strcmp(name, "tandem") == 0)
+        bench->tandem = value;
+    else if (strcmp(name, "draft-lengths") == 0)
+        return plan_read_list(name, value, 0, 32, 1, 1, &options->draft_lengths);
+    else if (strcmp(name, "temperatures") == 0)
+        return plan_read_list(name, value, 0, 100, 0, 0, &options->temperatures);
+    else if (strcmp(name, "batches") == 0)
+        return plan_read_list(name, value, 1, 256, 1, 0, &options->batches);
+    else if (strcmp(name, "accepts") == 0)
+        return read_accepts(value, &options->accepts);
+    else if (strcmp(name, "repetitions") == 0) {
+        TRY(read_count(name, value, 1, 1000, &number));
+        options->repetitions = (int)number;
+    } else if (strcmp(name, "requests") == 0) {
+        TRY(read_count(name, value, 1, 100000, &number));
+        options->prompts = (int)number;
+    } else if (strcmp(name, "noise-limit") == 0) {
+        TRY(read_count(name, value, 0, 1000, &number));
+        options->noise_limit = number / 100;
+    } else {
+        *known = 0;
+    }
+    return STATUS_OK;
+}
+
+static int is_own(const char *name, size_t length)
+{
+    static const char *const names[] = {"output", "tandem", "draft-lengths", "temperatures", "batches", "accepts", "repetitions", "requests",
+                                        "noise-limit"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
+            return 1;
+    return 0;
+}
+
+/* Takes ours; what is left goes to the run. */
+static enum status take_own(struct bench *bench, int argc, char **argv)
+{
+    int quick = 0, known;
+
+    for (int i = 1; i < argc; i++)
+        quick |= strcmp(argv[i], "--quick") == 0;
+    plan_defaults(quick, &bench->plan.options);
+    bench->argv[bench->argc++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t length = strcspn(name, "=");
+        char copy[NAME] = "";
+
+        if (strcmp(argv[i], "--quick") == 0)
+            continue;
+        if (!is_own(name, length)) {
+            bench->argv[bench->argc++] = argv[i];
+            continue;
+        }
+        snprintf(copy, sizeof copy, "%.*s", (int)length, name);
+        if (name[length] == '\0' && i + 1 == argc) {
+            log_error("--%s needs a value", copy);
+            return STATUS_USAGE;
+        }
+        TRY(take(bench, copy, name[length] == '=' ? name + length + 1 : argv[++i], &known));
+    }
+    return STATUS_OK;
+}
+
+static enum status check_run(const struct bench *bench)
+{
+    const struct options *run = &bench->run;
+
+    if (run->solo || run->drafters == 0 || (run->target != NULL && run->draft == NULL)) {
+        log_error("a bench compares drafts with the target alone, expected --draft beside --target, a drafter, and no --solo");
+        return STATUS_USAGE;
+    }
+    if (run->check != CHECK_OFF || run->dry_run || run->resume) {
+        log_error("a bench takes no --check, --dry-run or --resume");
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* The command as it was typed, for the report; long ones are cut. */
+static void keep_command(struct bench *bench, int argc, char **argv)
+{
+    size_t used = (size_t)snprintf(bench->command, sizeof bench->command, "tandem bench");
+
+    for (int i = 1; i < argc && used < sizeof bench->command; i++) {
+        if (strcmp(argv[i], "--tandem") == 0) { /* the launcher's own word */
+            i++;
+            continue;
+        }
+        used += (size_t)snprintf(bench->command + used, sizeof bench->command - used, strpbrk(argv[i], " '\"$") ? " '%s'" : " %s", argv[i]);
+    }
+}
+
+enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
+{
+    keep_command(bench, argc, argv);
+    TRY(take_own(bench, argc, argv));
+    TRY(options_parse(bench->argc, bench->argv, &bench->run));
+    TRY(check_run(bench));
+    bench->plan.options.synthetic = bench->run.synthetic_acceptance >= 0;
+    if (bench->run.max_tokens != USUAL_TOKENS)
+        bench->plan.options.max_tokens = bench->run.max_tokens;
+    return plan_make(&bench->plan.options, &bench->plan);
+}

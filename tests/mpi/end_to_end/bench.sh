@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# tandem bench as a user types it, on a tiny sweep: what the folder holds, what is refused, what a noisy machine is told; a trace that changes no bit;
+# verdicts that are drawn. bench.sh BIN default|small
+. "$(dirname "$0")/job.sh"
+mkdir "$WORK/bin"
+cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
+for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
+tandem=$WORK/bin/tandem
+
+# expect WHAT TEST: a fact.
+expect() {
+    checks=$((checks + 1))
+    eval "$2" || fail "$1"
+}
+
+# refused CODE PATTERN COMMAND...: one line, that exit code.
+refused() {
+    local code=$1 pattern=$2
+    shift 2
+    checks=$((checks + 1))
+    "$tandem" "$@" >"$WORK/out" 2>"$WORK/err"
+    local found=$?
+    [ $found = "$code" ] || fail "$*: exit $found, expected $code: $(cat "$WORK/err")"
+    [ "$(wc -l <"$WORK/err")" = 1 ] && grep -Eq -- "$pattern" "$WORK/err" || fail "$*: expected one line with '$pattern', got: $(cat "$WORK/err")"
+}
+
+# The sweep: real processes, a folder with all that is promised. Any noise is let pass: what machine this is nobody knows.
+tiny=(--draft-lengths 2,4 --temperatures 0,1 --accepts rejection --batches 1,2 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000)
+"$tandem" bench "${tiny[@]}" --output "$WORK/a" >"$WORK/a.out" 2>"$WORK/a.err" || fail "the sweep: exit $?: $(cat "$WORK/a.err")"
+for file in bench.json report.md report.html summary.json rounds.csv trace.json raw/same-node/passes.jsonl raw/same-node/rank-0000.csv \
+    raw/same-node/rank-0001.csv raw/same-node/clocks.csv raw/same-node/latency.txt raw/same-node/latency.jsonl; do
+    expect "$file is not there or empty" '[ -s "$WORK/a/$file" ]'
+done
+expect "greedy output with drafts is not solo's: $(grep outputs_equal_solo "$WORK/a/summary.json")" \
+    'awk "/\"outputs\":/ { n = \$2 + 0 } /\"outputs_equal_solo\":/ { cells++; if (\$2 + 0 != n || n == 0) exit 1 } END { exit cells != 4 }" "$WORK/a/summary.json"'
+for name in mean_ttft_ms median_tpot_ms p99_itl_ms spec_decode_acceptance_rate theorem_3_8_improvement improvement_with_measured_v_and_wire \
+    theorem_3_11_operations clock_offset_before_us command_line propose_one_way_us; do
+    expect "summary.json has no $name" 'grep -q "\"$name\"" "$WORK/a/summary.json"'
+done
+expect "the report has no table of messages" 'grep -q "| propose " "$WORK/a/report.md"'
+expect "no figures in the page" '[ "$(grep -c "<svg" "$WORK/a/report.html")" -ge 6 ]'
+expect "the page wants something from elsewhere" '! grep -qE "https?://|<script|url\(" "$WORK/a/report.html"'
+expect "messages in two columns" 'grep -qE "^# Size +Avg Latency\(us\)$" "$WORK/a/raw/same-node/latency.txt" && grep -qE "^[0-9]+ +[0-9.]+$" "$WORK/a/raw/same-node/latency.txt"'
+# Every round of every repetition is a row whose phases add up to it.
+expect "phases do not add up to rounds" 'awk -F, "NR > 1 { s = 0; for (i = 15; i <= 25; i++) s += \$i; if (s - \$9 > 1.2 || \$9 - s > 1.2) exit 1 } END { exit NR < 30 }" "$WORK/a/rounds.csv"'
+# Proposals, the steps that verify them, and commits are linked across ranks.
+for flow in proposal verify commit; do
+    expect "no flow $flow in the timeline" 'grep -q "\"ph\":\"s\".*\"$flow\"" "$WORK/a/trace.json" && grep -q "\"ph\":\"f\".*\"$flow\"" "$WORK/a/trace.json"'
+done
+
+# A report is written anew from the raw figures; a run is as fast as itself.
+rm "$WORK/a/report.md"
+"$tandem" report "$WORK/a" --noise-limit 1000 >/dev/null 2>"$WORK/err" || fail "report: exit $?: $(cat "$WORK/err")"
+expect "report.md did not come back" '[ -s "$WORK/a/report.md" ]'
+"$tandem" report "$WORK/a" "$WORK/a" >"$WORK/out" 2>"$WORK/err" || fail "a run beside itself: exit $?"
+expect "a run differs from itself" 'grep -q "No figure of B is worse beyond noise" "$WORK/out" && ! grep -q SLOWER "$WORK/out"'
+sed -E 's/"output_throughput": [0-9.]+/"output_throughput": 0.001/' "$WORK/a/summary.json" >"$WORK/slow.json"
+mkdir "$WORK/slow" && mv "$WORK/slow.json" "$WORK/slow/summary.json"
+"$tandem" report "$WORK/a" "$WORK/slow" >"$WORK/out" 2>&1
+code=$?
+expect "a slower run is not told, or not with 1" '[ $code = 1 ] && grep -q SLOWER "$WORK/out"'
+
+# Too noisy: it says by how much, and keeps what was measured. The repetitions of a pass never take the same time to the nanosecond.
+rm "$WORK/a/report.md"
+refused 1 'too noisy: between repetitions speedups spread by [0-9.]+ % .*expected at most 0.0 %' report --noise-limit 0 "$WORK/a"
+expect "a noisy run wrote a report" '[ ! -e "$WORK/a/report.md" ] && [ -s "$WORK/a/raw/same-node/passes.jsonl" ]'
+
+# What is refused before anything is started.
+refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 32 or auto" bench --draft-lengths 1,x --output "$WORK/none"
+refused 64 "--repetitions is '0'" bench --repetitions 0 --output "$WORK/none"
+refused 64 "--accepts is 'typical', expected rejection, coupled" bench --accepts typical --output "$WORK/none"
+refused 64 "unknown option '--qwick'" bench --qwick --output "$WORK/none"
+refused 64 "a bench compares drafts with the target alone" bench --solo --output "$WORK/none"
+refused 64 "is not empty, expected a new folder" bench --quick --output "$WORK/a"
+refused 74 "--output|No such file" bench --quick --output "$WORK/none/deep"
+refused 66 "bench.json: No such file" report "$WORK/none"
+refused 66 "summary.json: No such file" report "$WORK/a" "$WORK/none"
+refused 64 "unexpected argument '--x'" report --x
+expect "what was refused left a folder" '[ ! -e "$WORK/none" ]'
+"$BIN/tandem-verifier" --dry-run --prompt x --trace "$WORK/none" >/dev/null 2>"$WORK/err"
+code=$?
+expect "a trace into no folder: $code, $(cat "$WORK/err")" '[ $code = 74 ] && grep -q "trace .* is no folder" "$WORK/err"'
+
+# A trace changes no bit of what comes out.
+head -n 6 "$PROMPTS" >"$WORK/some.in"
+mkdir "$WORK/trace"
+some=(--prompts "$WORK/some.in" --max-tokens 24 --temperature 0.8 --draft-length 3 --seed 3 --verifiers 2 --hash-logits)
+job plain "${some[@]}" || fail "plain: exit $?: $(cat "$WORK/plain.err")"
+job traced "${some[@]}" --trace "$WORK/trace" || fail "traced: exit $?: $(cat "$WORK/traced.err")"
+same traced plain
+expect "the ranks left no trace" '[ "$(ls "$WORK/trace" | tr "\n" " ")" = "clocks.csv rank-0000.csv rank-0001.csv rank-0002.csv " ]'
+expect "followers wait, verify and gather" 'for phase in wait verify gather; do grep -q "^$phase," "$WORK/trace/rank-0002.csv" || exit 1; done'
+
+# Drawn verdicts: the rate is what was asked for (4 deviations of about 1,000 drafts), and nothing is without its mark.
+head -n 24 "$PROMPTS" >"$WORK/more.in"
+job drawn --prompts "$WORK/more.in" --max-tokens 64 --ignore-eos --temperature 1 --draft-length 4 --synthetic-acceptance 0.8 || fail "drawn: exit $?: $(cat "$WORK/drawn.err")"
+expect "alpha is $(figure drawn alpha), not 0.8" 'awk -v a="$(figure drawn alpha)" "BEGIN { exit !(a > 0.75 && a < 0.85) }"'
+expect "stderr does not say NOT LOSSLESS at the begin and at the end" '[ "$(grep -c "NOT LOSSLESS" "$WORK/drawn.err")" = 2 ]'
+expect "the figures do not say it" '[ "$(figure drawn lossless)" = false ] && [ "$(figure plain lossless)" = true ]'
+expect "a result does not say it" '[ "$(grep -c "\"lossless\":false" "$WORK/drawn.jsonl")" = 24 ] && ! grep -q lossless "$WORK/plain.jsonl"'
+refused 64 "--synthetic-acceptance 0.5 is not lossless by intent" check --synthetic-acceptance 0.5
+refused 64 "synthetic-acceptance is '2', expected a number from 0 to 1" run --prompt x --synthetic-acceptance 2
+finish

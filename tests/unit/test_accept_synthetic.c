@@ -1,0 +1,91 @@
+/* Verdicts that are drawn: what they share with those of the law, and that their rate is what was asked for. */
+#include "verifier/accept_synthetic.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { DRAFTED = 4 };
+
+static const struct law winners[DRAFTED + 1] = {{.kind = LAW_WINNER, .winner = 10}, {.kind = LAW_WINNER, .winner = 11}, {.kind = LAW_WINNER, .winner = 12},
+                                                {.kind = LAW_WINNER, .winner = 13}, {.kind = LAW_WINNER, .winner = 14}};
+
+static struct rng_key key_of(uint32_t request)
+{
+    return (struct rng_key){.seed = 5, .request = request, .position = 100};
+}
+
+static void test_accept_synthetic__0_takes_none_and_1_takes_all(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct rng_key key = key_of(i);
+        struct verdict none = accept_synthetic_decide(0, winners, DRAFTED, &key), all = accept_synthetic_decide(1, winners, DRAFTED, &key);
+
+        assert_int_equal(none.accepted, 0);
+        assert_int_equal(none.token, 10);
+        assert_int_equal(all.accepted, DRAFTED);
+        assert_int_equal(all.row, DRAFTED);
+        assert_int_equal(all.token, 14);
+    }
+}
+
+static void test_accept_synthetic__the_next_token_is_the_targets_own(void **state)
+{
+    struct law laws[2] = {{.kind = LAW_SUPPORT}, {.kind = LAW_LIST}};
+    struct rng_key key = key_of(1);
+
+    (void)state;
+    assert_int_equal(accept_synthetic_decide(0, laws, 1, &key).draw, DRAW_PLAIN);
+    assert_int_equal(accept_synthetic_decide(1, laws, 1, &key).draw, DRAW_PLAIN);
+    assert_int_equal(accept_synthetic_decide(1, winners, 1, &key).draw, DRAW_NONE);
+}
+
+static void test_accept_synthetic__is_a_function_of_its_key(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct rng_key key = key_of(i);
+        struct verdict once = accept_synthetic_decide(0.5, winners, DRAFTED, &key), fewer = accept_synthetic_decide(0.5, winners, 2, &key);
+
+        assert_int_equal(once.accepted, accept_synthetic_decide(0.5, winners, DRAFTED, &key).accepted);
+        assert_int_equal(fewer.accepted, once.accepted < 2 ? once.accepted : 2); /* a coin belongs to its position */
+        assert_int_equal(key.position, 100);
+    }
+}
+
+/* Hoeffding: of n judged drafts the share that stands is within sqrt(ln(2 / 1e-12) / 2n) of the rate but for a chance of 1e-12. */
+static void test_accept_synthetic__drafts_stand_at_the_rate(void **state)
+{
+    static const double rates[] = {0.1, 0.5, 0.8, 0.95};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
+        double judged = 0, stood = 0;
+
+        for (uint32_t i = 0; i < 100000; i++) {
+            struct rng_key key = key_of(i);
+            int accepted = accept_synthetic_decide(rates[r], winners, DRAFTED, &key).accepted;
+
+            stood += accepted;
+            judged += accepted + (accepted < DRAFTED);
+        }
+        assert_true(fabs(stood / judged - rates[r]) < sqrt(log(2e12) / (2 * judged)));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accept_synthetic__0_takes_none_and_1_takes_all),
+        cmocka_unit_test(test_accept_synthetic__the_next_token_is_the_targets_own),
+        cmocka_unit_test(test_accept_synthetic__is_a_function_of_its_key),
+        cmocka_unit_test(test_accept_synthetic__drafts_stand_at_the_rate),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

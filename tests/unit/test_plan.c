@@ -1,0 +1,157 @@
+/* What a sweep plans: its lists, cells, the order of passes, and where the ranks are. */
+#include "launch/bench/sweep/placement.h"
+#include "launch/bench/sweep/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct plan plan;
+
+static void test_plan__lists_are_read(void **state)
+{
+    struct plan_list list = {0};
+
+    (void)state;
+    assert_int_equal(plan_read_list("draft-lengths", "1,4,auto,0", 0, 32, 1, 1, &list), STATUS_OK);
+    assert_int_equal(list.count, 4);
+    assert_true(list.value[0] == 1 && list.value[1] == 4 && list.value[2] == PLAN_AUTO && list.value[3] == 0);
+    assert_int_equal(plan_read_list("temperatures", "0,0.7", 0, 100, 0, 0, &list), STATUS_OK);
+    assert_true(list.count == 2 && list.value[1] == 0.7);
+}
+
+static void test_plan__wrong_lists_are_refused_and_leave_the_old(void **state)
+{
+    static const char *const wrong[] = {"", ",", "1,", "1,,2", "33", "-1", "1.5", "a", "auto1", "1 2", "1;2", "0x10000000000", "nan", "inf",
+                                        "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    struct plan_list list = {.count = 1, .value = {7}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(plan_read_list("draft-lengths", wrong[i], 0, 32, 1, 1, &list), STATUS_USAGE);
+        assert_true(list.count == 1 && list.value[0] == 7);
+    }
+    assert_int_equal(plan_read_list("temperatures", "auto", 0, 100, 0, 0, &list), STATUS_USAGE);
+}
+
+static void test_plan__every_cell_has_a_solo_under_its_terms(void **state)
+{
+    struct plan_options options;
+
+    (void)state;
+    for (int quick = 0; quick < 2; quick++) {
+        plan_defaults(quick, &options);
+        assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+        for (int i = 0; i < plan.cells; i++) {
+            const struct plan_cell *cell = &plan.cell[i], *solo = &plan.cell[cell->baseline];
+
+            assert_true(solo->solo && cell->baseline <= i);
+            assert_true(solo->temperature == cell->temperature && solo->accept == cell->accept && solo->sequences == cell->sequences);
+            /* the lead may choose a length only where the text cannot depend on it */
+            assert_true(cell->draft_length != PLAN_AUTO || cell->temperature == 0 || cell->accept == 1);
+        }
+        assert_int_equal(plan_most_sequences(&plan), 4);
+    }
+}
+
+static void test_plan__drawn_verdicts_know_one_rule(void **state)
+{
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(1, &options);
+    options.synthetic = 1;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    for (int i = 0; i < plan.cells; i++)
+        assert_int_equal(plan.cell[i].accept, 0);
+}
+
+/* A warm-up of each, then forward and backward in turns. */
+static void test_plan__passes_take_turns(void **state)
+{
+    struct plan_options options;
+    json_t *file, *passes;
+
+    (void)state;
+    plan_defaults(1, &options);
+    options.repetitions = 3;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    file = plan_passes(&plan, "/x/passes.jsonl");
+    passes = json_object_get(file, "passes");
+    assert_int_equal(json_array_size(passes), 4 * plan.cells);
+    for (int i = 0; i < 4 * plan.cells; i++) {
+        json_t *pass = json_array_get(passes, (size_t)i);
+        int block = i / plan.cells, at = i % plan.cells;
+
+        assert_int_equal(json_is_true(json_object_get(pass, "warm_up")), block == 0);
+        assert_int_equal(json_integer_value(json_object_get(pass, "cell")), block == 2 ? plan.cells - 1 - at : at);
+        assert_int_equal(json_integer_value(json_object_get(pass, "repetition")), block == 0 ? 0 : block - 1);
+    }
+    json_decref(file);
+}
+
+static void test_plan__too_many_cells_are_refused(void **state)
+{
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(0, &options);
+    options.draft_lengths.count = options.temperatures.count = options.batches.count = PLAN_MOST;
+    for (int i = 0; i < PLAN_MOST; i++)
+        options.draft_lengths.value[i] = options.temperatures.value[i] = options.batches.value[i] = i + 1;
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK); /* 2 x 16 x 17 + 15 x 3 */
+    assert_int_equal(plan.cells, 2 * 16 * 17 + 15 * 3 - 15); /* auto is left out above temperature 0 under rejection */
+}
+
+static void test_placement__one_host_is_one_placement(void **state)
+{
+    static const char *const one[] = {NULL, "node1", "node1:4", "node1:1,node1:2"};
+    struct placement placements[PLACEMENT_MOST];
+    int count;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        struct options run = {.hosts = one[i]};
+
+        assert_int_equal(placement_list(&run, placements, &count), STATUS_OK);
+        assert_int_equal(count, 1);
+        assert_string_equal(placements[0].hosts, "");
+    }
+}
+
+static void test_placement__two_hosts_are_compared_with_the_last_one(void **state)
+{
+    struct options run = {.hosts = "node1:1,node2:2"};
+    struct placement placements[PLACEMENT_MOST];
+    int count;
+
+    (void)state;
+    assert_int_equal(placement_list(&run, placements, &count), STATUS_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(placements[0].name, "same-node");
+    assert_string_equal(placements[0].hosts, "node2:3");
+    assert_string_equal(placements[1].name, "other-node");
+    assert_string_equal(placements[1].hosts, "");
+    run.hosts = "node1:0,node2:0";
+    assert_int_equal(placement_list(&run, placements, &count), STATUS_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan__lists_are_read),
+        cmocka_unit_test(test_plan__wrong_lists_are_refused_and_leave_the_old),
+        cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
+        cmocka_unit_test(test_plan__drawn_verdicts_know_one_rule),
+        cmocka_unit_test(test_plan__passes_take_turns),
+        cmocka_unit_test(test_plan__too_many_cells_are_refused),
+        cmocka_unit_test(test_placement__one_host_is_one_placement),
+        cmocka_unit_test(test_placement__two_hosts_are_compared_with_the_last_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

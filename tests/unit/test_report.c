@@ -1,0 +1,413 @@
+/* Reports of folders with known numbers: the figures, the pages, the comparison, and folders that are wrong. */
+#include "launch/bench/report/compare.h"
+#include "launch/bench/report/figures.h"
+#include "launch/bench/report/page_html.h"
+#include "launch/bench/report/page_md.h"
+#include "launch/bench/report/summary.h"
+#include "launch/bench/report/theory.h"
+#include "launch/bench/report/trace_json.h"
+#include "tests/support/capture.h"
+#include "tests/unit/bench_folder.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct run run;
+static struct figures_of_placement *all;
+
+static int near(double value, double expected)
+{
+    return fabs(value - expected) <= 1e-6 * fabs(expected) + 1e-9;
+}
+
+static void compute(struct bench_folder *folder)
+{
+    bench_folder_make(folder);
+    assert_int_equal(run_read(folder->path, &run), STATUS_OK);
+    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+}
+
+static void release(const struct bench_folder *folder)
+{
+    figures_release(&run, all);
+    run_release(&run);
+    memset(all, 0, RUN_MOST_PLACEMENTS * sizeof *all);
+    bench_folder_remove(folder);
+}
+
+/* What a writer writes, to be freed. */
+static char *written(void (*write)(const struct run *, const struct figures_of_placement *, FILE *))
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    assert_non_null(file);
+    write(&run, all, file);
+    fclose(file);
+    return text;
+}
+
+static void test_report__speeds_are_tokens_over_time(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    const struct figures *solo, *two;
+
+    (void)state;
+    compute(&folder);
+    solo = &all->cell[0];
+    two = &all->cell[1];
+    assert_int_equal(two->repetitions, 2); /* the warm-up is none */
+    assert_true(near(solo->tokens_per_second, 6 / 2.5e-3));
+    assert_true(near(two->tokens_per_second, 6 / 1.9e-3));
+    assert_true(near(two->speedup, 2.5 / 1.9));
+    assert_true(near(two->speedup_spread, 0));
+    assert_true(near(two->speedup_tpot, 2.0 / 1.4)); /* from the first token to the last */
+    assert_true(near(two->ttft.median, 0.5));
+    assert_true(near(two->e2el.median, 1.9));
+    assert_int_equal(two->outputs_equal, 1);
+    release(&folder);
+}
+
+static void test_report__arrivals_are_rounds_and_most_gaps_of_tokens_are_none(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+
+    (void)state;
+    compute(&folder);
+    assert_true(near(all->cell[1].round.median, 0.6));
+    assert_true(near(all->cell[0].itl.median, 0.4));
+    assert_true(near(all->cell[1].itl.median, 0)); /* 3 of 5 gaps */
+    assert_true(near(all->cell[1].itl.mean, 1.2 / 5));
+    release(&folder);
+}
+
+/* Each phase as it was written; what is left of the wait is wire; clocks that differ do not matter. */
+static void test_report__phases_of_rounds_add_up(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    const double *us;
+    double sum = 0;
+
+    (void)state;
+    compute(&folder);
+    us = all->cell[1].phase_us;
+    assert_true(near(us[ROUND_TRUNCATE], 4 / 3.0)); /* not in the first round */
+    assert_true(near(us[ROUND_DRAFT], 100) && near(us[ROUND_PACK], 3));
+    assert_true(near(us[ROUND_WIRE], (47 + 45 + 45) / 3.0));
+    assert_true(near(us[ROUND_VERIFY], 400) && near(us[ROUND_REDUCE], 30)); /* 420 with 20 in sums, and 10 to gather */
+    assert_true(near(us[ROUND_DECIDE], 10) && near(us[ROUND_BROADCAST], 5) && near(us[ROUND_OUTPUT], 2) && near(us[ROUND_OTHER], 3));
+    for (int p = 0; p < ROUND_PHASES; p++)
+        sum += us[p];
+    assert_true(near(sum, 600) && near(all->cell[1].round_us, 600));
+    assert_true(near(all->cell[1].wait_us, 150));
+    assert_true(near(all->cell[1].propose_us, 25)); /* by the clocks, which were 5 ms apart */
+    assert_true(near(all->cell[1].commit_us, 25));
+    release(&folder);
+}
+
+static void test_report__theory_stands_beside_it(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    const struct figures *two;
+
+    (void)state;
+    compute(&folder);
+    two = &all->cell[1];
+    assert_true(near(two->alpha, 0.6) && near(two->alpha_overlap, 0.6));
+    assert_true(near(two->alpha_tokens, theory_alpha(2, 2))); /* 6 tokens in 3 rounds */
+    assert_true(near(two->tokens_expected, 1.96));
+    assert_true(near(two->c, 50 / 400.0));
+    assert_true(near(two->v, 430 / 400.0));
+    assert_true(near(two->rest, 70 / 400.0));
+    assert_true(near(two->improvement, 1.96 / 1.25));
+    assert_true(near(two->improvement_measured, 1.96 * 400 / 600));
+    assert_true(near(two->operations, (2 * 0.1 + 3) / 1.96));
+    assert_true(near(two->by_tokens, 2 / 1.96) && near(two->by_round, 1) && near(two->by_outside, (1800 / 1900.0) / (2400 / 2500.0)));
+    assert_true(near(two->by_noise, 1));
+    assert_true(near(two->speedup, two->improvement_measured * two->by_tokens * two->by_round * two->by_outside * two->by_noise));
+    release(&folder);
+}
+
+static void test_report__noise_is_what_repetitions_differ_by(void **state)
+{
+    struct bench_folder still = {.command = "c", .lossless = 1}, noisy = {.command = "c", .lossless = 1, .slower = {0, 600}};
+    double worst, expected;
+
+    (void)state;
+    compute(&still);
+    assert_true(near(figures_noise(&run, all, &worst), 0) && near(worst, 0));
+    release(&still);
+    compute(&noisy);
+    /* Speedups 2500 / 1900 and 2500 / 2500: the median is between, and both are as far from it. */
+    expected = 1.4826 * (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
+    assert_true(near(figures_noise(&run, all, &worst), expected) && near(worst, expected));
+    release(&noisy);
+}
+
+/* Tags are closed in order, and attributes have quotes. Void ones of HTML are known. */
+static void check_tags(const char *text)
+{
+    static const char *const open_ended[] = {"meta", "!doctype", "br"};
+    char stack[64][24];
+    int depth = 0;
+
+    for (const char *at = strchr(text, '<'); at != NULL; at = strchr(at + 1, '<')) {
+        const char *end = strchr(at, '>');
+        char name[24];
+        int closing = at[1] == '/', quotes = 0, known = 0;
+
+        assert_non_null(end);
+        assert_int_equal(sscanf(at + 1 + closing, "%23[a-z0-9!]", name), 1);
+        for (const char *c = at; c < end; c++) {
+            quotes += *c == '"';
+            assert_true(c == at || *c != '<');
+        }
+        assert_int_equal(quotes % 2, 0);
+        for (size_t i = 0; i < sizeof open_ended / sizeof *open_ended; i++)
+            known |= strcmp(name, open_ended[i]) == 0;
+        if (known || end[-1] == '/')
+            continue;
+        if (!closing) {
+            assert_true(depth < 64);
+            snprintf(stack[depth++], sizeof stack[0], "%s", name);
+            continue;
+        }
+        assert_true(depth > 0);
+        assert_string_equal(stack[--depth], name);
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **state)
+{
+    static const char *const figures[] = {"Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes",
+                                          "rounds in time", "Time between arrivals", "Message latency by size", "operations by size"};
+    struct bench_folder folder = {.command = "tandem bench --prompt '<script>alert(\\\"x\\\") & \\u0007'", .lossless = 1};
+    char *page;
+
+    (void)state;
+    compute(&folder);
+    run.cell[2].draft_length = 4; /* two lengths make a line */
+    page = written(page_html_write);
+    check_tags(page);
+    for (size_t i = 1; i < sizeof figures / sizeof *figures; i++)
+        assert_non_null(strstr(page, figures[i]));
+    assert_non_null(strstr(page, figures[0]));
+    assert_null(strstr(page, "<script"));
+    assert_non_null(strstr(page, "&lt;script&gt;alert(&quot;x&quot;) &amp; "));
+    assert_null(strchr(page, '\a'));
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "inf\""));
+    static const char *const from_elsewhere[] = {"http://", "https://", " src=", "url(", "@import", "<link"};
+    for (size_t i = 0; i < sizeof from_elsewhere / sizeof *from_elsewhere; i++)
+        assert_null(strstr(page, from_elsewhere[i]));
+    free(page);
+    release(&folder);
+}
+
+static void test_report__drawn_verdicts_are_marked_everywhere(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 0};
+    char *page, *text;
+    json_t *summary;
+
+    (void)state;
+    compute(&folder);
+    page = written(page_html_write);
+    text = written(page_md_write);
+    summary = summary_make(&run, all);
+    assert_non_null(strstr(page, "NOT LOSSLESS"));
+    assert_non_null(strstr(text, "NOT LOSSLESS"));
+    assert_true(json_is_false(json_object_get(summary, "lossless")));
+    assert_true(json_number_value(json_object_get(summary, "synthetic_acceptance")) == 0.8);
+    json_decref(summary);
+    free(page);
+    free(text);
+    release(&folder);
+}
+
+static void test_report__summary_has_vllms_names(void **state)
+{
+    static const char *const names[] = {"mean_ttft_ms", "median_tpot_ms", "p99_itl_ms", "std_e2el_ms", "output_throughput", "request_throughput",
+                                        "total_token_throughput", "total_input_tokens", "spec_decode_acceptance_rate", "spec_decode_acceptance_length",
+                                        "spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
+                                        "spec_decode_per_position_acceptance_rates"};
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    json_t *summary, *cell;
+
+    (void)state;
+    compute(&folder);
+    summary = summary_make(&run, all);
+    cell = json_array_get(json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells"), 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_non_null(json_object_get(cell, names[i]));
+    /* 3 of 6 drafts, in 3 rounds of 2 repetitions; percent, as vLLM has it, and the verified token counts */
+    assert_true(near(json_number_value(json_object_get(cell, "spec_decode_acceptance_rate")), 50));
+    assert_true(near(json_number_value(json_object_get(cell, "spec_decode_acceptance_length")), 2));
+    assert_true(near(json_number_value(json_object_get(cell, "spec_decode_num_drafts")), 6));
+    assert_true(near(json_number_value(json_array_get(json_object_get(cell, "spec_decode_per_position_acceptance_rates"), 1)), 1 / 3.0));
+    json_decref(summary);
+    release(&folder);
+}
+
+/* One track for each rank, and each arrow has a begin and an end. */
+static void test_report__the_timeline_is_json_with_flows(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    int processes = 0, begun = 0, ended = 0, verify = 0;
+    json_t *trace, *event;
+    size_t at;
+    char *text;
+
+    (void)state;
+    compute(&folder);
+    text = written(trace_json_write);
+    trace = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(trace);
+    json_array_foreach (json_object_get(trace, "traceEvents"), at, event) {
+        const char *ph = json_string_value(json_object_get(event, "ph")), *name = json_string_value(json_object_get(event, "name"));
+
+        processes += *ph == 'M';
+        begun += *ph == 's';
+        ended += *ph == 'f';
+        verify += *ph == 's' && strcmp(name, "verify") == 0;
+        assert_true(*ph == 'M' || json_is_number(json_object_get(event, "ts")));
+    }
+    assert_int_equal(processes, 2);
+    assert_int_equal(begun, ended);
+    assert_int_equal(verify, 6); /* three rounds of two cells */
+    assert_int_equal(begun, 6 + 6 + 4); /* proposals; commits, but not that of the last round */
+    json_decref(trace);
+    free(text);
+    release(&folder);
+}
+
+static json_t *summary_of(double speed, double spread, const char *name)
+{
+    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name, "solo", 1,
+                     "output_throughput", speed, "output_throughput_spread", spread);
+}
+
+static void test_compare__tells_what_is_beyond_noise(void **state)
+{
+    static const struct {
+        double before, after, spread;
+        int worse;
+        const char *verdict;
+    } rows[] = {{100, 97, 0.02, 0, NULL},  {100, 80, 0.02, 1, "SLOWER"}, {100, 120, 0.02, 0, "faster"},
+                {100, 80, 0.10, 0, NULL}, {100, 98, 0, 1, "SLOWER"},    {100, 99.5, 0, 0, NULL}};
+
+    (void)state;
+    assert_true(near(compare_bar(0.03, 0.04), 0.15) && near(compare_bar(0, 0), 0.01));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *a = summary_of(rows[i].before, rows[i].spread, "T 0, solo"), *b = summary_of(rows[i].after, rows[i].spread, "T 0, solo");
+        char *text = NULL;
+        size_t size;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_int_equal(compare_summaries(a, b, file), rows[i].worse);
+        fclose(file);
+        assert_int_equal(strstr(text, "SLOWER") != NULL, rows[i].verdict != NULL && strcmp(rows[i].verdict, "SLOWER") == 0);
+        assert_int_equal(strstr(text, "faster") != NULL, rows[i].verdict != NULL && strcmp(rows[i].verdict, "faster") == 0);
+        free(text);
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
+static void test_compare__cells_that_are_in_one_alone_are_counted(void **state)
+{
+    json_t *a = summary_of(100, 0, "T 0, solo"), *b = summary_of(50, 0, "T 1, solo");
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    (void)state;
+    assert_int_equal(compare_summaries(a, b, file), 0);
+    fclose(file);
+    assert_non_null(strstr(text, "1 cells of A are not in B"));
+    free(text);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* A folder in which one file is spoiled: the status, and a line that names it. */
+static void refuse(const char *name, const char *text, enum status expected, const char *said)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    struct capture capture;
+    enum status status;
+    char line[4096];
+
+    bench_folder_make(&folder);
+    bench_folder_spoil(&folder, name, text);
+    capture_begin(&capture);
+    status = run_read(folder.path, &run);
+    capture_end(&capture, line, sizeof line);
+    assert_int_equal(status, expected);
+    capture_assert_one_line(line, said);
+    run_release(&run);
+    bench_folder_remove(&folder);
+}
+
+static void test_report__what_is_wrong_is_told_with_its_file(void **state)
+{
+    (void)state;
+    refuse("bench.json", "{", STATUS_DATA, "bench.json: not valid JSON");
+    refuse("bench.json", "{}", STATUS_DATA, "bench.json: there are no cells");
+    refuse("bench.json", "{\"cells\":[{\"solo\":true}]}", STATUS_DATA, "bench.json: a cell is not one");
+    refuse("raw/same-node/passes.jsonl", "{}\n", STATUS_DATA, "passes.jsonl: no pass was measured");
+    refuse("raw/same-node/passes.jsonl", "{}\n{\"cell\":99}\n", STATUS_DATA, "passes.jsonl: a pass is not one");
+    refuse("raw/same-node/passes.jsonl", "{}\n{]\n", STATUS_DATA, "passes.jsonl:2: not valid JSON");
+    refuse("raw/same-node/rank-0000.csv", "# rank 0\nnonsense\n", STATUS_DATA, "rank-0000.csv:2: no span");
+    refuse("raw/same-node/rank-0001.csv", "draft,1,2,3,4,5,6\n", STATUS_DATA, "rank-0001.csv:1: no span");
+    refuse("raw/same-node/latency.jsonl", "x\n", STATUS_DATA, "latency.jsonl:1: not valid JSON");
+}
+
+static void test_report__what_is_missing_is_told(void **state)
+{
+    struct capture capture;
+    char line[1024];
+
+    (void)state;
+    capture_begin(&capture);
+    assert_int_equal(run_read("/nowhere", &run), STATUS_NOINPUT);
+    capture_end(&capture, line, sizeof line);
+    capture_assert_one_line(line, "/nowhere/bench.json");
+    run_release(&run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_report__speeds_are_tokens_over_time),
+        cmocka_unit_test(test_report__arrivals_are_rounds_and_most_gaps_of_tokens_are_none),
+        cmocka_unit_test(test_report__phases_of_rounds_add_up),
+        cmocka_unit_test(test_report__theory_stands_beside_it),
+        cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
+        cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),
+        cmocka_unit_test(test_report__drawn_verdicts_are_marked_everywhere),
+        cmocka_unit_test(test_report__summary_has_vllms_names),
+        cmocka_unit_test(test_report__the_timeline_is_json_with_flows),
+        cmocka_unit_test(test_compare__tells_what_is_beyond_noise),
+        cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),
+        cmocka_unit_test(test_report__what_is_wrong_is_told_with_its_file),
+        cmocka_unit_test(test_report__what_is_missing_is_told),
+    };
+    int failed;
+
+    all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
+    if (all == NULL)
+        return 1;
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(all);
+    return failed;
+}
