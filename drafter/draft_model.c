@@ -230,8 +230,10 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
     for (int i = 0; i < count; i++)
         drafts[i] = ask_draft(state, mirrors[i], &state->choice[i * MESSAGE_MAX_DRAFT]);
     const char *before = watchdog_doing(state->model->computing);
-    TRY(forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support));
+    enum status status = forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support);
+
     (void)watchdog_doing(before);
+    TRY(status);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < mirrors[i]->wanted; k++) {
             const struct kept_choice *choice = &drafts[i].choice[k];

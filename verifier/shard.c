@@ -170,29 +170,29 @@ static void fetch_others(struct shard *shard, const struct step *step)
 static enum status run_forward(struct shard *shard, const struct step *step, void *evidence)
 {
     int keeps = shard->model->backend->ask != NULL && step->asked > 0;
-    const char *before = watchdog_doing(shard->model->computing);
-    enum status status;
     const struct forward_questions questions = {
         .first = shard->model->vocab_first, .queries = shard->queries, .count = keeps ? write_questions(shard, step, evidence) : 0};
 
     TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, keeps ? NULL : shard->logits, &questions));
     if (keeps)
         fetch_others(shard, step);
-    status = forward_end(&shard->forward);
-    (void)watchdog_doing(before);
-    return status;
+    return forward_end(&shard->forward);
 }
 
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence)
 {
     const struct rows *rows = &step->rows;
     const struct backend *backend = shard->model->backend;
+    const char *before = watchdog_doing(shard->model->computing);
+    enum status status;
     char *to = evidence;
     int queries = 0;
 
     for (int r = 0; r < rows->count; r++)
         shard->history[(size_t)rows->slot[r] * (size_t)shard->model->shape.context + (size_t)rows->place[r]] = rows->token[r];
-    TRY(run_forward(shard, step, evidence));
+    status = run_forward(shard, step, evidence);
+    (void)watchdog_doing(before);
+    TRY(status);
     for (int a = 0; a < step->asked; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);

@@ -26,7 +26,7 @@ static struct {
     _Atomic int64_t grace_ns;
     _Atomic int64_t last_ns;
     _Atomic(const char *) doing;
-} dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .doing = "starting"};
 
 static void bite(int64_t silent_ns)
 {
