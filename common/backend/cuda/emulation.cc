@@ -54,6 +54,7 @@ struct warp warps[MOST_THREADS / WARP];
 struct block block;
 struct fiber scheduler;
 struct device_graph *recording;
+bool refuses_recordings;
 unsigned order_seed;
 uint64_t order_state;
 
@@ -227,7 +228,14 @@ extern "C" void emulation_record()
 
 extern "C" struct device_graph *emulation_recorded()
 {
+    if (refuses_recordings)
+        delete std::exchange(recording, nullptr);
     return std::exchange(recording, nullptr);
+}
+
+extern "C" void emulation_refuse_recordings(int refuse)
+{
+    refuses_recordings = refuse != 0;
 }
 
 extern "C" void emulation_play(struct device_graph *graph)

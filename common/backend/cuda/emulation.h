@@ -58,6 +58,8 @@ extern "C" void emulation_record();
 extern "C" struct device_graph *emulation_recorded();
 extern "C" void emulation_play(struct device_graph *graph);
 extern "C" void emulation_forget(struct device_graph *graph);
+/* Whether emulation_recorded gives NULL from here on, as a device does that has no memory for what was recorded. */
+extern "C" void emulation_refuse_recordings(int refuse);
 /* memcpy in its turn. */
 extern "C" void emulation_copy(void *to, const void *from, size_t bytes);
 /* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed; where it is odd, a warp runs
