@@ -1,7 +1,11 @@
 /* Verdicts that are drawn: what they share with those of the law, and that their rate is what was asked for. */
 #include "verifier/accept_synthetic.h"
 
+#include "verifier/journal_terms.h"
+
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,6 +82,31 @@ static void test_accept_synthetic__drafts_stand_at_the_rate(void **state)
     }
 }
 
+/* Results of the law are not gone on with by drawn ones, nor the other way round; without them the terms are what they were. */
+static void test_accept_synthetic__journals_are_kept_apart(void **state)
+{
+    struct options lawful = {.synthetic_acceptance = -1}, drawn = {.synthetic_acceptance = 0.5}, otherwise = {.synthetic_acceptance = 0.6};
+    struct request_list none = {.count = 0};
+    const struct options *options[] = {&lawful, &drawn, &otherwise};
+    char *terms[3], reason[256];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        terms[i] = journal_terms_write(&(struct journal_terms){.options = options[i], .requests = &none});
+        assert_non_null(terms[i]);
+    }
+    assert_null(strstr(terms[0], "synthetic"));
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            enum status status = journal_terms_compare(terms[i], strlen(terms[i]), terms[j], reason, sizeof reason);
+
+            assert_int_equal(status, i == j ? STATUS_OK : STATUS_DATA);
+            assert_true(i == j || strstr(reason, "synthetic-acceptance") != NULL);
+        }
+    for (int i = 0; i < 3; i++)
+        free(terms[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +114,7 @@ int main(void)
         cmocka_unit_test(test_accept_synthetic__the_next_token_is_the_targets_own),
         cmocka_unit_test(test_accept_synthetic__is_a_function_of_its_key),
         cmocka_unit_test(test_accept_synthetic__drafts_stand_at_the_rate),
+        cmocka_unit_test(test_accept_synthetic__journals_are_kept_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,7 +128,9 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     figures->alpha = figures->judged > 0 ? figures->stood / figures->judged : -1;
-    figures->alpha_overlap = figures->judged > 0 && overlap > 0 ? overlap / figures->repetitions : -1;
+    /* Where verdicts are drawn the two models have no say in them. */
+    figures->alpha_overlap =
+        figures->judged > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / figures->repetitions : -1;
     return STATUS_OK;
 }
 

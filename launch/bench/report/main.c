@@ -86,6 +86,7 @@ static void show(const struct run *run, const struct figures_of_placement *all, 
     for (int p = 0; p < run->placements; p++) {
         printf("%s\n\n", run->placement[p].name);
         table_speed(run, &all[p], TABLE_TEXT, stdout);
+        page_md_verdict(run, &all[p], TABLE_TEXT, stdout);
     }
     if (json_is_false(json_object_get(run->json, "lossless")))
         printf("NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");

@@ -81,7 +81,7 @@ static json_t *theory_of(const struct figures *figures)
                      real_or_null(figures->alpha, figures->alpha >= 0), "alpha_mean_sum_min_p_q",
                      real_or_null(figures->alpha_overlap, figures->alpha_overlap >= 0), "alpha_from_tokens_per_round",
                      real_or_null(figures->alpha_tokens, figures->alpha_tokens >= 0), "d_lk",
-                     real_or_null(1 - (figures->alpha_overlap >= 0 ? figures->alpha_overlap : figures->alpha), figures->alpha >= 0), "c",
+                     real_or_null(1 - figures->alpha_overlap, figures->alpha_overlap >= 0), "c",
                      real_or_null(figures->c, known), "v", real_or_null(figures->v, known), "rest", real_or_null(figures->rest, known),
                      "expected_tokens_per_round", real_or_null(figures->tokens_expected, known), "theorem_3_8_improvement",
                      real_or_null(figures->improvement, known), "improvement_with_measured_v_and_wire",

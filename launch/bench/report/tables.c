@@ -86,17 +86,18 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
     table_begin(&table, to, form, "<cell,judged in a pass,counted,sum min(p q),from tokens/round,D_LK");
     for (int i = 0; i < run->cells; i++) {
         const struct figures *f = &all->cell[i];
-        char name[128], overlap[32] = "", tokens[32] = "";
+        char name[128], overlap[32] = "", tokens[32] = "", distance[32] = "";
 
         if (run->cell[i].solo || f->alpha < 0)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
         if (f->alpha_overlap >= 0)
             snprintf(overlap, sizeof overlap, "%.3f", f->alpha_overlap);
+        if (f->alpha_overlap >= 0)
+            snprintf(distance, sizeof distance, "%.3f", 1 - f->alpha_overlap);
         if (f->alpha_tokens >= 0)
             snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
-        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%.3f", name, f->judged / f->repetitions, f->alpha, overlap, tokens,
-                  1 - (f->alpha_overlap >= 0 ? f->alpha_overlap : f->alpha));
+        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->judged / f->repetitions, f->alpha, overlap, tokens, distance);
     }
     table_end(&table);
 }

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,13 +40,35 @@ static enum status start(const struct job_words *words, int stdout_to, pid_t *ch
     return STATUS_INTERNAL;
 }
 
+static volatile sig_atomic_t running; /* the job that signals are passed on to; 0: none */
+
+static void pass_on(int number)
+{
+    if (running != 0)
+        kill((pid_t)running, number);
+}
+
+/* Whoever ends the bench ends its job, which knows how: a job on other hosts would go on else. */
+static void set_handlers(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    struct sigaction action = {.sa_handler = handler};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
 static enum status wait_for(pid_t child, int *code)
 {
     int state;
 
+    running = child;
+    set_handlers(pass_on);
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
             return STATUS_INTERNAL;
+    running = 0;
+    set_handlers(SIG_DFL);
     *code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@ struct job_words {
 
 /* STATUS_USAGE, logged, when there are too many. */
 enum status job_add(struct job_words *words, const char *word);
-/* Runs it and waits; its stdout goes to `output` (a file) or, when that is NULL, to ours. *code is its exit code, 128 + signal where one ended it. */
+/* Runs it and waits, and passes on signals that would end us; its stdout goes to `output` (a file) or, when that is NULL, to ours. *code is its exit code, 128 + signal where one ended it. */
 enum status job_run(const struct job_words *words, const char *output, int *code);
 /* Runs it and takes the first line of its stdout. */
 enum status job_ask(const struct job_words *words, char *line, size_t size, int *code);
