@@ -159,6 +159,26 @@ void bench_folder_make(struct bench_folder *folder)
     write_raw(folder);
 }
 
+void bench_folder_cut(const struct bench_folder *folder)
+{
+    char path[256], text[1 << 16], *at;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", folder->path, files[3]);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    at = strstr(text, "# dropped 0");
+    memcpy(at, "# dropped 9", 11);
+    for (int i = 0; i < 7; i++) { /* up to the second repetition of the first cell */
+        at = strstr(at + 1, "prefill,");
+        assert_non_null(at);
+    }
+    *at = '\0';
+    bench_folder_spoil(folder, files[3], text);
+}
+
 void bench_folder_spoil(const struct bench_folder *folder, const char *name, const char *text)
 {
     FILE *file = open_file(folder, name);

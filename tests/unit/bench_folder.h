@@ -13,6 +13,8 @@ struct bench_folder {
 /* Fills folder->path with a new folder: solo, two drafted tokens and a chosen length at temperature 0, two repetitions, one request of six
  * tokens. Solo rounds take 400 us, drafted ones 600; outside of rounds are 100 us. The drafter's clock is 5 ms ahead. */
 void bench_folder_make(struct bench_folder *folder);
+/* The lead's trace was full within the last repetition. */
+void bench_folder_cut(const struct bench_folder *folder);
 void bench_folder_remove(const struct bench_folder *folder);
 /* Writes a file of it anew. */
 void bench_folder_spoil(const struct bench_folder *folder, const char *name, const char *text);

@@ -1,4 +1,5 @@
 /* Reports of folders with known numbers: the figures, the pages, the comparison, and folders that are wrong. */
+#include "launch/bench/report/by_rank.h"
 #include "launch/bench/report/compare.h"
 #include "launch/bench/report/figures.h"
 #include "launch/bench/report/page_html.h"
@@ -110,6 +111,48 @@ static void test_report__phases_of_rounds_add_up(void **state)
     assert_true(near(all->cell[1].wait_us, 150));
     assert_true(near(all->cell[1].propose_us, 25)); /* by the clocks, which were 5 ms apart */
     assert_true(near(all->cell[1].commit_us, 25));
+    release(&folder);
+}
+
+/* A rank's phases and its idle time are the time of its passes: 1,900 us of three rounds. */
+static void test_report__times_of_a_rank_add_up_to_its_passes(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+
+    (void)state;
+    compute(&folder);
+    for (int i = 0; i < 2; i++) {
+        struct by_rank r = {.idle_us = 0};
+        double sum = 0;
+
+        assert_int_equal(by_rank_sum(&run.placement[0], &run.placement[0].rank[i], 1, all->cell[1].steps, &r), STATUS_OK);
+        for (int p = 0; p < TRACE_PHASES; p++)
+            sum += r.us[p];
+        assert_true(near(sum + r.reduce_us + r.idle_us, 1900 / 3.0));
+        assert_true(near(r.us[TRACE_DRAFT], i == 0 ? 100 : 0));
+        assert_true(near(r.us[TRACE_VERIFY], i == 0 ? 0 : 400) && near(r.reduce_us, i == 0 ? 0 : 20));
+        assert_true(near(r.us[TRACE_UNPACK], i == 0 ? 0 : 2) && near(r.us[TRACE_PREFILL], i == 0 ? 0 : 100 / 3.0));
+        assert_true(near(r.idle_us, i == 0 ? 1900 / 3.0 - 103 - 4 / 3.0 : 148)); /* the lead's wait, less what it unpacks in it */
+    }
+    release(&folder);
+}
+
+/* A trace that was full in the middle: passes that are in it whole count, and their times fit together. */
+static void test_report__passes_beyond_a_full_trace_are_left_out(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    int traced = 0;
+
+    (void)state;
+    bench_folder_make(&folder);
+    bench_folder_cut(&folder);
+    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    for (int i = 0; i < run.placement[0].passes; i++)
+        traced += run.placement[0].pass[i].traced;
+    assert_int_equal(traced, 6); /* of 9: three warm-ups and one repetition */
+    assert_int_equal(all->cell[1].repetitions, 2); /* speeds need no trace */
+    assert_true(near(all->cell[1].round_us, 600) && near(all->cell[1].outside, 1 - 1800 / 1900.0));
     release(&folder);
 }
 
@@ -391,6 +434,8 @@ int main(void)
         cmocka_unit_test(test_report__speeds_are_tokens_over_time),
         cmocka_unit_test(test_report__arrivals_are_rounds_and_most_gaps_of_tokens_are_none),
         cmocka_unit_test(test_report__phases_of_rounds_add_up),
+        cmocka_unit_test(test_report__times_of_a_rank_add_up_to_its_passes),
+        cmocka_unit_test(test_report__passes_beyond_a_full_trace_are_left_out),
         cmocka_unit_test(test_report__theory_stands_beside_it),
         cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
         cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),

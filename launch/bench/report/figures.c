@@ -106,6 +106,11 @@ static void compare_outputs(const struct run *run, const struct run_placement *p
     figures->outputs = own->ends;
 }
 
+int figures_counts(const struct run_pass *pass)
+{
+    return !pass->warm_up && pass->traced;
+}
+
 static enum status take_passes(const struct run *run, const struct run_placement *placement, int cell, struct samples *samples,
                                struct figures *figures)
 {
@@ -149,7 +154,7 @@ static enum status take_arrivals(const struct run_placement *placement, int cell
             pass++;
             memset(last, 0, MOST_REQUESTS * sizeof *last);
         }
-        if (span->phase != TRACE_BROADCAST || pass < 0 || placement->pass[pass].cell != cell || placement->pass[pass].warm_up ||
+        if (span->phase != TRACE_BROADCAST || pass < 0 || placement->pass[pass].cell != cell || !figures_counts(&placement->pass[pass]) ||
             span->request >= MOST_REQUESTS)
             continue;
         if (last[span->request] != 0) {
@@ -173,12 +178,12 @@ static enum status take_arrivals(const struct run_placement *placement, int cell
 
 static void take_rounds(const struct run_placement *placement, const struct rounds *rounds, int cell, struct figures *figures)
 {
-    double proposed = 0, committed = 0, whole = 0;
+    double proposed = 0, committed = 0, whole = 0, passes_us = 0;
 
     for (int i = 0; i < rounds->count; i++) {
         const struct round *round = &rounds->round[i];
 
-        if (placement->pass[round->pass].warm_up || placement->pass[round->pass].cell != cell)
+        if (!figures_counts(&placement->pass[round->pass]) || placement->pass[round->pass].cell != cell)
             continue;
         figures->steps++;
         figures->round_us += round->us;
@@ -196,8 +201,11 @@ static void take_rounds(const struct run_placement *placement, const struct roun
             committed++;
         }
     }
+    for (int i = 0; i < placement->passes; i++)
+        if (placement->pass[i].cell == cell && figures_counts(&placement->pass[i]))
+            passes_us += (double)placement->pass[i].wall_ns / 1000;
     whole = figures->round_us;
-    figures->outside = figures->duration_s > 0 ? 1 - whole / (figures->duration_s * 1e6) : 0;
+    figures->outside = passes_us > 0 ? 1 - whole / passes_us : 0;
     figures->propose_us = proposed > 0 ? figures->propose_us / proposed : 0;
     figures->commit_us = committed > 0 ? figures->commit_us / committed : 0;
     if (figures->steps <= 0)

@@ -55,6 +55,8 @@ void figures_release(const struct run *run, struct figures_of_placement *all);
 double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst);
 /* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none. */
 int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline);
+/* Is it a measured pass whose rounds are all known? */
+int figures_counts(const struct run_pass *pass);
 /* Is a theory of one sequence about this cell? */
 int figures_is_predicted(const struct run_cell *cell);
 

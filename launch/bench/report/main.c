@@ -18,8 +18,10 @@
 enum { CODE_NOISY = 1 };
 
 static const char usage[] =
-    "Usage: tandem report [--noise-limit P] DIR      write the report of a folder of tandem bench anew\n"
-    "       tandem report A B                        compare two of them: what changed by more than both spread\n\n"
+    "Usage: tandem report [OPTION]... DIR    write the report of a folder of tandem bench anew\n"
+    "       tandem report A B                compare two of them: what changed by more than both spread\n\n"
+    "  --noise-limit P        percent that speedups may spread between repetitions; default: as the bench was told\n"
+    "  --timeline-rounds N    rounds of each cell in trace.json; default 40\n\n"
     "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be;\n"
     "66 a file is missing; 74 I/O.\n";
 
@@ -93,7 +95,7 @@ static void show(const struct run *run, const struct figures_of_placement *all, 
     printf("report: %s/report.md, %s/report.html\n", folder, folder);
 }
 
-static enum status report(const char *folder, double limit, int *code)
+static enum status report(const char *folder, double limit, double rounds, int *code)
 {
     static struct run run;
     struct figures_of_placement *all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
@@ -103,6 +105,7 @@ static enum status report(const char *folder, double limit, int *code)
     if (all == NULL)
         return status;
     TRY_TO(run_read(folder, &run), release);
+    run.timeline_rounds = (int)rounds;
     TRY_TO(figures_compute(&run, all), release);
     if (limit < 0)
         limit = json_number_value(json_object_get(run.json, "noise_limit"));
@@ -130,7 +133,7 @@ release:
 int main(int argc, char **argv)
 {
     const char *folder[2] = {NULL, NULL};
-    double limit = -1;
+    double limit = -1, rounds = 0;
     int folders = 0, code = 0;
     enum status status;
 
@@ -142,14 +145,17 @@ int main(int argc, char **argv)
             fputs(usage, stdout);
             return 0;
         }
-        if (strcmp(argv[i], "--noise-limit") == 0 && i + 1 < argc) {
-            limit = strtod(argv[++i], &end) / 100;
-            if (end == argv[i] || *end != '\0' || !(limit >= 0)) {
-                log_error("--noise-limit is '%s', expected a number of percent", argv[i]);
+        if ((strcmp(argv[i], "--noise-limit") == 0 || strcmp(argv[i], "--timeline-rounds") == 0) && i + 1 < argc) {
+            const char *name = argv[i++];
+            double value = strtod(argv[i], &end);
+
+            if (end == argv[i] || *end != '\0' || !(value >= 0 && value <= 1e6)) {
+                log_error("%s is '%s', expected a number from 0 to 1000000", name, argv[i]);
                 return STATUS_USAGE;
             }
+            *(strcmp(name, "--noise-limit") == 0 ? &limit : &rounds) = strcmp(name, "--noise-limit") == 0 ? value / 100 : value;
         } else if (strncmp(argv[i], "--", 2) == 0 || folders == 2) {
-            log_error("unexpected argument '%s', expected one or two folders of tandem bench, and --noise-limit P", argv[i]);
+            log_error("unexpected argument '%s', expected one or two folders of tandem bench, --noise-limit P, --timeline-rounds N", argv[i]);
             return STATUS_USAGE;
         } else {
             folder[folders++] = argv[i];
@@ -159,6 +165,6 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return STATUS_USAGE;
     }
-    status = folders == 1 ? report(folder[0], limit, &code) : compare_runs(folder[0], folder[1], stdout, &code);
+    status = folders == 1 ? report(folder[0], limit, rounds, &code) : compare_runs(folder[0], folder[1], stdout, &code);
     return status != STATUS_OK ? (int)status : code;
 }

@@ -143,6 +143,8 @@ static void write_placement(const struct run *run, const struct run_placement *p
     write_paragraph("h3", "Where a round's time goes (microseconds)", to);
     write_paragraph("p", page_md_why_phases, to);
     table_phases(run, all, TABLE_HTML, to);
+    write_paragraph("p", page_md_why_by_rank, to);
+    table_by_rank(run, placement, all, TABLE_HTML, to);
     write_paragraph("h3", "Latency (milliseconds)", to);
     write_paragraph("p", page_md_why_itl, to);
     table_latency(run, all, TABLE_HTML, to);

@@ -21,6 +21,9 @@ const char page_md_why_residual[] =
 const char page_md_why_phases[] =
     "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken away: both "
     "ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";
+const char page_md_why_by_rank[] =
+    "Each rank's own time in a mean round, prompts included, microseconds: solo, and the draft length that was fastest. `verify` is without the group's sums "
+    "(`reduce`). `idle` is waiting, and whatever no phase has.";
 const char page_md_how_measured[] =
     "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells take "
     "turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the median "
@@ -124,6 +127,8 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         table_paper_2(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## Where a round's time goes\n\n%s\n\n", page_md_why_phases);
         table_phases(run, &all[p], TABLE_TEXT, to);
+        fprintf(to, "### By rank\n\n%s\n\n", page_md_why_by_rank);
+        table_by_rank(run, &run->placement[p], &all[p], TABLE_TEXT, to);
         fprintf(to, "## Latency\n\n%s\n\n", page_md_why_itl);
         table_latency(run, &all[p], TABLE_TEXT, to);
         table_messages(&run->placement[p], TABLE_TEXT, to);

@@ -12,6 +12,7 @@ void page_md_verdict(const struct run *run, const struct figures_of_placement *a
 /* Sentences that this report and the other form of it share. */
 extern const char page_md_why_residual[];
 extern const char page_md_why_phases[];
+extern const char page_md_why_by_rank[];
 extern const char page_md_why_itl[];
 extern const char page_md_why_theory[];
 extern const char page_md_how_measured[];

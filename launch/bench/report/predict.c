@@ -71,7 +71,7 @@ static enum status fit_group(const struct run *run, const struct run_placement *
         const struct run_pass *pass = &placement->pass[rounds->round[i].pass];
         const struct run_cell *cell = &run->cell[pass->cell];
 
-        if (!pass->warm_up && cell->baseline == baseline && cell->sequences == 1)
+        if (figures_counts(pass) && cell->baseline == baseline && cell->sequences == 1)
             TRY(fit_round(&rounds->round[i], cell->solo, fit));
     }
     curve_finish(&fit->draft);

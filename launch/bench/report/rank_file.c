@@ -114,10 +114,26 @@ static void adjust_clock(const struct run_placement *placement, struct run_rank 
     }
 }
 
+/* A rank whose trace is full keeps nothing of what follows: passes count as far as all ranks tell of them. */
+static void mark_traced(struct run_placement *placement)
+{
+    int64_t upto = INT64_MAX;
+
+    for (int i = 0; i < placement->ranks; i++) {
+        const struct run_rank *rank = &placement->rank[i];
+
+        if (rank->dropped > 0 && rank->spans > 0 && rank->span[rank->spans - 1].end_ns < upto)
+            upto = rank->span[rank->spans - 1].end_ns;
+    }
+    for (int i = 0; i < placement->passes; i++)
+        placement->pass[i].traced = placement->pass[i].start_ns + placement->pass[i].wall_ns <= upto;
+}
+
 enum status rank_file_read_clocks(struct run_placement *placement)
 {
     TRY(read_offsets(placement));
     for (int i = 0; i < placement->ranks; i++)
         adjust_clock(placement, &placement->rank[i]);
+    mark_traced(placement);
     return STATUS_OK;
 }

@@ -6,7 +6,7 @@
 
 /* rank-NNNN.csv. STATUS_NOINPUT, STATUS_DATA. */
 enum status rank_file_read(const char *path, struct run_rank *rank);
-/* clocks.csv; from here on the spans of all ranks have times of the lead's clock. */
+/* clocks.csv; from here on the spans of all ranks have times of the lead's clock, and passes say whether they are in all traces. */
 enum status rank_file_read_clocks(struct run_placement *placement);
 
 #endif

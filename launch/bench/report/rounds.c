@@ -280,7 +280,7 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
         const struct run_pass *pass = &placement->pass[round->pass];
         const struct run_cell *cell = &run->cell[pass->cell];
 
-        if (pass->warm_up)
+        if (pass->warm_up || !pass->traced)
             continue;
         written = fprintf(to, "%s,%d,%d,%g,%s,%d,%d,%.1f,%.1f,%d,%d,%d,%d,%d", placement->name, pass->cell, cell->solo ? 0 : cell->draft_length,
                           cell->temperature, cell->accept, cell->sequences, pass->repetition,

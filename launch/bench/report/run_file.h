@@ -24,6 +24,7 @@ struct run_end {
 
 struct run_pass {
     int cell, repetition, warm_up;
+    int traced; /* no rank's trace was full before it ended */
     int64_t start_ns, wall_ns, tokens, rounds, steps, drafted, accepted, full_rounds, full_tokens, fallback_rounds;
     int64_t tested[RUN_MOST_DRAFT], stood[RUN_MOST_DRAFT];
     double overlap; /* mean of sum min(p, q) over judged drafts */
@@ -55,6 +56,7 @@ struct run_placement {
 };
 
 struct run {
+    int timeline_rounds; /* of each cell in trace.json; 0: the default */
     json_t *json; /* bench.json */
     struct run_cell cell[RUN_MOST_CELLS];
     int cells;

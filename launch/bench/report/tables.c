@@ -1,4 +1,5 @@
 /* What stands in each table. */
+#include "launch/bench/report/by_rank.h"
 #include "launch/bench/report/summary.h"
 #include "launch/bench/report/table.h"
 #include "launch/bench/report/theory.h"
@@ -248,6 +249,39 @@ void table_ranks(const struct run_placement *placement, enum table_form form, FI
         table_row(&table, "%d\t%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%lld", rank->rank, rank->role, rank->host, rank->device,
                   (double)rank->offset_ns[0] / 1000, (double)rank->offset_ns[1] / 1000, (double)rank->round_trip_ns[0] / 1000,
                   (double)rank->round_trip_ns[1] / 1000, (long long)rank->dropped);
+    }
+    table_end(&table);
+}
+
+static void add_ranks(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, int cell, struct table *table)
+{
+    char name[128];
+
+    summary_name(&run->cell[cell], name, sizeof name);
+    for (int i = 0; i < placement->ranks; i++) {
+        struct by_rank r = {.idle_us = 0};
+
+        if (by_rank_sum(placement, &placement->rank[i], cell, all->cell[cell].steps, &r) != STATUS_OK)
+            return;
+        table_row(table, "%s\t%d\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, i, placement->rank[i].role,
+                  r.us[TRACE_TRUNCATE], r.us[TRACE_DRAFT], r.us[TRACE_PACK], r.us[TRACE_UNPACK], r.us[TRACE_ORDER], r.us[TRACE_VERIFY], r.reduce_us,
+                  r.us[TRACE_GATHER], r.us[TRACE_DECIDE], r.us[TRACE_BROADCAST], r.us[TRACE_OUTPUT],
+                  r.us[TRACE_ROUND] + r.us[TRACE_PREFILL], r.idle_us);
+    }
+}
+
+void table_by_rank(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<cell,rank,<role,truncate,draft,pack,unpack,order,verify,reduce,gather,decide,broadcast,output,other,idle");
+    for (int b = 0; b < run->cells; b++) {
+        int best = run->cell[b].solo && run->cell[b].sequences == 1 ? figures_best(run, all, b) : -1;
+
+        if (best < 0)
+            continue;
+        add_ranks(run, placement, all, b, &table);
+        add_ranks(run, placement, all, best, &table);
     }
     table_end(&table);
 }

@@ -89,7 +89,7 @@ static int list_windows(const struct run *run, const struct run_placement *place
         struct window window = {0, 0};
         int shown = 0;
 
-        for (int i = 0; i < rounds->count && shown < SHOWN_ROUNDS; i++) {
+        for (int i = 0; i < rounds->count && shown < (run->timeline_rounds > 0 ? run->timeline_rounds : SHOWN_ROUNDS); i++) {
             const struct round *round = &rounds->round[i];
             const struct run_pass *pass = &placement->pass[round->pass];
 

@@ -49,10 +49,10 @@ static void pass_on(int number)
 }
 
 /* Whoever ends the bench ends its job, which knows how: a job on other hosts would go on else. */
-static void set_handlers(void (*handler)(int))
+static void heed_signals(void (*way)(int))
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-    struct sigaction action = {.sa_handler = handler};
+    struct sigaction action = {.sa_handler = way};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sigaction(numbers[i], &action, NULL);
@@ -63,12 +63,12 @@ static enum status wait_for(pid_t child, int *code)
     int state;
 
     running = child;
-    set_handlers(pass_on);
+    heed_signals(pass_on);
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
             return STATUS_INTERNAL;
     running = 0;
-    set_handlers(SIG_DFL);
+    heed_signals(SIG_DFL);
     *code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     return STATUS_OK;
 }
