@@ -256,6 +256,30 @@ static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **st
     release(&folder);
 }
 
+static void test_report__two_placements_stand_side_by_side(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    char *text, *page;
+
+    (void)state;
+    compute(&folder);
+    run.placement[1] = run.placement[0];
+    run.placement[1].name = "other-node";
+    memcpy(&all[1], &all[0], sizeof *all);
+    all[1].cell[1].phase_us[ROUND_WIRE] = 123.4;
+    run.placements = 2;
+    text = written(page_md_write);
+    page = written(page_html_write);
+    run.placements = 1; /* what is borrowed is given back once */
+    assert_non_null(strstr(text, "# What the network costs"));
+    assert_non_null(strstr(text, "123.4"));
+    assert_non_null(strstr(page, "<h2>other-node</h2>"));
+    check_tags(page);
+    free(text);
+    free(page);
+    release(&folder);
+}
+
 static void test_report__drawn_verdicts_are_marked_everywhere(void **state)
 {
     struct bench_folder folder = {.command = "c", .lossless = 0};
@@ -439,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_report__theory_stands_beside_it),
         cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
         cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),
+        cmocka_unit_test(test_report__two_placements_stand_side_by_side),
         cmocka_unit_test(test_report__drawn_verdicts_are_marked_everywhere),
         cmocka_unit_test(test_report__summary_has_vllms_names),
         cmocka_unit_test(test_report__the_timeline_is_json_with_flows),

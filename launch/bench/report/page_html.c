@@ -159,5 +159,8 @@ void page_html_write(const struct run *run, const struct figures_of_placement *a
     write_head(run, all, to);
     for (int p = 0; p < run->placements; p++)
         write_placement(run, &run->placement[p], &all[p], to);
+    if (run->placements > 1)
+        write_paragraph("h2", "What the network costs", to);
+    table_placements(run, all, TABLE_HTML, to);
     fputs("</main></body>\n</html>\n", to);
 }

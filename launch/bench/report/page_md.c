@@ -138,6 +138,9 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         table_ranks(&run->placement[p], TABLE_TEXT, to);
         fprintf(to, "    %s\n\n", run->placement[p].line);
     }
+    if (run->placements > 1)
+        fprintf(to, "# What the network costs\n\n");
+    table_placements(run, all, TABLE_TEXT, to);
     fprintf(to, "Files beside this one: report.html (the same with figures), summary.json (all figures by name), rounds.csv (every round), trace.json (a timeline "
                 "for ui.perfetto.dev), raw/ (what the ranks wrote).\n");
 }

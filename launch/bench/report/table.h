@@ -37,6 +37,8 @@ void table_messages(const struct run_placement *placement, enum table_form form,
 /* Each rank's own time by phase, of solo and of the fastest draft length of each group. */
 void table_by_rank(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, enum table_form form, FILE *to);
 void table_ranks(const struct run_placement *placement, enum table_form form, FILE *to);
+/* What another placement changes, where there are two. */
+void table_placements(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
 /* Text with &, <, > and quotes as HTML and XML have them. */
 void table_escape(FILE *to, const char *text);
 

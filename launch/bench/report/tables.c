@@ -285,3 +285,23 @@ void table_by_rank(const struct run *run, const struct run_placement *placement,
     }
     table_end(&table);
 }
+
+void table_placements(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    if (run->placements < 2)
+        return;
+    table_begin(&table, to, form, "<cell,tokens/s same-node,other-node,speedup same-node,other-node,wire us same-node,other-node,proposal one way us,other-node,commit one way us,other-node");
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *a = &all[0].cell[i], *b = &all[1].cell[i];
+        char name[128];
+
+        if (run->cell[i].solo)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.0f\t%.0f\t%.2fx\t%.2fx\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, a->tokens_per_second, b->tokens_per_second, a->speedup,
+                  b->speedup, a->phase_us[ROUND_WIRE], b->phase_us[ROUND_WIRE], a->propose_us, b->propose_us, a->commit_us, b->commit_us);
+    }
+    table_end(&table);
+}

@@ -45,7 +45,7 @@ static void write_process(struct page *page, const struct run_placement *placeme
 
     begin_event(page);
     snprintf(name, sizeof name, "%.40s: rank %d %s on %s (%.40s)", placement->name, rank->rank, rank->role, rank->host, rank->device);
-    fprintf(page->to, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":", page->first_pid + rank->rank);
+    fprintf(page->to, "{\"ph\":\"M\",\"pid\":%d,\"tid\":1,\"name\":\"process_name\",\"args\":{\"name\":", page->first_pid + rank->rank);
     write_text(page->to, name);
     fputs("}}", page->to);
 }
@@ -54,22 +54,27 @@ static void write_span(struct page *page, const struct run_rank *rank, const str
 {
     begin_event(page);
     fprintf(page->to,
-            "{\"ph\":\"X\",\"pid\":%d,\"tid\":0,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
+            "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
             page->first_pid + rank->rank, trace_name((enum trace_phase)span->phase), us_of(page, span->start_ns),
             (double)(span->end_ns - span->start_ns) / 1000, span->request, span->length, span->value[0], span->value[1], span->value[2]);
 }
 
-/* An arrow: it begins within one span and ends within another. */
 static void write_flow(struct page *page, const char *name, const struct run_rank *from, int64_t from_ns, const struct run_rank *to, int64_t to_ns)
 {
     int flow = ++page->flows;
 
     begin_event(page);
-    fprintf(page->to, "{\"ph\":\"s\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":0,\"ts\":%.3f}", flow, name, page->first_pid + from->rank,
+    fprintf(page->to, "{\"ph\":\"s\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", flow, name, page->first_pid + from->rank,
             us_of(page, from_ns));
     begin_event(page);
-    fprintf(page->to, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":0,\"ts\":%.3f}", flow, name,
+    fprintf(page->to, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", flow, name,
             page->first_pid + to->rank, us_of(page, to_ns));
+}
+
+/* An arrow belongs to the span that it begins or ends in, so not at an edge. */
+static int64_t middle_of(const struct trace_span *span)
+{
+    return span->start_ns + (span->end_ns - span->start_ns) / 2;
 }
 
 static int is_shown(const struct window *windows, int count, const struct trace_span *span)
@@ -116,7 +121,7 @@ static void write_flows(struct page *page, const struct run_placement *placement
             continue;
         at = span->phase == TRACE_UNPACK ? rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns + 2000000) : -1;
         if (at >= 0)
-            write_flow(page, "proposal", rank, rank->span[at].start_ns, lead, span->end_ns);
+            write_flow(page, "proposal", rank, middle_of(&rank->span[at]), lead, middle_of(span));
     }
 }
 
@@ -138,7 +143,7 @@ static void write_rank(struct page *page, const struct run_placement *placement,
             continue;
         commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns + 2000000);
         if (commit >= 0)
-            write_flow(page, "commit", lead, lead->span[commit].start_ns, rank, span->end_ns);
+            write_flow(page, "commit", lead, middle_of(&lead->span[commit]), rank, middle_of(span));
     }
 }
 
@@ -154,9 +159,9 @@ static void write_verify_flows(struct page *page, const struct run_placement *pl
         if (!is_shown(windows, count, span))
             continue;
         if (span->phase == TRACE_UNPACK)
-            arrived = span->start_ns;
+            arrived = middle_of(span);
         if (span->phase == TRACE_VERIFY && arrived != 0) {
-            write_flow(page, "verify", lead, arrived, lead, span->start_ns);
+            write_flow(page, "verify", lead, arrived, lead, middle_of(span));
             arrived = 0;
         }
     }
@@ -164,7 +169,7 @@ static void write_verify_flows(struct page *page, const struct run_placement *pl
 
 void trace_json_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
 {
-    struct page page = {.to = to};
+    struct page page = {.to = to, .first_pid = 1}; /* viewers take 0 for an idle processor */
 
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", to);
     for (int p = 0; p < run->placements; p++) {
