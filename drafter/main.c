@@ -38,8 +38,11 @@ static enum status load(struct parts *parts)
     const struct backend *backend;
     char tokenizer[PATH_MAX];
     struct config config;
+    int device;
 
     TRY(backend_choose((enum backend_choice)options->backend, &backend));
+    TRY(backend_choose_device(backend, options->drafter_devices,
+                              options->drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
@@ -51,7 +54,7 @@ static enum status load(struct parts *parts)
                                         .vocab = tokenizer_size(parts->tokenizer),
                                         .backend = backend,
                                         .drafts = 1,
-                                        .device = backend_choose_device(backend, parts->world.node_rank)};
+                                        .device = device};
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));

@@ -46,10 +46,13 @@ static enum status load_model(struct job *job, const struct model_options *optio
 static enum status load(struct job *job)
 {
     const struct backend *backend;
+    const char *devices = job->options->verifier_devices;
     char tokenizer[PATH_MAX];
     struct config config;
+    int device;
 
     TRY(backend_choose((enum backend_choice)job->options->backend, &backend));
+    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_team_rank : job->world.node_rank, &device));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
@@ -60,7 +63,7 @@ static enum status load(struct job *job)
                                         .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
                                         .backend = backend,
-                                        .device = backend_choose_device(backend, job->world.node_rank)};
+                                        .device = device};
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;

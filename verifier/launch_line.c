@@ -8,7 +8,6 @@
 #include "common/text/tokenizer.h"
 #include "verifier/request.h"
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,64 +194,6 @@ enum status launch_line_check(const struct options *options)
     return STATUS_DATA;
 }
 
-static void print_quoted(FILE *to, const char *text)
-{
-    if (*text != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == strlen(text)) {
-        fprintf(to, " %s", text);
-        return;
-    }
-    fputs(" '", to);
-    for (; *text != '\0'; text++)
-        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, to);
-    fputc('\'', to);
-}
-
-/* The words of a text, each quoted: a shell that reads the line runs nothing of what they say. */
-static void print_words(FILE *to, const char *text)
-{
-    char *words = text != NULL ? strdup(text) : NULL, *rest = words;
-
-    for (char *word = strsep(&rest, " \t"); word != NULL; word = strsep(&rest, " \t"))
-        if (*word != '\0')
-            print_quoted(to, word);
-    free(words);
-}
-
-/* The program's own options go to every rank; those that shape the line do not. */
-static void print_options(FILE *to, int argc, char **argv)
-{
-    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs"};
-
-    for (int i = 1; i < argc; i++) {
-        const char *name = argv[i] + 2;
-        int skipped = strcmp(name, "dry-run") == 0 || strncmp(name, "dry-run=", 8) == 0;
-
-        for (size_t s = 0; s < sizeof shaping / sizeof *shaping && !skipped; s++) {
-            size_t length = strlen(shaping[s]);
-
-            if (strncmp(name, shaping[s], length) == 0 && (name[length] == '\0' || name[length] == '=')) {
-                skipped = 1;
-                i += name[length] == '\0'; /* its value */
-            }
-        }
-        if (!skipped)
-            print_quoted(to, argv[i]);
-    }
-}
-
-static void print_part(FILE *to, int ranks, const struct options *options, const char *role, int argc, char **argv)
-{
-    char self[PATH_MAX] = "", path[PATH_MAX + 32];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    if (length < 0)
-        snprintf(self, sizeof self, "%s", argv[0]);
-    snprintf(path, sizeof path, "%.4000s/%.60s-%s", dirname(self), options->programs != NULL ? options->programs : "tandem", role);
-    fprintf(to, " -np %d", ranks);
-    print_quoted(to, path);
-    print_options(to, argc, argv);
-}
-
 /* Ranks that share a model on devices need one each, and NCCL: nobody gets that without having asked. */
 static int is_for_devices(const struct options *options)
 {
@@ -276,31 +217,22 @@ static int choose_verifiers(const struct options *options)
     return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
 }
 
+enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
+{
+    int drafters = is_speculative(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0;
+
+    TRY(launch_ranks_check(options, drafters));
+    TRY(launch_line_check(options));
+    *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
+    return STATUS_OK;
+}
+
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)
 {
-    int drafters = is_speculative(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0, verifiers;
+    struct launch_ranks ranks;
 
-    TRY(launch_line_check(options));
-    verifiers = choose_verifiers(options);
-    fputs("mpirun -q", to);
-    if (geteuid() == 0)
-        fputs(" --allow-run-as-root", to);
-    if (options->hosts != NULL) {
-        fputs(" --host", to);
-        print_quoted(to, options->hosts);
-    } else {
-        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
-        fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
-    }
-    if (drafters > 0 && options->prompts != NULL && strcmp(options->prompts, "-") == 0)
-        fprintf(to, " --stdin %d", drafters); /* the lead, which reads the prompts, comes after the drafters */
-    fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
-    print_words(to, options->mpirun_options);
-    if (drafters > 0) {
-        print_part(to, drafters, options, "drafter", argc, argv);
-        fputs(" :", to);
-    }
-    print_part(to, verifiers, options, "verifier", argc, argv);
+    TRY(launch_line_open(options, argc, argv, &ranks));
+    launch_ranks_write(&ranks, to);
     fputc('\n', to);
     return STATUS_OK;
 }

@@ -6,6 +6,7 @@
 #include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
+#include "verifier/batch_script.h"
 #include "verifier/launch_line.h"
 #include <stdio.h>
 
@@ -24,7 +25,7 @@ static enum log_level level_of(const struct options *options)
 /* What needs no other rank: printing, and checking before a job. */
 static int is_alone(enum status parsed, const struct options *options)
 {
-    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run : !world_is_launched();
+    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->batch_script : !world_is_launched();
 }
 
 static int end_alone(enum status parsed, const struct options *options, int argc, char **argv)
@@ -34,6 +35,8 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     if (options->print != OPTIONS_PRINT_NOTHING)
         return print(options);
     log_let_go(1);
+    if (options->batch_script)
+        return (int)batch_script_print(options, argc, argv, stdout);
     return (int)launch_line_print(options, argc, argv, stdout);
 }
 

@@ -4,6 +4,7 @@
 #include "common/base/digest.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/options_list.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
 #include "verifier/request_stop.h"
@@ -262,33 +263,82 @@ static enum status add_line(struct request_list *list, const struct request_term
     return status != STATUS_OK ? status : check(request, terms);
 }
 
+/* A file of prompts that is read line by line. */
+struct reading {
+    FILE *file;
+    char *line;
+    size_t room;
+    int number; /* of the line, from 1 */
+};
+
+/* The length of the next line that is not empty, without white space at its end, or -1 where there is none. */
+static ssize_t next_line(struct reading *reading)
+{
+    ssize_t length;
+
+    while ((length = getline(&reading->line, &reading->room, reading->file)) >= 0) {
+        reading->number++;
+        while (length > 0 && strchr(" \t\r\n", reading->line[length - 1]) != NULL)
+            length--;
+        if (length > 0)
+            break;
+    }
+    return length;
+}
+
+/* The lines of --shard, from 0: all where there is none. A pipe cannot be read twice, and so has no parts. */
+static enum status find_shard(struct reading *reading, const struct options *options, int64_t *first, int64_t *end)
+{
+    int part, parts;
+    int64_t lines = 0;
+
+    *first = 0;
+    *end = INT64_MAX;
+    if (options->shard == NULL || !options_list_part(options->shard, &part, &parts))
+        return STATUS_OK;
+    while (next_line(reading) >= 0)
+        lines++;
+    *first = lines * part / parts;
+    *end = lines * (part + 1) / parts;
+    reading->number = 0;
+    if (feof(reading->file) && fseek(reading->file, 0, SEEK_SET) == 0)
+        return STATUS_OK;
+    log_error("--shard needs --prompts with a file that can be read twice: %s", strerror(errno));
+    return STATUS_NOINPUT;
+}
+
+static enum status read_lines(struct request_list *list, const struct request_terms *terms, struct reading *reading, const char *path)
+{
+    struct options options = *terms->options;
+    struct request_terms shifted = *terms; /* a line has the number that it has in the whole file */
+    int64_t first, end;
+    ssize_t length;
+
+    TRY(find_shard(reading, terms->options, &first, &end));
+    options.first_index += (int)first;
+    shifted.options = &options;
+    for (int64_t at = 0; at < end && (length = next_line(reading)) >= 0; at++)
+        if (at >= first)
+            TRY(add_line(list, &shifted, reading->line, (size_t)length, reading->number));
+    if (feof(reading->file) || end < INT64_MAX)
+        return STATUS_OK;
+    log_error("--prompts %s: %s", path, strerror(errno)); /* it cannot be read, or a line has no room */
+    return STATUS_NOINPUT;
+}
+
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path)
 {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
-    enum status status = STATUS_OK;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    int number = 0;
+    struct reading reading = {.file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r")};
+    enum status status;
 
-    if (file == NULL) {
+    if (reading.file == NULL) {
         log_error("--prompts %s: %s", path, strerror(errno));
         return STATUS_NOINPUT;
     }
-    while (status == STATUS_OK && (length = getline(&line, &room, file)) >= 0) {
-        number++;
-        while (length > 0 && strchr(" \t\r\n", line[length - 1]) != NULL)
-            length--;
-        if (length > 0)
-            status = add_line(list, terms, line, (size_t)length, number);
-    }
-    if (status == STATUS_OK && !feof(file)) { /* it cannot be read, or a line has no room */
-        log_error("--prompts %s: %s", path, strerror(errno));
-        status = STATUS_NOINPUT;
-    }
-    free(line);
-    if (file != stdin)
-        fclose(file);
+    status = read_lines(list, terms, &reading, path);
+    free(reading.line);
+    if (reading.file != stdin)
+        fclose(reading.file);
     return status;
 }
 

@@ -1,9 +1,11 @@
 #include "common/backend/choose.h"
 
 #include "common/base/log.h"
+#include "common/base/options_list.h"
 #ifdef TANDEM_CUDA
 #include "common/backend/cuda/device.h"
 #endif
+#include <limits.h>
 
 /* Devices that answer to this program, else 0 and the reason. */
 static int cuda_devices(const char **reason)
@@ -35,10 +37,18 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
     return STATUS_OK;
 }
 
-int backend_choose_device(const struct backend *backend, int node_rank)
+enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device)
 {
     const char *reason;
-    int devices = backend == &backend_cpu ? 0 : cuda_devices(&reason);
+    int devices = backend == &backend_cpu ? 0 : cuda_devices(&reason), listed[OPTIONS_LIST_MAX];
+    int count = list != NULL ? options_list_read(list, INT_MAX / 16, listed) : 0;
 
-    return devices > 0 ? node_rank % devices : 0;
+    *device = 0;
+    if (devices <= 0)
+        return STATUS_OK;
+    *device = count > 0 ? listed[turn % count] : turn % devices;
+    if (*device < devices)
+        return STATUS_OK;
+    log_error("device %d of the list %s is not there: this rank sees %d, from 0", *device, list, devices);
+    return STATUS_USAGE;
 }

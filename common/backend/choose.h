@@ -11,7 +11,8 @@ enum backend_choice { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA };
  * asked for and is not to be had. Local. */
 enum status backend_choose(enum backend_choice choice, const struct backend **backend);
 
-/* The device of rank `node_rank` of a host, for backend_options: ranks share out those that are visible, in turns. 0 for the CPU. */
-int backend_choose_device(const struct backend *backend, int node_rank);
+/* The device of number `turn` of those that share some out, for backend_options: all that are visible or, where `list` is not NULL, those of
+ * that list ("2,3"), in turns. 0 for the CPU. STATUS_USAGE, with a line, where the list has a device that is not visible. Local. */
+enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/options_list.h"
 #include "common/base/options_table.h"
 #include <errno.h>
 #include <math.h>
@@ -12,6 +13,7 @@ enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
 
 static const struct options options_default = {
     .drafters = -1,
+    .launcher = -1,
     .verifiers = -1,
     .max_tokens = 128,
     .draft_length = -1,
@@ -239,6 +241,7 @@ static enum status check_together(const struct options *options)
         log_error("a check compares drafted output with the target's own, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
+    TRY(options_list_check(options));
     if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {
         for (char *at = reason; *at != '\0' && *at != ' '; at++)
             if (*at == '_')
@@ -271,6 +274,8 @@ enum status options_parse(int argc, char **argv, struct options *out)
     TRY_TO(take_all(&options, argc, argv), release);
     if (options.prompt == NULL && options.prompts == NULL)
         options.compare = 1; /* the embedded prompts, shown */
+    if (options.launcher < 0)
+        options.launcher = options.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
     if (options.max_sequences < 0)
         options.max_sequences = options.check != CHECK_OFF ? CHECK_SEQUENCES : options.prompts != NULL && !options.compare ? 4 : 1;
     if (options.print == OPTIONS_PRINT_NOTHING)

@@ -11,6 +11,8 @@
 
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
+enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
+enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
 enum check_size { CHECK_OFF, CHECK_BRIEF, CHECK_QUICK, CHECK_LONG };
 
 /* The values of an option that may be given several times. */
@@ -39,6 +41,7 @@ struct options {
     int plain_results;    /* without timing and speculation */
     double drain_s;       /* how long running requests may go on when the job is told to stop */
     int first_index; /* of the first request */
+    const char *shard; /* "I/N": that part of the lines alone; NULL: all */
     int max_tokens;
     struct sampling sampling;
     int min_tokens;
@@ -68,6 +71,17 @@ struct options {
     int verbose;
     const char *hosts;
     const char *mpirun_options;
+    int launcher; /* enum launcher */
+    const char *drafter_devices, *verifier_devices; /* "0,1": devices of the ranks of a role on one host, in turn; NULL: by rank of the host */
+    const char *environment, *drafter_environment, *verifier_environment; /* "NAME=VALUE ..." */
+    int cpus_per_rank;    /* that the batch system gives; 0: as it likes */
+    int slurm_layout;     /* enum slurm_layout */
+    const char *srun_options;
+    const char *sbatch_options, *drafter_sbatch, *verifier_sbatch; /* words for a batch script, of all groups or of one of a heterogeneous job */
+    struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
+    int shards;                      /* array tasks that share the lines; 0: no array */
+    const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
+    int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
     int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
@@ -79,7 +93,7 @@ struct options {
     int print; /* what to print instead of running: enum options_print */
 };
 
-enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
+enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_SBATCH_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
 
 /* Parses the command line, a --config file first. The texts point into argv or live until options_release. STATUS_USAGE,
  * STATUS_NOINPUT (config file), each with one logged line. */

@@ -107,6 +107,11 @@ void options_print(const struct options *options, const char *name, const char *
                    "a function of the seed, its law where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when not. "
                    "--quick is the default and takes less than 30 seconds with the embedded pair.",
                    to);
+    else if (options->print == OPTIONS_PRINT_SBATCH_HELP)
+        print_help("tandem sbatch [--print]",
+                   "Writes and submits a SLURM job that completes --prompts FILE to --output FILE, drains before its time limit, is queued again and goes "
+                   "on. --print shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- --time=4:00:00 -p gpu",
+                   to);
     else if (options->print == OPTIONS_PRINT_BREAKS)
         print_breaks(to);
     else

@@ -92,6 +92,8 @@ static enum status learn_roles(struct world *world)
             world->verifier_rank[world->verifiers++] = i;
         else
             world->drafter_rank[world->drafters++] = i;
+    for (int i = 0; code == MPI_SUCCESS && i < world->rank; i++)
+        world->node_team_rank += all[i].role == mine.role && strcmp(all[i].host, mine.host) == 0;
     free(all);
     if (code != MPI_SUCCESS)
         return world_mpi_failed("MPI_Allgather of roles and hosts", __FILE__, __LINE__, code);

@@ -21,6 +21,7 @@ struct world {
     int team_rank; /* among the ranks of its role */
     int node_rank; /* among the ranks of this host */
     int node_size;
+    int node_team_rank; /* among the ranks of its role on this host */
     int spread; /* some rank is on another host */
     int verifiers;
     int drafters;

@@ -6,11 +6,15 @@
 static void test_choose__cpu_is_always_there(void **state)
 {
     const struct backend *backend = NULL;
+    int device = -1;
 
     (void)state;
     assert_int_equal(backend_choose(BACKEND_CPU, &backend), STATUS_OK);
     assert_ptr_equal(backend, &backend_cpu);
-    assert_int_equal(backend_choose_device(backend, 3), 0);
+    assert_int_equal(backend_choose_device(backend, NULL, 3, &device), STATUS_OK);
+    assert_int_equal(device, 0);
+    assert_int_equal(backend_choose_device(backend, "5,7", 3, &device), STATUS_OK);
+    assert_int_equal(device, 0);
 }
 
 /* Auto and cuda agree on whether there is a device: cuda is refused, with one line, exactly where auto takes the CPU. */

@@ -1,0 +1,35 @@
+/* The command that starts the ranks of a job, by mpirun or by srun: for a shell to run as it stands, or as a part of a batch script, which has
+ * the programs' folder in $bin and their options in the array `options`. */
+#ifndef TANDEM_VERIFIER_LAUNCH_RANKS_H
+#define TANDEM_VERIFIER_LAUNCH_RANKS_H
+
+#include "common/base/options.h"
+#include <stdio.h>
+
+struct launch_ranks {
+    const struct options *options;
+    int drafters, verifiers;
+    int argc; /* the programs' options; NULL: a batch script has them */
+    char **argv;
+};
+
+/* What shapes the command, not what the ranks do: STATUS_USAGE, with a line, where it is wrong or does not go together. */
+enum status launch_ranks_check(const struct options *options, int drafters);
+/* Without a newline at the end. */
+void launch_ranks_write(const struct launch_ranks *ranks, FILE *to);
+
+/* A text as one word of a shell. */
+void launch_ranks_quote(const char *text, FILE *to);
+/* The folder of this program. folder: [PATH_MAX] */
+void launch_ranks_folder(char *folder);
+
+/* An argument of the command line that goes on to the ranks. */
+struct launch_option {
+    const char *text;  /* "--name" or "--name=value" */
+    const char *value; /* the next argument where that is the value, else NULL */
+    const char *name;  /* as the table of options has it */
+};
+/* 1 and the next one from argv[*at] on, or 0 at the end. */
+int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option);
+
+#endif
