@@ -139,10 +139,12 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
         status = STATUS_INTERNAL;
     rig->sums = rig->host;
     if (status == STATUS_OK && rig->backend->device != NULL) {
-        const struct backend_options options = {
-            .threads = 1, .max_rows = 1, .device = backend_choose_device(rig->backend, world->node_rank)};
+        const char *devices = latency->options->verifier_devices;
+        struct backend_options options = {.threads = 1, .max_rows = 1};
 
-        status = rig->backend->open(&options, &rig->context);
+        status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_team_rank : world->node_rank, &options.device);
+        if (status == STATUS_OK)
+            status = rig->backend->open(&options, &rig->context);
         if (status == STATUS_OK)
             status = rig->backend->memory_open(rig->context, LARGEST, "the numbers to be summed", &rig->arena);
     }
