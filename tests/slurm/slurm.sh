@@ -197,6 +197,19 @@ part_unseen() {
     was "after two deaths" 0 died.jsonl many.jsonl
 }
 
+# The files of cluster-configs for SLURM; the second with the CPU for the GPUs that are not here.
+part_configs() {
+    submit --config "$SOURCE/cluster-configs/slurm-cpu-3.conf" "${few[@]}" --output cpu3.jsonl
+    ended
+    was "slurm-cpu-3.conf" 0 cpu3.jsonl few.jsonl
+    check "slurm-cpu-3.conf: not on three nodes with two cores of each" [ "$(field NumNodes) $(field NumCPUs)" = "3 6" ]
+    submit --config "$SOURCE/cluster-configs/slurm-gpu-hetjob.conf" "${few[@]}" --output gpu4.jsonl --backend cpu --cpus-per-rank 1 \
+        --drafter-sbatch --nodes=1 --verifier-sbatch --nodes=1 --environment OMPI_MCA_btl=self,tcp
+    ended
+    was "slurm-gpu-hetjob.conf" 0 gpu4.jsonl few.jsonl
+    check "slurm-gpu-hetjob.conf: not on 1 + 1 nodes" [ "$(field NumNodes | paste -sd+) $(field NumTasks | paste -sd+)" = "1+1 1+4" ]
+}
+
 # What every rank sees of two GPUs of its node: all of them, so that NCCL finds its paths between them.
 part_gpus() {
     [ "$CLUSTER_GPUS" = 2 ] || { echo "skipped: devices cannot be made here, so no rank is given one"; return; }
@@ -209,7 +222,7 @@ part_gpus() {
     done
     for layout in group hetjob; do
         "$WORK/bin/tandem" sbatch --print "${few[@]}" --verifiers 2 --slurm-layout $layout --sbatch-options "--nodes=1 --gpus-per-node=2" \
-            --output gpus.jsonl | sed "s|^bin=.*|bin=$WORK/seeing|" >gpus.sh
+            --environment OMPI_MCA_btl=self,tcp --output gpus.jsonl | sed "s|^bin=.*|bin=$WORK/seeing|" >gpus.sh
         JOB=$(sbatch gpus.sh | sed -n 's/^Submitted batch job //p')
         ended
         was "gpus, $layout, by a script that was printed" 0 gpus.jsonl few.jsonl
@@ -236,7 +249,7 @@ job few "${few[@]/few.in/$WORK/few.in}" --solo --verifiers 1 || fail "the refere
 job many "${many[@]/many.in/$WORK/many.in}" --solo --verifiers 1 || fail "the reference: exit $?"
 
 parts=("${@:2}")
-[ ${#parts[@]} -gt 0 ] || parts=(programs group mpirun hetjob arrays scancel time_limit verifier unseen gpus node)
+[ ${#parts[@]} -gt 0 ] || parts=(programs group mpirun hetjob arrays configs scancel time_limit verifier unseen gpus node)
 for part in "${parts[@]}"; do
     printf '%3d s: %s\n' "$SECONDS" "$part"
     "part_$part"

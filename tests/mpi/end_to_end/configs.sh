@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Every file of cluster-configs: it starts what its head says, one that needs no cluster runs, and a key that is wrong is told with its place and
+# the nearest known one. configs.sh BIN
+. "$(dirname "$0")/job.sh"
+cd "$SOURCE" || exit
+
+# said FILE: the command in the file's head, as one line.
+said() { sed -n '/^; \(submits a job that \)\?starts$/,/^$/p' "$1" | sed '1d; s/^; *//' | paste -sd' ' | sed 's/ *$//'; }
+# plain LINE: without what depends on the machine, the user and the options.
+plain() {
+    sed -E "s#$BIN/##g; s# --allow-run-as-root##; s#env OMPI_MCA_mpi_yield_when_idle=1 ##; s# --config [^ ]* --prompts [^ ]*# OPTIONS#g
+        s#bash -c 'if [^']*'#bash -c ROLE#; s#bash -c 'trap [^']*'#bash -c LINGER#"
+}
+
+count=0
+for file in cluster-configs/*.conf; do
+    count=$((count + 1)) checks=$((checks + 1))
+    line=$("$BIN/tandem-verifier" --config "$file" --prompts "$PROMPTS" --dry-run 2>"$WORK/err" | plain)
+    [ "$line" = "$(said "$file")" ] || fail "$file says '$(said "$file")', --dry-run '$line' $(cat "$WORK/err")"
+    checks=$((checks + 1))
+    grep -q "^| $(basename "$file") |" cluster-configs/README.md || fail "$file is not in cluster-configs/README.md"
+done
+checks=$((checks + 1))
+[ "$count" -ge 7 ] || fail "$count files, expected 7 at least"
+
+head -n 3 "$PROMPTS" >"$WORK/few.in"
+job laptop --config cluster-configs/laptop-cpu.conf --prompts "$WORK/few.in" --max-tokens 16 --hash-logits || fail "laptop-cpu.conf: exit $?: $(cat "$WORK/laptop.err")"
+job solo --prompts "$WORK/few.in" --max-tokens 16 --hash-logits --solo --verifiers 1 || fail "solo: exit $?"
+same laptop solo
+
+# wrong TEXT CODE EXPECTED: a config file of that text is refused.
+wrong() {
+    printf '%s\n' "[ranks]" "$1" >"$WORK/wrong.conf"
+    checks=$((checks + 1))
+    "$BIN/tandem-verifier" --config "$WORK/wrong.conf" --prompts "$PROMPTS" --dry-run >"$WORK/out" 2>"$WORK/err"
+    [ $? = "$2" ] && [ "$(grep -c . "$WORK/err")" = 1 ] && grep -qF -- "$3" "$WORK/err" || fail "'$1': expected $2 and '$3', got: $(cat "$WORK/err" "$WORK/out")"
+}
+wrong "verifer-devices = 0" 64 "wrong.conf:2: unknown key 'verifer-devices'; did you mean 'verifier-devices'?"
+wrong "launcher = slurm" 64 "wrong.conf:2: launcher is 'slurm', expected mpirun|srun"
+wrong "slurm-layout = hetjob" 64 "--slurm-layout hetjob needs --launcher srun"
+wrong "environment = NCCL_DEBUG" 64 "--environment has 'NCCL_DEBUG', expected words NAME=VALUE"
+wrong "drafter-devices = 0;1" 64 "--drafter-devices is '0;1', expected at most 64 numbers"
+wrong "verifiers = 3" 64 "3 verifiers cannot share this model"
+finish
