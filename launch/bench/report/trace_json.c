@@ -109,7 +109,7 @@ static int list_windows(const struct run *run, const struct run_placement *place
     return count;
 }
 
-static void write_flows(struct page *page, const struct run_placement *placement, const struct trace_span *span)
+static void write_proposal(struct page *page, const struct run_placement *placement, const struct window *windows, int count, const struct trace_span *span)
 {
     const struct run_rank *lead = &placement->rank[placement->lead];
 
@@ -120,7 +120,7 @@ static void write_flows(struct page *page, const struct run_placement *placement
         if (strcmp(rank->role, "drafter") != 0)
             continue;
         at = span->phase == TRACE_UNPACK ? rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns + 2000000) : -1;
-        if (at >= 0)
+        if (at >= 0 && is_shown(windows, count, &rank->span[at]))
             write_flow(page, "proposal", rank, middle_of(&rank->span[at]), lead, middle_of(span));
     }
 }
@@ -138,11 +138,11 @@ static void write_rank(struct page *page, const struct run_placement *placement,
             continue;
         write_span(page, rank, span);
         if (rank == lead)
-            write_flows(page, placement, span);
+            write_proposal(page, placement, windows, count, span);
         if (span->phase != TRACE_TRUNCATE)
             continue;
         commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns + 2000000);
-        if (commit >= 0)
+        if (commit >= 0 && is_shown(windows, count, &lead->span[commit]))
             write_flow(page, "commit", lead, middle_of(&lead->span[commit]), rank, middle_of(span));
     }
 }
