@@ -19,6 +19,7 @@ struct rig {
     struct backend_context *context; /* NULL where sums are of the host's memory */
     struct arena arena;
     float *sums; /* [LARGEST / 4] where they are made */
+    float *x;    /* [LARGEST / 4] of a device: what they are added to */
     float *host; /* [LARGEST / 4] */
     char *all;   /* [group.size][LARGEST] on rank 0 */
     double us[TIMES];
@@ -45,8 +46,14 @@ static enum status run_once(struct rig *rig, enum operation operation, size_t co
         return group_broadcast(&rig->group, rig->host, bytes);
     if (operation == GATHER)
         return group_gather(&rig->group, rig->host, bytes, rig->all);
-    TRY(group_sum(&rig->group, rig->sums, count));
-    return group_settle(&rig->group);
+    if (rig->context == NULL)
+        return group_sum(&rig->group, rig->sums, count);
+    if (group_sums_alone(&rig->group, count)) /* as a forward pass asks for it */
+        TRY(group_add(&rig->group, rig->x, rig->sums, count));
+    else
+        TRY(group_sum(&rig->group, rig->sums, count));
+    TRY(group_settle(&rig->group));
+    return rig->backend->finish(rig->context);
 }
 
 /* How many numbers are not what they must be, on the lead; -1 where they are on a device. */
@@ -146,7 +153,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
         if (status == STATUS_OK)
             status = rig->backend->open(&options, &rig->context);
         if (status == STATUS_OK)
-            status = rig->backend->memory_open(rig->context, LARGEST, "the numbers to be summed", &rig->arena);
+            status = rig->backend->memory_open(rig->context, 2 * (size_t)LARGEST, "the numbers to be summed", &rig->arena);
     }
     TRY(group_agree(&rig->group, status));
     if (rig->context == NULL)
@@ -154,7 +161,8 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
     TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->all_reduce, &rig->group));
     rig->sums = group_buffer(&rig->group, LARGEST);
     if (rig->sums == NULL)
-        rig->sums = (float *)(void *)rig->arena.base;
+        rig->sums = (float *)(void *)(rig->arena.base + LARGEST);
+    rig->x = (float *)(void *)rig->arena.base;
     return STATUS_OK;
 }
 

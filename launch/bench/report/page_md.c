@@ -78,6 +78,20 @@ static const char *blame(const struct figures *f)
     return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up" : "time outside of rounds: prompts";
 }
 
+/* Rounds without the proposal that they asked for are slower than a draft length is. */
+static void write_fallbacks(const struct run *run, const struct figures_of_placement *all, const char *begin, const char *end, FILE *to)
+{
+    for (int i = 0; i < run->cells; i++) {
+        char name[128];
+
+        if (all->cell[i].fallback_rounds <= 0)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        fprintf(to, "%s%s: %.0f of %.0f rounds went without the proposal that they asked for; a drafter missed its deadline.%s", begin, name,
+                all->cell[i].fallback_rounds, all->cell[i].rounds, end);
+    }
+}
+
 void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
 {
     const char *begin = form == TABLE_HTML ? "<p>" : "", *end = form == TABLE_HTML ? "</p>\n" : "\n\n";
@@ -92,6 +106,7 @@ void page_md_verdict(const struct run *run, const struct figures_of_placement *a
             near += off <= 0.1;
             farthest = off > farthest ? off : farthest;
         }
+    write_fallbacks(run, all, begin, end, to);
     if (cells == 0)
         return;
     fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: several sequences at "

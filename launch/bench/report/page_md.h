@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
-/* How many predictions hold within 10 %, and what is to blame where one does not. */
+/* How many predictions hold within 10 %, and what is to blame where one does not; and where drafts were missing. */
 void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
 /* Sentences that this report and the other form of it share. */
 extern const char page_md_why_residual[];

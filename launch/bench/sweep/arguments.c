@@ -142,10 +142,33 @@ static enum status take_own(struct bench *bench, int argc, char **argv)
     return STATUS_OK;
 }
 
+/* What a sweep varies is not asked for once. In a config it may stand: it is for runs. */
+static enum status check_varied(const struct bench *bench)
+{
+    static const char *const varied[][2] = {
+        {"draft-length", "draft-lengths"}, {"temperature", "temperatures"}, {"accept", "accepts"}, {"max-sequences", "batches"}};
+
+    for (int i = 1; i < bench->argc; i++)
+        for (size_t v = 0; v < sizeof varied / sizeof *varied; v++) {
+            size_t length = strlen(varied[v][0]);
+
+            if (strncmp(bench->argv[i], "--", 2) != 0 || strncmp(bench->argv[i] + 2, varied[v][0], length) != 0 ||
+                (bench->argv[i][2 + length] != '\0' && bench->argv[i][2 + length] != '='))
+                continue;
+            log_error("--%s is what a bench varies, expected --%s with a list", varied[v][0], varied[v][1]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
 static enum status check_run(const struct bench *bench)
 {
     const struct options *run = &bench->run;
 
+    if (run->prompts != NULL && strcmp(run->prompts, "-") == 0) {
+        log_error("--prompts is -, expected a file: several jobs read it");
+        return STATUS_USAGE;
+    }
     if (run->solo || run->drafters == 0 || (run->target != NULL && run->draft == NULL)) {
         log_error("a bench compares drafts with the target alone, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
@@ -176,6 +199,7 @@ enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
     keep_command(bench, argc, argv);
     TRY(take_own(bench, argc, argv));
     TRY(options_parse(bench->argc, bench->argv, &bench->run));
+    TRY(check_varied(bench));
     TRY(check_run(bench));
     bench->plan.options.synthetic = bench->run.synthetic_acceptance >= 0;
     if (bench->run.max_tokens != USUAL_TOKENS)
