@@ -107,12 +107,20 @@ remove_partial:
     return status;
 }
 
-/* The index that a line of output says it is of, or -1: the last one, for the id before it may be an object with any keys. */
+/* The index that a line of output says it is of, or -1: the last one, for the id before it may be an object with any keys. A line of OpenAI's
+ * batch output has it in its own id. */
 static int64_t index_of(const char *line)
 {
-    static const char key[] = "\"index\":";
+    static const char key[] = "\"index\":", id[] = "{\"id\":\"batch_req_", next_key[] = "\",\"custom_id\":";
     const char *at = NULL;
+    char *end;
 
+    if (strncmp(line, id, sizeof id - 1) == 0) {
+        int64_t index = strtoll(line + sizeof id - 1, &end, 10);
+
+        if (strncmp(end, next_key, sizeof next_key - 1) == 0)
+            return index;
+    }
     for (const char *next = strstr(line, key); next != NULL; next = strstr(next + 1, key))
         at = next;
     return line[0] == '{' && at != NULL ? strtoll(at + sizeof key - 1, NULL, 10) : -1;

@@ -99,7 +99,10 @@ enum status lead_admit(struct lead *lead)
             lead->figures.resumed++;
             lead->next++;
         } else if (request->error != NULL) {
-            log_error("request %u: %s", request->index, request->error);
+            if (request->openai && request->id != NULL)
+                log_error("request %u (%.200s): %s", request->index, request->id, request->error);
+            else
+                log_error("request %u: %s", request->index, request->error);
             TRY(output_add(lead->output, request, NULL));
             show_progress(lead->show, 1, 0);
             lead->next++;

@@ -7,6 +7,7 @@
 #include "common/base/options_list.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
+#include "verifier/request_openai.h"
 #include "verifier/request_stop.h"
 #include <errno.h>
 #include <jansson.h>
@@ -221,6 +222,27 @@ static enum status take_field(struct request *request, const struct request_term
     return STATUS_OK;
 }
 
+static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object);
+
+/* A line of OpenAI's batch input, as the line of this form that it means. */
+static enum status take_openai(struct request *request, const struct request_terms *terms, json_t *line, int number)
+{
+    char reason[200];
+    json_t *own;
+    enum status status;
+
+    request->openai = 1;
+    TRY(request_openai_convert(line, &own, &request->model, reason, sizeof reason));
+    if (*reason != '\0') {
+        fail(request, "line %d: %s", number, reason);
+        status = json_object_get(own, "id") != NULL ? take_field(request, terms, "id", json_object_get(own, "id")) : STATUS_OK;
+    } else {
+        status = take_object(request, terms, own);
+    }
+    json_decref(own);
+    return status;
+}
+
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
 {
     const char *key;
@@ -237,6 +259,20 @@ static enum status take_object(struct request *request, const struct request_ter
     return request_stop_complete(request, terms->options);
 }
 
+/* Who has ten thousand of OpenAI's lines finds the wrong one by its number. */
+static enum status place_error(struct request *request, int number)
+{
+    char *words = NULL;
+
+    if (strncmp(request->error, "line ", 5) == 0)
+        return STATUS_OK;
+    if (asprintf(&words, "line %d: body: %s", number, request->error) < 0)
+        return no_memory();
+    free(request->error);
+    request->error = words;
+    return STATUS_OK;
+}
+
 static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
 {
     static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
@@ -247,6 +283,7 @@ static enum status add_line(struct request_list *list, const struct request_term
     size_t bad;
 
     TRY(add(list, terms, &request));
+    request->openai = list->count > 1 && request[-1].openai; /* what cannot be read is taken for a line like the one before it */
     request->digest = digest_bytes(line, length, DIGEST_EMPTY);
     bad = length > LINE_BYTES ? length : utf8_valid(line, length);
     if (length > LINE_BYTES)
@@ -254,13 +291,15 @@ static enum status add_line(struct request_list *list, const struct request_term
     else if (bad < length)
         fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
     else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
-        status = take_object(request, terms, object);
+        status = request_openai_knows(object) ? take_openai(request, terms, object, number) : take_object(request, terms, object);
     else if (status == STATUS_DATA) {
         fail(request, "line %d is %s", number, fault);
         status = STATUS_OK;
     }
     json_decref(object);
-    return status != STATUS_OK ? status : check(request, terms);
+    if (status == STATUS_OK)
+        status = check(request, terms);
+    return status == STATUS_OK && request->openai && request->error != NULL ? place_error(request, number) : status;
 }
 
 /* A file of prompts that is read line by line. */
@@ -350,6 +389,7 @@ void request_release(struct request_list *list)
         request_stop_release(request);
         free(request->own_bias);
         free(request->id);
+        free(request->model);
         free(request->tokens);
         if (request->error != no_words)
             free(request->error);

@@ -13,6 +13,8 @@ struct request {
     uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
     uint64_t digest;  /* of its line of input, or of its text */
     char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
+    int openai;       /* its line was one of OpenAI's batch input, and its result is to be one of its output: request_openai.h */
+    char *model;      /* that such a line names, or NULL */
     int32_t *tokens;  /* [prompt_count] */
     int prompt_count;
     struct sampling sampling;

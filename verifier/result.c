@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "verifier/request_openai.h"
 #include <string.h>
 
 static double ms(int64_t ns)
@@ -74,7 +75,7 @@ static enum status id_of(const struct request *request, json_t **id)
 
     if (request->id != NULL)
         return json_text_read(request->id, strlen(request->id), JSON_DECODE_ANY | JSON_ALLOW_NUL, &limits, id, fault);
-    *id = json_integer(request->index);
+    *id = request->openai ? json_null() : json_integer(request->index);
     return STATUS_OK;
 }
 
@@ -83,7 +84,7 @@ enum status result_line(const struct request *request, const struct sequence *se
     json_t *id = NULL, *result;
 
     TRY(id_of(request, &id));
-    result = result_of(id, request, sequence, plain);
+    result = request->openai ? request_openai_result(id, request, sequence, plain) : result_of(id, request, sequence, plain);
     if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));

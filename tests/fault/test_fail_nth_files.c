@@ -66,7 +66,9 @@ static int set_up(void **state)
     copy(CORPUS "llama2c/layers", 0, "model.bin", bin_model);
     copy(CORPUS "tokenizer_bin/good", 1, "tokenizer.bin", bin_tokenizer);
     put("{\"id\":\"a\",\"prompt\":\"It is\",\"stop\":[\"x\",\"y\"]}\n{\"prompt_tokens\":[1,2],\"top_k\":3,\"logit_bias\":{\"7\":1},\"bad_words\":[\"sea\",[5,6]],\"stop_token_ids\":[9]}\n\n{\"prompt\":7}\nno JSON\n"
-        "{\"prompt\":\"a\",\"what\":1}\n{\"id\":[1,\"b\"],\"prompt\":\"the sea\",\"temperature\":0.5}\n",
+        "{\"prompt\":\"a\",\"what\":1}\n{\"id\":[1,\"b\"],\"prompt\":\"the sea\",\"temperature\":0.5}\n"
+        "{\"custom_id\":\"o\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"model\":\"m\",\"prompt\":[\"sea\"],\"stop\":\"x\",\"n\":1}}\n"
+        "{\"custom_id\":\"p\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"a\",\"what\":1}}\n",
         "prompts.jsonl", prompts);
     put("[Models]\ntarget = some/model\ndraft = other\n[Sampling]\ntemperature = 0.5\nstop = one\nstop = two\n", "tandem.conf", config);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &demo), STATUS_OK);

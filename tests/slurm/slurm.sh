@@ -150,6 +150,9 @@ part_scancel() {
     submit "${many[@]}" --verifiers 2 --output cancel.jsonl --stats cancel.json
     ended
     was "after scancel" 0 cancel.jsonl many.jsonl
+    submit "${many[@]}" --verifiers 2 --output cancel.jsonl
+    ended
+    was "what is complete is left as it is" 0 cancel.jsonl many.jsonl
     check "after scancel: $(figure cancel resumed) resumed, expected $had" [ "$(figure cancel resumed)" -ge "$had" ]
 }
 

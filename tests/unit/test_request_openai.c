@@ -1,0 +1,136 @@
+/* Lines of OpenAI's batch input mean the same as lines of this project's own form, and each that asks for something else says where and what. */
+#include "common/base/json_text.h"
+#include "verifier/request_openai.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HEAD "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":"
+
+/* Converts; the own form as text with sorted keys, to be freed, and the reason. */
+static char *convert(const char *text, char *reason, size_t size, char **model)
+{
+    json_t *line = json_loads(text, 0, NULL), *own;
+    char *written;
+
+    assert_non_null(line);
+    assert_true(request_openai_knows(line));
+    assert_int_equal(request_openai_convert(line, &own, model, reason, size), STATUS_OK);
+    written = json_dumps(own, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(own);
+    json_decref(line);
+    return written;
+}
+
+static void assert_means(const char *body, const char *own)
+{
+    char line[1024], reason[200], *model, *written;
+
+    snprintf(line, sizeof line, HEAD "%s}", body);
+    written = convert(line, reason, sizeof reason, &model);
+    assert_string_equal(reason, "");
+    assert_string_equal(written, own);
+    free(written);
+    free(model);
+}
+
+/* The id is kept, so that the result can say whose it is. */
+static void assert_refused(const char *line, const char *words)
+{
+    char reason[200], *model, *written = convert(line, reason, sizeof reason, &model);
+
+    assert_non_null(strstr(reason, words));
+    assert_non_null(strstr(written, "\"id\":\"a\""));
+    free(written);
+    free(model);
+}
+
+static void assert_body_refused(const char *body, const char *words)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, HEAD "%s}", body);
+    assert_refused(line, words);
+}
+
+static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
+{
+    (void)state;
+    assert_means("{\"model\":\"m\",\"prompt\":\"x\",\"max_tokens\":5,\"temperature\":0.5,\"top_p\":0.75,\"seed\":3}",
+                 "{\"id\":\"a\",\"max_tokens\":5,\"prompt\":\"x\",\"seed\":3,\"temperature\":0.5,\"top_p\":0.75}");
+    assert_means("{\"prompt\":[\"x\"],\"stop\":\"\\n\"}", "{\"id\":\"a\",\"prompt\":\"x\",\"stop\":[\"\\n\"]}");
+    assert_means("{\"prompt\":[1,2],\"stop\":[\"a\",\"b\"]}", "{\"id\":\"a\",\"prompt_tokens\":[1,2],\"stop\":[\"a\",\"b\"]}");
+    assert_means("{\"prompt\":[[1,2]],\"logit_bias\":{\"7\":-100}}", "{\"id\":\"a\",\"logit_bias\":{\"7\":-100},\"prompt_tokens\":[1,2]}");
+}
+
+static void test_request_openai__what_asks_for_nothing_is_taken(void **state)
+{
+    (void)state;
+    assert_means("{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"echo\":false,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
+                 "{\"id\":\"a\",\"prompt\":\"x\"}");
+}
+
+static void test_request_openai__what_is_not_done_is_named(void **state)
+{
+    (void)state;
+    assert_body_refused("{\"prompt\":\"x\",\"n\":2}", "body.n is not supported, expected 1");
+    assert_body_refused("{\"prompt\":\"x\",\"logprobs\":5}", "body.logprobs is not supported");
+    assert_body_refused("{\"prompt\":\"x\",\"stream\":true}", "body.stream is not supported, expected false");
+    assert_body_refused("{\"prompt\":[\"x\",\"y\"]}", "body.prompt is not one text");
+    assert_body_refused("{\"prompt\":7}", "body.prompt is not one text");
+    assert_body_refused("{\"max_tokens\":7}", "body.prompt is missing");
+    assert_body_refused("{\"prompt\":\"x\",\"prompt_tokens\":[1]}", "unknown key body.prompt_tokens");
+    assert_body_refused("7", "body is not an object");
+}
+
+static void test_request_openai__the_envelope_is_checked(void **state)
+{
+    (void)state;
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"GET\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"x\"}}", "method is not");
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/embeddings\",\"body\":{\"prompt\":\"x\"}}", "url is not /v1/completions");
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"messages\":[]}}", "chat template");
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\"}", "body is not an object");
+}
+
+static void test_request_openai__our_own_lines_are_not_taken_for_it(void **state)
+{
+    json_t *own = json_pack("{s:s, s:s}", "id", "a", "prompt", "x");
+
+    (void)state;
+    assert_false(request_openai_knows(own));
+    json_decref(own);
+}
+
+static void test_request_openai__a_request_that_is_wrong_has_openais_answer(void **state)
+{
+    char error[] = "line 3: body.n is not supported, expected 1", *written;
+    const struct request request = {.index = 2, .openai = 1, .error = error};
+    json_t *result = request_openai_result(json_string("a"), &request, NULL, 1);
+
+    (void)state;
+    written = json_dumps(result, JSON_COMPACT);
+    assert_string_equal(written, "{\"id\":\"batch_req_2\",\"custom_id\":\"a\",\"response\":{\"status_code\":400,\"request_id\":\"req_2\",\"body\":{\"error\":"
+                                 "{\"message\":\"line 3: body.n is not supported, expected 1\",\"type\":\"invalid_request_error\",\"param\":null,"
+                                 "\"code\":null}}},\"error\":null}");
+    free(written);
+    json_decref(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request_openai__a_body_is_a_line_of_our_own),
+        cmocka_unit_test(test_request_openai__what_asks_for_nothing_is_taken),
+        cmocka_unit_test(test_request_openai__what_is_not_done_is_named),
+        cmocka_unit_test(test_request_openai__the_envelope_is_checked),
+        cmocka_unit_test(test_request_openai__our_own_lines_are_not_taken_for_it),
+        cmocka_unit_test(test_request_openai__a_request_that_is_wrong_has_openais_answer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
