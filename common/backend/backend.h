@@ -18,11 +18,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16 };
+/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of DTYPE_BLOCK values, in each an F16 scale d
+ * (Q4_1: and an F16 minimum m), then integers q of 8 or 4 bits; a value is d q, d (q - 8), or d q + m in float32. Kernels do not take them:
+ * whoever packs a matrix widens its rows. */
+enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPES };
+enum { DTYPE_BLOCK = 32 };
+/* Of one value; 0 for a quantised dtype. */
 size_t dtype_bytes(enum dtype dtype);
+/* Of a row of `columns` values, which are whole blocks where the dtype is quantised. */
+size_t dtype_row_bytes(enum dtype dtype, size_t columns);
+int dtype_is_quantised(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
-/* Widens `count` values (of any alignment) to float32; exact. */
+/* Widens `count` values (of any alignment; whole blocks of a quantised dtype) to float32: exact, with ggml's one rounding of d q + m. */
 void dtype_widen(enum dtype dtype, const void *from, float *to /* [count] */, size_t count);
+/* The columns [first, first + count) of a row, which need not begin or end with a block. */
+void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to /* [count] */);
 
 enum {
     BACKEND_PANEL = 16,    /* output channels of a panel; keys of a cache tile */

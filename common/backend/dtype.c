@@ -2,16 +2,33 @@
 
 #include <string.h>
 
+/* A quantised dtype has blocks of `bytes`; any other has blocks of one value. */
+static const struct format {
+    const char *name;
+    size_t block;
+    size_t bytes;
+} formats[DTYPES] = {
+    {"F32", 1, 4}, {"F16", 1, 2}, {"BF16", 1, 2}, {"Q8_0", DTYPE_BLOCK, 34}, {"Q4_0", DTYPE_BLOCK, 18}, {"Q4_1", DTYPE_BLOCK, 20},
+};
+
+int dtype_is_quantised(enum dtype dtype)
+{
+    return formats[dtype].block > 1;
+}
+
 size_t dtype_bytes(enum dtype dtype)
 {
-    return dtype == DTYPE_F32 ? 4 : 2;
+    return dtype_is_quantised(dtype) ? 0 : formats[dtype].bytes;
+}
+
+size_t dtype_row_bytes(enum dtype dtype, size_t columns)
+{
+    return columns / formats[dtype].block * formats[dtype].bytes;
 }
 
 const char *dtype_name(enum dtype dtype)
 {
-    static const char *const name[] = {"F32", "F16", "BF16"};
-
-    return name[dtype];
+    return formats[dtype].name;
 }
 
 static float widen_bf16(uint16_t half)
@@ -40,6 +57,47 @@ static float widen_f16(uint16_t half)
     return value;
 }
 
+static uint16_t bits_at(const unsigned char *bytes)
+{
+    uint16_t bits;
+
+    memcpy(&bits, bytes, sizeof bits);
+    return bits;
+}
+
+static void widen_q8(const unsigned char *block, float *to)
+{
+    float scale = widen_f16(bits_at(block));
+
+    for (int i = 0; i < DTYPE_BLOCK; i++)
+        to[i] = scale * (float)(int8_t)block[2 + i];
+}
+
+/* Byte i holds value i in its low half and value i + 16 in its high one. `offset` is taken from the integer, `least` added to the product.
+ */
+static void widen_q4(float scale, const unsigned char *quants, int offset, float least, float *to)
+{
+    for (int i = 0; i < DTYPE_BLOCK / 2; i++) {
+        to[i] = scale * (float)((quants[i] & 15) - offset) + least;
+        to[i + DTYPE_BLOCK / 2] = scale * (float)((quants[i] >> 4) - offset) + least;
+    }
+}
+
+static void widen_block(enum dtype dtype, const unsigned char *block, float *to)
+{
+    switch (dtype) {
+    case DTYPE_Q8_0:
+        widen_q8(block, to);
+        break;
+    case DTYPE_Q4_0:
+        widen_q4(widen_f16(bits_at(block)), block + 2, 8, -0.0f, to); /* which keeps the sign of a zero */
+        break;
+    default:
+        widen_q4(widen_f16(bits_at(block)), block + 4, 0, widen_f16(bits_at(block + 2)), to);
+        break;
+    }
+}
+
 void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
 {
     const unsigned char *bytes = from;
@@ -48,10 +106,34 @@ void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
         memcpy(to, from, count * sizeof *to);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        uint16_t half;
+    if (dtype_is_quantised(dtype)) {
+        for (size_t i = 0; i < count; i += DTYPE_BLOCK)
+            widen_block(dtype, bytes + dtype_row_bytes(dtype, i), to + i);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[i] = dtype == DTYPE_BF16 ? widen_bf16(bits_at(bytes + 2 * i)) : widen_f16(bits_at(bytes + 2 * i));
+}
 
-        memcpy(&half, bytes + 2 * i, sizeof half);
-        to[i] = dtype == DTYPE_BF16 ? widen_bf16(half) : widen_f16(half);
+void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to)
+{
+    const unsigned char *bytes = row;
+    size_t past = first + count, block = formats[dtype].block;
+    float values[DTYPE_BLOCK];
+
+    if (first % block == 0) { /* all but the last, cut block */
+        size_t whole = count / block * block;
+
+        dtype_widen(dtype, bytes + dtype_row_bytes(dtype, first), to, whole);
+        first += whole;
+        to += whole;
+    }
+    while (first < past) {
+        size_t begin = first / block * block, stop = begin + block < past ? begin + block : past;
+
+        dtype_widen(dtype, bytes + dtype_row_bytes(dtype, begin), values, block);
+        memcpy(to, values + (first - begin), (stop - first) * sizeof *to);
+        to += stop - first;
+        first = stop;
     }
 }

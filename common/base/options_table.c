@@ -11,7 +11,7 @@ const char *const option_group_title[] = {"Models",      "Ranks and hosts", "Clu
 
 const struct option_entry option_table[] = {
     {"target", "M", OPTION_TEXT, OPTION_MODELS, AT(target), 0, 0, NULL, 0,
-     "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json) or a llama2.c .bin; default: the embedded pair"},
+     "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json), a .gguf or a llama2.c .bin; default: the embedded pair"},
     {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(draft), 0, 0, NULL, 0,
      "draft model, with the same vocabulary; without one and with --target given, decoding is solo"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,

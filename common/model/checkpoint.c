@@ -4,7 +4,9 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/model/checkpoint_file.h"
+#include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
 #include "common/model/checkpoint_table.h"
@@ -146,13 +148,18 @@ static enum status folder_open(struct checkpoint *checkpoint)
 
 static enum status path_open(struct checkpoint *checkpoint, const struct config *config)
 {
+    char gguf[PATH_BYTES];
     struct stat entry;
 
     if (stat(checkpoint->path, &entry) != 0) {
         log_error("%s: no such file or folder", checkpoint->path);
         return STATUS_NOINPUT;
     }
-    if (S_ISDIR(entry.st_mode)) {
+    if (paths_gguf(checkpoint->path, gguf, sizeof gguf) == 1) {
+        TRY(file_add(checkpoint, gguf));
+        TRY(checkpoint_gguf_read(&checkpoint->files[0], &checkpoint->table));
+        TRY(checkpoint_table_sort(&checkpoint->table));
+    } else if (S_ISDIR(entry.st_mode)) {
         TRY(folder_open(checkpoint));
     } else {
         TRY(file_add(checkpoint, checkpoint->path));
@@ -219,13 +226,14 @@ static enum status shape_refuse(const struct checkpoint_entry *entry, int64_t ro
     return STATUS_DATA;
 }
 
-static int dtype_of(const char *name, enum dtype *dtype)
+/* Vectors are read as single values, so they have no blocks. */
+static int dtype_of(const struct checkpoint_entry *entry, enum dtype *dtype)
 {
-    static const enum dtype usable[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    enum dtype usable = entry->has_blocks && entry->dims == 2 ? DTYPES : DTYPE_Q8_0;
 
-    for (size_t i = 0; i < sizeof usable / sizeof *usable; i++) {
-        if (strcmp(dtype_name(usable[i]), name) == 0) {
-            *dtype = usable[i];
+    for (enum dtype known = DTYPE_F32; known < usable; known++) {
+        if (strcmp(dtype_name(known), entry->dtype) == 0) {
+            *dtype = known;
             return 1;
         }
     }
@@ -241,8 +249,9 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
         log_error("%s: tensor %s is missing", checkpoint->path, name);
         return STATUS_DATA;
     }
-    if (!dtype_of(entry->dtype, &dtype)) {
-        log_error("%s: tensor %s is %s, expected F32, F16 or BF16", entry->file, entry->name, entry->dtype);
+    if (!dtype_of(entry, &dtype)) {
+        log_error("%s: tensor %s is %s, expected %s", entry->file, entry->name, entry->dtype,
+                  entry->has_blocks && entry->dims == 2 ? "F32, F16, BF16, Q8_0, Q4_0 or Q4_1" : "F32, F16 or BF16");
         return STATUS_DATA;
     }
     if (!(entry->dims == 2 && entry->shape[0] == rows && entry->shape[1] == columns) &&
@@ -259,5 +268,5 @@ int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
 
 const void *checkpoint_row(const struct tensor *tensor, int64_t row)
 {
-    return (const unsigned char *)tensor->data + (size_t)(row * tensor->columns) * dtype_bytes(tensor->dtype);
+    return (const unsigned char *)tensor->data + (size_t)row * dtype_row_bytes(tensor->dtype, (size_t)tensor->columns);
 }

@@ -1,4 +1,4 @@
-/* A checkpoint is a model's tensors on disk, mapped and checked: safetensors (one file, or shards with an index) or a llama2.c .bin.
+/* A checkpoint is a model's tensors on disk, mapped and checked: safetensors (one file, or shards with an index), GGUF, or a llama2.c .bin.
  * Reading a tensor's rows touches only their pages, so a rank reads its own shard and no more. Everything in the file is
  * untrusted: sizes are multiplied with overflow checks, offsets must tile the data exactly, names and counts are bounded. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_H
@@ -19,11 +19,11 @@ struct tensor {
     int64_t columns;
 };
 
-/* Opens the checkpoint that belongs to `config` at `path` (folder or .bin). STATUS_NOINPUT, STATUS_DATA: the line names file and tensor. */
+/* Opens the checkpoint that belongs to `config` at `path` (folder, .gguf or .bin). STATUS_NOINPUT, STATUS_DATA: the line names file and tensor. */
 enum status checkpoint_open(const char *path, const struct config *config, struct checkpoint **checkpoint);
 void checkpoint_close(struct checkpoint *checkpoint);
 
-/* Finds a tensor by its Hugging Face name ("model.layers.0.self_attn.q_proj.weight"; a llama2.c .bin answers to the same names) and
+/* Finds a tensor by its Hugging Face name ("model.layers.0.self_attn.q_proj.weight"; the other formats answer to the same names) and
  * checks its shape; columns = 1 for a vector. STATUS_DATA, naming the tensor, when missing or of another shape or an unusable dtype. */
 enum status checkpoint_find(const struct checkpoint *checkpoint, const char *name, int64_t rows, int64_t columns,
                             struct tensor *tensor);

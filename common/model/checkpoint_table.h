@@ -12,6 +12,7 @@ struct checkpoint_entry {
     const char *file; /* the path it came from, owned by its checkpoint_file */
     const unsigned char *data;
     char dtype[CHECKPOINT_DTYPE_MAX + 1]; /* as the file spells it */
+    int has_blocks; /* the file's reader knows quantised dtypes and has checked their sizes */
     int dims;
     int64_t shape[CHECKPOINT_DIMS_MAX];
 };

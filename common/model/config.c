@@ -2,9 +2,12 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/model/checkpoint_file.h"
+#include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +18,6 @@ enum {
     HIDDEN_MAX = 1 << 17,
     LAYERS_MAX = 1 << 10,
     HEADS_MAX = 1 << 10,
-    HEAD_DIM_MAX = 1 << 10,
     FFN_MAX = 1 << 20,
     VOCAB_MAX = 1 << 22,
     CONTEXT_MAX = 1 << 26,
@@ -103,11 +105,11 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct f
         snprintf(expected, sizeof expected, "a multiple of num_key_value_heads, which is %d", config->kv_heads);
         return checkpoint_json_refuse(json, "num_attention_heads", expected);
     }
-    TRY(checkpoint_json_integer(json, "head_dim", family->head_dim, 2, HEAD_DIM_MAX, &config->head_dim));
+    TRY(checkpoint_json_integer(json, "head_dim", family->head_dim, 2, CONFIG_MAX_HEAD_DIM, &config->head_dim));
     if (config->head_dim == 0) {
         config->head_dim = config->hidden / config->heads;
         snprintf(expected, sizeof expected, "an even multiple of num_attention_heads, which is %d", config->heads);
-        if (config->hidden % config->heads != 0 || config->head_dim % 2 != 0 || config->head_dim > HEAD_DIM_MAX)
+        if (config->hidden % config->heads != 0 || config->head_dim % 2 != 0 || config->head_dim > CONFIG_MAX_HEAD_DIM)
             return checkpoint_json_refuse(json, "hidden_size", expected);
     }
     if (config->head_dim % 2 != 0)
@@ -239,7 +241,7 @@ static enum status folder_read(const char *path, struct config *config)
     snprintf(generation, sizeof generation, "%s/generation_config.json", path);
     TRY(checkpoint_file_exists(file, &there));
     if (!there) {
-        log_error("%s is not a model folder: it has no config.json", path);
+        log_error("%s is not a model folder: it has no config.json and no .gguf file", path);
         return STATUS_DATA;
     }
     TRY(checkpoint_json_read(file, JSON_BYTES_MAX, &json.object));
@@ -259,18 +261,28 @@ enum status config_read(const char *path, struct config *config)
 {
     struct config read = {.rope = ROPE_PLAIN};
     size_t length = strlen(path);
+    char gguf[PATH_MAX];
     struct stat entry;
 
     if (stat(path, &entry) != 0) {
         log_error("%s: no such file or folder", path);
         return STATUS_NOINPUT;
     }
+    switch (paths_gguf(path, gguf, sizeof gguf)) {
+    case 0:
+        break;
+    case 1:
+        return checkpoint_gguf_config(gguf, config);
+    default:
+        log_error("%s: a folder with several .gguf files and no config.json, expected one of them: name the file", path);
+        return STATUS_DATA;
+    }
     if (S_ISDIR(entry.st_mode)) {
         TRY(folder_read(path, &read));
     } else if (length >= 4 && strcmp(path + length - 4, ".bin") == 0) {
         TRY(checkpoint_llama2c_config(path, &read));
     } else {
-        log_error("%s: neither a model folder nor a llama2.c .bin file", path);
+        log_error("%s: neither a model folder nor a .gguf or llama2.c .bin file", path);
         return STATUS_DATA;
     }
     *config = read;

@@ -1,13 +1,13 @@
-/* What a model is, from its config.json (or the header of a llama2.c .bin): plain data, checked. */
+/* What a model is, from its config.json (or the keys of a GGUF file, or the header of a llama2.c .bin): plain data, checked. */
 #ifndef TANDEM_COMMON_MODEL_CONFIG_H
 #define TANDEM_COMMON_MODEL_CONFIG_H
 
 #include "common/base/status.h"
 #include <stdint.h>
 
-enum { CONFIG_MAX_EOS = 8 };
+enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10 };
 
-enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3 };
+enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_DIVISORS };
 
 struct config {
     char architecture[64]; /* "LlamaForCausalLM", ..., or "llama2.c" */
@@ -29,14 +29,15 @@ struct config {
     double rope_low_frequency;  /* llama3: low_freq_factor */
     double rope_high_frequency; /* llama3: high_freq_factor */
     double rope_original_context;
-    int rope_adjacent; /* the checkpoint's q and k rows pair (2i, 2i + 1), as llama2.c writes them, not (i, i + head_dim / 2) */
+    float rope_divisor[CONFIG_MAX_HEAD_DIM / 2]; /* [head_dim / 2], what a GGUF file divides the frequencies by */
+    int rope_adjacent; /* the checkpoint's q and k rows pair (2i, 2i + 1), as llama2.c and GGUF have them, not (i, i + head_dim / 2) */
     int32_t bos;       /* -1 when there is none */
     int32_t eos[CONFIG_MAX_EOS];
     int eos_count;
 };
 
-/* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the header of a llama2.c .bin. The line that
- * is logged names the file, the key and what was expected. STATUS_NOINPUT, STATUS_DATA. */
+/* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the keys of a GGUF file (PATH itself, or the
+ * only one of a folder without config.json), or the header of a llama2.c .bin. The line that is logged names the file, the key and what was expected. STATUS_NOINPUT, STATUS_DATA. */
 enum status config_read(const char *path, struct config *config);
 
 /* Tensor-parallel widths that divide the heads, kv heads and ffn of the model, as text "1, 2, 4". Returns whether `width` is one. */

@@ -189,7 +189,7 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
                                       .support = support,
                                       .first_rows = first_rows,
                                       .hidden = model->shape.hidden,
-                                      .dtype = model->embedding.dtype,
+                                      .dtype = model->table_dtype,
                                       .table = model->table,
                                       .x = forward->x};
     uint64_t what;

@@ -37,6 +37,7 @@ struct model {
     struct tensor embedding;
     int drafts;        /* as in struct model_options */
     const void *table; /* the same in the device's memory, or NULL */
+    enum dtype table_dtype;
     struct layer_shape shape; /* this rank's; shape.context is the cache's */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */

@@ -97,12 +97,14 @@ static enum status add_folder(const char *path, uint64_t *identity)
 enum status model_identity(const char *path, uint64_t *out)
 {
     uint64_t identity = DIGEST_EMPTY;
-    char tokenizer[PATH_MAX];
+    char tokenizer[PATH_MAX], file[PATH_MAX];
     struct stat found;
 
     if (stat(path, &found) != 0)
         return cannot_read(path);
-    if (S_ISDIR(found.st_mode)) {
+    if (paths_gguf(path, file, sizeof file) == 1) { /* which has its tokenizer inside */
+        TRY(add_file(file, &identity));
+    } else if (S_ISDIR(found.st_mode)) {
         TRY(add_folder(path, &identity));
     } else {
         TRY(add_file(path, &identity));

@@ -27,6 +27,8 @@ static float frequency_of(const struct config *config, int i)
         frequency /= config->rope_factor;
     if (config->rope == ROPE_LLAMA3)
         frequency = scale_llama3(config, frequency);
+    if (config->rope == ROPE_DIVISORS)
+        frequency /= (double)config->rope_divisor[i];
     return (float)frequency;
 }
 

@@ -1,6 +1,7 @@
 /* Weights are taken row by row: a matrix to pack is a list of pointers to rows of tensors. So fusing q, k and v, interleaving gate
- * and up, cutting a shard, and turning llama2.c's adjacent RoPE pairs into halves are all the same thing: another order of the
- * list. The first pass adds up bytes, the second packs. */
+ * and up, cutting a shard, and turning adjacent RoPE pairs (llama2.c's and GGUF's) into halves are all the same thing: another order of the
+ * list. The first pass adds up bytes, the second packs. Rows that the backend does not take (quantised ones, or several dtypes in one
+ * matrix) are widened to float32, one matrix at a time. */
 #include "common/model/weights.h"
 
 #include "common/base/check.h"
@@ -13,8 +14,11 @@ struct packing {
     struct model *model;
     int measuring; /* first pass: only `bytes` grows */
     size_t bytes;
-    const void **rows; /* the list, long enough for the largest matrix */
-    float *vector;     /* one on its way to the device, as long as the list */
+    const void **rows;  /* the list, long enough for the largest matrix */
+    enum dtype *dtypes; /* of each row that is not NULL */
+    float *vector;      /* one on its way to the device, as long as the list */
+    float *wide;        /* one matrix whose rows had to be widened */
+    size_t wide_room;   /* values of the largest of these */
     int layer;
 };
 
@@ -40,10 +44,60 @@ static enum status find(struct packing *packing, const char *part, int64_t rows,
     return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
 }
 
-static enum status pack(struct packing *packing, const struct matrix_source *source, struct matrix **matrix)
+static void list_row(struct packing *packing, int at, const struct tensor *tensor, int64_t row)
+{
+    packing->rows[at] = checkpoint_row(tensor, row);
+    packing->dtypes[at] = tensor->dtype;
+}
+
+/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or are quantised. */
+static enum dtype packed_dtype(const struct packing *packing, int outputs)
+{
+    enum dtype first = packing->dtypes[0];
+
+    for (int i = 1; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != first)
+            return DTYPE_F32;
+    return dtype_is_quantised(first) ? DTYPE_F32 : first;
+}
+
+static int needs_widening(const struct packing *packing, int outputs, enum dtype dtype)
+{
+    for (int i = 0; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != dtype)
+            return 1;
+    return 0;
+}
+
+/* Replaces the list by rows of float32 that have the matrix's own columns alone. One matrix at a time is held so. */
+static void widen_rows(struct packing *packing, struct matrix_source *source)
+{
+    size_t columns = (size_t)source->columns;
+
+    for (int i = 0; i < source->outputs; i++) {
+        float *to = packing->wide + (size_t)i * columns;
+
+        if (packing->rows[i] == NULL)
+            continue;
+        dtype_widen_columns(packing->dtypes[i], packing->rows[i], (size_t)source->column_first, columns, to);
+        packing->rows[i] = to;
+    }
+    source->column_first = 0;
+}
+
+/* Packs the listed rows. */
+static enum status pack(struct packing *packing, struct matrix_source *source, struct matrix **matrix)
 {
     const struct backend *backend = packing->model->backend;
+    size_t values = (size_t)source->outputs * (size_t)source->columns;
 
+    source->rows = packing->rows;
+    source->dtype = packed_dtype(packing, source->outputs);
+    if (needs_widening(packing, source->outputs, source->dtype)) {
+        packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
+        if (!packing->measuring)
+            widen_rows(packing, source);
+    }
     if (packing->measuring) {
         packing->bytes += arena_round(backend->matrix_bytes(source)) + ARENA_ALIGN;
         return STATUS_OK;
@@ -95,17 +149,8 @@ static void add_heads(struct packing *packing, int *at, const struct tensor *ten
         for (int i = 0; i < dim; i++) {
             int within = !adjacent ? i : i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1;
 
-            packing->rows[(*at)++] = checkpoint_row(tensor, (int64_t)(first + h) * dim + within);
+            list_row(packing, (*at)++, tensor, (int64_t)(first + h) * dim + within);
         }
-}
-
-static enum status same_dtype(const struct tensor *a, const struct tensor *b, const char *what, int layer)
-{
-    if (a->dtype == b->dtype)
-        return STATUS_OK;
-    log_error("layer %d: the tensors of %s have dtypes %s and %s, expected one dtype", layer, what, dtype_name(a->dtype),
-              dtype_name(b->dtype));
-    return STATUS_DATA;
 }
 
 static enum status pack_qkv(struct packing *packing, struct layer_weights *layer)
@@ -119,13 +164,11 @@ static enum status pack_qkv(struct packing *packing, struct layer_weights *layer
     TRY(find(packing, "self_attn.q_proj.weight", q_rows, config->hidden, &q));
     TRY(find(packing, "self_attn.k_proj.weight", kv_rows, config->hidden, &k));
     TRY(find(packing, "self_attn.v_proj.weight", kv_rows, config->hidden, &v));
-    TRY(same_dtype(&q, &k, "self_attn", packing->layer));
-    TRY(same_dtype(&q, &v, "self_attn", packing->layer));
     add_heads(packing, &count, &q, model->shape.heads, config->rope_adjacent);
     add_heads(packing, &count, &k, model->shape.kv_heads, config->rope_adjacent);
     add_heads(packing, &count, &v, model->shape.kv_heads, 0);
-    const struct matrix_source source = {
-        .rows = packing->rows, .outputs = count, .columns = config->hidden, .dtype = q.dtype, .slices = 1};
+    struct matrix_source source = {.outputs = count, .columns = config->hidden, .slices = 1};
+
     return pack(packing, &source, &layer->qkv);
 }
 
@@ -170,15 +213,23 @@ static enum status pack_partial(struct packing *packing, const char *part, int c
 
     TRY(find(packing, part, model->config.hidden, whole, &tensor));
     for (int i = 0; i < model->config.hidden; i++)
-        packing->rows[i] = checkpoint_row(&tensor, i);
-    struct matrix_source source = {.rows = packing->rows,
-                                   .outputs = model->config.hidden,
-                                   .columns = columns,
-                                   .column_first = columns * model->group->rank,
-                                   .dtype = tensor.dtype,
-                                   .slice_bounds = bounds};
+        list_row(packing, i, &tensor, i);
+    struct matrix_source source = {
+        .outputs = model->config.hidden, .columns = columns, .column_first = columns * model->group->rank, .slice_bounds = bounds};
     source.slices = own_slices(model, whole, source.column_first, columns, bounds);
     return pack(packing, &source, matrix);
+}
+
+/* The channels [at, at + BACKEND_PANEL) of this rank's `ffn`, which begin at row `first`; those beyond are zeros. */
+static void list_panel(struct packing *packing, int *count, const struct tensor *tensor, int first, int at, int ffn)
+{
+    for (int i = at; i < at + BACKEND_PANEL; i++) {
+        if (i < ffn)
+            list_row(packing, *count, tensor, first + i);
+        else
+            packing->rows[*count] = NULL;
+        ++*count;
+    }
 }
 
 static enum status pack_gate_up(struct packing *packing, struct layer_weights *layer)
@@ -189,15 +240,12 @@ static enum status pack_gate_up(struct packing *packing, struct layer_weights *l
 
     TRY(find(packing, "mlp.gate_proj.weight", model->config.ffn, model->config.hidden, &gate));
     TRY(find(packing, "mlp.up_proj.weight", model->config.ffn, model->config.hidden, &up));
-    TRY(same_dtype(&gate, &up, "mlp", packing->layer));
     for (int at = 0; at < ffn; at += BACKEND_PANEL) {
-        for (int i = at; i < at + BACKEND_PANEL; i++)
-            packing->rows[count++] = i < ffn ? checkpoint_row(&gate, first + i) : NULL;
-        for (int i = at; i < at + BACKEND_PANEL; i++)
-            packing->rows[count++] = i < ffn ? checkpoint_row(&up, first + i) : NULL;
+        list_panel(packing, &count, &gate, first, at, ffn);
+        list_panel(packing, &count, &up, first, at, ffn);
     }
-    const struct matrix_source source = {
-        .rows = packing->rows, .outputs = count, .columns = model->config.hidden, .dtype = gate.dtype, .slices = 1};
+    struct matrix_source source = {.outputs = count, .columns = model->config.hidden, .slices = 1};
+
     return pack(packing, &source, &layer->gate_up);
 }
 
@@ -218,20 +266,30 @@ static enum status pack_layer(struct packing *packing, struct layer_weights *lay
     return pack_partial(packing, "mlp.down_proj.weight", model->shape.ffn, &layer->down);
 }
 
-/* The embeddings as the file has them, for a device that drafts by itself. */
+/* The embeddings as the file has them, or widened where they are quantised, for a device that drafts by itself. */
 static void give_table(struct packing *packing)
 {
     struct model *model = packing->model;
-    size_t bytes = (size_t)model->config.vocab * (size_t)model->config.hidden * dtype_bytes(model->embedding.dtype);
-    void *into;
+    size_t columns = (size_t)model->config.hidden, row_bytes, bytes;
+    char *into;
 
+    model->table_dtype = dtype_is_quantised(model->embedding.dtype) ? DTYPE_F32 : model->embedding.dtype;
+    row_bytes = dtype_row_bytes(model->table_dtype, columns);
+    bytes = (size_t)model->config.vocab * row_bytes;
     if (packing->measuring) {
         packing->bytes += arena_round(bytes);
         return;
     }
     into = arena_take(&model->weights, bytes);
-    model->backend->write(model->context, into, model->embedding.data, bytes);
     model->table = into;
+    if (model->table_dtype == model->embedding.dtype) {
+        model->backend->write(model->context, into, model->embedding.data, bytes);
+        return;
+    }
+    for (int64_t row = 0; row < model->config.vocab; row++) {
+        dtype_widen(model->embedding.dtype, checkpoint_row(&model->embedding, row), packing->vector, columns);
+        model->backend->write(model->context, into + (size_t)row * row_bytes, packing->vector, row_bytes);
+    }
 }
 
 static enum status pack_head(struct packing *packing)
@@ -248,12 +306,9 @@ static enum status pack_head(struct packing *packing)
     if (!model->config.tied)
         TRY(find(packing, "lm_head.weight", model->config.vocab, model->config.hidden, &head));
     for (int i = 0; i < model->vocab_count; i++)
-        packing->rows[i] = checkpoint_row(&head, model->vocab_first + i);
-    const struct matrix_source source = {.rows = packing->rows,
-                                         .outputs = model->vocab_count,
-                                         .columns = model->config.hidden,
-                                         .dtype = head.dtype,
-                                         .slices = 1};
+        list_row(packing, i, &head, model->vocab_first + i);
+    struct matrix_source source = {.outputs = model->vocab_count, .columns = model->config.hidden, .slices = 1};
+
     return pack(packing, &source, &model->head);
 }
 
@@ -280,8 +335,9 @@ static enum status first_pass(struct packing *packing)
 {
     packing->measuring = 1;
     packing->rows = calloc((size_t)longest_list(packing->model), sizeof *packing->rows);
+    packing->dtypes = calloc((size_t)longest_list(packing->model), sizeof *packing->dtypes);
     packing->vector = calloc((size_t)longest_list(packing->model), sizeof *packing->vector);
-    if (packing->rows == NULL || packing->vector == NULL) {
+    if (packing->rows == NULL || packing->dtypes == NULL || packing->vector == NULL) {
         log_error("no memory for the list of rows of a matrix");
         return STATUS_INTERNAL;
     }
@@ -291,7 +347,9 @@ static enum status first_pass(struct packing *packing)
 static void release(struct packing *packing)
 {
     free(packing->rows);
+    free(packing->dtypes);
     free(packing->vector);
+    free(packing->wide);
 }
 
 enum status weights_check(struct model *model)
@@ -309,8 +367,15 @@ enum status weights_pack(struct model *model, size_t beside)
     enum status status;
 
     TRY_TO(first_pass(&packing), release);
-    TRY_TO(model->backend->memory_check(model->context, "this rank's share of the weights, with its cache,", packing.bytes + beside), release);
+    TRY_TO(model->backend->memory_check(model->context, "this rank's share of the weights, with its cache,", packing.bytes + beside),
+           release);
     TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
+    packing.wide = malloc(packing.wide_room * sizeof *packing.wide + 1);
+    if (packing.wide == NULL) {
+        log_error("no memory to widen a matrix of %zu weights", packing.wide_room);
+        status = STATUS_INTERNAL;
+        goto release;
+    }
     packing.measuring = 0;
     TRY_TO(pass(&packing), release);
 

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/text/tokenizer_bin.h"
+#include "common/text/tokenizer_gguf.h"
 #include "common/text/tokenizer_json.h"
 #include "common/text/tokenizer_parts.h"
 #include "common/text/utf8_stream.h"
@@ -75,8 +76,10 @@ enum status tokenizer_open(const char *path, int vocab_size, struct tokenizer **
     size_t length;
 
     TRY(find_file(path, file));
-    TRY_TO(read_file(file, &bytes), release_bytes);
     length = strlen(file);
+    if (length >= 5 && strcmp(file + length - 5, ".gguf") == 0)
+        return tokenizer_gguf_open(file, tokenizer); /* which is mapped: most of it is weights */
+    TRY_TO(read_file(file, &bytes), release_bytes);
     if (length >= 4 && strcmp(file + length - 4, ".bin") == 0)
         status = tokenizer_bin_open(file, bytes.data, bytes.count, vocab_size, tokenizer);
     else

@@ -1,5 +1,5 @@
 /* A tokenizer turns text into token ids and back: byte-level BPE (GPT-2, Llama 3, Qwen 2, SmolLM) and SentencePiece-style BPE with
- * byte fallback (Llama 2, Mistral), read from a Hugging Face tokenizer.json, or a llama2.c tokenizer.bin. Immutable once open, so
+ * byte fallback (Llama 2, Mistral), read from a Hugging Face tokenizer.json, a GGUF file, or a llama2.c tokenizer.bin. Immutable once open, so
  * any thread may use it. Text is bytes: invalid UTF-8 is refused by tokenizer_encode, never repaired. Nothing in a tokenizer file is
  * run: patterns come from a built-in list or are compiled by PCRE2 under a size limit. */
 #ifndef TANDEM_COMMON_TEXT_TOKENIZER_H
@@ -11,7 +11,7 @@
 
 struct tokenizer;
 
-/* Opens `path`: a folder that holds tokenizer.json, a tokenizer.json, or a llama2.c tokenizer.bin. `vocab_size` is the size of the
+/* Opens `path`: a folder that holds tokenizer.json, a tokenizer.json, a .gguf, or a llama2.c tokenizer.bin. `vocab_size` is the size of the
  * model's table for the .bin form, which does not store it (ignored otherwise). STATUS_NOINPUT, STATUS_DATA (named and logged). */
 enum status tokenizer_open(const char *path, int vocab_size, struct tokenizer **tokenizer);
 void tokenizer_close(struct tokenizer *tokenizer);

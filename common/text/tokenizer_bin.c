@@ -26,12 +26,6 @@ static uint32_t word_at(const char *bytes)
     return word;
 }
 
-/* Bits of a float so that a higher one comes first as an integer. */
-static uint32_t descending(uint32_t bits)
-{
-    return bits >> 31 ? bits : ~bits & 0x7FFFFFFF;
-}
-
 /* llama2.c writes the control pieces as "\n<s>\n". */
 static enum status put_control(struct reader *reader, int id)
 {
@@ -73,32 +67,9 @@ static enum status read_piece(struct reader *reader, int id)
         log_error("%s: piece %d has a score that is no number or a text that is not UTF-8", reader->name, id);
         return STATUS_DATA;
     }
-    reader->ranks[id] = descending(score == 0 ? 0 : bits); /* 0 and -0 are equal */
+    reader->ranks[id] = tokenizer_parts_rank(bits);
     reader->at += ENTRY + length;
     return put_piece(reader, id, entry + ENTRY, length);
-}
-
-/* Every cut of a piece into two pieces is a merge; its rank orders merges as the scores of the results do. */
-static enum status derive_merges(struct reader *reader)
-{
-    struct bpe *bpe = &reader->tokenizer->bpe;
-
-    TRY(merge_table_init(&bpe->merges, (size_t)reader->vocab_size * 2));
-    for (int id = END + 1; id < reader->vocab_size; id++) {
-        const struct piece *piece = &bpe->pieces.pieces[id];
-        const char *key = bpe->pieces.bytes.data + piece->key;
-
-        if (!(piece->flags & PIECE_KEYED) || piece_table_find_key(&bpe->pieces, key, piece->key_length) != id)
-            continue;
-        for (uint32_t cut = 1; cut < piece->key_length; cut++) {
-            int32_t left = piece_table_find_key(&bpe->pieces, key, cut);
-            int32_t right = left < 0 ? -1 : piece_table_find_key(&bpe->pieces, key + cut, piece->key_length - cut);
-
-            if (right >= 0)
-                TRY(merge_table_put(&bpe->merges, left, right, reader->ranks[id], id));
-        }
-    }
-    return STATUS_OK;
 }
 
 static enum status read_pieces(struct reader *reader)
@@ -123,7 +94,7 @@ static enum status fill(struct reader *reader)
     tokenizer->drops_first_space = 1;
     TRY(normalizer_add(&tokenizer->normalizer, NORMALIZER_PREPEND, "", 0, " ", 1));
     TRY(piece_table_index(&tokenizer->bpe.pieces));
-    TRY(derive_merges(reader));
+    TRY(tokenizer_parts_derive_merges(tokenizer, reader->ranks));
     tokenizer_parts_finish(tokenizer);
     return STATUS_OK;
 }

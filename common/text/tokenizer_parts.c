@@ -1,5 +1,6 @@
 #include "common/text/tokenizer_parts.h"
 
+#include "common/base/check.h"
 #include "common/base/log.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,35 @@ void tokenizer_parts_finish(struct tokenizer *tokenizer)
 {
     bpe_index(&tokenizer->bpe);
     tokenizer->digest = piece_table_digest(&tokenizer->bpe.pieces);
+}
+
+uint32_t tokenizer_parts_rank(uint32_t bits)
+{
+    if (bits << 1 == 0) /* 0 and -0 are equal */
+        bits = 0;
+    return bits >> 31 ? bits : ~bits & 0x7FFFFFFF;
+}
+
+enum status tokenizer_parts_derive_merges(struct tokenizer *tokenizer, const uint32_t *ranks)
+{
+    struct bpe *bpe = &tokenizer->bpe;
+
+    TRY(merge_table_init(&bpe->merges, (size_t)bpe->pieces.size * 2));
+    for (int id = 0; id < bpe->pieces.size; id++) {
+        const struct piece *piece = &bpe->pieces.pieces[id];
+        const char *key = bpe->pieces.bytes.data + piece->key;
+
+        if (!(piece->flags & PIECE_KEYED) || piece_table_find_key(&bpe->pieces, key, piece->key_length) != id)
+            continue;
+        for (uint32_t cut = 1; cut < piece->key_length; cut++) {
+            int32_t left = piece_table_find_key(&bpe->pieces, key, cut);
+            int32_t right = left < 0 ? -1 : piece_table_find_key(&bpe->pieces, key + cut, piece->key_length - cut);
+
+            if (right >= 0)
+                TRY(merge_table_put(&bpe->merges, left, right, ranks[id], id));
+        }
+    }
+    return STATUS_OK;
 }
 
 int tokenizer_parts_byte(const char *text, size_t length)

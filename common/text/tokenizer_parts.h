@@ -1,4 +1,4 @@
-/* What a tokenizer is made of, for the readers that fill it in (tokenizer_json, tokenizer_bin) and the code that uses it
+/* What a tokenizer is made of, for the readers that fill it in (tokenizer_json, tokenizer_gguf, tokenizer_bin) and the code that uses it
  * (tokenizer.c). Nobody outside this folder includes it. A text goes: added tokens as written, normalizer, added tokens as
  * normalized, pretokenizer, model; then the template's tokens stand around the result. */
 #ifndef TANDEM_COMMON_TEXT_TOKENIZER_PARTS_H
@@ -33,6 +33,11 @@ struct tokenizer *tokenizer_parts_new(void);
 void tokenizer_parts_free(struct tokenizer *tokenizer);
 /* Indexes and digests; to be called when pieces and merges are complete. */
 void tokenizer_parts_finish(struct tokenizer *tokenizer);
+/* A score's bits (a finite float) as a rank: the highest score has the lowest. */
+uint32_t tokenizer_parts_rank(uint32_t bits);
+/* SentencePiece's merges, which no file stores: every cut of a keyed piece into two pieces is one, of the rank of the result. The pieces are
+ * indexed.  ranks: [pieces.size] */
+enum status tokenizer_parts_derive_merges(struct tokenizer *tokenizer, const uint32_t *ranks);
 /* The byte that a piece named <0xNN> stands for, or -1. */
 int tokenizer_parts_byte(const char *text, size_t length);
 

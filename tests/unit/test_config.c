@@ -339,10 +339,10 @@ static void test_config__refuses_what_is_no_model(void **state)
     (void)state;
     assert_refused("/nowhere/model", STATUS_NOINPUT, "/nowhere/model: no such file or folder");
     file_remove("config.json");
-    assert_refused(folder, STATUS_DATA, "is not a model folder: it has no config.json");
-    file_write("model.gguf", "GGUF", 4);
-    snprintf(path, sizeof path, "%s/model.gguf", folder);
-    assert_refused(path, STATUS_DATA, "model.gguf: neither a model folder nor a llama2.c .bin file");
+    assert_refused(folder, STATUS_DATA, "is not a model folder: it has no config.json and no .gguf file");
+    file_write("model.onnx", "ONNX", 4);
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    assert_refused(path, STATUS_DATA, "model.onnx: neither a model folder nor a .gguf or llama2.c .bin file");
 }
 
 static void test_config__reads_llama2c_headers(void **state)

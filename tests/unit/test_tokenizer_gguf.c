@@ -1,6 +1,7 @@
-/* A vocabulary out of a GGUF file, as far as the tests need it: the file is trusted. */
+/* The vocabulary of a GGUF file in the forms of others. */
 #include "test_tokenizer_files.h"
 
+#include "common/base/gguf.h"
 #include "common/text/tokenizer.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,74 +15,7 @@
 
 #include <cmocka.h>
 
-enum { TYPE_STRING = 8, TYPE_ARRAY = 9, PIECE_NORMAL = 1 };
-
-struct gguf {
-    const char *at;
-    uint64_t count;             /* of pieces */
-    const char *pieces;         /* u64 length and bytes, one after another */
-    const char *scores, *types; /* float[count], int32_t[count] */
-};
-
-static uint64_t take(struct gguf *gguf, size_t size)
-{
-    uint64_t value = 0;
-
-    memcpy(&value, gguf->at, size);
-    gguf->at += size;
-    return value;
-}
-
-static void pass_value(struct gguf *gguf, uint32_t type)
-{
-    static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-
-    if (type == TYPE_ARRAY) {
-        uint32_t of = (uint32_t)take(gguf, 4);
-
-        for (uint64_t count = take(gguf, 8); count > 0; count--)
-            pass_value(gguf, of);
-    } else if (type == TYPE_STRING) {
-        uint64_t length = take(gguf, 8);
-
-        gguf->at += length;
-    } else {
-        gguf->at += sizes[type];
-    }
-}
-
-static void note_array(struct gguf *gguf, const char *key, size_t length)
-{
-    static const char *const names[] = {"tokenizer.ggml.tokens", "tokenizer.ggml.scores", "tokenizer.ggml.token_type"};
-    const char **places[] = {&gguf->pieces, &gguf->scores, &gguf->types};
-
-    for (size_t i = 0; i < 3; i++) {
-        if (length != strlen(names[i]) || memcmp(key, names[i], length) != 0)
-            continue;
-        memcpy(&gguf->count, gguf->at + 4, sizeof gguf->count);
-        *places[i] = gguf->at + 12;
-    }
-}
-
-static struct gguf open_gguf(const char *bytes)
-{
-    struct gguf gguf = {.at = bytes + 16};
-
-    for (uint64_t keys = take(&gguf, 8); keys > 0; keys--) {
-        uint64_t length = take(&gguf, 8);
-        const char *key = gguf.at;
-        uint32_t type;
-
-        gguf.at += length;
-        type = (uint32_t)take(&gguf, 4);
-        if (type == TYPE_ARRAY)
-            note_array(&gguf, key, length);
-        pass_value(&gguf, type);
-    }
-    assert_true(gguf.pieces != NULL && gguf.scores != NULL && gguf.types != NULL);
-    gguf.at = gguf.pieces;
-    return gguf;
-}
+enum { PIECE_NORMAL = 1 };
 
 /* One piece: its text with U+2581, and with spaces. */
 struct entry {
@@ -90,21 +24,28 @@ struct entry {
     int type;
 };
 
-static struct entry *read_entries(struct gguf *gguf)
+static struct entry *read_entries(const struct gguf *gguf, int *count)
 {
-    struct entry *entries = calloc(gguf->count, sizeof *entries);
+    const struct gguf_value *pieces, *scores, *types;
+    const unsigned char *at;
+    struct entry *entries;
 
+    assert_int_equal(gguf_list(gguf, "tokenizer.ggml.tokens", GGUF_TEXT, GGUF_NEEDED, &pieces), STATUS_OK);
+    assert_int_equal(gguf_list(gguf, "tokenizer.ggml.scores", GGUF_F32, GGUF_NEEDED, &scores), STATUS_OK);
+    assert_int_equal(gguf_list(gguf, "tokenizer.ggml.token_type", GGUF_I32, GGUF_NEEDED, &types), STATUS_OK);
+    *count = (int)pieces->count;
+    entries = calloc(pieces->count, sizeof *entries);
     assert_non_null(entries);
-    for (uint64_t i = 0; i < gguf->count; i++) {
+    at = pieces->data;
+    for (size_t i = 0; i < pieces->count; i++) {
         struct entry *entry = &entries[i];
-        uint64_t length = take(gguf, 8);
+        struct gguf_text text = gguf_next_text(&at);
         char *to = entry->space;
 
-        assert_true(length < sizeof entry->mark);
-        memcpy(entry->mark, gguf->at, length);
-        gguf->at += length;
-        memcpy(&entry->score, gguf->scores + 4 * i, sizeof entry->score);
-        memcpy(&entry->type, gguf->types + 4 * i, sizeof entry->type);
+        assert_true(text.length < sizeof entry->mark);
+        memcpy(entry->mark, text.bytes, text.length);
+        memcpy(&entry->score, scores->data + 4 * i, sizeof entry->score);
+        memcpy(&entry->type, types->data + 4 * i, sizeof entry->type);
         for (const char *from = entry->mark; *from != '\0';) {
             int mark = strncmp(from, "\xE2\x96\x81", 3) == 0;
 
@@ -230,16 +171,19 @@ int test_tokenizer_files_convert_gguf(const char *path, const char *bin, const c
 {
     size_t length;
     char *bytes = test_tokenizer_files_read(path, &length);
-    struct gguf gguf = open_gguf(bytes);
-    struct entry *entries = read_entries(&gguf);
-    int count = (int)gguf.count;
     struct tokenizer *known;
+    struct entry *entries;
+    struct gguf gguf;
+    int count;
 
+    assert_int_equal(gguf_read(path, bytes, length, &gguf), STATUS_OK);
+    entries = read_entries(&gguf, &count);
     write_bin(entries, count, bin);
     assert_int_equal(tokenizer_open(bin, count, &known), STATUS_OK);
     write_json(entries, count, known, json);
     tokenizer_close(known);
     free(entries);
+    gguf_release(&gguf);
     free(bytes);
     return count;
 }

@@ -1,6 +1,8 @@
 /* Ids that others computed: llama.cpp's 46 texts, llama2.c's prompts, the demo pair's prompts. */
 #include "common/text/tokenizer.h"
 #include "test_tokenizer_files.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/gguf_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +155,84 @@ static void check_prompts(const char *path, const struct tokenizer *tokenizer, c
     free(lines);
 }
 
+/* The vocabularies that llama.cpp tests its own reader with. */
+static void test_tokenizer__gguf_vocabularies_match_llama_cpp(void **state)
+{
+    static const char *const sets[] = {"command-r", "deepseek-coder", "deepseek-llm", "falcon", "gpt-2", "llama-bpe",
+                                       "llama-spm", "mpt",            "phi-3",        "qwen2",  "refact", "starcoder"};
+    int found = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        struct tokenizer *tokenizer;
+        char name[128];
+        const char *path;
+
+        snprintf(name, sizeof name, "tokenizers/ggml-vocab-%s.gguf", sets[i]);
+        path = test_tokenizer_files_shared(name);
+        if (path == NULL)
+            continue;
+        assert_int_equal(tokenizer_open(path, 0, &tokenizer), STATUS_OK);
+        check_46(tokenizer, sets[i]);
+        tokenizer_close(tokenizer);
+        found++;
+    }
+    if (found == 0)
+        skip();
+}
+
+/* A tokenizer.json and the GGUF file that is made of it spell every id alike and cut texts alike. */
+static void check_converted(const char *json, const char *pre, const char *set, int vocab)
+{
+    const char *path = test_tokenizer_files_scratch("converted.gguf");
+    struct tokenizer *ours, *theirs;
+    struct gguf_file file;
+
+    gguf_file_open(&file);
+    gguf_convert_tokenizer(&file, json, pre, vocab);
+    gguf_file_write(&file, path);
+    gguf_file_close(&file);
+    assert_int_equal(tokenizer_open(path, 0, &ours), STATUS_OK);
+    assert_int_equal(tokenizer_open(json, 0, &theirs), STATUS_OK);
+    assert_int_equal(tokenizer_size(ours), tokenizer_size(theirs));
+    assert_true(tokenizer_digest(ours) == tokenizer_digest(theirs));
+    if (set != NULL)
+        check_46(ours, set);
+    else
+        check_prompts(TANDEM_SOURCE_DIR "/launch/demo/golden/greedy.jsonl", ours, "\"prompt_tokens\"", 0);
+    tokenizer_close(ours);
+    tokenizer_close(theirs);
+}
+
+static void test_tokenizer__gguf_form_of_a_json_tokenizer_is_the_same(void **state)
+{
+    const char *packed;
+
+    (void)state;
+    check_converted(TANDEM_SOURCE_DIR "/launch/demo/target/tokenizer.json", "gpt-2", NULL, 2048);
+    packed = test_tokenizer_files_shared("tokenizers/gpt2-tokenizer.json.gz");
+    if (packed != NULL)
+        check_converted(test_tokenizer_files_unpack(packed, "gpt2.json"), "gpt-2", "gpt-2", 50257);
+    packed = test_tokenizer_files_shared("tokenizers/qwen2.5-tokenizer.json.gz");
+    if (packed != NULL) /* 151936 rows of the embedding, the last ones padding */
+        check_converted(test_tokenizer_files_unpack(packed, "qwen2.json"), "qwen2", "qwen2", 151936);
+}
+
+static void test_tokenizer__gguf_of_tok512_matches_llama2_c(void **state)
+{
+    const char *path = test_tokenizer_files_shared("tinyllamas-260k/stories260Ktok512.gguf");
+    const char *lines = test_tokenizer_files_shared("tinyllamas-260k/peer-greedy.jsonl");
+    struct tokenizer *tokenizer;
+
+    (void)state;
+    if (path == NULL || lines == NULL)
+        skip();
+    assert_int_equal(tokenizer_open(path, 0, &tokenizer), STATUS_OK);
+    assert_int_equal(tokenizer_size(tokenizer), 512);
+    check_prompts(lines, tokenizer, "\"prompt_ids\"", TOKENIZER_ADD_SPECIAL);
+    tokenizer_close(tokenizer);
+}
+
 static void test_tokenizer__demo_prompts(void **state)
 {
     struct tokenizer *tokenizer;
@@ -194,6 +274,9 @@ int main(void)
         cmocka_unit_test(test_tokenizer__gpt2_matches_llama_cpp),
         cmocka_unit_test(test_tokenizer__qwen2_matches_llama_cpp),
         cmocka_unit_test(test_tokenizer__sentencepiece_forms_match_llama_cpp),
+        cmocka_unit_test(test_tokenizer__gguf_vocabularies_match_llama_cpp),
+        cmocka_unit_test(test_tokenizer__gguf_form_of_a_json_tokenizer_is_the_same),
+        cmocka_unit_test(test_tokenizer__gguf_of_tok512_matches_llama2_c),
         cmocka_unit_test(test_tokenizer__demo_prompts),
         cmocka_unit_test(test_tokenizer__tok512_matches_llama2_c),
         cmocka_unit_test(test_tokenizer__tok105_matches_llama2_c),

@@ -60,7 +60,7 @@ void cpu_embed(struct backend_context *context, const struct rows *rows, const i
 
     (void)context, (void)asked, (void)asked_count;
     for (int r = 0; r < rows->count; r++)
-        dtype_widen(dtype, vectors + (size_t)rows->token[r] * columns * dtype_bytes(dtype), x + (size_t)r * columns, columns);
+        dtype_widen(dtype, vectors + (size_t)rows->token[r] * dtype_row_bytes(dtype, columns), x + (size_t)r * columns, columns);
 }
 
 void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to)

@@ -1,0 +1,184 @@
+/* The golden models and the embedded draft model as GGUF files: the same weights give the same logits, bit for bit, in either form. */
+#include "tests/support/gguf_convert.h"
+#include "tests/support/golden.h"
+#include "tests/support/model_rig.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TOKENS = 48 };
+#define LARGEST_ERROR 2e-4 /* of the goldens */
+
+static char file[] = "/tmp/test_forward_gguf.XXXXXX.gguf";
+
+static int make_file(void **state)
+{
+    int descriptor = mkstemps(file, 5);
+
+    (void)state;
+    return descriptor < 0 || close(descriptor);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(file);
+}
+
+/* Logits of TOKENS tokens, [TOKENS][vocab]; the caller frees. Tokens are a walk through the vocabulary. */
+static float *logits_of(const char *path, const int32_t *tokens, int *vocab)
+{
+    struct model_rig rig;
+    int32_t walk[TOKENS];
+    float *logits;
+
+    model_rig_open(&rig, path, NULL, 1, NULL);
+    *vocab = rig.model->vocab_count;
+    for (int i = 0; i < TOKENS; i++)
+        walk[i] = tokens != NULL ? tokens[i] : (i * 37 + 5) % *vocab;
+    logits = calloc((size_t)(TOKENS * *vocab), sizeof *logits);
+    assert_non_null(logits);
+    model_rig_feed(&rig, 0, walk, TOKENS, TOKENS, logits);
+    model_rig_close(&rig);
+    return logits;
+}
+
+/* Whether the folder and the GGUF file that is made of it give the same bits. */
+static int same_bits(const char *folder, const struct gguf_convert *how)
+{
+    int vocab, other, same;
+    float *expected, *found;
+
+    gguf_convert(folder, file, how);
+    expected = logits_of(folder, NULL, &vocab);
+    found = logits_of(file, NULL, &other);
+    assert_int_equal(vocab, other);
+    same = memcmp(expected, found, (size_t)(TOKENS * vocab) * sizeof *found) == 0;
+    free(expected);
+    free(found);
+    return same;
+}
+
+static const char *model_folder(const char *name)
+{
+    static char folder[GOLDEN_PATH];
+    char path[GOLDEN_PATH];
+
+    snprintf(path, sizeof path, "tests/golden/models/%s", name);
+    golden_path(path, folder);
+    return folder;
+}
+
+static const char *const exact[] = {"llama2", "linear", "mistral", "qwen2", "qwen3", "smollm"};
+enum { EXACT = sizeof exact / sizeof *exact };
+
+static void test_forward_gguf__float32_weights_give_the_same_bits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < EXACT; i++)
+        if (!same_bits(model_folder(exact[i]), &(struct gguf_convert){.dtype = DTYPE_F32}))
+            fail_msg("%s: other logits", exact[i]);
+}
+
+static void test_forward_gguf__f16_and_bf16_weights_give_the_same_bits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < EXACT; i++)
+        if (!same_bits(model_folder(exact[i]), &(struct gguf_convert){.as_stored = 1}))
+            fail_msg("%s: other logits", exact[i]);
+}
+
+/* Rows of q and k in the order that belongs to the other architectures must be seen, or the order would not matter. */
+static void test_forward_gguf__rows_in_the_wrong_order_change_the_logits(void **state)
+{
+    (void)state;
+    for (int i = 0; i < EXACT; i++)
+        if (same_bits(model_folder(exact[i]), &(struct gguf_convert){.dtype = DTYPE_F32, .wrong_rows = 1}))
+            fail_msg("%s: the same logits", exact[i]);
+}
+
+/* The table of divisors is rounded to float32, so here the bits may differ. */
+static void test_forward_gguf__llama31_scaling_as_a_table_matches_transformers(void **state)
+{
+    const char *folder = model_folder("llama31");
+    char path[GOLDEN_PATH + 16];
+    int vocab, count;
+    json_t *golden;
+    int32_t *tokens;
+
+    (void)state;
+    gguf_convert(folder, file, &(struct gguf_convert){.as_stored = 1});
+    snprintf(path, sizeof path, "%s/golden.json", folder);
+    golden = golden_json(path);
+    tokens = golden_ids(json_object_get(golden, "tokens"), &count);
+    assert_int_equal(count, TOKENS);
+    float *found = logits_of(file, tokens, &vocab);
+    snprintf(path, sizeof path, "%s/logits.f32", folder);
+    float *expected = golden_floats(path, (size_t)(TOKENS * vocab));
+    double difference = golden_difference(found, expected, (size_t)(TOKENS * vocab));
+
+    print_message("llama31: max abs difference to logits.f32: %.3g\n", difference);
+    assert_true(difference < LARGEST_ERROR);
+    free(found);
+    free(expected);
+    free(tokens);
+    json_decref(golden);
+}
+
+/* A quantised file against a float32 one that holds what the blocks mean, by the tests' own arithmetic; embedding and head included. */
+static void test_forward_gguf__quantised_weights_are_their_blocks_values(void **state)
+{
+    static const enum dtype dtypes[] = {DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
+    char folder[GOLDEN_PATH];
+    int vocab;
+
+    (void)state;
+    golden_path("launch/demo/draft", folder);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        gguf_convert(folder, file, &(struct gguf_convert){.dtype = dtypes[i], .rounded = 1});
+        float *expected = logits_of(file, NULL, &vocab);
+        gguf_convert(folder, file, &(struct gguf_convert){.dtype = dtypes[i]});
+        float *found = logits_of(file, NULL, &vocab);
+
+        assert_memory_equal(found, expected, (size_t)(TOKENS * vocab) * sizeof *found);
+        free(expected);
+        free(found);
+    }
+}
+
+/* stories260K as its author's GGUF file, in which q and k are interleaved, and as llama2.c's. */
+static void test_forward_gguf__a_published_file_gives_the_bits_of_its_llama2c_form(void **state)
+{
+    char bin[GOLDEN_PATH], gguf[GOLDEN_PATH];
+    int vocab, other;
+
+    (void)state;
+    if (!golden_shared("tinyllamas-260k/stories260K.bin", bin) || !golden_shared("tinyllamas-260k/stories260Ktok512.gguf", gguf))
+        skip();
+    float *expected = logits_of(bin, NULL, &vocab);
+    float *found = logits_of(gguf, NULL, &other);
+
+    assert_int_equal(vocab, other);
+    assert_memory_equal(found, expected, (size_t)(TOKENS * vocab) * sizeof *found);
+    free(expected);
+    free(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forward_gguf__float32_weights_give_the_same_bits),
+        cmocka_unit_test(test_forward_gguf__f16_and_bf16_weights_give_the_same_bits),
+        cmocka_unit_test(test_forward_gguf__rows_in_the_wrong_order_change_the_logits),
+        cmocka_unit_test(test_forward_gguf__llama31_scaling_as_a_table_matches_transformers),
+        cmocka_unit_test(test_forward_gguf__quantised_weights_are_their_blocks_values),
+        cmocka_unit_test(test_forward_gguf__a_published_file_gives_the_bits_of_its_llama2c_form),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,365 @@
+#include "tests/support/gguf_convert.h"
+
+#include "common/model/checkpoint.h"
+#include "common/model/config.h"
+#include "tests/support/gguf_file.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME = 128, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 };
+
+struct converter {
+    const struct gguf_convert *how;
+    const char *family; /* "llama", ... */
+    struct config config;
+    struct checkpoint *checkpoint;
+    struct gguf_file file;
+};
+
+static void *kept(void *memory)
+{
+    if (memory == NULL)
+        abort();
+    return memory;
+}
+
+static void must(int holds, const char *what)
+{
+    if (!holds) {
+        fprintf(stderr, "gguf_convert: %s\n", what);
+        abort();
+    }
+}
+
+static void put_half(float value, unsigned char *to)
+{
+    _Float16 half = (_Float16)value;
+
+    memcpy(to, &half, sizeof half);
+}
+
+static float half_of(const unsigned char *from)
+{
+    _Float16 half;
+
+    memcpy(&half, from, sizeof half);
+    return (float)half;
+}
+
+/* What q must be so that offset + q scale is nearest, within its bits. */
+static int nearest(float value, float offset, float scale, int least, int most)
+{
+    float steps = scale == 0 ? 0 : roundf((value - offset) / scale);
+
+    return (int)fminf(fmaxf(steps, (float)least), (float)most);
+}
+
+void gguf_convert_quantise(enum dtype dtype, const float *values, unsigned char *block)
+{
+    float least = values[0], most = values[0], largest, scale, offset;
+
+    for (int i = 1; i < DTYPE_BLOCK; i++) {
+        least = fminf(least, values[i]);
+        most = fmaxf(most, values[i]);
+    }
+    largest = fmaxf(-least, most);
+    put_half(dtype == DTYPE_Q8_0 ? largest / 127 : dtype == DTYPE_Q4_0 ? largest / 7 : (most - least) / 15, block);
+    scale = half_of(block);
+    if (dtype == DTYPE_Q8_0) {
+        for (int i = 0; i < DTYPE_BLOCK; i++)
+            block[2 + i] = (unsigned char)nearest(values[i], 0, scale, -127, 127);
+        return;
+    }
+    if (dtype == DTYPE_Q4_1)
+        put_half(least, block + 2);
+    offset = dtype == DTYPE_Q4_1 ? half_of(block + 2) : -8 * scale;
+    for (int i = 0; i < DTYPE_BLOCK / 2; i++)
+        block[(dtype == DTYPE_Q4_1 ? 4 : 2) + i] =
+            (unsigned char)(nearest(values[i], offset, scale, 0, 15) | nearest(values[i + 16], offset, scale, 0, 15) << 4);
+}
+
+void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *values)
+{
+    double scale = (double)half_of(block), least = dtype == DTYPE_Q4_1 ? (double)half_of(block + 2) : 0;
+
+    for (int i = 0; i < DTYPE_BLOCK; i++) {
+        const unsigned char *quants = block + (dtype == DTYPE_Q4_1 ? 4 : 2);
+        int q = dtype == DTYPE_Q8_0 ? (signed char)quants[i] : quants[i % 16] >> (i < 16 ? 0 : 4) & 15;
+
+        values[i] = (float)(scale * (dtype == DTYPE_Q4_0 ? q - 8 : q) + least); /* exact in double, so rounded once */
+    }
+}
+
+static enum gguf_file_type type_of(enum dtype dtype)
+{
+    static const enum gguf_file_type types[DTYPES] = {GGUF_FILE_F32,  GGUF_FILE_F16,  GGUF_FILE_BF16,
+                                                      GGUF_FILE_Q8_0, GGUF_FILE_Q4_0, GGUF_FILE_Q4_1};
+
+    return types[dtype];
+}
+
+/* to: a row of `dtype`. A narrower dtype must hold the values exactly. */
+static void encode(enum dtype dtype, const float *values, size_t columns, unsigned char *to)
+{
+    size_t bytes = dtype_row_bytes(dtype, DTYPE_BLOCK);
+
+    for (size_t i = 0; i < columns; i++) {
+        if (dtype == DTYPE_F32) {
+            memcpy(to + 4 * i, &values[i], 4);
+        } else if (dtype == DTYPE_F16) {
+            put_half(values[i], to + 2 * i);
+        } else if (dtype == DTYPE_BF16) {
+            memcpy(to + 2 * i, (const char *)&values[i] + 2, 2);
+        } else if (i % DTYPE_BLOCK == 0) {
+            gguf_convert_quantise(dtype, values + i, to + i / DTYPE_BLOCK * bytes);
+        }
+    }
+}
+
+static void round_to_blocks(enum dtype dtype, float *values, size_t columns)
+{
+    unsigned char block[64];
+
+    for (size_t i = 0; i < columns; i += DTYPE_BLOCK) {
+        gguf_convert_quantise(dtype, values + i, block);
+        gguf_convert_widen(dtype, block, values + i);
+    }
+}
+
+/* Row `row` of what is written comes from this row of what is read: interleaved heads for architecture llama. */
+static int64_t source_row(const struct converter *converter, int64_t row)
+{
+    int64_t dim = converter->config.head_dim, head = row / dim, within = row % dim;
+
+    return head * dim + within / 2 + within % 2 * (dim / 2);
+}
+
+static void add_matrix(struct converter *converter, const char *here, const char *there, int64_t rows, int64_t columns, int interleaved)
+{
+    const struct gguf_convert *how = converter->how;
+    struct tensor tensor;
+
+    must(checkpoint_find(converter->checkpoint, here, rows, columns, &tensor) == STATUS_OK, here);
+    enum dtype dtype = how->as_stored ? tensor.dtype : how->rounded ? DTYPE_F32 : how->dtype;
+    size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns);
+    unsigned char *data = kept(malloc((size_t)rows * row_bytes));
+    float *values = kept(malloc((size_t)columns * sizeof *values));
+
+    for (int64_t row = 0; row < rows; row++) {
+        dtype_widen(tensor.dtype, checkpoint_row(&tensor, interleaved ? source_row(converter, row) : row), values, (size_t)columns);
+        if (how->rounded)
+            round_to_blocks(how->dtype, values, (size_t)columns);
+        encode(dtype, values, (size_t)columns, data + (size_t)row * row_bytes);
+    }
+    gguf_file_tensor(&converter->file, there, type_of(dtype), rows, columns, data, (size_t)rows * row_bytes);
+    free(values);
+    free(data);
+}
+
+static void add_vector(struct converter *converter, const char *here, const char *there, int64_t count)
+{
+    float *values = kept(malloc((size_t)count * sizeof *values));
+    struct tensor tensor;
+
+    must(checkpoint_find(converter->checkpoint, here, count, 1, &tensor) == STATUS_OK, here);
+    dtype_widen(tensor.dtype, tensor.data, values, (size_t)count);
+    gguf_file_tensor(&converter->file, there, GGUF_FILE_F32, 0, count, values, (size_t)count * sizeof *values);
+    free(values);
+}
+
+/* One part of a layer under both names; columns = 0 for a vector. */
+static void add_part(struct converter *converter, int layer, const char *here, const char *there, int64_t rows, int64_t columns)
+{
+    char ours[NAME], theirs[NAME];
+    int turned = strcmp(there, "attn_q.weight") == 0 || strcmp(there, "attn_k.weight") == 0;
+    int interleaved = turned && (strcmp(converter->family, "llama") == 0) != converter->how->wrong_rows;
+
+    snprintf(ours, sizeof ours, "model.layers.%d.%s", layer, here);
+    snprintf(theirs, sizeof theirs, "blk.%d.%s", layer, there);
+    if (columns == 0)
+        add_vector(converter, ours, theirs, rows);
+    else
+        add_matrix(converter, ours, theirs, rows, columns, interleaved);
+}
+
+static void add_layer(struct converter *converter, int layer)
+{
+    const struct config *config = &converter->config;
+    int64_t hidden = config->hidden, q = (int64_t)config->heads * config->head_dim, kv = (int64_t)config->kv_heads * config->head_dim;
+
+    add_part(converter, layer, "input_layernorm.weight", "attn_norm.weight", hidden, 0);
+    add_part(converter, layer, "self_attn.q_proj.weight", "attn_q.weight", q, hidden);
+    add_part(converter, layer, "self_attn.k_proj.weight", "attn_k.weight", kv, hidden);
+    add_part(converter, layer, "self_attn.v_proj.weight", "attn_v.weight", kv, hidden);
+    if (config->qkv_bias) {
+        add_part(converter, layer, "self_attn.q_proj.bias", "attn_q.bias", q, 0);
+        add_part(converter, layer, "self_attn.k_proj.bias", "attn_k.bias", kv, 0);
+        add_part(converter, layer, "self_attn.v_proj.bias", "attn_v.bias", kv, 0);
+    }
+    if (config->qk_norm) {
+        add_part(converter, layer, "self_attn.q_norm.weight", "attn_q_norm.weight", config->head_dim, 0);
+        add_part(converter, layer, "self_attn.k_norm.weight", "attn_k_norm.weight", config->head_dim, 0);
+    }
+    add_part(converter, layer, "self_attn.o_proj.weight", "attn_output.weight", hidden, q);
+    add_part(converter, layer, "post_attention_layernorm.weight", "ffn_norm.weight", hidden, 0);
+    add_part(converter, layer, "mlp.gate_proj.weight", "ffn_gate.weight", config->ffn, hidden);
+    add_part(converter, layer, "mlp.up_proj.weight", "ffn_up.weight", config->ffn, hidden);
+    add_part(converter, layer, "mlp.down_proj.weight", "ffn_down.weight", hidden, config->ffn);
+}
+
+/* What llama.cpp's converter makes of Llama 3.1's scaling. */
+static void add_divisors(struct converter *converter)
+{
+    const struct config *config = &converter->config;
+    float divisors[CONFIG_MAX_HEAD_DIM / 2];
+    int half = config->head_dim / 2;
+
+    for (int i = 0; i < half; i++) {
+        double wave = 2 * M_PI * pow(config->rope_theta, 2.0 * i / config->head_dim);
+        double low = config->rope_original_context / config->rope_low_frequency,
+               high = config->rope_original_context / config->rope_high_frequency;
+        double blend = (config->rope_original_context / wave - config->rope_low_frequency) /
+                       (config->rope_high_frequency - config->rope_low_frequency);
+
+        divisors[i] = (float)(wave < high ? 1 : wave > low ? config->rope_factor : 1 / ((1 - blend) / config->rope_factor + blend));
+    }
+    gguf_file_tensor(&converter->file, "rope_freqs.weight", GGUF_FILE_F32, 0, half, divisors, (size_t)half * sizeof *divisors);
+}
+
+static void set_u32(struct converter *converter, const char *part, int value)
+{
+    char key[NAME];
+
+    snprintf(key, sizeof key, "%s.%s", converter->family, part);
+    gguf_file_u32(&converter->file, key, (uint32_t)value);
+}
+
+static void set_f32(struct converter *converter, const char *part, double value)
+{
+    char key[NAME];
+
+    snprintf(key, sizeof key, "%s.%s", converter->family, part);
+    gguf_file_f32(&converter->file, key, (float)value);
+}
+
+static void add_keys(struct converter *converter)
+{
+    const struct config *config = &converter->config;
+    char key[NAME];
+
+    gguf_file_text(&converter->file, "general.architecture", converter->family);
+    set_u32(converter, "block_count", config->layers);
+    set_u32(converter, "context_length", config->context);
+    set_u32(converter, "embedding_length", config->hidden);
+    set_u32(converter, "feed_forward_length", config->ffn);
+    set_u32(converter, "attention.head_count", config->heads);
+    set_u32(converter, "attention.head_count_kv", config->kv_heads);
+    set_u32(converter, "attention.key_length", config->head_dim);
+    set_u32(converter, "attention.value_length", config->head_dim);
+    set_u32(converter, "rope.dimension_count", config->head_dim);
+    set_f32(converter, "attention.layer_norm_rms_epsilon", (double)config->norm_eps);
+    set_f32(converter, "rope.freq_base", config->rope_theta);
+    if (config->rope == ROPE_LINEAR) {
+        snprintf(key, sizeof key, "%s.rope.scaling.type", converter->family);
+        gguf_file_text(&converter->file, key, "linear");
+        set_f32(converter, "rope.scaling.factor", config->rope_factor);
+    }
+    if (config->bos >= 0)
+        gguf_file_u32(&converter->file, "tokenizer.ggml.bos_token_id", (uint32_t)config->bos);
+    if (config->eos_count > 0)
+        gguf_file_u32(&converter->file, "tokenizer.ggml.eos_token_id", (uint32_t)config->eos[0]);
+    if (config->eos_count > 1)
+        gguf_file_u32(&converter->file, "tokenizer.ggml.eot_token_id", (uint32_t)config->eos[1]);
+}
+
+static void add_merges(struct gguf_file *file, const json_t *merges)
+{
+    size_t count = json_array_size(merges);
+    char **texts = kept(calloc(count, sizeof *texts));
+
+    for (size_t i = 0; i < count; i++) {
+        const json_t *merge = json_array_get(merges, i);
+        const char *left = json_string_value(json_array_get(merge, 0)), *right = json_string_value(json_array_get(merge, 1));
+
+        texts[i] = kept(left == NULL ? strdup(json_string_value(merge)) : malloc(strlen(left) + strlen(right) + 2));
+        if (left != NULL)
+            sprintf(texts[i], "%s %s", left, right);
+    }
+    gguf_file_texts(file, "tokenizer.ggml.merges", (const char *const *)texts, count);
+    for (size_t i = 0; i < count; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void gguf_convert_tokenizer(struct gguf_file *file, const char *tokenizer_json, const char *pre, int vocab)
+{
+    json_t *root = kept(json_load_file(tokenizer_json, 0, NULL)), *model = json_object_get(root, "model"), *value;
+    const char **texts = kept(calloc((size_t)vocab, sizeof *texts)), *key;
+    int32_t *types = kept(calloc((size_t)vocab, sizeof *types));
+    size_t index;
+
+    json_object_foreach(json_object_get(model, "vocab"), key, value)
+    {
+        texts[json_integer_value(value)] = key;
+        types[json_integer_value(value)] = NORMAL;
+    }
+    json_array_foreach(json_object_get(root, "added_tokens"), index, value)
+    {
+        json_int_t id = json_integer_value(json_object_get(value, "id"));
+
+        texts[id] = json_string_value(json_object_get(value, "content"));
+        types[id] = json_is_true(json_object_get(value, "special")) ? CONTROL : USER_DEFINED;
+    }
+    for (int id = 0; id < vocab; id++)
+        if (texts[id] == NULL) {
+            texts[id] = "[PAD]";
+            types[id] = UNUSED;
+        }
+    gguf_file_text(file, "tokenizer.ggml.model", "gpt2");
+    gguf_file_text(file, "tokenizer.ggml.pre", pre);
+    gguf_file_texts(file, "tokenizer.ggml.tokens", texts, (size_t)vocab);
+    gguf_file_i32s(file, "tokenizer.ggml.token_type", types, (size_t)vocab);
+    add_merges(file, json_object_get(model, "merges"));
+    free(texts);
+    free(types);
+    json_decref(root);
+}
+
+static const char *family_of(const struct config *config)
+{
+    return strcmp(config->architecture, "Qwen2ForCausalLM") == 0   ? "qwen2"
+           : strcmp(config->architecture, "Qwen3ForCausalLM") == 0 ? "qwen3"
+                                                                   : "llama";
+}
+
+void gguf_convert(const char *folder, const char *path, const struct gguf_convert *how)
+{
+    struct converter converter = {.how = how};
+    const struct config *config = &converter.config;
+    char tokenizer[4096];
+
+    must(config_read(folder, &converter.config) == STATUS_OK, folder);
+    must(checkpoint_open(folder, config, &converter.checkpoint) == STATUS_OK, folder);
+    converter.family = family_of(config);
+    gguf_file_open(&converter.file);
+    add_keys(&converter);
+    snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
+    if (how->pre != NULL)
+        gguf_convert_tokenizer(&converter.file, tokenizer, how->pre, config->vocab);
+    add_matrix(&converter, "model.embed_tokens.weight", "token_embd.weight", config->vocab, config->hidden, 0);
+    for (int layer = 0; layer < config->layers; layer++)
+        add_layer(&converter, layer);
+    add_vector(&converter, "model.norm.weight", "output_norm.weight", config->hidden);
+    if (!config->tied)
+        add_matrix(&converter, "lm_head.weight", "output.weight", config->vocab, config->hidden, 0);
+    if (config->rope == ROPE_LLAMA3)
+        add_divisors(&converter);
+    gguf_file_write(&converter.file, path);
+    gguf_file_close(&converter.file);
+    checkpoint_close(converter.checkpoint);
+}

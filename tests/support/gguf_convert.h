@@ -1,0 +1,26 @@
+/* A Hugging Face folder as a GGUF file, as llama.cpp's converter would write it: for tests that hold the two forms against each other. */
+#ifndef TANDEM_TESTS_SUPPORT_GGUF_CONVERT_H
+#define TANDEM_TESTS_SUPPORT_GGUF_CONVERT_H
+
+#include "common/backend/backend.h"
+
+struct gguf_convert {
+    enum dtype dtype; /* of the matrices; vectors are F32 */
+    int as_stored;    /* the matrices keep the dtype that they have; `dtype` does not matter */
+    int rounded;      /* with a quantised dtype: its values are written as F32 */
+    int wrong_rows;   /* q and k are interleaved where they must not be, and the other way round */
+    const char *pre;  /* tokenizer.ggml.pre, or NULL: tokenizer.json is left out */
+};
+
+/* Reads the folder, writes the file. What goes wrong ends the process. */
+void gguf_convert(const char *folder, const char *path, const struct gguf_convert *how);
+
+/* Values of one block and back, by the definition of the format: the tests' own arithmetic. */
+void gguf_convert_quantise(enum dtype dtype, const float *values /* [DTYPE_BLOCK] */, unsigned char *block);
+void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *values /* [DTYPE_BLOCK] */);
+
+/* Keys of tokenizer.json (byte-level BPE), padded by unused tokens to `vocab`. */
+struct gguf_file;
+void gguf_convert_tokenizer(struct gguf_file *file, const char *tokenizer_json, const char *pre, int vocab);
+
+#endif
