@@ -96,7 +96,7 @@ static void *nccl_buffer(const struct group *group, size_t bytes)
 {
     const struct nccl *nccl = group->state;
 
-    return bytes <= nccl->part * sizeof(float) ? nccl->memory : NULL;
+    return bytes <= nccl->lent ? nccl->memory : NULL;
 }
 
 static enum status nccl_broadcast(struct group *group, void *bytes, size_t count)

@@ -28,7 +28,8 @@ struct nccl {
     char *memory;
     struct nccl_window *window; /* over the memory, or NULL */
     struct arena arena;         /* holds it where NCCL does not */
-    size_t part;                /* floats of a sum that fit at once */
+    size_t lent;                /* bytes of it that group_buffer gives */
+    size_t part;                /* floats of a sum at once */
     float *gathered;            /* [size][part] */
     int one_host;               /* all ranks are on one */
     int one_shot;               /* the backend's one-shot sum is open */

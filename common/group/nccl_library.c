@@ -68,7 +68,9 @@ enum status nccl_library_open(struct nccl_library *library)
                   NCCL_LEAST_VERSION / 100 % 100);
         return STATUS_USAGE;
     }
-    if (found.version < NCCL_WINDOW_VERSION || found.mem_alloc == NULL || found.mem_free == NULL || found.comm_window_deregister == NULL)
+    int hasty = found.version >= NCCL_HASTY_VERSION && found.version < NCCL_MENDED_VERSION;
+
+    if (found.version < NCCL_WINDOW_VERSION || hasty || found.mem_alloc == NULL || found.mem_free == NULL || found.comm_window_deregister == NULL)
         found.comm_window_register = NULL;
     *library = found;
     return STATUS_OK;

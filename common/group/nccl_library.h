@@ -28,6 +28,10 @@ enum {
     NCCL_WINDOW_SYMMETRIC = 1,   /* a flag of ncclCommWindowRegister */
     NCCL_WINDOW_ALIGN = 4096,    /* of a window's memory */
     NCCL_WINDOW_VERSION = 22700, /* the first with symmetric windows */
+    /* From 2.28.1 on up to 2.30.7 NCCL's kernels for windows begin before what is ahead of them has ended, and do not wait for it
+     * (cudaGridDependencySynchronize was left out): behind a kernel that allows it, as linear maps do, they would read what is not written. */
+    NCCL_HASTY_VERSION = 22800,
+    NCCL_MENDED_VERSION = 23007,
     NCCL_LEAST_VERSION = 21800,  /* the config below is of that one */
     NCCL_UNDEFINED = INT_MIN,    /* a field of the config that keeps its default */
 };
@@ -66,7 +70,7 @@ struct nccl_library {
     int (*comm_abort)(struct nccl_comm *comm);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation, struct nccl_comm *comm, void *stream);
     int (*all_gather)(const void *from, void *to, size_t count, int type, struct nccl_comm *comm, void *stream);
-    /* All four or none, before NCCL_WINDOW_VERSION. */
+    /* All four or none: before NCCL_WINDOW_VERSION, and from NCCL_HASTY_VERSION on before NCCL_MENDED_VERSION. */
     int (*mem_alloc)(void **memory, size_t bytes);
     int (*mem_free)(void *memory);
     int (*comm_window_register)(struct nccl_comm *comm, void *memory, size_t bytes, struct nccl_window **window, int flags);

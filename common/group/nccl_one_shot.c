@@ -1,14 +1,19 @@
-/* Small sums without NCCL: whether the devices can, and up to which size it is faster, by measuring. Nothing here is a failure but a rank that is
- * lost: where one-shot sums cannot be, NCCL sums everything. */
+/* Small sums without NCCL: whether the devices can, by a proof, and up to which size it is faster, by measuring. Nothing here is a failure but a
+ * rank that is lost: where one-shot sums cannot be, NCCL sums everything. The proof is there because some machines (virtual ones, an IOMMU
+ * between the slots) let a device map another's memory, and what it writes there never comes. */
 #include "common/group/nccl.h"
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    MOST_BYTES = 128 << 10, /* from about here on NCCL's rings are as fast, for less traffic */
+    MOST_BYTES = 2 << 20, /* 64 rows of 8,192; NCCL's rings move less, and win before that or not */
+    PROOF = 1000,         /* numbers */
+    PROOF_S = 2,          /* that they may take to come */
     LEAST_BYTES = 4 << 10,
     STRIDE = 4,             /* from one size that is measured to the next */
     WARM_UP = 3,
@@ -36,17 +41,64 @@ static enum status agree_on(struct nccl *nccl, int mine, const char *reason, int
     return STATUS_OK;
 }
 
-static enum status open_inboxes(struct nccl *nccl, int *is_open)
+/* No rank gives its memory back while another one has it open. */
+static enum status close_inboxes(struct nccl *nccl)
+{
+    if (!nccl->one_shot)
+        return STATUS_OK;
+    nccl->backend->one_shot->leave(nccl->context);
+    TRY(group_agree(&nccl->host, STATUS_OK));
+    nccl->backend->one_shot->close(nccl->context);
+    nccl->one_shot = 0;
+    return STATUS_OK;
+}
+
+/* Does a sum of numbers that are known come in time, and is it theirs? */
+static int proves(struct nccl *nccl, size_t most, const char **reason)
+{
+    const struct backend_one_shot *one_shot = nccl->backend->one_shot;
+    size_t count = PROOF < most ? PROOF : most;
+    float *x = (float *)(void *)nccl->memory, numbers[PROOF];
+    int64_t deadline = clock_ns() + (int64_t)PROOF_S * 1000000000;
+    int good = 1;
+
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = (float)((nccl->host.rank + 1) * (int)(i + 1));
+    nccl->backend->write(nccl->context, x, numbers, count * sizeof *x);
+    one_shot->sum(nccl->context, x, count, x, 0);
+    while (!nccl->backend->idle(nccl->context) && clock_ns() < deadline)
+        sched_yield();
+    if (!nccl->backend->idle(nccl->context)) {
+        one_shot->stop(nccl->context);
+        *reason = "devices map each other's memory, and what one writes there does not come";
+        good = 0;
+    }
+    one_shot->read_back(nccl->context, x, count, numbers);
+    for (size_t i = 0; i < count && good; i++)
+        if (numbers[i] != (float)(nccl->host.size * (nccl->host.size + 1) / 2 * (int)(i + 1))) {
+            *reason = "devices map each other's memory, and what one writes there comes as something else";
+            good = 0;
+        }
+    memset(numbers, 0, sizeof numbers);
+    nccl->backend->write(nccl->context, x, numbers, count * sizeof *x);
+    return good;
+}
+
+static enum status open_inboxes(struct nccl *nccl, size_t most, int *is_open)
 {
     const struct backend_one_shot *one_shot = nccl->backend->one_shot;
     struct backend_handle mine = {{0}}, handles[WORLD_MAX_RANKS];
-    const char *reason = "the ranks are on several hosts, or too many";
+    const char *reason = "the ranks are on several hosts, or too many", *disabled = getenv("NCCL_P2P_DISABLE");
     int can = one_shot != NULL && nccl->one_host && nccl->host.size <= one_shot->most_ranks;
 
+    if (can && disabled != NULL && strcmp(disabled, "1") == 0) { /* the user knows that devices do not reach each other */
+        reason = "NCCL_P2P_DISABLE is set";
+        can = 0;
+    }
     TRY(agree_on(nccl, can, reason, is_open));
     if (!*is_open)
         return STATUS_OK;
-    can = one_shot->open(nccl->context, nccl->host.rank, nccl->host.size, MOST_BYTES / sizeof(float), &mine, &reason);
+    can = one_shot->open(nccl->context, nccl->host.rank, nccl->host.size, most, &mine, &reason);
     nccl->one_shot = 1;
     TRY(agree_on(nccl, can, reason, is_open));
     if (!*is_open)
@@ -54,14 +106,11 @@ static enum status open_inboxes(struct nccl *nccl, int *is_open)
     TRY(group_gather(&nccl->host, &mine, sizeof mine, handles));
     TRY(group_broadcast(&nccl->host, handles, (size_t)nccl->host.size * sizeof *handles));
     can = one_shot->connect(nccl->context, handles, &reason);
+    TRY(agree_on(nccl, can, reason, is_open));
+    if (!*is_open)
+        return STATUS_OK;
+    can = proves(nccl, most, &reason);
     return agree_on(nccl, can, reason, is_open);
-}
-
-static void close_inboxes(struct nccl *nccl)
-{
-    if (nccl->one_shot)
-        nccl->backend->one_shot->close(nccl->context);
-    nccl->one_shot = 0;
 }
 
 /* Nanoseconds of so many sums of zeros, one after the other. */
@@ -119,9 +168,9 @@ enum status nccl_one_shot_open(struct nccl *nccl, enum group_sums sums)
 
     if (sums == GROUP_SUMS_NCCL)
         return STATUS_OK;
-    TRY(open_inboxes(nccl, &is_open));
+    TRY(open_inboxes(nccl, most, &is_open));
     if (!is_open) {
-        close_inboxes(nccl);
+        TRY(close_inboxes(nccl));
         if (sums == GROUP_SUMS_AUTO)
             return STATUS_OK;
         log_error("--all-reduce one-shot needs verifiers on one host, at most 8, whose devices reach each other's memory; --verbose says what is "
@@ -132,7 +181,5 @@ enum status nccl_one_shot_open(struct nccl *nccl, enum group_sums sums)
     if (sums == GROUP_SUMS_ONE_SHOT)
         return STATUS_OK;
     TRY(measure(nccl, most));
-    if (nccl->alone == 0)
-        close_inboxes(nccl);
-    return STATUS_OK;
+    return nccl->alone == 0 ? close_inboxes(nccl) : STATUS_OK;
 }

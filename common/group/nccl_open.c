@@ -12,6 +12,7 @@
 enum {
     CLOSE_PATIENCE_S = 5, /* less than a job's end waits for its ranks */
     MOST_PART = 4 << 20,  /* bytes of a sum at once; more go in parts */
+    MOST_BUFFER = 64 << 20, /* of memory that is lent; who needs more has plain memory for all */
 };
 
 /* Who a rank is, as the others see it. */
@@ -152,15 +153,16 @@ static size_t window_round(size_t bytes)
 static enum status lay_out_memory(struct nccl *nccl, size_t largest)
 {
     const struct nccl_library *library = &nccl->library;
-    size_t mine = window_round(largest < MOST_PART ? largest : MOST_PART);
-    size_t bytes = nccl->host.size > 2 ? mine + (size_t)nccl->host.size * mine : mine;
+    size_t mine = window_round(largest < MOST_BUFFER ? largest : MOST_BUFFER), part = window_round(largest < MOST_PART ? largest : MOST_PART);
+    size_t bytes = nccl->host.size > 2 ? mine + (size_t)nccl->host.size * part : mine;
 
     TRY(group_agree(&nccl->host, take_memory(nccl, bytes)));
-    nccl->part = mine / sizeof(float);
+    nccl->lent = mine;
+    nccl->part = part / sizeof(float);
     nccl->gathered = (float *)(void *)(nccl->memory + mine);
     if (library->comm_window_register == NULL)
         return STATUS_OK;
-    /* Where devices cannot reach each other NCCL answers with success and no window. */
+    /* Where devices cannot reach each other NCCL answers with success and, before 2.28, no window. */
     return group_agree(&nccl->host,
                        nccl_done(nccl, "ncclCommWindowRegister",
                                  library->comm_window_register(nccl->comm, nccl->memory, bytes, &nccl->window, NCCL_WINDOW_SYMMETRIC)));
@@ -220,8 +222,6 @@ static void end_communicator(struct nccl *nccl)
     const struct nccl_library *library = &nccl->library;
 
     nccl_patience(nccl, CLOSE_PATIENCE_S, "closing the NCCL communicator");
-    if (nccl->one_shot)
-        nccl->backend->one_shot->leave(nccl->context); /* before any rank gives its memory back, which is behind the next calls */
     if (nccl->window != NULL &&
         nccl_done(nccl, "ncclCommWindowDeregister", library->comm_window_deregister(nccl->comm, nccl->window)) != STATUS_OK)
         return;
@@ -237,7 +237,7 @@ void nccl_release(struct nccl *nccl)
     if (nccl->comm != NULL)
         end_communicator(nccl);
     if (nccl->one_shot)
-        nccl->backend->one_shot->close(nccl->context);
+        nccl->backend->one_shot->leave(nccl->context); /* its own memory goes with the process: another rank may still have it open */
     if (nccl->arena.base != NULL)
         nccl->backend->memory_close(nccl->context, &nccl->arena);
     else if (nccl->memory != NULL)

@@ -16,6 +16,16 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
     query->top = is_greedy(sampling) || query->races ? 0 : support;
 }
 
+DEVICE_CODE int choice_is_plain(const struct sampling *sampling)
+{
+    return !is_greedy(sampling) && sampling->accept == ACCEPT_REJECTION && !distribution_truncates(sampling);
+}
+
+DEVICE_CODE double choice_plain(const struct row_query *query, int i)
+{
+    return exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
+}
+
 /* The tokens that the draft keeps, the first of query->best. Their p sum to 1, or to what the list has of it. */
 DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
@@ -26,7 +36,7 @@ DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const st
     if (kept > 0)
         return kept;
     for (int i = 0; i < query->best_count; i++) /* the whole distribution, or as much of it as the list has: any q is valid */
-        p[i] = exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
+        p[i] = choice_plain(query, i);
     return query->best_count;
 }
 

@@ -37,18 +37,30 @@ DEVICE_CODE static void sort_by_id(struct sparse_q *q)
         }
 }
 
-DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)
+DEVICE_CODE double sparse_q_cut(struct sparse_q *q, const double *p, int count, double mass, int most)
 {
     double held = 0;
 
     q->count = 0;
     while (q->count < count && q->count < most && q->count < SPARSE_Q_MAX && (q->count == 0 || held < SPARSE_Q_COVERAGE * mass))
         held += p[q->count++];
-    for (int i = 0; i < q->count; i++) {
-        double share = floor(p[i] / held * SPARSE_Q_SUM);
+    return held;
+}
 
+DEVICE_CODE uint32_t sparse_q_share(double p, double held)
+{
+    double share = floor(p / held * SPARSE_Q_SUM);
+
+    return share < 1 ? 1 : (uint32_t)share;
+}
+
+DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)
+{
+    double held = sparse_q_cut(q, p, count, mass, most);
+
+    for (int i = 0; i < q->count; i++) {
         q->id[i] = best[i].token;
-        q->weight[i] = share < 1 ? 1 : (uint32_t)share;
+        q->weight[i] = sparse_q_share(p[i], held);
     }
     settle(q->weight, q->count);
     sort_by_id(q);

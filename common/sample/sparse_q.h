@@ -20,6 +20,10 @@ struct sparse_q {
  * SPARSE_Q_COVERAGE of `mass`, at most `most` tokens. */
 DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most);
 
+/* Its parts: how many tokens are kept (q->count), and the p that these hold; then the weight of each before the sum is made right. */
+DEVICE_CODE double sparse_q_cut(struct sparse_q *q, const double *p, int count, double mass, int most);
+DEVICE_CODE uint32_t sparse_q_share(double p, double held);
+
 /* The token at u of the integer inverse distribution function, u in [0, SPARSE_Q_SUM). */
 DEVICE_CODE int32_t sparse_q_draw(const struct sparse_q *q, uint32_t u);
 

@@ -4,7 +4,7 @@
  *
  * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of
  * CALL from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), stuck (in progress for ever) or hang (does not
- * return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=22809. FAKE_NCCL_WINDOWS=0: devices
+ * return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=23007. FAKE_NCCL_WINDOWS=0: devices
  * that cannot reach each other, so no window. FAKE_NCCL_TRACE=FILE: gets a line "RANK CALL" for each call but the questions. */
 #include "common/group/nccl_library.h"
 
@@ -183,7 +183,7 @@ static int begin(struct nccl_comm *comm, enum work what, const void *from, void 
 
 int ncclGetVersion(int *version)
 {
-    *version = number("FAKE_NCCL_VERSION", 22809);
+    *version = number("FAKE_NCCL_VERSION", 23007);
     return obey("ncclGetVersion", NULL);
 }
 

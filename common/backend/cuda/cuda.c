@@ -145,6 +145,10 @@ static enum status prepare_kernels(const struct backend_context *context)
     if (error == 0)
         error = attend_prepare();
     if (error == 0)
+        error = heads_prepare();
+    if (error == 0)
+        error = one_shot_prepare();
+    if (error == 0)
         return STATUS_OK;
     log_error("device %d (%s) refuses the kernels of this build: CUDA's error %d", device_index(context->device),
               device_name(context->device), error);

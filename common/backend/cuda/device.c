@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHARED_BLOCK = 2 << 20 };
+
 struct device {
     int index;
     int processors;
@@ -197,7 +199,8 @@ int device_share(struct device *device, size_t bytes, void **memory, void *handl
 {
     cudaIpcMemHandle_t own;
     void *new = NULL;
-    cudaError_t error = cudaMalloc(&new, bytes);
+    size_t size = (bytes + SHARED_BLOCK - 1) / SHARED_BLOCK * SHARED_BLOCK; /* others get the whole block that an allocation lies in */
+    cudaError_t error = cudaMalloc(&new, size);
 
     (void)device; /* the only one of this thread */
     _Static_assert(sizeof own <= DEVICE_HANDLE_BYTES, "a handle of CUDA fits");
@@ -205,7 +208,7 @@ int device_share(struct device *device, size_t bytes, void **memory, void *handl
         return refused(error, reason);
     error = cudaIpcGetMemHandle(&own, new);
     if (error == cudaSuccess)
-        error = cudaMemset(new, 0, bytes);
+        error = cudaMemset(new, 0, size);
     if (error == cudaSuccess)
         error = cudaDeviceSynchronize(); /* zeros lie there before another device writes */
     if (error != cudaSuccess) {
@@ -299,8 +302,10 @@ int device_idle(struct device *device)
 {
     cudaError_t error = cudaStreamQuery(device->stream);
 
-    if (error == cudaErrorNotReady)
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* no failure of a launch */
         return 0;
+    }
     note(device, error, "the stream");
     return 1;
 }

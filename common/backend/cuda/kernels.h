@@ -70,6 +70,8 @@ struct heads_launch {
     float *q;                   /* [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
     int overlaps;               /* as in linear_launch, and so in the others */
 };
+/* Once for each device, and for add's, too. */
+int heads_prepare(void);
 void heads_start(const struct heads_launch *launch, struct CUstream_st *stream);
 
 /* to = softmax(q K^T) V over the places that each row sees. */
@@ -110,8 +112,10 @@ struct one_shot_launch {
     size_t count;                /* 1 .. most */
     int adds;                    /* x += the sum, else x = the sum */
     float *x;                    /* [count], may be `partial` */
+    int processors;              /* of the device */
     int overlaps;
 };
+int one_shot_prepare(void);
 size_t one_shot_bytes(int size, size_t most);
 /* x[i] (+)= backend_tree_sum over the ranks' partial[i]: the same bits on all. */
 void one_shot_start(const struct one_shot_launch *launch, struct CUstream_st *stream);

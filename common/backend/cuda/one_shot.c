@@ -43,11 +43,18 @@ static void sum(struct backend_context *context, const float *partial, size_t co
                                      .count = count,
                                      .adds = adds,
                                      .x = x,
+                                     .processors = device_processors(context->device),
                                      .overlaps = device_overlaps(context->device)};
 
     memcpy(launch.inbox, one_shot->inbox, sizeof launch.inbox);
     one_shot_start(&launch, device_stream(context->device));
     device_launched(context->device, "the one-shot sum");
+}
+
+static void read_back(struct backend_context *context, const float *from, size_t count, float *to)
+{
+    device_copy_out(context->device, to, from, count * sizeof *to);
+    (void)device_finish(context->device); /* a failure stays */
 }
 
 static void stop(struct backend_context *context)
@@ -81,6 +88,7 @@ const struct backend_one_shot cuda_one_shot = {
     .open = open_inbox,
     .connect = connect_inboxes,
     .sum = sum,
+    .read_back = read_back,
     .stop = stop,
     .leave = leave,
     .close = close_inbox,

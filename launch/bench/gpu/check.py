@@ -27,7 +27,7 @@ def build(check, deadline):
     """For this device alone: the preset's other architectures take time and do not run here."""
     major, _, minor = check.device.get("compute_cap", "9.0").partition(".")
     architecture = f"{major}{minor}{'a' if (major, minor) == ('9', '0') else ''}-real"
-    call(["cmake", "-S", TOP, "--preset", "cuda", f"-DCMAKE_CUDA_ARCHITECTURES={architecture}"], deadline, cwd=TOP)
+    call(["cmake", "-S", TOP, "--preset", "cuda", "-DTANDEM_WERROR=OFF", f"-DCMAKE_CUDA_ARCHITECTURES={architecture}"], deadline, cwd=TOP)
     call(["ninja", "-C", BUILD, "--quiet"], deadline)
     check.report.versions["nvcc"] = last_line(call(["nvcc", "--version"], deadline))
     check.report.versions["tandem"] = last_line(call([check.program("tandem-verifier"), "--version"], deadline))
@@ -36,7 +36,7 @@ def build(check, deadline):
 
 def tests(check, deadline):
     """Every operation against the CPU's, and whole decodes: all that ctest knows as `gpu`."""
-    text = call(["ctest", "--test-dir", BUILD, "-L", "gpu", "--output-on-failure", "--no-tests=error", "-j", "2"], deadline, accept=(0, 8))
+    text = call(["ctest", "--test-dir", BUILD, "-L", "^gpu$", "--output-on-failure", "--no-tests=error", "-j", "2"], deadline, accept=(0, 8))
     ran = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) .*?(Passed|\*\*\*\S+)", text, re.M)
     bad = [f"{name} {how.strip('*')}" for name, how in ran if how != "Passed"]
     if bad or not ran:  # one that skips where there is a device has not tested
@@ -54,7 +54,7 @@ def sanitizer(check, deadline):
         try:
             call([tool, "--tool", kind, "--error-exitcode", "9", *work], deadline)
         except Failure as failure:
-            if "not supported" in str(failure):
+            if "not supported" in str(failure) + failure.said:
                 raise Skip(f"compute-sanitizer: {failure}") from None
             raise Failure(f"{kind}: {failure}") from None
     return "memcheck and racecheck have found nothing"
@@ -202,6 +202,7 @@ PARTS = [
     ("tests", 120, tests),
     ("decodes", 45, decodes),
     ("lossless", 75, lossless),
+    ("sanitizer", 60, sanitizer),
     ("bandwidth", 20, bandwidth),
     ("steps 1b", 25, steps("1b")),
     ("steps 8b", 40, steps("8b")),
@@ -209,7 +210,6 @@ PARTS = [
     ("decode 8b", 100, decode("8b")),
     ("pair", 30, pair),
     ("speculation 1b", 75, speculation("1b", 2, 0.1)),
-    ("sanitizer", 60, sanitizer),
     ("speculation 8b", 75, speculation("8b", 2, 0.1)),
 ]
 

@@ -33,7 +33,7 @@ equal() {
     else
         [ "$calls" = 0 ] || fail "drafted_$name: $calls sums over NCCL, expected none"
     fi
-    grep -q "group over NCCL 2.28.9, symmetric windows, sums by $how\$" "$WORK/drafted_$name.err" || fail "drafted_$name: not by $how"
+    grep -q "group over NCCL 2.30.7, symmetric windows, sums by $how\$" "$WORK/drafted_$name.err" || fail "drafted_$name: not by $how"
     [ "$(grep -c '#  Rank .* device .* emulation' "$WORK/drafted_$name.err")" = "$verifiers" ] || fail "drafted_$name: no map of devices"
 }
 

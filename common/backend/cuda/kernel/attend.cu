@@ -295,7 +295,11 @@ size_t row_bytes(int width, int heads, int chunks)
 
 int attend_prepare(void)
 {
-    return 0; /* no more shared memory than every kernel may have */
+    int error = SHARED_PREFER((attend_kernel<1, false>)); /* no more than every kernel may have */
+
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true>));
+    error = error != 0 ? error : SHARED_PREFER((attend_kernel<2, true>));
+    return error != 0 ? error : SHARED_PREFER(join_kernel);
 }
 
 /* As heads have at least two dimensions. Never falls when one of the two rises. */

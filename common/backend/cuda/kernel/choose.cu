@@ -1,5 +1,6 @@
-/* A drafted token for each entry: common/sample compiled for the device, one thread a draw, its lists in shared memory. Then the block brings
- * the token's embedding. */
+/* A drafted token for each entry: common/sample compiled for the device, its lists in shared memory. Then the block brings the token's
+ * embedding. One thread makes a draw, but for the plain q of rejection: there the block does what is slow one by one (exponentials, shares, the
+ * order of ids), each number as common/sample has it, and one thread what has an order (sums). */
 #define DEVICE_CODE __device__ inline
 #include "common/backend/cuda/kernel/warp.h"
 #include "common/backend/cuda/kernels.h"
@@ -15,32 +16,75 @@ namespace
 enum { THREADS = 128 };
 
 struct room {
-    double p[BACKEND_MAX_ASKED];
+    double p[BACKEND_MAX_ASKED], held;
+    uint32_t weight[SPARSE_Q_MAX];
     struct sparse_q q;
     int32_t token;
 };
 
-__device__ int32_t draw(const struct choose_launch &launch, int entry, struct room *room)
+__device__ struct row_query query_of(const struct choose_launch &launch, int entry)
 {
-    int first = launch.best_first[entry];
-    struct sparse_q *q = &room->q;
     struct row_query query = {};
-    int32_t token;
 
     choice_ask(&launch.sampling[entry], launch.support, &query);
     query.key = launch.key[entry];
     query.stats = launch.stats[entry];
     query.winner = launch.winner[entry];
-    query.best = launch.best + first;
+    query.best = launch.best + launch.best_first[entry];
     query.best_count = min(query.top, launch.vocab);
-    token = choice_draw(&launch.sampling[entry], launch.support, launch.vocab, &query, room->p, q);
-    launch.token[entry] = token;
-    launch.count[entry] = q->count;
-    for (int i = 0; i < q->count; i++) {
-        launch.id[first + i] = q->id[i];
-        launch.weight[first + i] = q->weight[i];
+    return query;
+}
+
+/* sparse_q_fill over the whole block, and choice_draw's p where nothing truncates. */
+__device__ void fill_together(const struct choose_launch &launch, const struct row_query &query, struct room *room)
+{
+    struct sparse_q *q = &room->q;
+    int thread = (int)threadIdx.x;
+
+    for (int i = thread; i < query.best_count; i += THREADS)
+        room->p[i] = choice_plain(&query, i);
+    __syncthreads();
+    if (thread == 0)
+        room->held = sparse_q_cut(q, room->p, query.best_count, 1.0, launch.support);
+    __syncthreads();
+    for (int i = thread; i < q->count; i += THREADS)
+        room->weight[i] = sparse_q_share(room->p[i], room->held);
+    __syncthreads();
+    if (thread == 0)
+        settle(room->weight, q->count);
+    __syncthreads();
+    for (int i = thread; i < q->count; i += THREADS) {
+        int at = 0;
+
+        for (int other = 0; other < q->count; other++)
+            at += query.best[other].token < query.best[i].token;
+        q->id[at] = query.best[i].token;
+        q->weight[at] = room->weight[i];
     }
-    return token;
+    __syncthreads();
+}
+
+__device__ void draw(const struct choose_launch &launch, int entry, struct room *room)
+{
+    const struct sampling &sampling = launch.sampling[entry];
+    struct row_query query = query_of(launch, entry);
+    struct sparse_q *q = &room->q;
+    bool together = choice_is_plain(&sampling);
+
+    if (together)
+        fill_together(launch, query, room);
+    if (threadIdx.x == 0)
+        room->token = together ? sparse_q_draw(q, rng_uniform16(&query.key, RNG_DRAFT))
+                               : choice_draw(&sampling, launch.support, launch.vocab, &query, room->p, q);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        launch.token[entry] = room->token;
+        launch.count[entry] = q->count;
+    }
+    for (int i = (int)threadIdx.x; i < q->count; i += THREADS) {
+        launch.id[launch.best_first[entry] + i] = q->id[i];
+        launch.weight[launch.best_first[entry] + i] = q->weight[i];
+    }
 }
 
 __device__ float number_at(enum dtype dtype, const void *table, size_t at)
@@ -58,9 +102,7 @@ __global__ __launch_bounds__(THREADS) void choose_kernel(const __grid_constant__
     struct room *room = (struct room *)(void *)memory;
     int entry = (int)blockIdx.x, row = launch.next[entry];
 
-    if (threadIdx.x == 0)
-        room->token = draw(launch, entry, room);
-    __syncthreads();
+    draw(launch, entry, room);
     /* A row that is damaged has no winner: any token will do, for the verifier's weights tell. */
     size_t from = (size_t)max(room->token, 0) * (size_t)launch.hidden;
 

@@ -24,6 +24,10 @@
     } while (0)
 /* Lets a kernel use up to `bytes` of shared memory. 0, or CUDA's number of the error. */
 #define SHARED_LIMIT(kernel, bytes) ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
+/* Asks for the largest split of a multiprocessor's memory for shared memory. Kernels that follow each other and may overlap want the same one: where
+ * it changes, a multiprocessor has to be empty in between. 0, or CUDA's number of the error. */
+#define SHARED_PREFER(kernel)                                                                                                              \
+    ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared))
 /* The block's dynamic shared memory: all that a kernel may use. */
 #define SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 
@@ -50,6 +54,7 @@ static __device__ __forceinline__ void overlap_wait()
 #define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                             \
     ((void)(overlaps), LAUNCH(kernel, grid, block, shared_bytes, stream, __VA_ARGS__))
 #define SHARED_LIMIT(kernel, bytes) ((void)(kernel), (void)(bytes), 0)
+#define SHARED_PREFER(kernel)       ((void)(kernel), 0)
 #define SHARED(name)                unsigned char *name = emulation_now.shared
 
 static inline void overlap_allow()

@@ -349,12 +349,19 @@ template <typename T> void start_type(const struct plan &plan, struct CUstream_s
         start_rows<T, 8>(plan, stream);
 }
 
+template <typename T, int TILES, int PANELS, bool SWIGLU> int prepare_kernel()
+{
+    int error = SHARED_LIMIT((linear_kernel<T, TILES, PANELS, SWIGLU>), MOST_SHARED);
+
+    return error != 0 ? error : SHARED_PREFER((linear_kernel<T, TILES, PANELS, SWIGLU>));
+}
+
 template <typename T, int TILES> int prepare()
 {
-    int error = SHARED_LIMIT((linear_kernel<T, TILES, 2, true>), MOST_SHARED);
+    int error = prepare_kernel<T, TILES, 2, true>();
 
-    error = error != 0 ? error : SHARED_LIMIT((linear_kernel<T, TILES, 2, false>), MOST_SHARED);
-    return error != 0 ? error : SHARED_LIMIT((linear_kernel<T, TILES, 1, false>), MOST_SHARED);
+    error = error != 0 ? error : prepare_kernel<T, TILES, 2, false>();
+    return error != 0 ? error : prepare_kernel<T, TILES, 1, false>();
 }
 
 template <typename T> int prepare_type()

@@ -11,7 +11,11 @@
 
 namespace
 {
-enum { THREADS = 256, LOOKS = 1024 /* between two at `stop`, which is the host's memory */ };
+enum {
+    THREADS = 256,
+    LOOKS = 1024, /* between two at `stop`, which is the host's memory */
+    BLOCKS = 2,   /* of a multiprocessor: all are there at once, so none waits for one that has not begun */
+};
 
 /* Two numbers of one rank. */
 __device__ __forceinline__ uint4 *place_of(const struct one_shot_launch &launch, int whose, unsigned sum, int from, size_t pair)
@@ -47,16 +51,23 @@ __device__ bool await_pairs(const struct one_shot_launch &launch, unsigned sum, 
     }
 }
 
-__device__ void sum_pair(const struct one_shot_launch &launch, unsigned sum, size_t pair)
+__device__ void send_pair(const struct one_shot_launch &launch, unsigned sum, size_t pair)
 {
-    size_t i = 2 * pair;
-    float2 mine = load_pair(launch.partial, i, launch.count);
-    uint4 came[ONE_SHOT_RANKS], sent = {__float_as_uint(mine.x), sum, __float_as_uint(mine.y), sum};
-    float first[ONE_SHOT_RANKS], second[ONE_SHOT_RANKS], low, high;
+    float2 mine = load_pair(launch.partial, 2 * pair, launch.count);
+    uint4 sent = {__float_as_uint(mine.x), sum, __float_as_uint(mine.y), sum};
 
     for (int r = 0; r < launch.size; r++)
         if (r != launch.rank)
             warp_send(place_of(launch, r, sum, launch.rank, pair), sent);
+}
+
+__device__ void sum_pair(const struct one_shot_launch &launch, unsigned sum, size_t pair)
+{
+    size_t i = 2 * pair;
+    float2 mine = load_pair(launch.partial, i, launch.count);
+    uint4 came[ONE_SHOT_RANKS] = {};
+    float first[ONE_SHOT_RANKS], second[ONE_SHOT_RANKS], low, high;
+
     if (!await_pairs(launch, sum, pair, came))
         return;
 #pragma unroll
@@ -78,9 +89,11 @@ __global__ __launch_bounds__(THREADS) void one_shot_kernel(const __grid_constant
     overlap_allow();
     overlap_wait();
     unsigned sum = warp_look(&launch.counters[0]) + 1;
-    size_t pair = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    size_t own = (size_t)blockIdx.x * THREADS + threadIdx.x, stride = (size_t)gridDim.x * THREADS;
 
-    if (2 * pair < launch.count)
+    for (size_t pair = own; 2 * pair < launch.count; pair += stride)
+        send_pair(launch, sum, pair);
+    for (size_t pair = own; 2 * pair < launch.count; pair += stride)
         sum_pair(launch, sum, pair);
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(&launch.counters[1], 1u) == gridDim.x - 1) { /* every block has read the number of this sum */
@@ -90,6 +103,11 @@ __global__ __launch_bounds__(THREADS) void one_shot_kernel(const __grid_constant
 }
 } // namespace
 
+int one_shot_prepare(void)
+{
+    return SHARED_PREFER(one_shot_kernel);
+}
+
 size_t one_shot_bytes(int size, size_t most)
 {
     return 2 * (size_t)size * ((most + 1) / 2) * sizeof(uint4);
@@ -98,7 +116,7 @@ size_t one_shot_bytes(int size, size_t most)
 void one_shot_start(const struct one_shot_launch *launch, struct CUstream_st *stream)
 {
     struct one_shot_launch copy = *launch;
+    size_t blocks = (launch->count + 2 * THREADS - 1) / (2 * THREADS), most = (size_t)launch->processors * BLOCKS;
 
-    LAUNCH_AHEAD(one_shot_kernel, dim3((unsigned)((launch->count + 2 * THREADS - 1) / (2 * THREADS))), THREADS, 0, stream, launch->overlaps,
-                 copy);
+    LAUNCH_AHEAD(one_shot_kernel, dim3((unsigned)(blocks < most ? blocks : most)), THREADS, 0, stream, launch->overlaps, copy);
 }

@@ -156,6 +156,13 @@ template <int MOST> __global__ __launch_bounds__(THREADS) void tree_sum_kernel(c
 }
 } // namespace
 
+int heads_prepare(void)
+{
+    int error = SHARED_PREFER(heads_kernel);
+
+    return error != 0 ? error : SHARED_PREFER(add_kernel);
+}
+
 void heads_start(const struct heads_launch *launch, struct CUstream_st *stream)
 {
     int heads = launch->rows.count * (launch->cache.heads + 2 * launch->cache.kv_heads);

@@ -65,6 +65,18 @@ static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
     return value;
 }
 
+/* The same of what a kernel may have written after this one began, and before it waited for that. */
+static __device__ __forceinline__ uint4 warp_stream_written(const uint4 *from)
+{
+    uint4 value;
+
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from)
+                 : "memory");
+    return value;
+}
+
 /* Reads what another kernel has just written: from the L2 cache, where all writes meet. */
 static __device__ __forceinline__ float warp_fresh(const float *from)
 {
@@ -179,6 +191,10 @@ template <typename T> static inline void warp_mma(T type, float d[4], const uint
 }
 
 static inline uint4 warp_stream(const uint4 *from)
+{
+    return *from;
+}
+static inline uint4 warp_stream_written(const uint4 *from)
 {
     return *from;
 }
