@@ -205,8 +205,8 @@ struct backend_one_shot {
     /* x = the sum, or x += the sum if `adds`: backend_tree_sum over the ranks' partial[i]. May be recorded.  partial, x: [count], which may be
      * the same */
     void (*sum)(struct backend_context *context, const float *partial, size_t count, float *x, int adds);
-    /* Waits for all that was asked for, and copies to the host: for a proof that sums are right. */
-    void (*read_back)(struct backend_context *context, const float *from, size_t count, float *to);
+    /* Waits for all that was asked for, as finish does, and copies to the host: for a proof that sums are right. */
+    enum status (*read_back)(struct backend_context *context, const float *from, size_t count, float *to);
     /* What waits for another rank's numbers ends without them. */
     void (*stop)(struct backend_context *context);
     void (*leave)(struct backend_context *context);

@@ -53,14 +53,13 @@ static enum status close_inboxes(struct nccl *nccl)
     return STATUS_OK;
 }
 
-/* Does a sum of numbers that are known come in time, and is it theirs? */
-static int proves(struct nccl *nccl, size_t most, const char **reason)
+/* A sum of known numbers: `reason` is what is wrong with it, or as it was. */
+static enum status prove(struct nccl *nccl, size_t most, const char **reason)
 {
     const struct backend_one_shot *one_shot = nccl->backend->one_shot;
     size_t count = PROOF < most ? PROOF : most;
     float *x = (float *)(void *)nccl->memory, numbers[PROOF];
     int64_t deadline = clock_ns() + (int64_t)PROOF_S * 1000000000;
-    int good = 1;
 
     for (size_t i = 0; i < count; i++)
         numbers[i] = (float)((nccl->host.rank + 1) * (int)(i + 1));
@@ -71,17 +70,14 @@ static int proves(struct nccl *nccl, size_t most, const char **reason)
     if (!nccl->backend->idle(nccl->context)) {
         one_shot->stop(nccl->context);
         *reason = "devices map each other's memory, and what one writes there does not come";
-        good = 0;
     }
-    one_shot->read_back(nccl->context, x, count, numbers);
-    for (size_t i = 0; i < count && good; i++)
-        if (numbers[i] != (float)(nccl->host.size * (nccl->host.size + 1) / 2 * (int)(i + 1))) {
+    TRY(one_shot->read_back(nccl->context, x, count, numbers));
+    for (size_t i = 0; i < count && *reason == NULL; i++)
+        if (numbers[i] != (float)(nccl->host.size * (nccl->host.size + 1) / 2 * (int)(i + 1)))
             *reason = "devices map each other's memory, and what one writes there comes as something else";
-            good = 0;
-        }
     memset(numbers, 0, sizeof numbers);
     nccl->backend->write(nccl->context, x, numbers, count * sizeof *x);
-    return good;
+    return STATUS_OK;
 }
 
 static enum status open_inboxes(struct nccl *nccl, size_t most, int *is_open)
@@ -109,8 +105,9 @@ static enum status open_inboxes(struct nccl *nccl, size_t most, int *is_open)
     TRY(agree_on(nccl, can, reason, is_open));
     if (!*is_open)
         return STATUS_OK;
-    can = proves(nccl, most, &reason);
-    return agree_on(nccl, can, reason, is_open);
+    reason = NULL;
+    TRY(group_agree(&nccl->host, prove(nccl, most, &reason)));
+    return agree_on(nccl, reason == NULL, reason, is_open);
 }
 
 /* Nanoseconds of so many sums of zeros, one after the other. */

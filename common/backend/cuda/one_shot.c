@@ -51,10 +51,10 @@ static void sum(struct backend_context *context, const float *partial, size_t co
     device_launched(context->device, "the one-shot sum");
 }
 
-static void read_back(struct backend_context *context, const float *from, size_t count, float *to)
+static enum status read_back(struct backend_context *context, const float *from, size_t count, float *to)
 {
     device_copy_out(context->device, to, from, count * sizeof *to);
-    (void)device_finish(context->device); /* a failure stays */
+    return device_finish(context->device);
 }
 
 static void stop(struct backend_context *context)
