@@ -359,7 +359,7 @@ static void test_report__the_timeline_is_json_with_flows(void **state)
 
 static json_t *summary_of(double speed, double spread, const char *name)
 {
-    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name, "solo", 1,
+    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:i, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name, "solo", 1, "repetitions", 4,
                      "output_throughput", speed, "output_throughput_spread", spread);
 }
 
@@ -373,7 +373,8 @@ static void test_compare__tells_what_is_beyond_noise(void **state)
                 {100, 80, 0.10, 0, NULL}, {100, 98, 0, 1, "SLOWER"},    {100, 99.5, 0, 0, NULL}};
 
     (void)state;
-    assert_true(near(compare_bar(0.03, 0.04), 0.15) && near(compare_bar(0, 0), 0.01));
+    assert_true(near(compare_bar(0.03, 4, 0.04, 4), 3 * 1.2533 * 0.025) && near(compare_bar(0, 1, 0, 1), 0.01));
+    assert_true(near(compare_bar(0.03, 1, 0, 0), 3 * 1.2533 * 0.03));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *a = summary_of(rows[i].before, rows[i].spread, "T 0, solo"), *b = summary_of(rows[i].after, rows[i].spread, "T 0, solo");
         char *text = NULL;

@@ -20,9 +20,15 @@ static const char *text(const json_t *object, const char *key)
     return value != NULL ? value : "";
 }
 
-double compare_bar(double spread_a, double spread_b)
+/* The square of a median's standard error. */
+static double variance(double spread, double repetitions)
 {
-    double bar = 3 * sqrt(spread_a * spread_a + spread_b * spread_b);
+    return 1.2533 * 1.2533 * spread * spread / (repetitions > 1 ? repetitions : 1);
+}
+
+double compare_bar(double spread_a, double repetitions_a, double spread_b, double repetitions_b)
+{
+    double bar = 3 * sqrt(variance(spread_a, repetitions_a) + variance(spread_b, repetitions_b));
 
     return bar > 0.01 ? bar : 0.01;
 }
@@ -42,7 +48,7 @@ static const json_t *find(const json_t *list, const char *name)
 static int compare_figure(struct table *table, const char *placement, const json_t *a, const json_t *b, const char *figure, const char *spread)
 {
     double before = field(a, figure), after = field(b, figure), change = before > 0 ? after / before - 1 : 0;
-    double bar = compare_bar(field(a, spread), field(b, spread));
+    double bar = compare_bar(field(a, spread), field(a, "repetitions"), field(b, spread), field(b, "repetitions"));
     const char *verdict = change > bar ? "faster" : change < -bar ? "SLOWER" : "";
 
     if (before <= 0 || after <= 0)

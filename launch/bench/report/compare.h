@@ -10,7 +10,8 @@
 enum status compare_runs(const char *a, const char *b, FILE *to, int *code);
 /* The same of two summaries; returns how many figures of cells are worse beyond noise. */
 int compare_summaries(const json_t *a, const json_t *b, FILE *to);
-/* The change of a figure that counts, as a share: three times the spreads together (of medians that spread by them), at least 1 %. */
-double compare_bar(double spread_a, double spread_b);
+/* The change of a figure that counts, as a share: three standard errors of the difference of two medians, each 1.2533 spread / sqrt(repetitions) as
+ * where values are normal; at least 1 %. */
+double compare_bar(double spread_a, double repetitions_a, double spread_b, double repetitions_b);
 
 #endif
