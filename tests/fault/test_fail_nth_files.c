@@ -27,7 +27,7 @@ enum { ALL = 400, FILE_BYTES = 8192, VOCAB_MOST = 4096 };
 #define GOLDEN TANDEM_SOURCE_DIR "/tests/golden/models/"
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
-static char bin_model[64], bin_tokenizer[64], prompts[64], config[64];
+static char bin_model[64], bin_tokenizer[64], gguf_model[64], gguf_pieces[64], prompts[64], config[64];
 static struct tokenizer *demo;
 
 static void copy(const char *from, size_t skip, const char *name, char to[64])
@@ -65,6 +65,8 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(folder));
     copy(CORPUS "llama2c/layers", 0, "model.bin", bin_model);
     copy(CORPUS "tokenizer_bin/good", 1, "tokenizer.bin", bin_tokenizer);
+    copy(CORPUS "gguf/good-byte-level", 0, "model.gguf", gguf_model);
+    copy(CORPUS "gguf/good-sentencepiece", 0, "pieces.gguf", gguf_pieces);
     put("{\"id\":\"a\",\"prompt\":\"It is\",\"stop\":[\"x\",\"y\"]}\n{\"prompt_tokens\":[1,2],\"top_k\":3,\"logit_bias\":{\"7\":1},\"bad_words\":[\"sea\",[5,6]],\"stop_token_ids\":[9]}\n\n{\"prompt\":7}\nno JSON\n"
         "{\"prompt\":\"a\",\"what\":1}\n{\"id\":[1,\"b\"],\"prompt\":\"the sea\",\"temperature\":0.5}\n"
         "{\"custom_id\":\"o\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"model\":\"m\",\"prompt\":[\"sea\"],\"stop\":\"x\",\"n\":1}}\n"
@@ -81,6 +83,8 @@ static int tear_down(void **state)
     tokenizer_close(demo);
     unlink(bin_model);
     unlink(bin_tokenizer);
+    unlink(gguf_model);
+    unlink(gguf_pieces);
     unlink(prompts);
     unlink(config);
     return rmdir(folder);
@@ -128,6 +132,16 @@ static enum status spaces_marked(uint64_t *output)
 static enum status llama2c_pieces(uint64_t *output)
 {
     return use_tokenizer(bin_tokenizer, 12, output);
+}
+
+static enum status gguf_with_merges(uint64_t *output)
+{
+    return use_tokenizer(gguf_model, 0, output);
+}
+
+static enum status gguf_with_scores(uint64_t *output)
+{
+    return use_tokenizer(gguf_pieces, 0, output);
 }
 
 static enum status embedded(uint64_t *output)
@@ -187,6 +201,11 @@ static enum status shards(uint64_t *output)
 static enum status llama2c(uint64_t *output)
 {
     return use_model(bin_model, output);
+}
+
+static enum status gguf(uint64_t *output)
+{
+    return use_model(gguf_model, output);
 }
 
 static uint64_t digest_of(const struct request *request, uint64_t digest)
@@ -253,6 +272,8 @@ static void test_fail_nth__tokenizers(void **state)
     fail_nth(&(struct fail_scenario){.name = "a tokenizer that composes", .run = composed}, ALL);
     fail_nth(&(struct fail_scenario){.name = "a tokenizer that marks spaces", .run = spaces_marked}, ALL);
     fail_nth(&(struct fail_scenario){.name = "a tokenizer.bin", .run = llama2c_pieces}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "the tokenizer with merges of a GGUF file", .run = gguf_with_merges}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "the tokenizer with scores of a GGUF file", .run = gguf_with_scores}, ALL);
     fail_nth(&(struct fail_scenario){.name = "the embedded tokenizer", .run = embedded}, ALL / 4);
 }
 
@@ -262,6 +283,7 @@ static void test_fail_nth__models(void **state)
     fail_nth(&(struct fail_scenario){.name = "a model in one file", .run = one_file}, ALL);
     fail_nth(&(struct fail_scenario){.name = "a model in shards", .run = shards}, ALL);
     fail_nth(&(struct fail_scenario){.name = "a llama2.c model", .run = llama2c}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a model in a GGUF file", .run = gguf}, ALL);
 }
 
 static void test_fail_nth__prompts(void **state)

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The embedded pair as GGUF files: whole jobs give the tokens and the logits of the safetensors form, at any number of verifiers; quantised
+# files speculate as they decode alone; what is wrong with a file is one line. gguf.sh BIN CONVERT, the program that makes the files.
+. "$(dirname "$0")/job.sh"
+CONVERT=$2
+DEMO=$SOURCE/launch/demo
+GREEDY=(--prompts "$WORK/few.in" --max-tokens 32 --hash-logits --threads 1)
+head -n 8 "$PROMPTS" >"$WORK/few.in"
+
+# make_file NAME FOLDER DTYPE
+make_file() { "$CONVERT" "$DEMO/$2" "$WORK/$1.gguf" "$3" gpt-2 || fail "cannot make $1.gguf"; }
+
+# run NAME REFERENCE OPTION...: a job whose output is the reference's ("": it is the reference).
+run() {
+    local name=$1 reference=$2
+    shift 2
+    job "$name" "${GREEDY[@]}" "$@" || fail "$name: exit $?: $(cat "$WORK/$name.err")"
+    [ -z "$reference" ] || same "$name" "$reference"
+}
+
+# accepts NAME: drafts were of use.
+accepts() {
+    checks=$((checks + 1))
+    [ "0$(figure "$1" accepted)" -gt 0 ] || fail "$1: no draft was ever accepted"
+}
+
+make_file target target stored
+make_file draft draft stored
+mkdir "$WORK/folder"
+cp "$WORK/draft.gguf" "$WORK/folder/only.gguf"
+run folders "" --target "$DEMO/target" --draft "$DEMO/draft" --verifiers 2
+run solo folders --target "$WORK/target.gguf" --solo --verifiers 1
+run pair folders --target "$WORK/target.gguf" --draft "$WORK/draft.gguf" --verifiers 2
+accepts pair
+run mixed folders --target "$WORK/target.gguf" --draft "$WORK/folder" --verifiers 4
+accepts mixed
+
+# Text in and out: the tokenizer is in the file.
+text=$("$BIN/tandem-verifier" --dry-run --target "$WORK/target.gguf" --draft "$WORK/draft.gguf" --prompt "The sea was" --max-tokens 12 --verifiers 1 2>/dev/null)
+ours=$(eval "$text" 2>/dev/null)
+text=$("$BIN/tandem-verifier" --dry-run --target "$DEMO/target" --draft "$DEMO/draft" --prompt "The sea was" --max-tokens 12 --verifiers 1 2>/dev/null)
+theirs=$(eval "$text" 2>/dev/null)
+checks=$((checks + 1))
+[ -n "$ours" ] && [ "$ours" = "$theirs" ] || fail "text of the GGUF pair: '$ours', of the folders: '$theirs'"
+
+# The last two widths cut the rows of `down` within a block of 32.
+for dtype in q8_0 q4_0 q4_1; do
+    make_file "$dtype" target "$dtype"
+    run "${dtype}_solo" "" --target "$WORK/$dtype.gguf" --solo --verifiers 1
+    run "${dtype}_pair" "${dtype}_solo" --target "$WORK/$dtype.gguf" --draft "$WORK/draft.gguf" --verifiers 4
+    accepts "${dtype}_pair"
+done
+run self folders --target "$DEMO/target" --draft "$WORK/q4_0.gguf" --verifiers 1
+accepts self
+
+# refused CODE PATTERN OPTION...: one line on stderr, by --dry-run and by a hand-written line.
+refused() {
+    local code=$1 pattern=$2 found
+    shift 2
+    for way in "$BIN/tandem-verifier --dry-run" "$MPIRUN -np 1 $BIN/tandem-drafter $* : -np 2 $BIN/tandem-verifier"; do
+        checks=$((checks + 1))
+        $way "$@" >"$WORK/out" 2>"$WORK/err"
+        found=$?
+        [ "$found" = "$code" ] && [ "$(wc -l <"$WORK/err")" = 1 ] && grep -Eq -- "$pattern" "$WORK/err" ||
+            fail "$way $*: exit $found, expected $code and one line with '$pattern': $(cat "$WORK/err")"
+    done
+}
+
+# spoiled PATTERN NAME: as a target, and as a draft.
+spoiled() {
+    refused 65 "$1" --target "$WORK/$2.gguf" --draft "$DEMO/draft" --prompt Hello
+    refused 65 "$1" --target "$DEMO/target" --draft "$WORK/$2.gguf" --prompt Hello
+}
+
+head -c 500000 "$WORK/draft.gguf" >"$WORK/cut.gguf"
+spoiled "cut.gguf: tensor .* has [0-9]+ bytes from byte [0-9]+ of the data on, the file has [0-9]+ bytes of data" cut
+LC_ALL=C sed 's/^GGUF\x03/GGUF\x02/' "$WORK/draft.gguf" >"$WORK/old.gguf"
+spoiled "old.gguf: GGUF version 2, expected 3" old
+LC_ALL=C sed 's/\(general.architecture.\{12\}\)llama/\1mamba/' "$WORK/draft.gguf" >"$WORK/mamba.gguf"
+spoiled "mamba.gguf: key general.architecture is \"mamba\", expected \"llama\", \"qwen2\" or \"qwen3\"" mamba
+LC_ALL=C sed 's/\(tokenizer.ggml.pre.\{12\}\)gpt-2/\1gpt-9/' "$WORK/draft.gguf" >"$WORK/words.gguf"
+spoiled "words.gguf: key tokenizer.ggml.pre is \"gpt-9\", expected the name of a pre-tokenizer" words
+LC_ALL=C sed 's/blk.0.ffn_up.weight/blk.0.ffn_up.wieght/' "$WORK/draft.gguf" >"$WORK/name.gguf"
+spoiled "name.gguf: tensor blk.0.ffn_up.wieght is not one of a llama, qwen2 or qwen3 model" name
+LC_ALL=C sed 's/<|user|>/<|resu|>/' "$WORK/draft.gguf" >"$WORK/vocab.gguf"
+refused 65 "$WORK/vocab.gguf .*different vocabularies" --target "$WORK/target.gguf" --draft "$WORK/vocab.gguf" --prompt Hello
+cp "$WORK/draft.gguf" "$WORK/folder/second.gguf"
+refused 65 "$WORK/folder: a folder with several .gguf files" --target "$WORK/folder" --draft "$DEMO/draft" --prompt Hello
+refused 66 "$WORK/none.gguf: " --target "$WORK/none.gguf" --draft "$DEMO/draft" --prompt Hello
+finish
