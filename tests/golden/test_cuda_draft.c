@@ -4,12 +4,14 @@
 #include "common/base/digest.h"
 #include "drafter/draft.h"
 #include "tests/support/capture.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/golden.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,6 +30,7 @@ struct side {
     struct draft_output output[SLOTS];
 };
 
+static char model_path[GOLDEN_PATH];
 static struct backend stepwise; /* the same, but that it does not draft by itself */
 
 static struct sampling sampling_of(int slot)
@@ -46,13 +49,11 @@ static struct sampling sampling_of(int slot)
 
 static void side_open(struct side *side, const struct backend *backend)
 {
-    char path[GOLDEN_PATH];
     int32_t prompt[PROMPT];
 
-    golden_path("tests/golden/models/qwen3", path);
     group_open_self(&side->self);
     const struct model_options options = {.threads = 1, .max_rows = 64, .backend = backend, .drafts = 1};
-    assert_int_equal(model_open(path, &side->self, &options, &side->model), STATUS_OK);
+    assert_int_equal(model_open(model_path, &side->self, &options, &side->model), STATUS_OK);
     assert_int_equal(draft_open_model(&side->draft, side->model, SLOTS, SUPPORT), STATUS_OK);
     assert_int_equal(arena_open(&side->arena, SLOTS * mirror_bytes(CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < SLOTS; s++) {
@@ -167,6 +168,22 @@ static void test_cuda_draft__device_draws_what_the_host_would(void **state)
     assert_true(draft_beside_the_host(ROUNDS));
 }
 
+/* The device looks the embedding of a drafted token up in a table of its own, which is widened where the file's is quantised. */
+static void test_cuda_draft__quantised_embeddings_are_the_hosts(void **state)
+{
+    char folder[GOLDEN_PATH], file[] = "/tmp/test_cuda_draft.XXXXXX.gguf";
+    int descriptor = mkstemps(file, 5);
+
+    (void)state;
+    assert_true(descriptor >= 0 && close(descriptor) == 0);
+    golden_path("launch/demo/draft", folder);
+    gguf_convert(folder, file, &(struct gguf_convert){.dtype = DTYPE_Q8_0});
+    snprintf(model_path, sizeof model_path, "%s", file);
+    draft_beside_the_host(4);
+    golden_path("tests/golden/models/qwen3", model_path);
+    assert_int_equal(unlink(file), 0);
+}
+
 /* For want of memory, say: then every round is asked for operation by operation. */
 static void test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted(void **state)
 {
@@ -213,11 +230,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_draft__device_draws_what_the_host_would),
+        cmocka_unit_test(test_cuda_draft__quantised_embeddings_are_the_hosts),
         cmocka_unit_test(test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted),
         cmocka_unit_test(test_cuda_draft__a_round_is_played),
     };
     const char *reason = "";
 
+    golden_path("tests/golden/models/qwen3", model_path);
     if (device_count(&reason) == 0) {
         printf("skipped: no CUDA device: %s\n", reason);
         return 77;
