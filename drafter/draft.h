@@ -4,6 +4,7 @@
 #define TANDEM_DRAFTER_DRAFT_H
 
 #include "common/base/breakage.h"
+#include "common/base/options_draft.h"
 #include "common/model/model.h"
 #include "drafter/mirror.h"
 
@@ -16,7 +17,8 @@ struct draft_output {
 
 struct draft_kind {
     const char *name;
-    /* Drafts mirrors[i]->wanted tokens for each of `count` mirrors, in one batch; outputs: [count], alive until the next call. */
+    /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
+     * next call. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     void (*close)(void *state);
 };
@@ -28,7 +30,9 @@ struct draft {
 
 /* A draft model: the transformer on this rank. `support`: tokens that a q keeps at most. */
 enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support);
-/* Puts a fault into how a draft model draws, for `tandem check`. */
+/* Copies of what followed the last tokens before: no model. Sequences have up to `context` tokens. */
+enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context);
+/* Puts a fault into how a draft model draws, for `tandem check`. What draws nothing stays as it is. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);
 

@@ -328,7 +328,8 @@ release:
 
 void draft_break(struct draft *draft, enum breakage breakage)
 {
-    ((struct model_draft *)draft->state)->breakage = breakage;
+    if (draft->kind == &model_kind)
+        ((struct model_draft *)draft->state)->breakage = breakage;
 }
 
 void draft_close(struct draft *draft)

@@ -26,13 +26,15 @@ struct parts {
     char path[PATH_MAX];
     struct group group;
     struct tokenizer *tokenizer;
-    struct model *model;
+    struct model *model; /* NULL: none is needed */
+    int context;         /* tokens of a sequence */
     struct draft draft;
     struct channel *channel;
     int joined; /* the job goes on without this rank when it fails */
 };
 
-static enum status load(struct parts *parts)
+/* A model of its own, or the first layers of the target's. */
+static enum status load_model(struct parts *parts)
 {
     const struct options *options = parts->options;
     const struct backend *backend;
@@ -46,11 +48,12 @@ static enum status load(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
-    const struct model_options model = {.threads = world_threads(&parts->world, options->threads),
+    const struct model_options model = {.threads = world_threads(&parts->world, options->threads, 0),
                                         .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
                                                                                                   : BACKEND_MAX_ROWS,
                                         .context = options->context,
                                         .slots = options->max_sequences,
+                                        .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(parts->tokenizer),
                                         .backend = backend,
                                         .drafts = 1,
@@ -61,23 +64,46 @@ static enum status load(struct parts *parts)
     draft_break(&parts->draft, (enum breakage)options->breakage);
     log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,
               parts->model->backend->describe(parts->model->context));
+    parts->context = parts->model->shape.context;
+    return STATUS_OK;
+}
+
+/* Copies need no model: any file that there is may be on other hosts alone. No target has a longer context unless it is asked for. */
+static enum status load_lookup(struct parts *parts)
+{
+    const struct options *options = parts->options;
+
+    parts->context = options->context > 0 ? (options->context + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
+    return draft_open_lookup(&parts->draft, &options->draft_way, options->max_sequences, parts->context);
+}
+
+static enum status load(struct parts *parts)
+{
+    TRY(parts->options->draft_way.way == DRAFT_LOOKUP ? load_lookup(parts) : load_model(parts));
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
+/* Without a model a drafter has no vocabulary either: it takes the target's. */
 static void introduce(const struct parts *parts, struct hello *hello)
 {
+    const char *draft = parts->options->draft;
+
     *hello = (struct hello){.protocol = MESSAGE_VERSION,
                             .role = ROLE_DRAFTER,
-                            .vocab_digest = tokenizer_digest(parts->tokenizer),
-                            .vocab_size = (uint32_t)tokenizer_size(parts->tokenizer),
-                            .bos = parts->model->config.bos,
-                            .eos = parts->model->config.eos_count > 0 ? parts->model->config.eos[0] : -1,
-                            .context = (uint32_t)parts->model->shape.context,
+                            .bos = -1,
+                            .eos = -1,
+                            .context = (uint32_t)parts->context,
                             .pid = (uint32_t)getpid()};
+    if (parts->model != NULL) {
+        hello->vocab_digest = tokenizer_digest(parts->tokenizer);
+        hello->vocab_size = (uint32_t)tokenizer_size(parts->tokenizer);
+        hello->bos = parts->model->config.bos;
+        hello->eos = parts->model->config.eos_count > 0 ? parts->model->config.eos[0] : -1;
+    }
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
-    snprintf(hello->device, sizeof hello->device, "%s", parts->model->backend->name);
+    snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
-    snprintf(hello->model, sizeof hello->model, "%.255s", parts->path);
+    snprintf(hello->model, sizeof hello->model, "%.255s", parts->options->draft_way.way == DRAFT_MODEL ? parts->path : draft);
 }
 
 static enum status work(struct parts *parts, struct message_space *space)
@@ -98,8 +124,8 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .draft = &parts->draft,
                                         .lead = parts->world.lead,
                                         .run = mine.run,
-                                        .vocab = parts->model->vocab,
-                                        .context = parts->model->shape.context,
+                                        .vocab = parts->model != NULL ? parts->model->vocab : (int)all[parts->world.lead].vocab_size,
+                                        .context = parts->context,
                                         .slots = parts->options->max_sequences,
                                         .patience_s = parts->options->watchdog_s,
                                         .silent = parts->options->silent_drafter != NULL};
@@ -154,10 +180,7 @@ static enum status draft(struct parts *parts)
 {
     enum status status;
 
-    if (parts->options->draft != NULL)
-        snprintf(parts->path, sizeof parts->path, "%s", parts->options->draft);
-    else
-        paths_demo("draft", parts->path, sizeof parts->path);
+    paths_draft(parts->options, parts->path);
     status = run(parts);
     if (status == STATUS_WATCHDOG)
         world_abort(status);

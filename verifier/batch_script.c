@@ -1,7 +1,9 @@
 #include "verifier/batch_script.h"
 
+#include "common/backend/choose.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "verifier/launch_line.h"
 #include <errno.h>
 #include <limits.h>
@@ -20,8 +22,48 @@ static enum status refuse(const char *what)
     return STATUS_USAGE;
 }
 
+enum { SBATCH_TEXTS = 3 };
+
+/* What sbatch is told beside its words: lists of options; NULL where there is none. */
+static const char *sbatch_text(const struct options *options, int i)
+{
+    return i == 0 ? options->sbatch_options : i == 1 ? options->drafter_sbatch : options->verifier_sbatch;
+}
+
+/* No #SBATCH line can hold a line break: what follows it would be run as a line of the script. */
+static int has_line_break(const struct options *options)
+{
+    int found = 0;
+
+    for (int i = 0; i < SBATCH_TEXTS; i++)
+        found |= sbatch_text(options, i) != NULL && strpbrk(sbatch_text(options, i), "\r\n") != NULL;
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        found |= strpbrk(options->sbatch_word.text[i], "\r\n") != NULL;
+    return found;
+}
+
+static int begins_with_either(const char *text, const char *name, const char *other)
+{
+    return strncmp(text, name, strlen(name)) == 0 || strncmp(text, other, strlen(other)) == 0;
+}
+
+/* Is sbatch told anything that begins with one of the two, as --array=1 or -a1? */
+static int is_asked(const struct options *options, const char *name, const char *other)
+{
+    for (int i = 0; i < SBATCH_TEXTS; i++)
+        for (const char *at = sbatch_text(options, i); at != NULL && *(at += strspn(at, " \t")) != '\0'; at += strcspn(at, " \t"))
+            if (begins_with_either(at, name, other))
+                return 1;
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        if (begins_with_either(options->sbatch_word.text[i], name, other))
+            return 1;
+    return 0;
+}
+
 static enum status check(const struct options *options)
 {
+    int is_array = options->shards > 0 || options->draft_lengths != NULL;
+
     if (!is_file(options->prompts) || !is_file(options->output))
         return refuse("a batch job needs --prompts and --output, each with a file that all its nodes see");
     if (options->check != CHECK_OFF || options->compare)
@@ -32,6 +74,14 @@ static enum status check(const struct options *options)
         return refuse("--shards makes an array, expected neither --draft-lengths nor --shard beside it");
     if (options->draft_lengths != NULL && options->solo)
         return refuse("--draft-lengths needs drafters, expected no --solo");
+    if (is_array && options->trace != NULL)
+        return refuse("the tasks of an array would write over each other's --trace, expected it without --shards and --draft-lengths");
+    if (has_line_break(options))
+        return refuse("an option of sbatch has a line break in it");
+    if (!is_array && is_asked(options, "--array", "-a"))
+        return refuse("--array: all tasks would write one --output, expected --shards N or --draft-lengths LIST, which make an array");
+    if (options->backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
+        log_warn("--backend cuda, and SLURM is not asked for a GPU: as --sbatch-options --gpus-per-node=N does");
     return STATUS_OK;
 }
 
@@ -164,11 +214,7 @@ static void write_options(const struct launch_ranks *ranks, int argc, char **arg
         if (strcmp(option.name, "output") == 0 || strcmp(option.name, "stats") == 0 || strcmp(option.name, "resume") == 0)
             continue;
         fputs("    ", to);
-        launch_ranks_quote(option.text, to);
-        if (option.value != NULL) {
-            fputc(' ', to);
-            launch_ranks_quote(option.value, to);
-        }
+        launch_ranks_write_option(&option, to);
         fputc('\n', to);
     }
     if (options->cpus_per_rank > 0 && options->threads == 0)
@@ -187,7 +233,7 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
     const struct options *options = ranks->options;
     char folder[PATH_MAX];
 
-    launch_ranks_folder(folder);
+    (void)paths_programs(folder);
     fputs("\nset -u\nbin=", to);
     launch_ranks_quote(folder, to);
     fputc('\n', to);
@@ -221,19 +267,27 @@ static const char *const after_the_step =
     "\n";
 
 static const char *const watch_over_srun =
-    "# srun of SLURM 22.05 may wait for itself where both groups end in the same instant. Once SLURM knows of no step but this shell, it is ended.\n"
+    "# srun of SLURM 22.05 may wait for itself where both groups end in the same instant. Once SLURM knows of no step but this shell, it is ended,\n"
+    "# and whether the ranks came to their end is seen from what they wrote. The pipe tells this shell.\n"
+    "exec 8<> <(:)\n"
     "(while sleep 30 && kill -0 \"$step\" && squeue -hs -j \"$SLURM_JOB_ID\" | grep -qv '\\.batch '; do :; done\n"
-    "    sleep 10; kill -KILL \"$step\") >/dev/null 2>&1 &\n"
+    "    sleep 10; kill -0 \"$step\" && echo ended >&8 && kill -KILL \"$step\") >/dev/null 2>&1 &\n"
     "\n";
 
-static const char *const the_end =
+static const char *const the_wait =
     "# The shell waits beside the ranks: one that ran them in the foreground would hear of the signal after their end.\n"
     "while :; do\n"
     "    warned=0 code=0\n"
     "    wait \"$step\" || code=$?\n"
     "    [ $warned = 1 ] || break # a signal ends the wait, not the ranks\n"
     "done\n"
-    "\n"
+    "\n";
+
+static const char *const srun_was_ended =
+    "if read -t 0 -u 8 && [ -e \"$output\" ] && [ ! -e \"$output.journal\" ]; then code=0; fi\n"
+    "\n";
+
+static const char *const the_code =
     "# 0, and so --dependency=afterok, only where every prompt has its line in the output: srun may end with 0 where nothing was started.\n"
     "if [ \"$code\" = 0 ] && { [ ! -e \"$output\" ] || [ -e \"$output.journal\" ]; }; then code=71; fi\n"
     "case $code in\n"
@@ -273,7 +327,10 @@ static void write_script(const struct launch_ranks *ranks, int argc, char **argv
     fputs(after_the_step, to);
     if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
         fputs(watch_over_srun, to);
-    fputs(the_end, to);
+    fputs(the_wait, to);
+    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+        fputs(srun_was_ended, to);
+    fputs(the_code, to);
 }
 
 enum status batch_script_print(const struct options *options, int argc, char **argv, FILE *to)
@@ -287,9 +344,6 @@ enum status batch_script_print(const struct options *options, int argc, char **a
         log_error("the current folder: %s", strerror(errno));
         return STATUS_IO;
     }
-    for (int i = 0; i < options->sbatch_word.count; i++)
-        if (strchr(options->sbatch_word.text[i], '\n') != NULL)
-            return refuse("an option of sbatch has a line break in it");
     if (strchr(folder, '\n') != NULL)
         return refuse("the name of the current folder has a line break in it, which no #SBATCH line can hold");
     write_script(&ranks, argc, argv, folder, to);

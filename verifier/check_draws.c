@@ -24,8 +24,10 @@ void check_draws_add(struct check_draws *draws, const struct sampling *sampling,
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + i)};
         int32_t expected;
 
-        if (proposal->q[i].count == 0)
+        if (proposal->q[i].count == 0) {
+            draws->certain++;
             continue;
+        }
         expected = token_at(&proposal->q[i], rng_uniform16(&key, RNG_DRAFT));
         draws->drawn++;
         if (expected == proposal->token[i])

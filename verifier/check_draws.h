@@ -7,6 +7,7 @@
 
 struct check_draws {
     int64_t drawn;  /* drafts that were drawn again */
+    int64_t certain; /* drafts with a point mass for a q: there was nothing to draw */
     int64_t wrong;  /* that came out otherwise */
     uint32_t request, position; /* of the first of these */
     int32_t sent, expected;     /* the token that was sent, and the one that the weights give */

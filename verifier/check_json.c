@@ -99,7 +99,7 @@ static json_t *law_of(const struct check *check)
 
 static json_t *draws_of(const struct check_draws *draws, int holds)
 {
-    json_t *object = json_pack("{s:b, s:I, s:I}", "holds", holds, "drawn", (json_int_t)draws->drawn, "wrong", (json_int_t)draws->wrong);
+    json_t *object = json_pack("{s:b, s:I, s:I, s:I}", "holds", holds, "drawn", (json_int_t)draws->drawn, "certain", (json_int_t)draws->certain, "wrong", (json_int_t)draws->wrong);
 
     if (draws->wrong > 0)
         json_object_set_new(object, "first",

@@ -63,9 +63,12 @@ static void sum_draws(const struct check *check, struct check_result *result)
     const struct check_draws *draws = &check->draws;
     char drawn[32], wrong[32];
 
-    *result = (struct check_result){.name = "draws", .holds = draws->drawn > 0 && draws->wrong == 0};
+    *result = (struct check_result){.name = "draws", .holds = draws->drawn + draws->certain > 0 && draws->wrong == 0};
     snprintf(result->what, sizeof result->what, "every draft drawn again from the q that came with it");
-    if (draws->drawn == 0)
+    if (draws->drawn == 0 && draws->certain > 0)
+        snprintf(result->found, sizeof result->found, "nothing to draw: %s drafts are copies, each the point mass that came with it",
+                 grouped(draws->certain, drawn));
+    else if (draws->drawn == 0)
         snprintf(result->found, sizeof result->found, "no draft came: nothing was drawn again");
     else if (draws->wrong > 0)
         snprintf(result->found, sizeof result->found, "%s of %s are another token", grouped(draws->wrong, wrong), grouped(draws->drawn, drawn));
@@ -158,9 +161,10 @@ static void write_verdict(const struct check *check, const struct check_result *
     else
         snprintf(verdict, VERDICT,
                  "lossless: 3 checks hold (%s outputs equal, law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft, "
-                 "%s drafts drawn again)",
+                 "%s drafts %s)",
                  grouped(check->equal.outputs, outputs), sample->p_chi_square, sample->contexts, grouped(check->sizes.samples, samples),
-                 100 * sample->variation, 100 * sample->lean_seen, grouped(check->draws.drawn, drawn));
+                 100 * sample->variation, 100 * sample->lean_seen,
+                 grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn), check->draws.drawn > 0 ? "drawn again" : "copied");
 }
 
 static int is_coloured(const struct options *options)

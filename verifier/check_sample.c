@@ -136,8 +136,10 @@ static enum status choose_text(struct trial *trial, int prompt, int at, int *is_
     return STATUS_OK;
 }
 
-static void take_q(const struct support *from, double *q)
+static void take_q(const struct support *from, int32_t drawn, double *q)
 {
+    if (from->count == 0)
+        q[drawn] = 1; /* a point mass */
     for (int i = 0; i < from->count; i++)
         q[from->id[i]] = (double)from->weight[i] / MESSAGE_Q_SUM;
 }
@@ -153,14 +155,14 @@ static void see_proposal(void *state, const struct sequence *sequence)
     check_draws_add(&trial->check->draws, &sequence->request->sampling, sequence->request->index, sequence->length, proposal);
     trial->check->sample.drafted += proposal->count;
     if (sequence->length == trial->count && proposal->count > 0) {
-        take_q(&proposal->q[0], trial->q1);
+        take_q(&proposal->q[0], proposal->token[0], trial->q1);
         before = proposal->token[0];
     } else if (sequence->length == trial->count + 1) {
         before = sequence->tokens[trial->count];
     }
     i = before >= 0 && row < proposal->count ? check_law_followed(&trial->law, before) : -1;
     if (i >= 0)
-        take_q(&proposal->q[row], trial->q2 + (size_t)i * (size_t)trial->law.vocab);
+        take_q(&proposal->q[row], proposal->token[row], trial->q2 + (size_t)i * (size_t)trial->law.vocab);
 }
 
 static void see_end(void *state, const struct sequence *sequence)

@@ -51,6 +51,7 @@ int completion_is_ended_by(const struct completion *completion, int32_t token)
     const struct request *request = completion->request;
 
     return contains(request->stop_token, request->stop_tokens, token) ||
+           (!request->ignore_eos && request->has_turn_end && request->turn_end == token) ||
            (!request->ignore_eos && contains(completion->eos, completion->eos_count, token));
 }
 

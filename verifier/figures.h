@@ -18,6 +18,7 @@ struct figures {
     int64_t full_rounds;    /* rounds whose proposal had the whole draft length that the request asks for */
     int64_t full_tokens;    /* what those gave: equation 1 speaks of them */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
+    int64_t empty_rounds;    /* whose proposal had no token: the drafter had none */
     int64_t stale, refused;
     int drained;     /* the job was told to end before all results were there */
     int64_t resumed; /* results of earlier jobs, which no other figure counts */

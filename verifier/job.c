@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/model/model_identity.h"
+#include "verifier/chat.h"
 #include "verifier/check.h"
 #include "verifier/journal_terms.h"
 #include "verifier/launch_line.h"
@@ -57,7 +58,7 @@ static enum status load(struct job *job)
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
-    const struct model_options model = {.threads = world_threads(&job->world, job->options->threads),
+    const struct model_options model = {.threads = world_threads(&job->world, job->options->threads, job->options->draft_way.way == DRAFT_LOOKUP),
                                         .max_rows = max_rows(job->options),
                                         .context = job->options->context,
                                         .slots = job->options->max_sequences,
@@ -95,11 +96,12 @@ static enum status meet(struct job *job)
     return roll_call(&job->world, job->space, &mine, job->hello);
 }
 
-static enum status read_requests(struct job *job, struct request_list *requests)
+static enum status read_requests_by(struct job *job, const struct chat_template *chat, struct request_list *requests)
 {
     const struct options *options = job->options;
     const struct request_terms terms = {
-        .options = options, .tokenizer = job->tokenizer, .context = job->model->shape.context, .vocab = job->model->vocab};
+        .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->shape.context, .vocab = job->model->vocab};
+    const char *path = options->prompts;
     char demo[PATH_MAX];
 
     if (options->prompt != NULL) {
@@ -110,7 +112,50 @@ static enum status read_requests(struct job *job, struct request_list *requests)
         return STATUS_DATA;
     }
     paths_demo(options->check != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
-    return request_read(requests, &terms, options->prompts != NULL ? options->prompts : demo);
+    path = path != NULL ? path : demo;
+    TRY(request_read(requests, &terms, path));
+    if (requests->count == 0 && options->shard == NULL)
+        log_warn("--prompts %s has no prompts: there is nothing to do", path);
+    return STATUS_OK;
+}
+
+static enum status read_requests(struct job *job, struct request_list *requests)
+{
+    struct chat_template chat;
+    enum status status;
+
+    TRY(chat_template_open(job->target, (enum chat_family)job->options->chat_family, &chat));
+    status = read_requests_by(job, &chat, requests);
+    chat_template_release(&chat);
+    return status;
+}
+
+enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)
+{
+    enum status status;
+
+    TRY(verify_open(verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    verify->breakage = (enum breakage)job->options->breakage;
+    verify->synthetic_acceptance = job->options->synthetic_acceptance;
+    verify->measure_overlap = job->options->stats != NULL || job->options->sweep != NULL;
+    lead->team = &job->team;
+    lead->verify = verify;
+    lead->peers = peers;
+    lead->tokenizer = job->tokenizer;
+    lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
+    lead->hash_logits = job->options->hash_logits;
+    lead->drain_s = job->options->drain_s;
+    job->team.shard.forward.group_ns = 0;
+    status = lead_open(lead);
+    if (status != STATUS_OK)
+        verify_close(verify);
+    return status;
+}
+
+void job_close_lead(struct lead *lead)
+{
+    lead_close(lead);
+    verify_close(lead->verify);
 }
 
 /* One pass over the requests, with these drafters. */
@@ -119,24 +164,9 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
     struct verify verify = {0};
     enum status status;
 
-    TRY(verify_open(&verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
-    verify.breakage = (enum breakage)job->options->breakage;
-    verify.synthetic_acceptance = job->options->synthetic_acceptance;
-    verify.measure_overlap = job->options->stats != NULL || job->options->sweep != NULL;
-    lead->team = &job->team;
-    lead->verify = &verify;
-    lead->peers = peers;
-    lead->tokenizer = job->tokenizer;
-    lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
-    lead->hash_logits = job->options->hash_logits;
-    lead->drain_s = job->options->drain_s;
-    job->team.shard.forward.group_ns = 0;
-    TRY_TO(lead_open(lead), close_verify);
+    TRY(job_open_lead(job, peers, &verify, lead));
     status = lead_run(lead);
-    lead_close(lead);
-
-close_verify:
-    verify_close(&verify);
+    job_close_lead(lead);
     return status;
 }
 
@@ -154,6 +184,13 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
     return status;
 }
 
+/* Two streams come through mpirun in any order. So on a terminal the prompt, its completion and the figures are one, or the figures would stand in
+ * the midst of the text. */
+static int is_shown_whole(const struct options *options)
+{
+    return options->prompt != NULL && options->output == NULL && (options->terminal & 1);
+}
+
 /* Where the completion, and where everything else goes. */
 static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
 {
@@ -161,7 +198,7 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     int terminal = options->terminal & 1, compare = options->compare;
 
     *show = (struct show){.total = requests->count, .bar = options->terminal >> 1};
-    show->notes = options->quiet ? NULL : compare ? stdout : stderr;
+    show->notes = options->quiet ? NULL : compare || is_shown_whole(options) ? stdout : stderr;
     if (options->output == NULL && (options->prompt != NULL || compare))
         show->text = stdout;
     show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
@@ -193,11 +230,29 @@ static enum status report(struct job *job, const struct peers *drafters, const s
     if (!job->options->quiet && solo != NULL)
         report_table(&report, stdout);
     else if (!job->options->quiet)
-        report_line(&report, stderr);
+        report_line(&report, is_shown_whole(job->options) ? stdout : stderr);
     return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
 }
 
-/* Tells the output what it is for. A draft model that only its own rank can see is known by its name. */
+/* What drafts, as the first drafter says it: a way by what it is told and, where it computes, the target; a model that only its own rank can see by
+ * its name. */
+static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
+{
+    const char *name = job->hello[job->world.drafter_rank[0]].model;
+    char way_text[OPTIONS_DRAFT_TEXT];
+    struct options_draft way;
+
+    TRY(options_draft_read(name, &way));
+    options_draft_write(&way, way_text);
+    if (way.way == DRAFT_MODEL && access(name, R_OK) == 0)
+        return model_identity(name, identity);
+    if (way.way != DRAFT_MODEL)
+        name = way_text;
+    *identity = digest_bytes(name, strlen(name), way.way == DRAFT_SELF ? target : DIGEST_EMPTY);
+    return STATUS_OK;
+}
+
+/* Tells the output what it is for. */
 static enum status begin_output(struct job *job, const struct request_list *requests)
 {
     struct journal_terms terms = {.options = job->options, .requests = requests, .context = job->model->shape.context};
@@ -208,13 +263,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
     TRY(model_identity(job->target, &terms.target));
-    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0) {
-        const char *draft = job->hello[job->world.drafter_rank[0]].model;
-
-        terms.draft = digest_bytes(draft, strlen(draft), DIGEST_EMPTY);
-        if (access(draft, R_OK) == 0)
-            TRY(model_identity(draft, &terms.draft));
-    }
+    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
+        TRY(identify_draft(job, terms.target, &terms.draft));
     text = journal_terms_write(&terms);
     if (text == NULL) {
         log_error("no memory for what the results depend on");
@@ -224,6 +274,17 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     status = output_begin(&job->output, &begun);
     free(text);
     return status;
+}
+
+/* Each has said why when its turn came; in a long log that is far above. */
+static void say_wrong(const struct request_list *requests)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < requests->count; i++)
+        wrong += requests->request[i].error != NULL;
+    if (wrong > 0)
+        log_info("%d of %d prompts could not be completed: their lines of output say why", wrong, requests->count);
 }
 
 static enum status decode(struct job *job, struct peers *drafters, const struct request_list *requests)
@@ -249,7 +310,16 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
         return STATUS_IO;
     }
     TRY(report(job, drafters, compare ? &solo : NULL, &lead.figures));
+    say_wrong(requests);
     return status;
+}
+
+static enum status converse(struct job *job, struct peers *drafters)
+{
+    struct figures figures = {0};
+
+    TRY(chat_run(job, drafters, &figures));
+    return figures.rounds > 0 ? report(job, drafters, NULL, &figures) : STATUS_OK;
 }
 
 static void say_if_crowded(const struct job *job)
@@ -285,8 +355,10 @@ static enum status lead_job(struct job *job)
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = job->options->check != CHECK_OFF;
-    status = read_requests(job, &requests);
-    if (status == STATUS_OK && job->options->check != CHECK_OFF)
+    status = job->options->conversation ? STATUS_OK : read_requests(job, &requests);
+    if (status == STATUS_OK && job->options->conversation)
+        status = converse(job, &peers);
+    else if (status == STATUS_OK && job->options->check != CHECK_OFF)
         status = check_run(job, &peers, &requests);
     else if (status == STATUS_OK && job->options->sweep != NULL)
         status = sweep_run(job, &peers, &requests);
@@ -321,10 +393,7 @@ enum status job_run(struct job *job)
 {
     enum status status = STATUS_OK;
 
-    if (job->options->target != NULL)
-        snprintf(job->target, sizeof job->target, "%s", job->options->target);
-    else
-        paths_demo("target", job->target, sizeof job->target);
+    paths_target(job->options, job->target);
     if (job->world.rank == job->world.lead)
         status = lead_look(job);
     TRY(world_agree(&job->world, status));

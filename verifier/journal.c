@@ -124,12 +124,13 @@ enum status journal_begin(struct journal *journal, const struct journal_job *job
 
     journal->requests = job->requests;
     journal->place = calloc((size_t)job->requests->count + 1, sizeof *journal->place);
-    if (journal->place == NULL) {
+    journal->terms = strdup(job->terms);
+    if (journal->place == NULL || journal->terms == NULL) {
         log_error("no memory for %d results", job->requests->count);
         return STATUS_INTERNAL;
     }
     if (journal->file.fd < 0) {
-        TRY(journal_publish_check(journal->file.output, job->requests));
+        TRY(journal_publish_check(journal->file.output, job->requests, job->terms));
         journal->is_done = 1;
         return STATUS_OK;
     }
@@ -198,7 +199,7 @@ enum status journal_finish(struct journal *journal)
     TRY(journal_sync(journal, 1));
     if (journal->failed || journal->held < journal->requests->count)
         return STATUS_OK;
-    TRY(journal_publish_write(&journal->file, journal->place, journal->requests->count));
+    TRY(journal_publish_write(&journal->file, journal->terms, journal->place, journal->requests->count));
     if (unlink(journal->file.path) != 0) {
         log_error("cannot remove %s: %s; %s is complete", journal->file.path, strerror(errno), journal->file.output);
         return STATUS_IO;
@@ -217,6 +218,7 @@ enum status journal_close(struct journal *journal)
     journal_scan_close(&journal->scan);
     free(journal->found);
     free(journal->place);
+    free(journal->terms);
     *journal = (struct journal){.file.fd = -1};
     return status;
 }

@@ -27,6 +27,7 @@ struct journal {
     struct journal_scan scan;   /* what was found, until begin */
     char *found;                /* the bytes of it */
     int resume;
+    char *terms; /* the job's own copy */
 };
 
 /* What a job is told apart by. */

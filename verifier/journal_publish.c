@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/world/watchdog.h"
+#include "verifier/journal_terms.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -63,7 +64,7 @@ static enum status copy_lines(struct publishing *publishing, const struct journa
         if (fwrite(line.text, 1, line.length, publishing->to) != line.length || fputc('\n', publishing->to) == EOF)
             return cannot_write(publishing);
     }
-    return fflush(publishing->to) == 0 && fsync(fileno(publishing->to)) == 0 ? STATUS_OK : cannot_write(publishing);
+    return STATUS_OK;
 }
 
 /* Opens a file of ours alone: what lies there is left over from a job that was killed, for we have the lock. */
@@ -86,25 +87,41 @@ static enum status open_partial(struct publishing *publishing)
     return cannot_write(publishing);
 }
 
-enum status journal_publish_write(const struct journal_file *file, const struct journal_place *place, int count)
+/* Makes what was written durable, and puts it where it belongs. */
+static enum status put(struct publishing *publishing, enum status status, const char *place)
+{
+    if (status == STATUS_OK && (fflush(publishing->to) != 0 || fsync(fileno(publishing->to)) != 0))
+        status = cannot_write(publishing);
+    if (fclose(publishing->to) != 0 && status == STATUS_OK)
+        status = cannot_write(publishing);
+    if (status == STATUS_OK && rename(publishing->partial, place) != 0)
+        status = cannot_write(publishing);
+    if (status != STATUS_OK)
+        unlink(publishing->partial);
+    return status;
+}
+
+static void terms_path(const char *output, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s.terms", output);
+}
+
+/* First the terms: between the two the journal is still there, and says what is true. */
+enum status journal_publish_write(const struct journal_file *file, const char *terms, const struct journal_place *place, int count)
 {
     struct publishing publishing = {.file = file};
+    char path[PATH_MAX];
     enum status status;
 
     snprintf(publishing.partial, sizeof publishing.partial, "%s.partial", file->output);
+    terms_path(file->output, path);
+    TRY(open_partial(&publishing));
+    TRY(put(&publishing, fprintf(publishing.to, "%s\n", terms) > 0 ? STATUS_OK : cannot_write(&publishing), path));
     TRY(open_partial(&publishing));
     status = copy_lines(&publishing, place, count);
     free(publishing.line);
-    if (fclose(publishing.to) != 0 && status == STATUS_OK)
-        status = cannot_write(&publishing);
-    TRY_TO(status, remove_partial);
-    if (rename(publishing.partial, file->output) != 0)
-        TRY_TO(cannot_write(&publishing), remove_partial);
+    TRY(put(&publishing, status, file->output));
     return journal_file_sync_folder(file->output);
-
-remove_partial:
-    unlink(publishing.partial);
-    return status;
 }
 
 /* The index that a line of output says it is of, or -1: the last one, for the id before it may be an object with any keys. A line of OpenAI's
@@ -126,7 +143,47 @@ static int64_t index_of(const char *line)
     return line[0] == '{' && at != NULL ? strtoll(at + sizeof key - 1, NULL, 10) : -1;
 }
 
-enum status journal_publish_check(const char *output, const struct request_list *requests)
+/* The terms that `output` was made on, to be freed; NULL where nobody knows them. */
+static char *terms_of(const char *output)
+{
+    char path[PATH_MAX], *terms = NULL;
+    size_t room = 0;
+    FILE *file;
+
+    terms_path(output, path);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return NULL;
+    if (getline(&terms, &room, file) <= 0) {
+        free(terms);
+        terms = NULL;
+    }
+    fclose(file);
+    return terms;
+}
+
+/* It is complete. */
+static enum status compare_terms(const char *output, int count, const char *terms)
+{
+    char *made_on = terms_of(output), reason[256];
+    enum status status;
+
+    if (made_on == NULL) {
+        log_info("%s is complete (%d results): nothing to do; whether prompts and options are those that made it is not known without %s.terms, so "
+                 "remove it to have it made anew",
+                 output, count, output);
+        return STATUS_OK;
+    }
+    status = journal_terms_compare(made_on, strlen(made_on), terms, reason, sizeof reason);
+    free(made_on);
+    if (status == STATUS_OK)
+        log_info("%s is complete (%d results): nothing to do", output, count);
+    else if (status == STATUS_DATA)
+        log_error("%s is complete, but of another job: %s; remove it, or leave --resume away to replace it", output, reason);
+    return status;
+}
+
+enum status journal_publish_check(const char *output, const struct request_list *requests, const char *terms)
 {
     FILE *file = fopen(output, "r");
     size_t room = 0;
@@ -141,10 +198,8 @@ enum status journal_publish_check(const char *output, const struct request_list 
         fits &= count < requests->count && index_of(line) == (int64_t)requests->request[count].index;
     free(line);
     fclose(file);
-    if (fits && count == requests->count) {
-        log_info("%s is complete (%d results) and has no journal: nothing to do", output, count);
-        return STATUS_OK;
-    }
+    if (fits && count == requests->count)
+        return compare_terms(output, count, terms);
     log_error("%s has no journal and is not the result of these %d prompts: remove it, or leave --resume away to replace it", output,
               requests->count);
     return STATUS_DATA;

@@ -46,11 +46,14 @@ static int is_about_files(const char *name)
     return 0;
 }
 
-/* New options of input and sampling count until they are known not to. */
-static int counts(const struct journal_terms *terms, const struct option_entry *entry, int drafts)
+static int is_about_drafts(const char *name)
 {
-    if (strcmp(entry->name, "draft-length") == 0 || strcmp(entry->name, "support") == 0)
-        return drafts;
+    return strcmp(name, "draft-length") == 0 || strcmp(name, "support") == 0;
+}
+
+/* New options of input and sampling count until they are known not to. */
+static int counts(const struct journal_terms *terms, const struct option_entry *entry)
+{
     if (strcmp(entry->name, "accept") == 0)
         return 1;
     if (strcmp(entry->name, "synthetic-acceptance") == 0)
@@ -127,16 +130,34 @@ char *journal_terms_write(const struct journal_terms *terms)
     failed |= json_object_set_new(object, "target", hex(terms->target));
     failed |= json_object_set_new(object, "context", json_integer(terms->context));
     for (int i = 0; i < option_count; i++)
-        if (counts(terms, &option_table[i], drafts))
+        if (counts(terms, &option_table[i]))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
-    if (drafts) /* last: where drafts begin to matter, what made them matter is the difference to tell */
+    if (drafts) { /* last: where drafts begin to matter, what made them matter is the difference to tell */
         failed |= json_object_set_new(object, "draft", hex(terms->draft));
+        for (int i = 0; i < option_count; i++)
+            if (is_about_drafts(option_table[i].name))
+                failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
+    }
     object = json_text_whole(object, failed);
     text = json_text_write(object, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(object);
     return text;
+}
+
+/* As its user would write it: one of the choices by its name; -1 is what --draft-length is where it was not given. NULL: not given. */
+static char *words_of(const char *key, const json_t *value)
+{
+    const struct option_entry *entry = option_find(key);
+    json_int_t number = json_is_integer(value) ? json_integer_value(value) : 0;
+    const char *choice = entry != NULL && entry->kind == OPTION_CHOICE && json_is_integer(value) ? entry->choices : NULL;
+
+    if (value == NULL || (number < 0 && entry != NULL))
+        return NULL;
+    for (; choice != NULL && number > 0; number--)
+        choice = (choice = strchr(choice, '|')) != NULL ? choice + 1 : NULL;
+    return choice != NULL ? strndup(choice, strcspn(choice, "|")) : json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
 static void describe(const char *key, const json_t *there, const json_t *here, char *reason, size_t size)
@@ -151,8 +172,8 @@ static void describe(const char *key, const json_t *there, const json_t *here, c
         snprintf(reason, size, "their prompts were others");
         return;
     }
-    a = there != NULL ? json_text_write(there, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-    b = here != NULL ? json_text_write(here, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    a = words_of(key, there);
+    b = words_of(key, here);
     snprintf(reason, size, "%s is %.80s there and %.80s here", key, a != NULL ? a : "not given", b != NULL ? b : "not given");
     free(a);
     free(b);

@@ -6,6 +6,7 @@
 #include "common/base/paths.h"
 #include "common/model/model.h"
 #include "common/text/tokenizer.h"
+#include "verifier/launch_hosts.h"
 #include "verifier/request.h"
 #include <errno.h>
 #include <limits.h>
@@ -25,9 +26,9 @@ static int is_speculative(const struct options *options)
     return !options->solo && options->drafters != 0 && (options->target == NULL || options->draft != NULL);
 }
 
-static enum status look_at(const struct options *options, const char *model, int width, struct look *look)
+static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
 {
-    const struct model_options terms = {.context = options->context};
+    const struct model_options terms = {.context = options->context, .layers = layers};
     struct tokenizer *tokenizer;
     char path[PATH_MAX];
 
@@ -39,18 +40,6 @@ static enum status look_at(const struct options *options, const char *model, int
     look->size = tokenizer_size(tokenizer);
     tokenizer_close(tokenizer);
     return STATUS_OK;
-}
-
-static void model_paths(const struct options *options, char target[PATH_MAX], char draft[PATH_MAX])
-{
-    if (options->target != NULL)
-        snprintf(target, PATH_MAX, "%s", options->target);
-    else
-        paths_demo("target", target, PATH_MAX);
-    if (options->draft != NULL)
-        snprintf(draft, PATH_MAX, "%s", options->draft);
-    else
-        paths_demo("draft", draft, PATH_MAX);
 }
 
 /* Writing results over the prompts that they are for would lose both. */
@@ -93,10 +82,21 @@ static enum status check_files(const struct options *options)
     return STATUS_OK;
 }
 
+/* The folder of a file that is to be made there. */
+static int can_be_made(const char *path)
+{
+    char folder[PATH_MAX], *slash;
+
+    snprintf(folder, sizeof folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = '\0';
+    return access(slash != NULL ? folder : ".", W_OK | X_OK) == 0;
+}
+
 /* Can it be written in the end? Better known now. NULL is not asked for, and "-" is there. */
 static enum status check_written(const char *name, const char *path)
 {
-    char folder[PATH_MAX];
     struct stat state;
     int writable;
 
@@ -106,15 +106,25 @@ static enum status check_written(const char *name, const char *path)
         writable = !S_ISDIR(state.st_mode) && access(path, W_OK) == 0;
         errno = S_ISDIR(state.st_mode) ? EISDIR : errno;
     } else {
-        snprintf(folder, sizeof folder, "%s", path);
-        char *slash = strrchr(folder, '/');
-        if (slash != NULL)
-            slash[slash == folder] = '\0';
-        writable = access(slash != NULL ? folder : ".", W_OK | X_OK) == 0;
+        writable = can_be_made(path);
     }
     if (writable)
         return STATUS_OK;
     log_error("--%s %s: %s", name, path, strerror(errno));
+    return STATUS_IO;
+}
+
+/* Beside a file that is one, or is to be one, its journal is made. */
+static enum status check_output(const char *path)
+{
+    struct stat state;
+    int is_there = path != NULL && lstat(path, &state) == 0;
+
+    if (path == NULL || strcmp(path, "-") == 0 || (is_there && !S_ISREG(state.st_mode)))
+        return check_written("output", path);
+    if (can_be_made(path))
+        return STATUS_OK;
+    log_error("--output %s: %s (its journal is to be beside it)", path, strerror(errno));
     return STATUS_IO;
 }
 
@@ -133,6 +143,7 @@ static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
     if (options->hosts == NULL) { /* else the lead's host has them: it looks when it starts */
+        TRY(check_output(options->output));
         TRY(check_written("stats", options->stats));
         TRY(check_written("json", options->json));
         TRY(check_folder(options->trace));
@@ -149,9 +160,9 @@ static int has_bias(const struct options *options)
 }
 
 /* A prompt on the command line that cannot be completed is known before anything runs, and so are tokens that there are not. */
-static enum status check_prompt(const struct options *options, const char *model, const struct config *config)
+static enum status check_prompt(const struct options *options, const char *model, const struct config *config, const struct chat_template *chat)
 {
-    struct request_terms terms = {.options = options, .context = options->context > 0 ? options->context : config->context};
+    struct request_terms terms = {.options = options, .chat = chat, .context = options->context > 0 ? options->context : config->context};
     struct request_list requests = {0};
     struct tokenizer *tokenizer;
     char path[PATH_MAX];
@@ -175,18 +186,38 @@ static enum status check_prompt(const struct options *options, const char *model
     return status;
 }
 
+/* Where messages are certain to come, there is a form for them; else each line that has some says so. */
+static enum status check_chat(const struct options *options, const char *model, const struct config *config)
+{
+    struct chat_template chat;
+    enum status status;
+
+    if (options->chat == NULL && !options->conversation)
+        return check_prompt(options, model, config, NULL);
+    TRY(chat_template_open(model, (enum chat_family)options->chat_family, &chat));
+    if (chat.family == CHAT_AUTO) {
+        log_error("%s: %s", model, chat.fault);
+        status = STATUS_DATA;
+    } else {
+        status = check_prompt(options, model, config, &chat);
+    }
+    chat_template_release(&chat);
+    return status;
+}
+
 enum status launch_line_check(const struct options *options)
 {
     char target[PATH_MAX], draft[PATH_MAX];
     struct look large, small;
 
-    model_paths(options, target, draft);
+    paths_target(options, target);
+    paths_draft(options, draft);
     TRY(check_input(options));
-    TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, &large));
-    TRY(check_prompt(options, target, &large.config));
-    if (!is_speculative(options))
+    TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
+    TRY(check_chat(options, target, &large.config));
+    if (!is_speculative(options) || options->draft_way.way == DRAFT_LOOKUP)
         return STATUS_OK;
-    TRY(look_at(options, draft, 1, &small));
+    TRY(look_at(options, draft, 1, options->draft_way.layers, &small));
     if (large.digest == small.digest && large.size == small.size)
         return STATUS_OK;
     log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,
@@ -206,12 +237,12 @@ static int is_for_devices(const struct options *options)
 
 static int choose_verifiers(const struct options *options)
 {
-    char target[PATH_MAX], draft[PATH_MAX], unused[128];
+    char target[PATH_MAX], unused[128];
     struct config config;
 
     if (options->verifiers > 0)
         return options->verifiers;
-    model_paths(options, target, draft);
+    paths_target(options, target);
     if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
     return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
@@ -224,7 +255,7 @@ enum status launch_line_open(const struct options *options, int argc, char **arg
     TRY(launch_ranks_check(options, drafters));
     TRY(launch_line_check(options));
     *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
-    return STATUS_OK;
+    return launch_hosts_check(options, drafters, ranks->verifiers);
 }
 
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)

@@ -3,7 +3,8 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/options_table.h"
-#include <libgen.h>
+#include "common/base/paths.h"
+#include "verifier/launch_hosts.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,6 @@ static void write_words(const char *before, const char *text, FILE *to)
     free(words);
 }
 
-void launch_ranks_folder(char *folder)
-{
-    char self[PATH_MAX] = "";
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    snprintf(folder, PATH_MAX, "%s", length > 0 ? dirname(self) : ".");
-}
-
 static int is_for_ranks(const struct option_entry *entry)
 {
     static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "batch-script", "sbatch-word"};
@@ -63,11 +56,22 @@ int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *opti
         entry = option_find(name);
         if (entry == NULL)
             continue; /* it has been parsed: all are known */
-        *option = (struct launch_option){.text = text, .value = entry->value != NULL && equals == NULL ? argv[(*at)++] : NULL, .name = entry->name};
+        *option = (struct launch_option){.text = text, .value = NULL, .name = entry->name};
+        if (equals == NULL && option_takes_next(entry, argc, argv, *at))
+            option->value = argv[(*at)++];
         if (is_for_ranks(entry))
             return 1;
     }
     return 0;
+}
+
+void launch_ranks_write_option(const struct launch_option *option, FILE *to)
+{
+    launch_ranks_quote(option->text, to);
+    if (option->value == NULL)
+        return;
+    fputc(' ', to);
+    launch_ranks_quote(option->value, to);
 }
 
 static void write_options(const struct launch_ranks *ranks, FILE *to)
@@ -78,11 +82,7 @@ static void write_options(const struct launch_ranks *ranks, FILE *to)
         fputs(" \"${options[@]}\"", to);
     for (int at = 1; ranks->argv != NULL && launch_ranks_next(ranks->argc, ranks->argv, &at, &option);) {
         fputc(' ', to);
-        launch_ranks_quote(option.text, to);
-        if (option.value != NULL) {
-            fputc(' ', to);
-            launch_ranks_quote(option.value, to);
-        }
+        launch_ranks_write_option(&option, to);
     }
 }
 
@@ -97,7 +97,7 @@ static void write_program(const struct launch_ranks *ranks, const char *role, FI
         fprintf(to, "\"$bin\"/%.60s%s", programs, role);
         return;
     }
-    launch_ranks_folder(folder);
+    (void)paths_programs(folder);
     snprintf(path, sizeof path, "%s/%.60s%s", folder, programs, role);
     launch_ranks_quote(path, to);
 }
@@ -119,29 +119,47 @@ static void write_mpirun_part(const struct launch_ranks *ranks, int count, const
     write_options(ranks, to);
 }
 
+/* A part for each host, or one where there is no list of them. */
+static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_hosts *hosts, int count, const char *role, const char *environment, FILE *to)
+{
+    while (count > 0) {
+        struct launch_share share = {.ranks = count};
+        char host[LAUNCH_HOSTS_NAME + 16];
+
+        if (hosts->list != NULL) {
+            share = launch_hosts_next(hosts, count);
+            snprintf(host, sizeof host, "%.*s:%d", share.length, share.name, share.slots);
+            fputs(" --host ", to);
+            launch_ranks_quote(host, to);
+        }
+        write_mpirun_part(ranks, share.ranks, role, environment, to);
+        count -= share.ranks;
+        if (count > 0)
+            fputs(" :", to);
+    }
+}
+
 static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
 {
     const struct options *options = ranks->options;
+    struct launch_hosts hosts = {.list = options->hosts};
 
     fputs("mpirun -q", to);
     if (geteuid() == 0)
         fputs(" --allow-run-as-root", to);
-    if (options->hosts != NULL) {
-        fputs(" --host ", to);
-        launch_ranks_quote(options->hosts, to);
-    } else if (ranks->argv != NULL) {
+    if (options->hosts == NULL && ranks->argv != NULL) {
         /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
         fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
-    if (ranks->drafters > 0 && options->prompts != NULL && strcmp(options->prompts, "-") == 0)
-        fprintf(to, " --stdin %d", ranks->drafters); /* the lead, which reads the prompts, comes after the drafters */
+    if (ranks->drafters > 0 && (options->conversation || (options->prompts != NULL && strcmp(options->prompts, "-") == 0)))
+        fprintf(to, " --stdin %d", ranks->drafters); /* the lead, which reads it, comes after the drafters */
     fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
     write_words(" ", options->mpirun_options, to);
     if (ranks->drafters > 0) {
-        write_mpirun_part(ranks, ranks->drafters, "-drafter", options->drafter_environment, to);
+        write_mpirun_role(ranks, &hosts, ranks->drafters, "-drafter", options->drafter_environment, to);
         fputs(" :", to);
     }
-    write_mpirun_part(ranks, ranks->verifiers, "-verifier", options->verifier_environment, to);
+    write_mpirun_role(ranks, &hosts, ranks->verifiers, "-verifier", options->verifier_environment, to);
 }
 
 /* "env A=B", where there is something to set. */
@@ -251,6 +269,10 @@ enum status launch_ranks_check(const struct options *options, int drafters)
     TRY(check_environment("environment", options->environment));
     TRY(check_environment("drafter-environment", options->drafter_environment));
     TRY(check_environment("verifier-environment", options->verifier_environment));
+    if (options->hosts != NULL && *options->hosts == '\0') {
+        log_error("--hosts is '', expected HOST[:SLOTS],...");
+        return STATUS_USAGE;
+    }
     if (options->launcher == LAUNCHER_SRUN && options->hosts != NULL) {
         log_error("--hosts is for mpirun: with --launcher srun SLURM chooses the hosts, as --srun-options --nodelist=LIST");
         return STATUS_USAGE;
@@ -260,7 +282,7 @@ enum status launch_ranks_check(const struct options *options, int drafters)
         return STATUS_USAGE;
     }
     if (options->slurm_layout == SLURM_LAYOUT_HETJOB && drafters == 0) {
-        log_error("--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --slurm-layout group");
+        log_error("--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
         return STATUS_USAGE;
     }
     return STATUS_OK;

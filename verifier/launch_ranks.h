@@ -20,8 +20,6 @@ void launch_ranks_write(const struct launch_ranks *ranks, FILE *to);
 
 /* A text as one word of a shell. */
 void launch_ranks_quote(const char *text, FILE *to);
-/* The folder of this program. folder: [PATH_MAX] */
-void launch_ranks_folder(char *folder);
 
 /* An argument of the command line that goes on to the ranks. */
 struct launch_option {
@@ -31,5 +29,7 @@ struct launch_option {
 };
 /* 1 and the next one from argv[*at] on, or 0 at the end. */
 int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option);
+/* As one or two words of a shell. */
+void launch_ranks_write_option(const struct launch_option *option, FILE *to);
 
 #endif

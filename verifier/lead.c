@@ -9,6 +9,7 @@
 #include <math.h>
 
 #define LOOK_NS ((int64_t)20 * 1000000)
+#define REST_NS ((int64_t)200 * 1000000)
 
 enum status lead_open(struct lead *lead)
 {
@@ -99,7 +100,7 @@ enum status lead_admit(struct lead *lead)
             lead->figures.resumed++;
             lead->next++;
         } else if (request->error != NULL) {
-            if (request->openai && request->id != NULL)
+            if (request->id != NULL)
                 log_error("request %u (%.200s): %s", request->index, request->id, request->error);
             else
                 log_error("request %u: %s", request->index, request->error);
@@ -228,14 +229,14 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
 }
 
-/* Sequences whose drafter was asked and that go without. Looked at before the pace asks for something else. */
+/* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before the pace asks for something else. */
 static void count_fallbacks(struct lead *lead)
 {
     for (int i = 0; i < lead->actives; i++) {
         const struct sequence *sequence = lead->active[i];
-        int drafted = sequence->has_proposal ? sequence->proposal.count : 0;
 
-        lead->figures.fallback_rounds += drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+        lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+        lead->figures.empty_rounds += sequence->has_proposal && sequence->proposal.count == 0;
     }
 }
 
@@ -287,22 +288,47 @@ static int is_unfinished(const struct lead *lead)
     return lead->actives > 0;
 }
 
+static enum status keep_in_touch(struct lead *lead, const char *doing)
+{
+    watchdog_progress(doing);
+    if (lead->resting != NULL)
+        TRY(peers_keep_in_touch(lead->resting));
+    TRY(peers_keep_in_touch(lead->peers));
+    return look_for_drain(lead);
+}
+
+void lead_cut(struct lead *lead)
+{
+    for (int i = 0; i < lead->actives; i++)
+        lead->active[i]->completion.limit = lead->active[i]->completion.count + 1;
+}
+
+enum status lead_rest(struct lead *lead)
+{
+    int64_t now = clock_ns();
+
+    list_active(lead);
+    TRY(keep_in_touch(lead, "waiting for input"));
+    if (now - lead->rested_ns < REST_NS)
+        return STATUS_OK;
+    lead->rested_ns = now;
+    return team_rest(lead->team);
+}
+
 enum status lead_run(struct lead *lead)
 {
     int64_t started = clock_ns();
 
     for (;;) {
-        watchdog_progress("decoding");
-        if (lead->resting != NULL)
-            TRY(peers_keep_in_touch(lead->resting));
-        TRY(peers_keep_in_touch(lead->peers));
-        TRY(look_for_drain(lead));
+        TRY(keep_in_touch(lead, "decoding"));
         if (lead->drain_ns == 0)
             TRY(lead_admit(lead));
         else
             list_active(lead);
         if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
             break;
+        if (lead->watch != NULL && lead->watch->turn != NULL)
+            lead->watch->turn(lead->watch->state);
         TRY(lead_round(lead));
         TRY(output_sync(lead->output));
     }

@@ -15,6 +15,7 @@ struct lead_watch {
     void *state;
     void (*proposal)(void *state, const struct sequence *sequence); /* a proposal that is about to be verified */
     void (*end)(void *state, const struct sequence *sequence);      /* a completion that has ended */
+    void (*turn)(void *state); /* before each round; NULL: nobody wants to know */
 };
 
 struct lead {
@@ -32,6 +33,7 @@ struct lead {
     double drain_s;              /* --drain-seconds */
     int64_t drain_ns;            /* until when running requests may go on; 0: nobody has told the job to drain */
     int64_t looked_ns;           /* when that was last looked for */
+    int64_t rested_ns;           /* when followers were last told that the lead waits */
     struct arena arena;
     struct sequence *sequence; /* [slots] */
     struct sequence **active;  /* [slots] */
@@ -54,5 +56,10 @@ enum status lead_round(struct lead *lead);
 /* Completes all requests. STATUS_DRAINED when the job was told to drain before that; the results that are there are good. Collective over
  * the group. */
 enum status lead_run(struct lead *lead);
+/* Running completions end with their next token. For a watch's turn. */
+void lead_cut(struct lead *lead);
+/* To be called some times a second while nothing runs and the job waits for somebody: drafters and followers learn that the lead is there, and
+ * lead->drain_ns says whether the job was told to drain. Collective over the group. */
+enum status lead_rest(struct lead *lead);
 
 #endif

@@ -46,13 +46,13 @@ static void rest(struct peer *peer)
     peer->ask_ns = clock_ns() + (ns > LEAST_REST_NS ? ns : LEAST_REST_NS);
 }
 
-static void lose(struct peer *peer, const char *why)
+static void lose(struct peer *peer, const char *why, const char *advice)
 {
     if (peer->lost)
         return;
     if (peer->losses++ == 0) { /* a slow one that comes and goes is told of once */
         peer->why = why;
-        log_warn("drafter rank %d %s: decoding goes on without it", peer->name, why);
+        log_warn("drafter rank %d %s: decoding goes on without it%s", peer->name, why, advice);
     }
     recorder_note("loses drafter rank #", peer->name, 0, 0);
     peer->lost = 1;
@@ -69,7 +69,7 @@ static enum status send(struct peers *peers, struct peer *peer, struct frame fra
     peer->told_ns = clock_ns();
     TRY(channel_send(peers->channel, peer->name, frame, &taken));
     if (!taken)
-        lose(peer, "takes no messages");
+        lose(peer, "takes no messages", "");
     return STATUS_OK;
 }
 
@@ -243,7 +243,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     if (type == MESSAGE_DRAIN)
         return;
     if (type == MESSAGE_FAILURE) { /* its last */
-        lose(peer, "cannot go on");
+        lose(peer, "cannot go on", "");
         return;
     }
     if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
@@ -332,7 +332,7 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
             }
             peer->late = 1;
             if (peer->misses >= MISSES_TO_LOSE)
-                lose(peer, "does not answer in time");
+                lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
         }
     }
     return latest;
@@ -366,7 +366,7 @@ static enum status look_for_gone(struct peers *peers, struct sequence *sequences
         peer = &peers->peer[sequence->drafter];
         if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
             continue;
-        lose(peer, "has ended");
+        lose(peer, "has ended", "");
         peer->gone = 1;
         peer->sequences--;
         sequence->wanted = 0;
@@ -424,7 +424,7 @@ int peers_absent(struct peers *peers)
 
     for (int i = 0; i < peers->count; i++) {
         if (channel_is_gone(peers->channel, peers->peer[i].name)) {
-            lose(&peers->peer[i], "has ended");
+            lose(&peers->peer[i], "has ended", "");
             peers->peer[i].why = "has ended"; /* whatever was noticed first */
         }
         absent += peers->peer[i].lost;

@@ -107,6 +107,7 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
     failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
     failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    failed |= json_object_set_new(object, "empty_rounds", json_integer(figures->empty_rounds));
     if (figures->overlap > 0)
         failed |= json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (report->solo != NULL)

@@ -7,6 +7,7 @@
 #include "common/base/options_list.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
+#include "verifier/request_chat.h"
 #include "verifier/request_openai.h"
 #include "verifier/request_stop.h"
 #include <errno.h>
@@ -66,6 +67,22 @@ static enum status add(struct request_list *list, const struct request_terms *te
     return STATUS_OK;
 }
 
+/* A prompt that --chat makes a message of. */
+static enum status encode_chat(struct request *request, const struct request_terms *terms, const char *text, size_t length)
+{
+    size_t bad = utf8_valid(text, length);
+    char reason[REQUEST_CHAT_REASON];
+
+    if (bad < length) {
+        fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
+        return STATUS_OK;
+    }
+    TRY(request_chat_take_text(request, terms, text, length, reason, sizeof reason));
+    if (*reason != '\0')
+        fail(request, "%s", reason);
+    return STATUS_OK;
+}
+
 static enum status encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
 {
     enum status status;
@@ -73,6 +90,8 @@ static enum status encode(struct request *request, const struct request_terms *t
 
     if (request->tokens != NULL)
         return STATUS_OK; /* both were given: that has been refused */
+    if (terms->options->chat != NULL)
+        return encode_chat(request, terms, text, length);
     status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
                               &request->prompt_count, &bad);
     if (status == STATUS_DATA && bad < length)
@@ -81,12 +100,15 @@ static enum status encode(struct request *request, const struct request_terms *t
         fail(request, "the prompt cannot be cut into tokens");
     else
         TRY(status);
-    for (int i = 0; i < request->prompt_count && status == STATUS_OK; i++)
-        if (request->tokens[i] < 0 || request->tokens[i] >= terms->vocab) {
-            fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], terms->vocab);
-            break;
-        }
     return STATUS_OK;
+}
+
+/* Tokenizer and model may be of different sizes. */
+static void check_vocabulary(struct request *request, int vocab)
+{
+    for (int i = 0; i < request->prompt_count && request->error == NULL; i++)
+        if (request->tokens[i] < 0 || request->tokens[i] >= vocab)
+            fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], vocab);
 }
 
 /* Tokens that may be banned at one row: the last of each bad word, and with min_tokens all that would end the completion. */
@@ -102,6 +124,7 @@ static enum status check(struct request *request, const struct request_terms *te
 {
     char reason[160];
 
+    check_vocabulary(request, terms->vocab);
     if (request->error != NULL)
         return request->error == no_words ? no_memory() : STATUS_OK;
     if (request->prompt_count == 0)
@@ -117,6 +140,11 @@ static enum status check(struct request *request, const struct request_terms *te
     return request->error == no_words ? no_memory() : STATUS_OK;
 }
 
+static enum status end_chat(struct request *request, const struct request_terms *terms)
+{
+    return request->chat && request->error == NULL && !request->ignore_eos ? request_chat_end(request, terms) : STATUS_OK;
+}
+
 enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length)
 {
     struct request *request;
@@ -125,6 +153,7 @@ enum status request_add_text(struct request_list *list, const struct request_ter
     request->digest = digest_bytes(text, length, DIGEST_EMPTY);
     TRY(encode(request, terms, text, length));
     TRY(request_stop_complete(request, terms->options));
+    TRY(end_chat(request, terms));
     return check(request, terms);
 }
 
@@ -182,14 +211,25 @@ static void take_number(struct request *request, const char *key, const json_t *
 
 static void take_accept(struct request *request, const json_t *value)
 {
-    const char *mode = json_is_string(value) ? json_string_value(value) : "";
-
-    if (strcmp(mode, "rejection") == 0)
+    if (json_text_is(value, "rejection"))
         request->sampling.accept = ACCEPT_REJECTION;
-    else if (strcmp(mode, "coupled") == 0)
+    else if (json_text_is(value, "coupled"))
         request->sampling.accept = ACCEPT_COUPLED;
     else
         fail(request, "accept is not \"rejection\" or \"coupled\"");
+}
+
+/* Where there is another prompt already, that has been refused. */
+static enum status take_messages(struct request *request, const struct request_terms *terms, const json_t *value)
+{
+    char reason[REQUEST_CHAT_REASON];
+
+    if (request->tokens != NULL)
+        return STATUS_OK;
+    TRY(request_chat_take(request, terms, value, reason, sizeof reason));
+    if (*reason != '\0')
+        fail(request, "%s", reason);
+    return STATUS_OK;
 }
 
 static enum status take_field(struct request *request, const struct request_terms *terms, const char *key, json_t *value)
@@ -211,6 +251,8 @@ static enum status take_field(struct request *request, const struct request_term
     }
     if (strcmp(key, "prompt_tokens") == 0)
         return take_tokens(request, terms, value);
+    if (strcmp(key, "messages") == 0)
+        return take_messages(request, terms, value);
     if (strcmp(key, "prompt") == 0 && json_is_string(value))
         return encode(request, terms, json_string_value(value), json_string_length(value));
     if (strcmp(key, "accept") == 0)
@@ -243,34 +285,49 @@ static enum status take_openai(struct request *request, const struct request_ter
     return status;
 }
 
+static int count_prompts(const json_t *object)
+{
+    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) + (json_object_get(object, "messages") != NULL);
+}
+
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
 {
     const char *key;
     json_t *value;
 
     if (!json_is_object(object)) {
-        fail(request, "the line is not a JSON object");
+        fail(request, "not a JSON object");
         return STATUS_OK;
     }
-    if ((json_object_get(object, "prompt") != NULL) == (json_object_get(object, "prompt_tokens") != NULL))
-        fail(request, "expected either \"prompt\" or \"prompt_tokens\"");
+    if (count_prompts(object) != 1)
+        fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
     json_object_foreach (object, key, value)
         TRY(take_field(request, terms, key, value));
-    return request_stop_complete(request, terms->options);
+    TRY(request_stop_complete(request, terms->options));
+    return end_chat(request, terms);
 }
 
-/* Who has ten thousand of OpenAI's lines finds the wrong one by its number. */
+/* Who has ten thousand lines finds the wrong one by its number. */
 static enum status place_error(struct request *request, int number)
 {
     char *words = NULL;
 
     if (strncmp(request->error, "line ", 5) == 0)
         return STATUS_OK;
-    if (asprintf(&words, "line %d: body: %s", number, request->error) < 0)
+    if (asprintf(&words, "line %d: %s%s", number, request->openai ? "body: " : "", request->error) < 0)
         return no_memory();
     free(request->error);
     request->error = words;
     return STATUS_OK;
+}
+
+/* Each line says by itself of which form it is, where it says anything. */
+static enum status take_line(struct request *request, const struct request_terms *terms, json_t *line, int number)
+{
+    if (request_openai_knows(line))
+        return take_openai(request, terms, line, number);
+    request->openai &= count_prompts(line) == 0;
+    return take_object(request, terms, line);
 }
 
 static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
@@ -291,7 +348,7 @@ static enum status add_line(struct request_list *list, const struct request_term
     else if (bad < length)
         fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
     else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
-        status = request_openai_knows(object) ? take_openai(request, terms, object, number) : take_object(request, terms, object);
+        status = take_line(request, terms, object, number);
     else if (status == STATUS_DATA) {
         fail(request, "line %d is %s", number, fault);
         status = STATUS_OK;
@@ -299,7 +356,12 @@ static enum status add_line(struct request_list *list, const struct request_term
     json_decref(object);
     if (status == STATUS_OK)
         status = check(request, terms);
-    return status == STATUS_OK && request->openai && request->error != NULL ? place_error(request, number) : status;
+    return status == STATUS_OK && request->error != NULL ? place_error(request, number) : status;
+}
+
+enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length)
+{
+    return add_line(list, terms, line, length, list->count + 1);
 }
 
 /* A file of prompts that is read line by line. */
@@ -310,13 +372,16 @@ struct reading {
     int number; /* of the line, from 1 */
 };
 
-/* The length of the next line that is not empty, without white space at its end, or -1 where there is none. */
+/* The length of the next line that is not empty, without white space at its end, or -1 where there is none. The mark that some editors put
+ * before the first line is none of it. */
 static ssize_t next_line(struct reading *reading)
 {
+    static const char byte_order_mark[] = "\xEF\xBB\xBF";
     ssize_t length;
 
     while ((length = getline(&reading->line, &reading->room, reading->file)) >= 0) {
-        reading->number++;
+        if (reading->number++ == 0 && length >= 3 && memcmp(reading->line, byte_order_mark, 3) == 0)
+            memmove(reading->line, reading->line + 3, (size_t)(length -= 3) + 1);
         while (length > 0 && strchr(" \t\r\n", reading->line[length - 1]) != NULL)
             length--;
         if (length > 0)

@@ -39,7 +39,8 @@ static int is_of_no_effect(const char *key)
 static const struct {
     const char *key;
     double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"n", 1}, {"best_of", 1}, {"echo", 0}, {"stream", 0}, {"logprobs", -1}, {"suffix", -1}, {"stream_options", -1}};
+} not_done[] = {{"n", 1},          {"best_of", 1},       {"echo", 0},   {"stream", 0},       {"logprobs", -1},        {"suffix", -1},    {"stream_options", -1},
+                {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
 
 static double number_of(const json_t *value)
 {
@@ -52,7 +53,7 @@ static int take_not_done(const char *key, const json_t *value, char *reason, siz
     for (size_t i = 0; i < sizeof not_done / sizeof *not_done; i++) {
         if (strcmp(key, not_done[i].key) != 0)
             continue;
-        if (number_of(value) != not_done[i].only)
+        if (number_of(value) != not_done[i].only && !(not_done[i].only < 0 && json_is_false(value))) /* a chat's "logprobs": false */
             say(reason, size, "body.%s is not supported%s", key, not_done[i].only == 1 ? ", expected 1" : not_done[i].only == 0 ? ", expected false" : "");
         return 1;
     }
@@ -72,21 +73,52 @@ static int take_prompt(json_t *own, json_t *value, char *reason, size_t size)
     return 0;
 }
 
-static int take_body(json_t *own, json_t *body, char *reason, size_t size)
+/* max_completion_tokens is the newer name of a chat's max_tokens. */
+static int take_limit(json_t *own, json_t *value, char *reason, size_t size)
+{
+    if (json_object_get(own, "max_tokens") != NULL)
+        say(reason, size, "body has both max_tokens and max_completion_tokens");
+    return json_object_set(own, "max_tokens", value);
+}
+
+static int is_chat(const json_t *line)
+{
+    return json_text_is(json_object_get(line, "url"), "/v1/chat/completions");
+}
+
+/* A request that is a text is not a chat, and the other way round. */
+static int is_of_the_other(const char *key, int chat)
+{
+    static const char *const of_texts[] = {"prompt", "suffix", "echo", "best_of"}, *const of_chats[] = {"messages", "max_completion_tokens"};
+
+    for (size_t i = 0; i < sizeof of_texts / sizeof *of_texts; i++)
+        if (chat && strcmp(key, of_texts[i]) == 0)
+            return 1;
+    for (size_t i = 0; i < sizeof of_chats / sizeof *of_chats; i++)
+        if (!chat && strcmp(key, of_chats[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static int take_body(json_t *own, json_t *body, int chat, char *reason, size_t size)
 {
     int failed = 0;
     const char *key;
     json_t *value;
 
     json_object_foreach (body, key, value) {
-        if (json_is_null(value) || is_of_no_effect(key) || take_not_done(key, value, reason, size))
+        if (json_is_null(value) || is_of_no_effect(key))
             continue;
-        if (strcmp(key, "prompt") == 0)
+        if (strcmp(key, "id") == 0 || strcmp(key, "prompt_tokens") == 0 || is_of_the_other(key, chat))
+            say(reason, size, "unknown key body.%s", key);
+        else if (take_not_done(key, value, reason, size))
+            continue;
+        else if (strcmp(key, "max_completion_tokens") == 0 || (strcmp(key, "max_tokens") == 0 && json_object_get(own, "max_tokens") != NULL))
+            failed |= take_limit(own, value, reason, size);
+        else if (strcmp(key, "prompt") == 0)
             failed |= take_prompt(own, value, reason, size);
         else if (strcmp(key, "stop") == 0 && json_is_string(value))
             failed |= json_object_set_new(own, "stop", json_pack("[O]", value));
-        else if (strcmp(key, "id") == 0 || strcmp(key, "prompt_tokens") == 0 || strcmp(key, "messages") == 0)
-            say(reason, size, "unknown key body.%s", key);
         else
             failed |= json_object_set(own, key, value);
     }
@@ -95,16 +127,12 @@ static int take_body(json_t *own, json_t *body, char *reason, size_t size)
 
 static void check_envelope(const json_t *line, char *reason, size_t size)
 {
-    const char *url = json_string_value(json_object_get(line, "url")), *method = json_string_value(json_object_get(line, "method"));
-
     if (!json_is_string(json_object_get(line, "custom_id")))
         say(reason, size, "custom_id is not a text");
-    if (method == NULL || strcmp(method, "POST") != 0)
+    if (!json_text_is(json_object_get(line, "method"), "POST"))
         say(reason, size, "method is not \"POST\"");
-    if (url != NULL && strcmp(url, "/v1/chat/completions") == 0)
-        say(reason, size, "url is /v1/chat/completions, which needs the model's chat template: it is not applied here, expected /v1/completions");
-    if (url == NULL || strcmp(url, "/v1/completions") != 0)
-        say(reason, size, "url is not /v1/completions");
+    if (!json_text_is(json_object_get(line, "url"), "/v1/completions") && !is_chat(line))
+        say(reason, size, "url is not /v1/completions or /v1/chat/completions");
     if (!json_is_object(json_object_get(line, "body")))
         say(reason, size, "body is not an object");
 }
@@ -120,8 +148,10 @@ enum status request_openai_convert(json_t *line, json_t **own, char **model, cha
     failed = *own == NULL || (*model == NULL && json_is_string(name)) || (id != NULL && json_object_set(*own, "id", id) != 0);
     check_envelope(line, reason, size);
     if (*reason == '\0' && !failed)
-        failed |= take_body(*own, json_object_get(line, "body"), reason, size);
-    if (*reason == '\0' && json_object_get(*own, "prompt") == NULL && json_object_get(*own, "prompt_tokens") == NULL)
+        failed |= take_body(*own, json_object_get(line, "body"), is_chat(line), reason, size);
+    if (*reason == '\0' && is_chat(line) && json_object_get(*own, "messages") == NULL)
+        say(reason, size, "body.messages is missing");
+    if (*reason == '\0' && !is_chat(line) && json_object_get(*own, "prompt") == NULL && json_object_get(*own, "prompt_tokens") == NULL)
         say(reason, size, "body.prompt is missing");
     if (!failed)
         return STATUS_OK;
@@ -131,10 +161,14 @@ enum status request_openai_convert(json_t *line, json_t **own, char **model, cha
     return STATUS_INTERNAL;
 }
 
-static json_t *choices_of(const struct sequence *sequence)
+static json_t *choices_of(const struct sequence *sequence, int chat)
 {
     const struct completion *completion = &sequence->completion;
 
+    if (chat)
+        return json_pack("[{s:i, s:{s:s, s:o, s:n}, s:n, s:s}]", "index", 0, "message", "role", "assistant", "content",
+                         json_stringn(completion->text, completion->length), "refusal", "logprobs", "finish_reason",
+                         completion_reason(completion->finish));
     return json_pack("[{s:i, s:o, s:n, s:s}]", "index", 0, "text", json_stringn(completion->text, completion->length), "logprobs", "finish_reason",
                      completion_reason(completion->finish));
 }
@@ -142,11 +176,12 @@ static json_t *choices_of(const struct sequence *sequence)
 static json_t *body_of(const struct request *request, const struct sequence *sequence, int plain)
 {
     int prompt = request->prompt_count, count = sequence->completion.count;
-    json_t *body = json_pack("{s:o, s:s}", "id", json_sprintf("cmpl-%u", request->index), "object", "text_completion");
+    json_t *body = json_pack("{s:o, s:s}", "id", json_sprintf(request->chat ? "chatcmpl-%u" : "cmpl-%u", request->index), "object",
+                             request->chat ? "chat.completion" : "text_completion");
     int failed = plain ? 0 : json_object_set_new(body, "created", json_integer((json_int_t)time(NULL)));
 
     failed |= json_object_set_new(body, "model", json_text_string(request->model != NULL ? request->model : ""));
-    failed |= json_object_set_new(body, "choices", choices_of(sequence));
+    failed |= json_object_set_new(body, "choices", choices_of(sequence, request->chat));
     failed |= json_object_set_new(body, "usage", json_pack("{s:i, s:i, s:i}", "prompt_tokens", prompt, "completion_tokens", count, "total_tokens", prompt + count));
     return json_text_whole(body, failed);
 }

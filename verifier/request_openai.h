@@ -1,6 +1,5 @@
-/* Lines of OpenAI's batch input: {"custom_id", "method", "url", "body"}, for /v1/completions. A line becomes one of this project's own, and its
- * result is written in OpenAI's form. /v1/chat/completions is known and refused line by line: it needs the model's chat template, which is not
- * applied here. Source: OpenAI's Batch API, "request input object" and "request output object". For request.c and result.c alone. */
+/* Lines of OpenAI's batch input: {"custom_id", "method", "url", "body"}, for /v1/completions and /v1/chat/completions. A line becomes one of this
+ * project's own, and its result is written in OpenAI's form, that of a chat for a request that has messages. Source: OpenAI's Batch API, "request input object" and "request output object". For request.c and result.c alone. */
 #ifndef TANDEM_VERIFIER_REQUEST_OPENAI_H
 #define TANDEM_VERIFIER_REQUEST_OPENAI_H
 

@@ -103,6 +103,20 @@ enum status request_stop_complete(struct request *request, const struct options 
     return STATUS_OK;
 }
 
+enum status request_stop_add(struct request *request, const char *text)
+{
+    char **more = realloc(request->stop, ((size_t)request->stops + 1) * sizeof *more);
+
+    if (more == NULL)
+        return no_memory();
+    request->stop = more;
+    more[request->stops] = strdup(text);
+    if (more[request->stops] == NULL)
+        return no_memory();
+    request->stops++;
+    return STATUS_OK;
+}
+
 void request_stop_release(struct request *request)
 {
     for (int s = 0; s < request->stops; s++)

@@ -12,6 +12,8 @@ enum status request_stop_take(struct request *request, const struct request_term
                               size_t size);
 /* What was not taken is as the options say. */
 enum status request_stop_complete(struct request *request, const struct options *options);
+/* One more stop text, behind the others. */
+enum status request_stop_add(struct request *request, const char *text);
 void request_stop_release(struct request *request);
 
 #endif

@@ -49,6 +49,8 @@ void sequence_fill_bias(const struct request *request, const int32_t *eos, int e
     bias->min_tokens = request->min_tokens;
     for (int i = 0; i < request->stop_tokens; i++)
         bias->ender[bias->enders++] = request->stop_token[i];
+    if (request->has_turn_end && !request->ignore_eos)
+        bias->ender[bias->enders++] = request->turn_end;
     for (int i = 0; i < eos_count && !request->ignore_eos; i++)
         bias->ender[bias->enders++] = eos[i];
 }

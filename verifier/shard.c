@@ -14,12 +14,13 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     size_t tally = arena_round((size_t)model->vocab_count * sizeof(int32_t)), excluded = tally;
     size_t terms = arena_round((size_t)slots * sizeof(struct slot_terms));
     size_t queries = arena_round((size_t)max_asked * sizeof(struct kept_query));
+    size_t drawn = arena_round((size_t)max_asked * sizeof(struct evidence_winner)), is_drawn = arena_round((size_t)max_asked);
     enum status status;
 
     *shard = (struct shard){.model = model, .max_asked = max_asked};
     TRY(kv_cache_open(&shard->cache, model, slots));
     TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
-    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries, "the rows of a step"), close_forward);
+    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries + drawn + is_drawn, "the rows of a step"), close_forward);
     shard->logits = arena_take(&shard->arena, logits);
     shard->processed = arena_take(&shard->arena, logits);
     shard->history = arena_take(&shard->arena, history);
@@ -27,6 +28,8 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     shard->excluded = arena_take(&shard->arena, excluded);
     shard->terms = arena_take(&shard->arena, terms);
     shard->queries = arena_take(&shard->arena, queries);
+    shard->drawn = arena_take(&shard->arena, drawn);
+    shard->is_drawn = arena_take(&shard->arena, is_drawn);
     return STATUS_OK;
 
 close_forward:
@@ -138,6 +141,17 @@ enum status shard_row(struct shard *shard, const struct step *step, int asked, c
     return STATUS_OK;
 }
 
+/* The draw that a row of rejection may need after it is judged, in the same go: outside q's support where it has one, else among all. So the
+ * device need not be asked once more. */
+static void ask_draw(const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
+{
+    if (evidence_kind(sampling) != EVIDENCE_SUPPORT)
+        return;
+    query->races = 1;
+    query->purpose = RNG_RESIDUAL;
+    query->excludes = row->support_count > 0;
+}
+
 /* What the device is to answer of the rows that it keeps.  evidence: where the answers will be written */
 static int write_questions(struct shard *shard, const struct step *step, char *evidence)
 {
@@ -153,6 +167,7 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
             query->row = a;
             query->scale = distribution_scale(&terms->sampling);
             evidence_ask(&terms->sampling, &row, evidence, &query->query);
+            ask_draw(&terms->sampling, &row, &query->query);
         }
         evidence += evidence_bytes(&terms->sampling, row.support_count);
     }
@@ -179,6 +194,11 @@ static enum status run_forward(struct shard *shard, const struct step *step, voi
     return forward_end(&shard->forward);
 }
 
+static struct evidence_winner winner_of(const struct row_query *query, int32_t first)
+{
+    return (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + first};
+}
+
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence)
 {
     const struct rows *rows = &step->rows;
@@ -198,8 +218,14 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
         struct evidence_row row = row_of(shard, step, a);
 
         if (is_kept(shard, terms)) {
-            evidence_put(&terms->sampling, &row, &shard->queries[queries++].query, to);
+            const struct row_query *query = &shard->queries[queries++].query;
+
+            evidence_put(&terms->sampling, &row, query, to);
+            shard->is_drawn[a] = evidence_kind(&terms->sampling) == EVIDENCE_SUPPORT;
+            if (shard->is_drawn[a])
+                shard->drawn[a] = winner_of(query, row.first);
         } else {
+            shard->is_drawn[a] = 0;
             if (is_processed(terms))
                 process(shard, step, a);
             evidence_take(backend, shard->model->context, &terms->sampling, &row, to);
@@ -219,9 +245,10 @@ static struct row_query draw_of(const struct evidence_row *row, const struct dra
                               .tokens = order->residual ? row->support_count : 0};
 }
 
-static struct evidence_winner winner_of(const struct row_query *query, int32_t first)
+/* Did the step make this draw already? */
+static int is_drawn(const struct shard *shard, const struct step *step, const struct draw_order *order)
 {
-    return (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + first};
+    return shard->is_drawn[order->asked] && order->residual == (support_count(step, order->asked) > 0);
 }
 
 enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
@@ -235,6 +262,10 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
         struct evidence_row row = row_of(shard, step, orders[i].asked);
         struct row_query query = draw_of(&row, &orders[i]);
 
+        if (is_drawn(shard, step, &orders[i])) {
+            winners[i] = shard->drawn[orders[i].asked];
+            continue;
+        }
         if (is_kept(shard, terms)) {
             order_of[queries] = i;
             shard->queries[queries++] = (struct kept_query){orders[i].asked, distribution_scale(&terms->sampling), query};

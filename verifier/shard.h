@@ -37,6 +37,8 @@ struct shard {
     int32_t *history;         /* [slots][context] tokens fed */
     float *logits;            /* [max_asked][vocab_count] as the model gave them; a row that the device keeps is here when it was fetched */
     struct kept_query *queries; /* [max_asked] */
+    struct evidence_winner *drawn; /* [max_asked] of the last step: a draw that the device made beforehand; */
+    char *is_drawn;                /* [max_asked] whether it did */
     float *processed;         /* [max_asked][vocab_count] after biases, penalties and temperature; only rows that have any */
     int32_t *tally;           /* [vocab_count] zero between rows */
     uint32_t *excluded;       /* [(vocab_count + 31) / 32] zero between races */

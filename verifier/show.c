@@ -29,8 +29,8 @@ void show_prompt(struct show *show, const struct sequence *sequence)
 
     show->printed = 0;
     utf8_stream_init(&show->stream);
-    if (show->notes == NULL || show->text == NULL)
-        return;
+    if (show->notes == NULL || show->text == NULL || request->chat)
+        return; /* who chats has just written it, and has no use for the template's marks */
     fputs("\n", show->notes);
     for (int i = 0; i < request->prompt_count; i++) {
         size_t length;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { DEPTH = 8, VALUES = 1 << 20, LARGEST_PLAN = 16 << 20 };
 
@@ -39,22 +40,27 @@ struct sweep_end {
 static enum status read_plan(const char *path, json_t **plan)
 {
     static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
-    char fault[JSON_TEXT_FAULT], *text = malloc(LARGEST_PLAN);
-    FILE *file = text != NULL ? fopen(path, "r") : NULL;
+    char fault[JSON_TEXT_FAULT], *text = NULL;
+    FILE *file = fopen(path, "r");
     enum status status = STATUS_NOINPUT;
-    size_t size;
+    struct stat found;
 
-    if (file == NULL) {
-        log_error("--sweep %s: %s", path, text == NULL ? "no memory" : strerror(errno));
-        free(text);
-        return STATUS_NOINPUT;
+    if (file == NULL || fstat(fileno(file), &found) != 0) {
+        log_error("--sweep %s: %s", path, strerror(errno));
+    } else if (found.st_size > LARGEST_PLAN) {
+        log_error("--sweep %s: it has %lld bytes, expected at most %d", path, (long long)found.st_size, LARGEST_PLAN);
+        status = STATUS_DATA;
+    } else if ((text = malloc((size_t)found.st_size + 1)) == NULL) {
+        log_error("--sweep %s: no memory", path);
+        status = STATUS_INTERNAL;
+    } else {
+        status = json_text_read(text, fread(text, 1, (size_t)found.st_size, file), 0, &limits, plan, fault);
+        if (status == STATUS_DATA)
+            log_error("--sweep %s: %s", path, fault);
     }
-    size = fread(text, 1, LARGEST_PLAN, file);
-    status = json_text_read(text, size, 0, &limits, plan, fault);
-    fclose(file);
+    if (file != NULL)
+        fclose(file);
     free(text);
-    if (status == STATUS_DATA)
-        log_error("--sweep %s: %s", path, fault);
     return status;
 }
 

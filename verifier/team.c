@@ -185,6 +185,11 @@ enum status team_hash(struct team *team, uint64_t *hash)
     return STATUS_OK;
 }
 
+enum status team_rest(struct team *team)
+{
+    return team_note(team, NULL, 0); /* which leaves everything as it is */
+}
+
 enum status team_end(struct team *team)
 {
     return order(team, ORDER_END, NULL, 0);

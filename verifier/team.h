@@ -34,6 +34,8 @@ enum status team_whole_row(struct team *team, int asked, float *logits);
 enum status team_note(struct team *team, const struct commit_note *notes, int count);
 /* Sum of the shards' hashes. */
 enum status team_hash(struct team *team, uint64_t *hash);
+/* The lead is there and waits for something that is no forward: nobody's watchdog ends the job. Collective over the group. */
+enum status team_rest(struct team *team);
 enum status team_end(struct team *team);
 
 /* Collective over the group, on every rank but the lead: follows orders until the end. */

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of DTYPE_BLOCK values, in each an F16 scale d
- * (Q4_1: and an F16 minimum m), then integers q of 8 or 4 bits; a value is d q, d (q - 8), or d q + m in float32. Kernels do not take them:
- * whoever packs a matrix widens its rows. */
+ * (Q4_1: and an F16 minimum m), then integers q of 8 or 4 bits; a value is d q, d (q - 8), or d q + m in float32. Not every
+ * backend packs them (see `packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPES };
 enum { DTYPE_BLOCK = 32 };
 /* Of one value; 0 for a quantised dtype. */
@@ -50,9 +50,10 @@ struct backend_options {
     int max_rows;    /* rows of one step over all sequences */
     int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
     int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
+    int max_columns; /* most columns of a quantised matrix; or 0 */
     int max_context; /* largest context of a shape; or 0 */
     int max_vocab;   /* most outputs of a head; or 0 */
-    const char *isa; /* of the CPU: NULL for the best one, or "scalar", "avx2", "avx512": for tests */
+    const char *isa; /* of the CPU: NULL for the best one, or "scalar", "avx2", "avxvnni", "avx512", "avx512vnni": for tests */
     int device;      /* of several: its number, from 0 */
 };
 
@@ -60,7 +61,13 @@ struct backend_options {
  * columns) are taken; NULL is a row of zeros (padding, computed and ignored). The reduced dimension is cut into `slices` slices:
  * slice i holds the columns [slice_bounds[i], slice_bounds[i + 1]) of those taken. Each output is one chain of fused
  * multiply-adds over each slice in rising order of the column, starting from +0, and the slices are summed by
- * backend_tree_sum. One slice is the plain chain. */
+ * backend_tree_sum. One slice is the plain chain.
+ *
+ * Where the CPU packs quantised rows, activations are quantised, too: in each slice those of a block of 32 columns of the file (or of the part of
+ * it that the slice has) are x = a X with integers X = rint(x (127 / max |x|)), ties to even, and a = max |x| / 127; both are 0 where max |x| is
+ * at most 2^-100. An output is then one chain over the blocks of each slice in rising order, starting from +0: s = fma(sum of q X, d a, s),
+ * where q is the file's integer, less 8 for Q4_0, and for Q4_1 after it s = fma(m, a sum of X, s). A block with an activation that is not finite
+ * makes the row's outputs NaN. */
 struct matrix_source {
     const void *const *rows; /* [outputs] */
     int outputs;
@@ -216,6 +223,7 @@ struct backend_one_shot {
 struct backend {
     const char *name;
     size_t cache_number_bytes; /* of one number in the cache */
+    unsigned packs;            /* bit d: matrix_pack takes rows of dtype d */
 
     enum status (*open)(const struct backend_options *options, struct backend_context **context);
     void (*close)(struct backend_context *context);
@@ -293,7 +301,7 @@ struct backend {
                  const float *x, float *logits);
 
     /* What follows is about logits that the device keeps; NULL where its memory is the host's.
-     * Answers `count` queries (at least 1, at most max_rows) of one purpose. first: the id of the rows' first logit, a multiple of 4. The
+     * Answers `count` queries (at least 1, at most max_rows). first: the id of the rows' first logit, a multiple of 4. The
      * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is
      * of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);

@@ -13,7 +13,7 @@ static int cuda_devices(const char **reason)
 #ifdef TANDEM_CUDA
     return device_count(reason);
 #else
-    *reason = "this program was built without it (cmake --preset cuda)";
+    *reason = "this program was built without it (cmake --preset release -DTANDEM_CUDA=ON; launch/tandem does so where nvcc is)";
     return 0;
 #endif
 }

@@ -14,7 +14,7 @@ enum {
     BIAS_MAX_WORDS = 64,
     BIAS_MAX_WORD = 16, /* tokens of one */
     BIAS_MAX_STOPS = 64,
-    BIAS_MAX_ENDERS = BIAS_MAX_STOPS + 8, /* stop tokens and the model's own EOS (CONFIG_MAX_EOS) */
+    BIAS_MAX_ENDERS = BIAS_MAX_STOPS + 9, /* stop tokens, the model's own EOS (CONFIG_MAX_EOS), the end of a chat's answer */
 };
 #define BIAS_LIMIT 100.0
 

@@ -31,5 +31,7 @@ json_t *json_text_whole(json_t *value, int failed);
 /* A text as a value. One that is not UTF-8 (a path, a text that was cut) has \xNN for each byte beyond ASCII, for JSON cannot hold it.
  * NULL without memory. */
 json_t *json_text_string(const char *text);
+/* Is it the text `expected`, whole? strcmp would take one for it that goes on behind a NUL. */
+int json_text_is(const json_t *value, const char *expected);
 
 #endif

@@ -4,7 +4,9 @@
 #include "common/base/log.h"
 #include "common/base/options_list.h"
 #include "common/base/options_table.h"
+#include "common/base/paths.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,11 +206,25 @@ static enum status take_argument(struct options *options, int argc, char **argv,
         return option_set(options, entry, equals != NULL ? equals + 1 : "true", "--");
     if (equals != NULL)
         return option_set(options, entry, equals + 1, "--");
+    if (!option_takes_next(entry, argc, argv, *at))
+        return option_set(options, entry, "", "--");
     if (*at >= argc) {
         log_error("--%s needs a value: %s", entry->name, entry->value);
         return STATUS_USAGE;
     }
     return option_set(options, entry, argv[(*at)++], "--");
+}
+
+/* Turns come from stdin and go to stdout, one after the other. */
+static enum status check_conversation(const struct options *options)
+{
+    if (!options->conversation)
+        return STATUS_OK;
+    if (options->prompt == NULL && options->prompts == NULL && options->output == NULL && options->check == CHECK_OFF && options->sweep == NULL &&
+        options->max_sequences == 1)
+        return STATUS_OK;
+    log_error("a chat takes its turns from stdin, one at a time, expected no prompts, no --output, no check and no --max-sequences");
+    return STATUS_USAGE;
 }
 
 static enum status check_together(const struct options *options)
@@ -219,8 +235,17 @@ static enum status check_together(const struct options *options)
         log_error("--prompt and --prompts exclude each other");
         return STATUS_USAGE;
     }
-    if (options->draft != NULL && options->target == NULL) {
+    if (options->chat != NULL && *options->chat != '\0' && (options->prompt != options->chat || options->prompts != NULL)) {
+        log_error("--chat with a text and --prompt or --prompts exclude each other");
+        return STATUS_USAGE;
+    }
+    TRY(check_conversation(options));
+    if (options->draft != NULL && options->draft_way.way == DRAFT_MODEL && options->target == NULL) {
         log_error("--draft needs --target");
+        return STATUS_USAGE;
+    }
+    if (options->draft_way.way == DRAFT_LOOKUP && (options->breakage == BREAKAGE_Q_TEMPERATURE || options->breakage == BREAKAGE_Q_TOP_K)) {
+        log_error("--break %s is a fault in how a draft model draws, and --draft lookup draws nothing", breakage_table[options->breakage].name);
         return STATUS_USAGE;
     }
     if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
@@ -265,6 +290,36 @@ static enum status take_all(struct options *options, int argc, char **argv)
     return STATUS_OK;
 }
 
+const char *option_keep(struct options *options, const char *text)
+{
+    struct options_text *kept = malloc(sizeof *kept + strlen(text) + 1);
+
+    if (kept == NULL) {
+        log_error("no memory for a text of %zu bytes", strlen(text));
+        return NULL;
+    }
+    strcpy(kept->text, text);
+    kept->next = options->texts;
+    options->texts = kept;
+    return kept->text;
+}
+
+/* A model's path in place of a name of `tandem fetch`. */
+static enum status find_model(struct options *options, const char *option, const char **model)
+{
+    char path[PATH_MAX];
+
+    if (*model == NULL)
+        return STATUS_OK;
+    if (!paths_model(*model, path, sizeof path)) {
+        log_error("--%s %s has not been fetched yet, expected %s: launch/tandem fetch %s", option, *model, path, *model);
+        return STATUS_NOINPUT;
+    }
+    if (strcmp(path, *model) != 0)
+        *model = option_keep(options, path);
+    return *model != NULL ? STATUS_OK : STATUS_INTERNAL;
+}
+
 enum status options_parse(int argc, char **argv, struct options *out)
 {
     struct options options = options_default;
@@ -272,14 +327,20 @@ enum status options_parse(int argc, char **argv, struct options *out)
 
     options.sampling = sampling_default;
     TRY_TO(take_all(&options, argc, argv), release);
-    if (options.prompt == NULL && options.prompts == NULL)
+    if (options.prompt == NULL && options.chat != NULL && *options.chat != '\0')
+        options.prompt = options.chat;
+    if (options.prompt == NULL && options.prompts == NULL && !options.conversation)
         options.compare = 1; /* the embedded prompts, shown */
     if (options.launcher < 0)
         options.launcher = options.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
     if (options.max_sequences < 0)
         options.max_sequences = options.check != CHECK_OFF ? CHECK_SEQUENCES : options.prompts != NULL && !options.compare ? 4 : 1;
-    if (options.print == OPTIONS_PRINT_NOTHING)
+    TRY_TO(options_draft_read(options.draft, &options.draft_way), release);
+    if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
+        TRY_TO(find_model(&options, "target", &options.target), release);
+        TRY_TO(find_model(&options, "draft", &options.draft), release);
+    }
     *out = options;
     return STATUS_OK;
 

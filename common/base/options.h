@@ -5,6 +5,7 @@
 
 #include "common/base/bias.h"
 #include "common/base/breakage.h"
+#include "common/base/options_draft.h"
 #include "common/base/sampling.h"
 #include "common/base/status.h"
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct option_ids {
 struct options {
     const char *target; /* NULL: the embedded pair */
     const char *draft;
+    struct options_draft draft_way; /* what that text says */
     int drafters;  /* -1: the default */
     int verifiers; /* -1: the default */
     const char *config;
@@ -36,6 +38,9 @@ struct options {
     int solo;
     const char *prompt;
     const char *prompts;
+    const char *chat;  /* not NULL: prompts are a user's messages. Not empty: it is the one prompt */
+    int conversation;  /* turns from stdin instead of prompts */
+    int chat_family; /* enum chat_family: how messages become a prompt */
     const char *output;
     int resume;           /* go on from the journal of the output */
     int plain_results;    /* without timing and speculation */
@@ -83,9 +88,9 @@ struct options {
     const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
     int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
-    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr */
+    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
-    struct options_text *texts; /* those of a config file */
+    struct options_text *texts; /* those of a config file, and paths that names of models stand for */
     int check;        /* enum check_size: check losslessness instead of completing prompts */
     int breakage;     /* enum breakage: a fault put in on purpose, in a check alone */
     const char *json; /* where the check's figures go */
@@ -93,10 +98,10 @@ struct options {
     int print; /* what to print instead of running: enum options_print */
 };
 
-enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_SBATCH_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
+enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHAT_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_SBATCH_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
 
-/* Parses the command line, a --config file first. The texts point into argv or live until options_release. STATUS_USAGE,
- * STATUS_NOINPUT (config file), each with one logged line. */
+/* Parses the command line, a --config file first. The texts point into argv or live until options_release. A model that was named as `tandem fetch`
+ * names it becomes the path of its file. STATUS_USAGE, STATUS_NOINPUT (config file, a model that has not been fetched), each with one logged line. */
 enum status options_parse(int argc, char **argv, struct options *options);
 void options_release(struct options *options);
 

@@ -52,15 +52,8 @@ static enum status take_pair(const struct reading *reading, const char *name, co
     }
     if (entry->kind != OPTION_TEXT && entry->kind != OPTION_TEXTS)
         return option_set(reading->options, entry, value, where);
-    struct options_text *kept = malloc(sizeof *kept + strlen(value) + 1);
-    if (kept == NULL) {
-        log_error("%sno memory for a text of %zu bytes", where, strlen(value));
-        return STATUS_INTERNAL;
-    }
-    strcpy(kept->text, value);
-    kept->next = reading->options->texts;
-    reading->options->texts = kept;
-    return option_set(reading->options, entry, kept->text, where);
+    value = option_keep(reading->options, value);
+    return value != NULL ? option_set(reading->options, entry, value, where) : STATUS_INTERNAL;
 }
 
 /* 1, or 0 to end with an error, which has been logged. Sections group the keys for the reader and mean nothing. */

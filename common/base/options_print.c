@@ -58,6 +58,15 @@ static void print_help(const char *name, const char *what, FILE *to)
     print_wrapped(to, endings, 0, 110);
 }
 
+/* Between them a line may break. */
+static void print_man_choices(FILE *to, const char *choices)
+{
+    fputc('(', to);
+    for (; *choices != '\0'; choices++)
+        fputs(*choices == '|' ? "|\\:" : (char[]){*choices, '\0'}, to);
+    fputs(")\n", to);
+}
+
 static void print_man(const char *name, const char *what, FILE *to)
 {
     fprintf(to, ".TH %s 1 \"\" \"tandem %s\" \"Tandem\"\n.SH NAME\n%s \\- %s\n", name, TANDEM_VERSION, name, what);
@@ -71,6 +80,8 @@ static void print_man(const char *name, const char *what, FILE *to)
                 continue;
             fprintf(to, ".TP\n\\fB\\-\\-%s\\fR%s%s%s\n%s\n", entry->name, entry->value != NULL ? " \\fI" : "",
                     entry->value != NULL ? entry->value : "", entry->value != NULL ? "\\fR" : "", entry->help);
+            if (entry->choices != NULL)
+                print_man_choices(to, entry->choices);
         }
     }
     fprintf(to, ".SH EXIT STATUS\n%s\n", endings);
@@ -100,6 +111,12 @@ void options_print(const struct options *options, const char *name, const char *
         print_help("tandem run",
                    "Completes prompts with the target model, faster by a draft model and with exactly the target's law: starts "
                    "tandem-drafter and tandem-verifier ranks with mpirun. Without a prompt it shows the embedded pair at work.",
+                   to);
+    else if (options->print == OPTIONS_PRINT_CHAT_HELP)
+        print_help("tandem chat",
+                   "Answers line after line of stdin as a user's messages, through the target's chat template; each reply knows the turns before it. "
+                   "/reset begins anew, /quit or the end of input ends, Ctrl-C stops a reply. It takes the options of tandem run but for prompts and "
+                   "--output; --max-tokens is 1024 where it is not given.",
                    to);
     else if (options->print == OPTIONS_PRINT_CHECK_HELP)
         print_help("tandem check [--quick | --long]",

@@ -13,7 +13,9 @@ const struct option_entry option_table[] = {
     {"target", "M", OPTION_TEXT, OPTION_MODELS, AT(target), 0, 0, NULL, 0,
      "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json), a .gguf or a llama2.c .bin; default: the embedded pair"},
     {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(draft), 0, 0, NULL, 0,
-     "draft model, with the same vocabulary; without one and with --target given, decoding is solo"},
+     "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the tokens that "
+     "must be the same); or `self:layers=N`, the target's own first N layers. A folder of such a name is ./lookup. Without it and with --target "
+     "given, decoding is solo"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},
@@ -60,7 +62,14 @@ const struct option_entry option_table[] = {
     {"prompt", "TEXT", OPTION_TEXT, OPTION_INPUT, AT(prompt), 0, 0, NULL, 0,
      "complete one prompt; its completion alone goes to stdout when that is not a terminal"},
     {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(prompts), 0, 0, NULL, 0,
-     "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\", any sampling option in snake_case}"},
+     "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\" or "
+     "\"messages\", any sampling option in snake_case}, or OpenAI's batch form"},
+    {"chat", "[TEXT]", OPTION_TEXT, OPTION_INPUT, AT(chat), 0, 0, NULL, 0,
+     "answer TEXT as a user's message, through the target's chat template. Without TEXT: prompts, of --prompt or --prompts, are such messages"},
+    {"template", "NAME", OPTION_CHOICE, OPTION_INPUT, AT(chat_family), 0, 0,
+     "auto|chatml|llama2|llama3|llama3.1|mistral-v0|mistral-v1|mistral-v3|mistral-v3-tekken|gemma|phi3|zephyr", 0,
+     "how messages become a prompt; default auto: as the model's own chat template says, where it is one of these. With a model that knows no such "
+     "tokens the marks are plain text"},
     {"output", "FILE", OPTION_TEXT, OPTION_INPUT, AT(output), 0, 0, NULL, 0,
      "write results as JSON lines, in input order; - is stdout. Until all are there, FILE.journal holds them"},
     {"resume", NULL, OPTION_FLAG, OPTION_INPUT, AT(resume), 0, 1, NULL, 0,
@@ -140,6 +149,7 @@ const struct option_entry option_table[] = {
     {"help", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_HELP, 0, 0, NULL, 0, "show this and exit"},
     {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, "show the version and exit"},
     {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, "the help of `tandem run`"},
+    {"help-chat", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHAT_HELP, 0, 0, NULL, 0, "the help of `tandem chat`"},
     {"help-check", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHECK_HELP, 0, 0, NULL, 0, "the help of `tandem check`"},
     {"help-sbatch", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_SBATCH_HELP, 0, 0, NULL, 0, "the help of `tandem sbatch`"},
     {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, "the manual page"},
@@ -147,7 +157,8 @@ const struct option_entry option_table[] = {
     {"programs", "NAME", OPTION_TEXT, OPTION_HIDDEN, AT(programs), 0, 0, NULL, 0, "start NAME-drafter and NAME-verifier (with --dry-run)"},
     {"batch-script", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(batch_script), 0, 1, NULL, 0, "print the script of `tandem sbatch`"},
     {"sbatch-word", "TEXT", OPTION_TEXTS, OPTION_HIDDEN, AT(sbatch_word), 0, OPTIONS_MAX_TEXTS, NULL, 0, "what `tandem sbatch` has behind --"},
-    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 3, NULL, 0, "stdout, stderr are terminals (the launcher tells)"},
+    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 7, NULL, 0, "stdout, stderr, stdin are terminals (the launcher tells)"},
+    {"conversation", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(conversation), 0, 1, NULL, 0, "answer the lines of stdin in turns: `tandem chat`"},
     {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},
 };
 
@@ -165,6 +176,13 @@ static int same_name(const char *a, const char *b)
     return *a == '\0' && *b == '\0';
 }
 
+int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at)
+{
+    if (entry->value == NULL)
+        return 0;
+    return entry->value[0] != '[' || (at < argc && strncmp(argv[at], "--", 2) != 0);
+}
+
 const struct option_entry *option_find(const char *name)
 {
     for (int i = 0; i < option_count; i++)
@@ -173,8 +191,7 @@ const struct option_entry *option_find(const char *name)
     return NULL;
 }
 
-/* Levenshtein distance, over the first 31 characters. */
-static int distance(const char *a, const char *b)
+int option_distance(const char *a, const char *b)
 {
     int row[32], lengths[2] = {(int)strnlen(a, 31), (int)strnlen(b, 31)};
 
@@ -194,14 +211,15 @@ static int distance(const char *a, const char *b)
     return row[lengths[1]];
 }
 
-/* A word that was not written to its end is as near as one wrong character. */
-static int far_from(const char *known, const char *name)
+/* A word that was not written to its end is as near as one wrong character. Of two that are as near it is the one that a line may say as well:
+ * --temp is the temperature, not the template. */
+static int far_from(const struct option_entry *entry, const char *name)
 {
     size_t length = strlen(name), same = 0;
 
-    while (same < length && folded(known[same]) == folded(name[same]))
+    while (same < length && folded(entry->name[same]) == folded(name[same]))
         same++;
-    return same == length && length > 0 ? 1 : distance(known, name);
+    return 2 * (same == length && length > 0 ? 1 : option_distance(entry->name, name)) - entry->per_request;
 }
 
 const char *option_nearest(const char *name)
@@ -210,8 +228,8 @@ const char *option_nearest(const char *name)
     const char *nearest = option_table[0].name;
 
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].group != OPTION_HIDDEN && far_from(option_table[i].name, name) < best) {
-            best = far_from(option_table[i].name, name);
+        if (option_table[i].group != OPTION_HIDDEN && far_from(&option_table[i], name) < best) {
+            best = far_from(&option_table[i], name);
             nearest = option_table[i].name;
         }
     return nearest;

@@ -5,7 +5,7 @@
 #include "common/base/options.h"
 #include <stddef.h>
 
-/* A text of a config file. */
+/* A text of a config file, or the path that a name stands for. */
 struct options_text {
     struct options_text *next;
     char text[];
@@ -16,7 +16,7 @@ enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, O
 
 struct option_entry {
     const char *name;
-    const char *value; /* what stands for the value in help; NULL for a flag */
+    const char *value; /* what stands for the value in help, in brackets where it may be left out; NULL for a flag */
     enum option_kind kind;
     enum option_group group;
     size_t at; /* offset in struct options */
@@ -32,10 +32,16 @@ extern const char *const option_group_title[];
 
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);
+/* Levenshtein distance of two names, over their first 31 characters. */
+int option_distance(const char *a, const char *b);
+/* Is argv[at], behind an option without '=', its value? One that may be left out is no option, but any other is taken as it is. */
+int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at);
 /* The known name that is nearest to `name`. */
 const char *option_nearest(const char *name);
 /* Sets the value from text; logs and returns STATUS_USAGE when it does not fit. `where` is "--" or "FILE:LINE: ". */
 enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where);
+/* A copy of the text that lives until options_release, or NULL (logged). */
+const char *option_keep(struct options *options, const char *text);
 /* Sets what the file says. STATUS_NOINPUT, STATUS_USAGE, each with one logged line. */
 enum status option_read_config(struct options *options, const char *path);
 

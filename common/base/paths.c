@@ -14,17 +14,63 @@
 #define TANDEM_DEMO "."
 #endif
 
-void paths_demo(const char *part, char *path, size_t size)
+int paths_programs(char *folder)
 {
     char self[PATH_MAX] = "";
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
-    if (length > 0) {
-        snprintf(path, size, "%s/../share/tandem/demo/%s", dirname(self), part);
+    snprintf(folder, PATH_MAX, "%s", length > 0 ? dirname(self) : ".");
+    return length > 0;
+}
+
+void paths_demo(const char *part, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+
+    if (paths_programs(folder)) {
+        snprintf(path, size, "%s/../share/tandem/demo/%s", folder, part);
         if (access(path, R_OK) == 0)
             return;
     }
     snprintf(path, size, "%s/%s", TANDEM_DEMO, part);
+}
+
+int paths_model(const char *model, char *path, size_t size)
+{
+    static const char *const fetched[] = {"smollm2"}; /* launch/tandem knows where they come from */
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int is_name = 0;
+
+    snprintf(path, size, "%s", model);
+    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++)
+        is_name |= strcmp(model, fetched[i]) == 0;
+    if (!is_name || access(model, F_OK) == 0)
+        return 1;
+    if (cache != NULL && *cache != '\0')
+        snprintf(path, size, "%s/tandem/%s.gguf", cache, model);
+    else
+        snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", model);
+    return access(path, R_OK) == 0;
+}
+
+void paths_target(const struct options *options, char *path)
+{
+    if (options->target != NULL)
+        snprintf(path, PATH_MAX, "%s", options->target);
+    else
+        paths_demo("target", path, PATH_MAX);
+}
+
+void paths_draft(const struct options *options, char *path)
+{
+    if (options->draft_way.way == DRAFT_SELF)
+        paths_target(options, path);
+    else if (options->draft_way.way == DRAFT_LOOKUP)
+        path[0] = '\0';
+    else if (options->draft != NULL)
+        snprintf(path, PATH_MAX, "%s", options->draft);
+    else
+        paths_demo("draft", path, PATH_MAX);
 }
 
 static int ends_in(const char *text, const char *end)

@@ -1,11 +1,21 @@
-/* Where the program's own files are: the embedded pair, and the tokenizer of a model. */
+/* Where the program's own files are: the other programs, the embedded pair, and the tokenizer of a model. */
 #ifndef TANDEM_COMMON_BASE_PATHS_H
 #define TANDEM_COMMON_BASE_PATHS_H
 
+#include "common/base/options.h"
 #include <stddef.h>
 
+/* The folder that this program is in: folder: [PATH_MAX]. 0, and ".", where the system does not say. */
+int paths_programs(char *folder);
 /* Path of a part of the embedded pair ("target", "draft", "prompts.jsonl"): beside the installed program, or in the source tree. */
 void paths_demo(const char *part, char *path, size_t size);
+/* What `model` of an option means: itself where there is such a file or folder, or where the name is not one of `tandem fetch`; else the file
+ * that was fetched by that name. 0 where that is not there. */
+int paths_model(const char *model, char *path, size_t size);
+/* The target's path, as it was given or of the embedded pair.  path: [PATH_MAX] */
+void paths_target(const struct options *options, char *path);
+/* The path of the model that drafts: for --draft self the target's; "" where none is needed.  path: [PATH_MAX] */
+void paths_draft(const struct options *options, char *path);
 /* How many GGUF files `model` may mean: 1 for a .gguf file, those of a folder that has no config.json, and 0 for anything else. The first
  * one's path goes to `path`. */
 int paths_gguf(const char *model, char *path, size_t size);

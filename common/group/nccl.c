@@ -75,9 +75,10 @@ static enum status nccl_settle(struct group *group)
 
     world_wait_begin(nccl->world, &wait);
     wait.deaf = 1;
-    while (!nccl->backend->idle(nccl->context)) {
+    for (int idle = 0; !idle;) {
         int result = NCCL_SUCCESS, code;
 
+        idle = nccl->backend->idle(nccl->context); /* and what was idle by then has its error there, if any */
         if (nccl->comm == NULL)
             return aborted(nccl);
         code = nccl->library.comm_get_async_error(nccl->comm, &result);
@@ -87,7 +88,8 @@ static enum status nccl_settle(struct group *group)
             nccl_abort(nccl);
             return STATUS_IO;
         }
-        world_wait_step(nccl->world, &wait, INT64_MAX);
+        if (!idle)
+            world_wait_step(nccl->world, &wait, INT64_MAX);
     }
     return STATUS_OK;
 }

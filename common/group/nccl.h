@@ -2,7 +2,8 @@
  * sums without NCCL, nccl_call.c is how a call is made: never
  * for longer than is said, never without looking whether another rank has failed, and with an error that says who, where and what to do.
  *
- * The communicator does not block: a call answers "in progress", and is asked again until it is done. A rank on which a call fails aborts
+ * Until it is made the communicator does not block: a call answers "in progress", and is asked again until it is done. Sums go by its child, which
+ * blocks (nccl_open.c says why): its calls ask the device and return. A rank on which a call fails aborts
  * its communicator, which stops what runs on the device, and raises the alarm: a message of no bytes to the others, that nobody receives
  * but everybody looks for while waiting. Whoever sees it aborts, too. So no rank is left waiting in a collective that cannot end. */
 #ifndef TANDEM_COMMON_GROUP_NCCL_H

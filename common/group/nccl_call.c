@@ -5,7 +5,10 @@
 #include "common/base/recorder.h"
 #include "common/world/watchdog.h"
 
-enum { ALARM_TAG = 1 };
+enum {
+    ALARM_TAG = 1,
+    ALARM_MS = 1000, /* that a rank which only sees that another one is gone waits for its alarm */
+};
 
 /* By result: what the user can do. */
 static const char *const advice[] = {
@@ -67,10 +70,32 @@ static enum status give_up(struct nccl *nccl, enum status status)
     return status;
 }
 
+static enum status stopped(struct nccl *nccl, const char *call)
+{
+    log_debug("%s is given up: another rank has failed", call);
+    nccl_abort(nccl);
+    return STATUS_ELSEWHERE;
+}
+
+/* Has the other rank said itself what is wrong? */
+static int is_told(struct nccl *nccl)
+{
+    int64_t deadline = clock_ns() + (int64_t)ALARM_MS * 1000000;
+    struct wait wait;
+
+    world_wait_begin(nccl->world, &wait);
+    wait.deaf = 1;
+    while (!nccl_is_alarmed(nccl) && clock_ns() < deadline)
+        world_wait_step(nccl->world, &wait, INT64_MAX);
+    return nccl->alarmed;
+}
+
 static enum status failed(struct nccl *nccl, const char *call, int result)
 {
     const struct nccl_library *library = &nccl->library;
 
+    if (result == NCCL_REMOTE_ERROR && is_told(nccl))
+        return stopped(nccl, call);
     log_error("%s failed on %s: %s (%s); %s; NCCL_DEBUG=WARN tells more", call, nccl->who, library->get_error_string(result),
               library->get_last_error(nccl->comm), advice_for(result));
     recorder_note("a call of NCCL failed with #", result, 0, 0);
@@ -83,13 +108,6 @@ static enum status late(struct nccl *nccl, const char *call)
               "NCCL_SOCKET_IFNAME chooses the network interface",
               call, nccl->who);
     return give_up(nccl, STATUS_WATCHDOG);
-}
-
-static enum status stopped(struct nccl *nccl, const char *call)
-{
-    log_debug("%s is given up: another rank has failed", call);
-    nccl_abort(nccl);
-    return STATUS_ELSEWHERE;
 }
 
 enum status nccl_done(struct nccl *nccl, const char *call, int result)

@@ -23,6 +23,7 @@ static const struct symbol symbols[] = {
     SYMBOL("ncclGetLastError", get_last_error, 1),
     SYMBOL("ncclGetUniqueId", get_unique_id, 1),
     SYMBOL("ncclCommInitRankConfig", comm_init_rank_config, 1),
+    SYMBOL("ncclCommSplit", comm_split, 1),
     SYMBOL("ncclCommGetAsyncError", comm_get_async_error, 1),
     SYMBOL("ncclCommFinalize", comm_finalize, 1),
     SYMBOL("ncclCommDestroy", comm_destroy, 1),

@@ -64,6 +64,7 @@ struct nccl_library {
     const char *(*get_last_error)(struct nccl_comm *comm);
     int (*get_unique_id)(struct nccl_unique_id *id);
     int (*comm_init_rank_config)(struct nccl_comm **comm, int ranks, struct nccl_unique_id id, int rank, struct nccl_config *config);
+    int (*comm_split)(struct nccl_comm *comm, int color, int key, struct nccl_comm **child, struct nccl_config *config);
     int (*comm_get_async_error)(struct nccl_comm *comm, int *result);
     int (*comm_finalize)(struct nccl_comm *comm);
     int (*comm_destroy)(struct nccl_comm *comm);

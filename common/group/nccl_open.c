@@ -11,6 +11,8 @@
 
 enum {
     CLOSE_PATIENCE_S = 5, /* less than a job's end waits for its ranks */
+    LEAST_SUM = 256,      /* numbers of the first sum, less than a part has */
+    STRIDE = 4,           /* from one size of the first sums to the next */
     MOST_PART = 4 << 20,  /* bytes of a sum at once; more go in parts */
     MOST_BUFFER = 64 << 20, /* of memory that is lent; who needs more has plain memory for all */
 };
@@ -105,17 +107,31 @@ free_all:
     return status;
 }
 
+static struct nccl_config config_of(int blocking)
+{
+    return (struct nccl_config){.size = sizeof(struct nccl_config),
+                                .magic = NCCL_CONFIG_MAGIC,
+                                .version = NCCL_LEAST_VERSION,
+                                .blocking = blocking,
+                                .cga_cluster_size = NCCL_UNDEFINED,
+                                .min_ctas = NCCL_UNDEFINED,
+                                .max_ctas = NCCL_UNDEFINED,
+                                .split_share = NCCL_UNDEFINED};
+}
+
+/* In order: all ranks have come here, and none has anything under way. */
+static enum status end_communicator(struct nccl *nccl)
+{
+    TRY(nccl_done(nccl, "ncclCommFinalize", nccl->library.comm_finalize(nccl->comm)));
+    nccl->library.comm_destroy(nccl->comm);
+    nccl->comm = NULL;
+    return STATUS_OK;
+}
+
 static enum status make_communicator(struct nccl *nccl)
 {
     const struct nccl_library *library = &nccl->library;
-    struct nccl_config config = {.size = sizeof config,
-                                 .magic = NCCL_CONFIG_MAGIC,
-                                 .version = NCCL_LEAST_VERSION,
-                                 .blocking = 0,
-                                 .cga_cluster_size = NCCL_UNDEFINED,
-                                 .min_ctas = NCCL_UNDEFINED,
-                                 .max_ctas = NCCL_UNDEFINED,
-                                 .split_share = NCCL_UNDEFINED};
+    struct nccl_config config = config_of(0);
     struct nccl_unique_id id = {{0}};
     enum status status = STATUS_OK;
 
@@ -126,6 +142,42 @@ static enum status make_communicator(struct nccl *nccl)
     status = nccl_done(nccl, "ncclCommInitRankConfig",
                        library->comm_init_rank_config(&nccl->comm, nccl->host.size, id, nccl->host.rank, &config));
     return group_agree(&nccl->host, status);
+}
+
+/* NCCL starts a thread for each call of a communicator that does not block, which a step of many sums would feel. A call of one that blocks asks the
+ * device and returns; but nobody could end the waiting if such a one were made and a rank did not come. So the one for sums is the child of one that
+ * does not block, whose making can be given up: NCCL makes a child on the terms of its parent. The parent is not needed any longer. */
+static enum status split_communicator(struct nccl *nccl)
+{
+    struct nccl_config config = config_of(1);
+    struct nccl_comm *child = NULL;
+    int result = nccl->library.comm_split(nccl->comm, 0, nccl->host.rank, &child, &config);
+    /* NCCL answers success when it has begun; the parent tells when it is done. */
+    enum status status = nccl_done(nccl, "ncclCommSplit", result == NCCL_SUCCESS ? NCCL_IN_PROGRESS : result);
+
+    status = group_agree(&nccl->host, status);
+    if (status == STATUS_OK)
+        status = end_communicator(nccl);
+    else
+        nccl_abort(nccl); /* a parent goes before its child */
+    nccl->comm = child;
+    return group_agree(&nccl->host, status);
+}
+
+/* NCCL connects devices when a sum first needs it, and has ways of summing for different sizes that need different connections. Its calls wait for these;
+ * so all sizes come once, before anybody counts on a call that returns. */
+static enum status connect_devices(struct nccl *nccl)
+{
+    struct group group = {.rank = nccl->host.rank, .size = nccl->host.size, .kind = &nccl_kind, .state = nccl};
+    size_t most = nccl->part;
+
+    for (size_t count = LEAST_SUM;; count = STRIDE * count < most ? STRIDE * count : most) {
+        TRY(nccl_sum_part(nccl, (float *)(void *)nccl->memory, count));
+        if (count == most)
+            break;
+    }
+    TRY(group_settle(&group));
+    return nccl->backend->finish(nccl->context);
 }
 
 /* Memory that every rank's device can reach, for the fastest sums, or plain memory of the backend. */
@@ -203,7 +255,9 @@ enum status group_open_nccl(struct world *world, const struct backend *backend, 
            release_nccl);
     nccl_patience(nccl, patience_s, "making the NCCL communicator");
     TRY_TO(make_communicator(nccl), release_nccl);
+    TRY_TO(split_communicator(nccl), release_nccl);
     TRY_TO(lay_out_memory(nccl, largest), release_nccl);
+    TRY_TO(group_agree(group, connect_devices(nccl)), release_nccl);
     TRY_TO(nccl_one_shot_open(nccl, sums), release_nccl);
     nccl_patience(nccl, 0, NULL);
     describe(nccl);
@@ -216,26 +270,19 @@ release_nccl:
     return status;
 }
 
-/* In order: all ranks have come here, and none has anything under way. */
-static void end_communicator(struct nccl *nccl)
+static enum status close_window(struct nccl *nccl)
 {
-    const struct nccl_library *library = &nccl->library;
+    struct nccl_window *window = nccl->window;
 
-    nccl_patience(nccl, CLOSE_PATIENCE_S, "closing the NCCL communicator");
-    if (nccl->window != NULL &&
-        nccl_done(nccl, "ncclCommWindowDeregister", library->comm_window_deregister(nccl->comm, nccl->window)) != STATUS_OK)
-        return;
     nccl->window = NULL;
-    if (nccl_done(nccl, "ncclCommFinalize", library->comm_finalize(nccl->comm)) != STATUS_OK)
-        return;
-    library->comm_destroy(nccl->comm);
-    nccl->comm = NULL;
+    return window != NULL ? nccl_done(nccl, "ncclCommWindowDeregister", nccl->library.comm_window_deregister(nccl->comm, window)) : STATUS_OK;
 }
 
 void nccl_release(struct nccl *nccl)
 {
-    if (nccl->comm != NULL)
-        end_communicator(nccl);
+    nccl_patience(nccl, CLOSE_PATIENCE_S, "closing the NCCL communicator");
+    if (nccl->comm != NULL && close_window(nccl) == STATUS_OK)
+        (void)end_communicator(nccl);
     if (nccl->one_shot)
         nccl->backend->one_shot->leave(nccl->context); /* its own memory goes with the process: another rank may still have it open */
     if (nccl->arena.base != NULL)

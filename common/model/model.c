@@ -73,17 +73,36 @@ free_tables:
     return status;
 }
 
+/* A model of the first layers alone: an early exit. */
+static enum status cut_layers(const char *path, int asked, struct config *config)
+{
+    if (asked > config->layers) {
+        log_error("%s has %d layers, expected layers=1 to %d, not %d", path, config->layers, config->layers, asked);
+        return STATUS_USAGE;
+    }
+    config->layers = asked > 0 ? asked : config->layers;
+    return STATUS_OK;
+}
+
 static enum status look(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(config_read(path, &model->config));
     TRY(cut_shard(model, options));
-    TRY(checkpoint_open(path, &model->config, &model->checkpoint));
+    TRY(checkpoint_open(path, &model->config, &model->checkpoint)); /* whose sizes are those of all layers */
+    TRY(cut_layers(path, options->layers, &model->config));
     model->layer = calloc((size_t)model->config.layers, sizeof *model->layer);
     if (model->layer == NULL) {
         log_error("no memory for %d layers", model->config.layers);
         return STATUS_INTERNAL;
     }
     return STATUS_OK;
+}
+
+static int widest(const struct layer_shape *shape)
+{
+    int attended = shape->heads * shape->head_dim, widest = shape->hidden > shape->ffn ? shape->hidden : shape->ffn;
+
+    return widest > attended ? widest : attended;
 }
 
 static enum status load(const char *path, const struct model_options *options, struct model *model)
@@ -93,6 +112,7 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .max_rows = options->max_rows,
                                             .max_hidden = model->config.hidden,
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
+                                            .max_columns = widest(&model->shape),
                                             .max_context = model->shape.context,
                                             .max_vocab = model->vocab_count,
                                             .isa = options->isa,

@@ -18,6 +18,7 @@ struct model_options {
     int max_rows;    /* rows of one step */
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
     int slots;       /* of the cache that is to fit beside the weights, or 0 */
+    int layers;      /* the first so many, then the final norm and the head: 1 .. config.layers; 0 for all */
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */

@@ -1,7 +1,7 @@
 /* Weights are taken row by row: a matrix to pack is a list of pointers to rows of tensors. So fusing q, k and v, interleaving gate
  * and up, cutting a shard, and turning adjacent RoPE pairs (llama2.c's and GGUF's) into halves are all the same thing: another order of the
- * list. The first pass adds up bytes, the second packs. Rows that the backend does not take (quantised ones, or several dtypes in one
- * matrix) are widened to float32, one matrix at a time. */
+ * list. The first pass adds up bytes, the second packs. Rows that the backend does not take (for some quantised ones, for all several dtypes
+ * in one matrix) are widened to float32, one matrix at a time. */
 #include "common/model/weights.h"
 
 #include "common/base/check.h"
@@ -19,6 +19,7 @@ struct packing {
     float *vector;      /* one on its way to the device, as long as the list */
     float *wide;        /* one matrix whose rows had to be widened */
     size_t wide_room;   /* values of the largest of these */
+    int widened;        /* matrices of that kind */
     int layer;
 };
 
@@ -50,7 +51,7 @@ static void list_row(struct packing *packing, int at, const struct tensor *tenso
     packing->dtypes[at] = tensor->dtype;
 }
 
-/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or are quantised. */
+/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or the backend does not take them. */
 static enum dtype packed_dtype(const struct packing *packing, int outputs)
 {
     enum dtype first = packing->dtypes[0];
@@ -58,7 +59,7 @@ static enum dtype packed_dtype(const struct packing *packing, int outputs)
     for (int i = 1; i < outputs; i++)
         if (packing->rows[i] != NULL && packing->dtypes[i] != first)
             return DTYPE_F32;
-    return dtype_is_quantised(first) ? DTYPE_F32 : first;
+    return (packing->model->backend->packs >> first & 1) != 0 ? first : DTYPE_F32;
 }
 
 static int needs_widening(const struct packing *packing, int outputs, enum dtype dtype)
@@ -94,6 +95,7 @@ static enum status pack(struct packing *packing, struct matrix_source *source, s
     source->rows = packing->rows;
     source->dtype = packed_dtype(packing, source->outputs);
     if (needs_widening(packing, source->outputs, source->dtype)) {
+        packing->widened++;
         packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
         if (!packing->measuring)
             widen_rows(packing, source);
@@ -376,6 +378,9 @@ enum status weights_pack(struct model *model, size_t beside)
         status = STATUS_INTERNAL;
         goto release;
     }
+    if (packing.widened > 0)
+        log_info("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
+                    packing.widened);
     packing.measuring = 0;
     TRY_TO(pass(&packing), release);
 

@@ -125,7 +125,7 @@ static void take_space(const char *text, size_t length, size_t from, unsigned fl
         match->stop += size;
 }
 
-int added_tokens_find(const struct added_tokens *added, const char *text, size_t length, size_t from, int special,
+int added_tokens_find(const struct added_tokens *added, const char *text, size_t length, size_t from, added_tokens_may *may, void *context,
                       struct added_match *match)
 {
     const struct added_node *found = NULL;
@@ -133,12 +133,15 @@ int added_tokens_find(const struct added_tokens *added, const char *text, size_t
     if (added->nodes.count == 0)
         return 0;
     for (size_t at = from, size; at < length; at += size) {
+        int answer;
+
         size = longest_at(added, text + at, length - at, &found);
-        if (size == 0) {
+        answer = size > 0 ? may(context, at, at + size, found->token, found->flags) : -1;
+        if (answer < 0) {
             size = 1;
             continue;
         }
-        if (((found->flags & ADDED_SPECIAL) && !special) ||
+        if (!answer ||
             ((found->flags & ADDED_SINGLE_WORD) && !stands_alone(text, length, at, at + size)))
             continue; /* the whole of it is plain text: nothing inside it is looked for */
         *match = (struct added_match){.start = at, .stop = at + size, .token = found->token};

@@ -25,9 +25,11 @@ struct added_match {
 
 /* Adds a text of at least one byte. The same text again takes the new token. STATUS_INTERNAL (logged). */
 enum status added_tokens_put(struct added_tokens *added, const char *text, size_t length, int32_t token, unsigned flags);
-/* Finds the first match in text[from .. length). Without `special`, text that spells a special token is passed over as plain
- * text. Returns 0 when there is none. */
-int added_tokens_find(const struct added_tokens *added, const char *text, size_t length, size_t from, int special,
+/* Finds the first match in text[from .. length) that `may` allows; 0 when there is none. It is asked for each token at text[start .. stop), before
+ * the white space that the token takes: 1, it is one; 0, it is plain text as a whole; -1, it is not there at all, and another may begin at the next
+ * byte. */
+typedef int added_tokens_may(void *context, size_t start, size_t stop, int32_t token, unsigned flags);
+int added_tokens_find(const struct added_tokens *added, const char *text, size_t length, size_t from, added_tokens_may *may, void *context,
                       struct added_match *match);
 void added_tokens_release(struct added_tokens *added);
 

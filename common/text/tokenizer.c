@@ -18,6 +18,8 @@
 struct encoding {
     const struct tokenizer *tokenizer;
     int special;
+    const struct tokenizer_marks *marks; /* NULL: special tokens are found everywhere or nowhere */
+    size_t mark;                         /* the first that may still come */
     struct byte_buffer tokens, normal[2];
     struct pretokenizer_work pretokenizer;
     struct bpe_work bpe;
@@ -111,16 +113,59 @@ static enum status encode_piece(void *context, const char *piece, size_t length)
     return bpe_encode(&encoding->tokenizer->bpe, &encoding->bpe, piece, length, &encoding->tokens);
 }
 
+static int is_reserved(const struct tokenizer_marks *marks, int32_t token)
+{
+    for (size_t i = 0; i < marks->reserved_count; i++)
+        if (marks->reserved[i] == token)
+            return 1;
+    return 0;
+}
+
+/* Of text that no mark covers. */
+static int may_unmarked(const struct encoding *encoding, int32_t token, unsigned flags)
+{
+    const struct tokenizer_marks *marks = encoding->marks;
+
+    if (marks == NULL)
+        return encoding->special || !(flags & ADDED_SPECIAL);
+    return !(flags & ADDED_SPECIAL) && !is_reserved(marks, token);
+}
+
+/* Of the whole text. It is asked from left to right, so marks that have passed are not looked at again. */
+static int may_written(void *context, size_t start, size_t stop, int32_t token, unsigned flags)
+{
+    struct encoding *encoding = context;
+    const struct tokenizer_marks *marks = encoding->marks;
+    const struct tokenizer_mark *mark;
+
+    if (marks == NULL)
+        return may_unmarked(encoding, token, flags);
+    while (encoding->mark < marks->count && marks->mark[encoding->mark].stop <= start)
+        encoding->mark++;
+    mark = encoding->mark < marks->count ? &marks->mark[encoding->mark] : NULL;
+    if (mark != NULL && mark->start < stop)
+        return mark->start == start && mark->stop == stop ? 1 : -1;
+    return may_unmarked(encoding, token, flags);
+}
+
+/* Of what the normalizer made: places in it are not those of the marks. */
+static int may_normalized(void *context, size_t start, size_t stop, int32_t token, unsigned flags)
+{
+    (void)start;
+    (void)stop;
+    return may_unmarked(context, token, flags);
+}
+
 typedef enum status encode_plain(struct encoding *encoding, const char *text, size_t length, int at_start);
 
 /* Takes the added tokens out of a text and hands what lies between them on. */
-static enum status encode_between(struct encoding *encoding, const struct added_tokens *added, encode_plain *plain, const char *text,
-                                  size_t length, int at_start)
+static enum status encode_between(struct encoding *encoding, const struct added_tokens *added, added_tokens_may *may, encode_plain *plain,
+                                  const char *text, size_t length, int at_start)
 {
     struct added_match match;
     size_t from = 0;
 
-    while (added_tokens_find(added, text, length, from, encoding->special, &match)) {
+    while (added_tokens_find(added, text, length, from, may, encoding, &match)) {
         if (match.start > from)
             TRY(plain(encoding, text + from, match.start - from, at_start && from == 0));
         TRY(byte_buffer_append(&encoding->tokens, &match.token, sizeof match.token));
@@ -141,7 +186,7 @@ static enum status encode_written(struct encoding *encoding, const char *text, s
     if (status == STATUS_DATA)
         log_error("the tokenizer's normalizer makes a text more than 16 times as long");
     TRY(status);
-    return encode_between(encoding, &encoding->tokenizer->as_normalized, encode_normal, text, length, at_start);
+    return encode_between(encoding, &encoding->tokenizer->as_normalized, may_normalized, encode_normal, text, length, at_start);
 }
 
 static enum status append_template(struct byte_buffer *tokens, const struct tokenizer_template *template)
@@ -156,7 +201,7 @@ static enum status encode_text(struct encoding *encoding, const char *text, size
     TRY(byte_buffer_reserve(&encoding->tokens, 64 + length)); /* about four bytes a token */
     if (flags & TOKENIZER_ADD_SPECIAL)
         TRY(append_template(&encoding->tokens, &tokenizer->before));
-    TRY(encode_between(encoding, &tokenizer->as_written, encode_written, text, length, 1));
+    TRY(encode_between(encoding, &tokenizer->as_written, may_written, encode_written, text, length, 1));
     if (flags & TOKENIZER_ADD_SPECIAL)
         TRY(append_template(&encoding->tokens, &tokenizer->after));
     return STATUS_OK;
@@ -170,10 +215,9 @@ static void release_work(struct encoding *encoding)
     bpe_work_release(&encoding->bpe);
 }
 
-enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens, int *count,
-                             size_t *bad_offset)
+/* The text of one call that is prepared; its tokens go out. */
+static enum status encode(struct encoding *encoding, const char *text, size_t length, int flags, int32_t **tokens, int *count, size_t *bad_offset)
 {
-    struct encoding encoding = {.tokenizer = tokenizer, .special = (flags & TOKENIZER_PARSE_SPECIAL) != 0};
     size_t valid = utf8_valid(text, length);
     enum status status;
 
@@ -185,19 +229,35 @@ enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text
         log_error("a text of %zu bytes; a tokenizer takes at most %d", length, TOKENIZER_TEXT_BYTES);
         return STATUS_DATA;
     }
-    status = encode_text(&encoding, text, length, flags);
-    release_work(&encoding);
-    if (status == STATUS_OK && encoding.tokens.count / sizeof **tokens > INT_MAX) {
+    status = encode_text(encoding, text, length, flags);
+    release_work(encoding);
+    if (status == STATUS_OK && encoding->tokens.count / sizeof **tokens > INT_MAX) {
         log_error("a text of %zu bytes gives more tokens than can be counted", length);
         status = STATUS_DATA;
     }
     if (status != STATUS_OK) {
-        byte_buffer_release(&encoding.tokens);
+        byte_buffer_release(&encoding->tokens);
         return status;
     }
-    *tokens = (int32_t *)(void *)encoding.tokens.data;
-    *count = (int)(encoding.tokens.count / sizeof **tokens);
+    *tokens = (int32_t *)(void *)encoding->tokens.data;
+    *count = (int)(encoding->tokens.count / sizeof **tokens);
     return STATUS_OK;
+}
+
+enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens, int *count,
+                             size_t *bad_offset)
+{
+    struct encoding encoding = {.tokenizer = tokenizer, .special = (flags & TOKENIZER_PARSE_SPECIAL) != 0};
+
+    return encode(&encoding, text, length, flags, tokens, count, bad_offset);
+}
+
+enum status tokenizer_encode_marked(const struct tokenizer *tokenizer, const char *text, size_t length, const struct tokenizer_marks *marks,
+                                    int32_t **tokens, int *count, size_t *bad_offset)
+{
+    struct encoding encoding = {.tokenizer = tokenizer, .marks = marks};
+
+    return encode(&encoding, text, length, 0, tokens, count, bad_offset);
 }
 
 static const struct piece *piece_of(const struct tokenizer *tokenizer, int32_t token)

@@ -30,6 +30,24 @@ enum { TOKENIZER_ADD_SPECIAL = 1 /* what the file's post-processor adds, such as
 enum status tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens,
                              int *count, size_t *bad_offset);
 
+/* For text that is put together from trusted and untrusted parts: bytes start .. stop may become one special token as a whole. */
+struct tokenizer_mark {
+    size_t start, stop;
+};
+
+struct tokenizer_marks {
+    const struct tokenizer_mark *mark; /* [count], rising, apart from each other and not empty */
+    size_t count;
+    const int32_t *reserved; /* [reserved_count] tokens that only a mark may become, like the special ones */
+    size_t reserved_count;
+};
+
+/* The same, without ADD_SPECIAL: text becomes a special or reserved token where a mark covers just it, and nowhere else; no other added token
+ * reaches over the edge of a mark. Where nothing else spells a special token, the tokens are those of PARSE_SPECIAL. A special token that the
+ * file says to look for in normalized text is plain text here. */
+enum status tokenizer_encode_marked(const struct tokenizer *tokenizer, const char *text, size_t length, const struct tokenizer_marks *marks,
+                                    int32_t **tokens, int *count, size_t *bad_offset);
+
 /* Bytes of one token as it stands inside a text (`*length` may be 0: special tokens have no text unless `special` is set).
  * `first` says that it is the first of a text (SentencePiece drops the space that it put in front). Valid until close. */
 const char *tokenizer_piece(const struct tokenizer *tokenizer, int32_t token, int first, int special, size_t *length);

@@ -4,18 +4,14 @@
 #include "common/base/gguf.h"
 #include "common/base/log.h"
 #include "common/text/byte_level.h"
+#include "common/text/file_map.h"
 #include "common/text/gguf_pretokenizer.h"
 #include "common/text/tokenizer_parts.h"
 #include "common/text/utf8_stream.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MERGES = 2 << 20 };
 static const char space_mark[] = "\xE2\x96\x81"; /* U+2581 */
@@ -347,29 +343,11 @@ enum status tokenizer_gguf_read(const char *name, const void *bytes, size_t coun
 
 enum status tokenizer_gguf_open(const char *path, struct tokenizer **tokenizer)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    enum status status = STATUS_NOINPUT;
-    struct stat about;
-    void *bytes;
+    struct file_map map;
+    enum status status;
 
-    if (file < 0 || fstat(file, &about) != 0) {
-        log_error("%s: %s", path, strerror(errno));
-        goto close_file;
-    }
-    if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        log_error("%s: empty or not a regular file, expected a GGUF file", path);
-        status = STATUS_DATA;
-        goto close_file;
-    }
-    bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, file, 0);
-    if (bytes == MAP_FAILED) {
-        log_error("%s: cannot be mapped: %s", path, strerror(errno));
-        goto close_file;
-    }
-    status = tokenizer_gguf_read(path, bytes, (size_t)about.st_size, tokenizer);
-    munmap(bytes, (size_t)about.st_size);
-close_file:
-    if (file >= 0)
-        close(file);
+    TRY(file_map_open(path, "a GGUF file", &map));
+    status = tokenizer_gguf_read(path, map.bytes, map.size, tokenizer);
+    file_map_close(&map);
     return status;
 }

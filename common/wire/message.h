@@ -41,7 +41,7 @@ struct hello {
     uint32_t role;           /* enum role */
     uint64_t run;            /* drawn by world rank 0 */
     uint64_t vocab_digest;   /* tokenizer_digest */
-    uint32_t vocab_size;     /* tokenizer_size */
+    uint32_t vocab_size;     /* tokenizer_size; 0: a drafter without a model, which takes the target's vocabulary */
     int32_t bos;             /* -1: none */
     int32_t eos;             /* the first; -1: none */
     uint32_t context;        /* tokens of the model's context */

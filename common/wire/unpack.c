@@ -58,7 +58,7 @@ const char *message_unpack_hello(struct message_space *space, struct frame frame
     const Tandem__Hello *m = (const Tandem__Hello *)read;
     if (m->role > ROLE_VERIFIER)
         return "a role is unknown";
-    if (m->vocab_size < 1 || m->vocab_size > INT32_MAX)
+    if ((m->vocab_size < 1 && m->role != ROLE_DRAFTER) || m->vocab_size > INT32_MAX)
         return "a vocabulary's size is out of range";
     if (!is_special(m->bos, m->vocab_size) || !is_special(m->eos, m->vocab_size))
         return "a special token is outside the vocabulary";

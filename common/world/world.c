@@ -92,8 +92,12 @@ static enum status learn_roles(struct world *world)
             world->verifier_rank[world->verifiers++] = i;
         else
             world->drafter_rank[world->drafters++] = i;
-    for (int i = 0; code == MPI_SUCCESS && i < world->rank; i++)
-        world->node_team_rank += all[i].role == mine.role && strcmp(all[i].host, mine.host) == 0;
+    for (int i = 0; code == MPI_SUCCESS && i < world->size; i++) {
+        int is_near = all[i].role == mine.role && strcmp(all[i].host, mine.host) == 0;
+
+        world->node_team_rank += is_near && i < world->rank;
+        world->node_team_size += is_near;
+    }
     free(all);
     if (code != MPI_SUCCESS)
         return world_mpi_failed("MPI_Allgather of roles and hosts", __FILE__, __LINE__, code);
@@ -115,9 +119,9 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     return STATUS_OK;
 }
 
-int world_threads(const struct world *world, int asked)
+int world_threads(const struct world *world, int asked, int alone)
 {
-    long share = sysconf(_SC_NPROCESSORS_ONLN) / world->node_size;
+    long share = sysconf(_SC_NPROCESSORS_ONLN) / (alone ? world->node_team_size : world->node_size);
 
     if (asked > 0)
         return asked;

@@ -22,6 +22,7 @@ struct world {
     int node_rank; /* among the ranks of this host */
     int node_size;
     int node_team_rank; /* among the ranks of its role on this host */
+    int node_team_size;
     int spread; /* some rank is on another host */
     int verifiers;
     int drafters;
@@ -74,8 +75,9 @@ struct wait {
 void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
-/* Local. Threads that this rank may use: `asked`, or this host's cores over its ranks when that is 0. */
-int world_threads(const struct world *world, int asked);
+/* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks; over those of its own role where they alone
+ * compute. */
+int world_threads(const struct world *world, int asked, int alone);
 /* Local. What look_ns should be, by the ranks and cores of this host. */
 int64_t world_look_ns(const struct world *world);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */

@@ -53,22 +53,24 @@ static double stream_rate(size_t bytes, int times)
     return (double)bytes / (double)best;
 }
 
-static struct matrix *pack_random(struct backend_context *context, int columns, int outputs, struct arena *arena)
+/* Halves of bf16 around +-0.01; of a quantised dtype they are scales and integers alike, which is as good. */
+static struct matrix *pack_random(struct backend_context *context, enum dtype dtype, int columns, int outputs, struct arena *arena)
 {
     const void **rows = malloc((size_t)outputs * sizeof *rows);
-    uint16_t *weights = malloc((size_t)columns * (size_t)outputs * sizeof *weights);
-    struct matrix_source source = {.rows = rows, .outputs = outputs, .columns = columns, .dtype = DTYPE_BF16, .slices = 1};
+    size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns), halves = row_bytes / 2 * (size_t)outputs;
+    uint16_t *weights = malloc(halves * sizeof *weights);
+    struct matrix_source source = {.rows = rows, .outputs = outputs, .columns = columns, .dtype = dtype, .slices = 1};
     struct matrix *matrix;
     uint32_t state = 1;
 
     if (rows == NULL || weights == NULL)
         exit(STATUS_INTERNAL);
-    for (size_t i = 0; i < (size_t)columns * (size_t)outputs; i++) {
+    for (size_t i = 0; i < halves; i++) {
         state = state * 1664525 + 1013904223;
-        weights[i] = (uint16_t)(0x3c00 + (state >> 16 & 0x81ff)); /* around +-0.01 */
+        weights[i] = (uint16_t)(0x3c00 + (state >> 16 & 0x81ff));
     }
     for (int o = 0; o < outputs; o++)
-        rows[o] = weights + (size_t)o * (size_t)columns;
+        rows[o] = weights + (size_t)o * (row_bytes / 2);
     if (arena_open(arena, backend_cpu.matrix_bytes(&source), "the matrix") != STATUS_OK ||
         backend_cpu.matrix_pack(context, &source, arena, &matrix) != STATUS_OK)
         exit(STATUS_INTERNAL);
@@ -91,25 +93,25 @@ static double best_ns(struct backend_context *context, const struct matrix *matr
     return (double)best;
 }
 
-static void bench_shape(struct backend_context *context, int columns, int outputs, double stream)
+static void bench_shape(struct backend_context *context, enum dtype dtype, int columns, int outputs, double stream)
 {
     static const int rows[] = {1, 2, 4, 5, 8, 16, 64};
-    double weights = (double)columns * outputs;
+    double weights = (double)columns * outputs, bytes = (double)dtype_row_bytes(dtype, (size_t)columns) * outputs;
     int times = weights > 4e6 ? 60 : 2000;
     struct arena arena;
-    struct matrix *matrix = pack_random(context, columns, outputs, &arena);
+    struct matrix *matrix = pack_random(context, dtype, columns, outputs, &arena);
     float *from = calloc(64 * (size_t)columns, sizeof *from), *to = calloc(64 * (size_t)outputs, sizeof *to);
 
     if (from == NULL || to == NULL)
         exit(STATUS_INTERNAL);
     for (int i = 0; i < 64 * columns; i++)
         from[i] = 0.001f * (float)(i % 2003 - 1001);
-    printf("%dx%d bf16, %.1f MB\n", columns, outputs, 2e-6 * weights);
+    printf("%dx%d %s, %.1f MB\n", columns, outputs, dtype_name(dtype), 1e-6 * bytes);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         double ns = best_ns(context, matrix, rows[i], from, to, times);
 
-        printf("  rows %2d  %9.1f us  %6.1f GB/s (%3.0f %% of the 16 MB stream)  %6.1f GFLOP/s\n", rows[i], ns * 1e-3, 2 * weights / ns,
-               200 * weights / ns / stream, 2 * rows[i] * weights / ns);
+        printf("  rows %2d  %9.1f us  %6.1f GB/s (%3.0f %% of the 16 MB stream)  %6.1f GOP/s\n", rows[i], ns * 1e-3, bytes / ns,
+               100 * bytes / ns / stream, 2 * rows[i] * weights / ns);
     }
     free(from);
     free(to);
@@ -118,7 +120,8 @@ static void bench_shape(struct backend_context *context, int columns, int output
 
 int main(int count, char **arguments)
 {
-    struct backend_options options = {.threads = count > 2 ? atoi(arguments[2]) : 1, .isa = count > 1 ? arguments[1] : NULL};
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
+    struct backend_options options = {.threads = count > 2 ? atoi(arguments[2]) : 1, .isa = count > 1 ? arguments[1] : NULL, .max_columns = 576};
     struct backend_context *context;
     double near = stream_rate(16 * MEGABYTE, 50), far = stream_rate((size_t)256 * MEGABYTE, 8);
     enum status status = backend_cpu.open(&options, &context);
@@ -127,9 +130,11 @@ int main(int count, char **arguments)
         return (int)status;
     printf("%s\nstream of one core: %.1f GB/s over 16 MB, %.1f GB/s over 256 MB, %.1f GB/s over 1 MB\n", backend_cpu.describe(context),
            near, far, stream_rate(MEGABYTE, 500));
-    bench_shape(context, 256, 704, near);
-    bench_shape(context, 576, 1536, near);
-    bench_shape(context, 576, 49152, near);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        bench_shape(context, dtypes[i], 256, 704, near);
+        bench_shape(context, dtypes[i], 576, 1536, near);
+        bench_shape(context, dtypes[i], 576, 49152, near);
+    }
     backend_cpu.close(context);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 void emulation_order(unsigned seed) __attribute__((weak)); /* of emulation.h, which is C++; not there on a device */
+int emulation_unprepared(void) __attribute__((weak));
 
 int cuda_rig_is_emulated(void)
 {
@@ -16,6 +17,13 @@ void cuda_rig_order(unsigned seed)
 {
     if (emulation_order != NULL)
         emulation_order(seed);
+}
+
+static int device_number;
+
+void cuda_rig_on(int number)
+{
+    device_number = number;
 }
 
 int cuda_rig_skip(void)
@@ -31,7 +39,7 @@ int cuda_rig_skip(void)
 void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab)
 {
     const struct backend_options options = {
-        .threads = 2, .max_rows = 128, .max_hidden = max_hidden, .max_qkv = max_qkv, .max_context = max_context, .max_vocab = max_vocab};
+        .threads = 2, .max_rows = 128, .max_hidden = max_hidden, .max_qkv = max_qkv, .max_context = max_context, .max_vocab = max_vocab, .device = device_number};
 
     *rig = (struct cuda_rig){0};
     assert_int_equal(backend_cuda.open(&options, &rig->cuda), STATUS_OK);
@@ -45,6 +53,8 @@ void cuda_rig_close(struct cuda_rig *rig)
     free(rig->arena);
     backend_cuda.close(rig->cuda);
     backend_cpu.close(rig->cpu);
+    if (emulation_unprepared != NULL)
+        assert_int_equal(emulation_unprepared(), 0);
 }
 
 static struct arena *take(struct cuda_rig *rig, size_t bytes)

@@ -15,6 +15,8 @@ struct cuda_rig {
 int cuda_rig_is_emulated(void);
 /* In the emulation, the order of threads and blocks from here on; elsewhere they have their own. */
 void cuda_rig_order(unsigned seed);
+/* The device of rigs that are opened from here on; 0 at first. */
+void cuda_rig_on(int number);
 /* The exit code for a test of a device where none answers, with the reason printed, else 0. */
 int cuda_rig_skip(void);
 

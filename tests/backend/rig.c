@@ -8,10 +8,11 @@
 
 struct backend_context *rig_open(int i)
 {
-    static const char *const isas[] = {"scalar", "avx2", "avx512"};
+    static const char *const isas[] = {"scalar", "avx2", "avxvnni", "avx512", "avx512vnni"};
     const char *isa = isas[i / 3];
     struct backend_options options = {
-        .threads = i % 3 + 1, .max_rows = 128, .max_hidden = RIG_HIDDEN, .max_qkv = RIG_QKV, .max_context = RIG_CONTEXT, .isa = isa};
+        .threads = i % 3 + 1, .max_rows = 128, .max_hidden = RIG_HIDDEN, .max_qkv = RIG_QKV, .max_columns = RIG_COLUMNS,
+        .max_context = RIG_CONTEXT, .isa = isa};
     struct backend_context *context = NULL;
 
     if (kernels_find(isa) == NULL) {
@@ -51,10 +52,27 @@ void *zeroed(size_t count, size_t size)
     return memory;
 }
 
+/* Integers anyhow, scales and minima below 2^-3. */
+static void *random_blocks(struct random *random, enum dtype dtype, size_t count)
+{
+    size_t bytes = dtype_row_bytes(dtype, count), block = dtype_row_bytes(dtype, DTYPE_BLOCK), halves = dtype == DTYPE_Q4_1 ? 2 : 1;
+    unsigned char *to = zeroed(1, bytes);
+
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (unsigned char)random_word(random);
+    for (size_t i = 0; i < bytes; i += block)
+        for (size_t h = 0; h < halves; h++)
+            to[i + 2 * h + 1] = (unsigned char)((to[i + 2 * h + 1] & 0x83) | (random_word(random) % 12) << 2);
+    return to;
+}
+
 void *random_weights(struct random *random, enum dtype dtype, size_t count)
 {
-    unsigned char *bytes = zeroed(count, dtype_bytes(dtype));
+    unsigned char *bytes;
 
+    if (dtype_is_quantised(dtype))
+        return random_blocks(random, dtype, count);
+    bytes = zeroed(count, dtype_bytes(dtype));
     for (size_t i = 0; i < count; i++) {
         float value = random_float(random);
         uint32_t bits, word = random_word(random);
@@ -104,7 +122,7 @@ struct matrix *weights_pack(const struct weights *weights, struct backend_contex
     for (int i = 0; i <= slices; i++)
         relative[i] = bounds[i] - bounds[0];
     for (int o = 0; o < weights->outputs; o++)
-        rows[o] = (const char *)weights->data + (size_t)o * (size_t)weights->columns * dtype_bytes(weights->dtype);
+        rows[o] = (const char *)weights->data + (size_t)o * dtype_row_bytes(weights->dtype, (size_t)weights->columns);
     assert_int_equal(arena_open(arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
     assert_int_equal(backend_cpu.matrix_pack(context, &source, arena, &matrix), STATUS_OK);
     assert_true(arena->used == arena->size);

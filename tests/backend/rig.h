@@ -11,9 +11,9 @@
 
 #include <cmocka.h> /* after the four that it needs */
 
-enum { RIGS = 9, RIG_HIDDEN = 256, RIG_QKV = 1024, RIG_CONTEXT = 512 };
+enum { RIGS = 15, RIG_HIDDEN = 256, RIG_QKV = 1024, RIG_COLUMNS = 1024, RIG_CONTEXT = 512 };
 
-/* Opens configuration i of RIGS: scalar, avx2, avx512 with 1, 2, 3 threads each, scalar with one thread first. NULL, with a line
+/* Opens configuration i of RIGS: scalar, avx2, avxvnni, avx512, avx512vnni with 1, 2, 3 threads each, scalar with one thread first. NULL, with a line
  * that says why, when this CPU lacks it. */
 struct backend_context *rig_open(int i);
 
@@ -24,7 +24,7 @@ uint32_t random_word(struct random *random);
 /* In [-1, 1). */
 float random_float(struct random *random);
 void random_floats(struct random *random, float *to /* [count] */, size_t count);
-/* Weights of about that size, in memory of malloc. [count] */
+/* Weights of about that size, in memory of malloc; whole blocks of a quantised dtype. [count] */
 void *random_weights(struct random *random, enum dtype dtype, size_t count);
 
 /* Weights of a test: outputs x columns, row-major; the matrix takes some columns of them, in slices. */

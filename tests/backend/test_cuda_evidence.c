@@ -80,11 +80,17 @@ static void evidence_release(struct evidence *evidence)
     free(evidence->logits);
 }
 
+/* Rows of one launch race with noise of their own, or do not. */
+static int purpose_of(int row)
+{
+    return row % 3 == 0 ? RNG_NOISE : row % 3 == 1 ? RNG_RESIDUAL : -1;
+}
+
 /* Rows first .. first + rows - 1 on the device, of whose logits they are the last. */
 static void take(const struct evidence *evidence, int first, int rows, int excludes, struct outcome *outcome)
 {
     size_t size = (size_t)(rows + 1) * sizeof(int32_t);
-    int32_t token_first[ROWS + 1] = {0}, best_first[ROWS + 1] = {0}, excluding[ROWS], row[ROWS];
+    int32_t token_first[ROWS + 1] = {0}, best_first[ROWS + 1] = {0}, excluding[ROWS], purpose[ROWS], row[ROWS];
 
     for (int r = 0; r <= rows; r++) {
         token_first[r] = evidence->token_first[first + r] - evidence->token_first[first];
@@ -92,6 +98,7 @@ static void take(const struct evidence *evidence, int first, int rows, int exclu
     }
     for (int r = 0; r < rows; r++) {
         excluding[r] = excludes;
+        purpose[r] = purpose_of(first + r);
         row[r] = first + r;
     }
     size_t tokens = (size_t)token_first[rows], bests = (size_t)best_first[rows];
@@ -108,11 +115,12 @@ static void take(const struct evidence *evidence, int first, int rows, int exclu
                      device_blank(sizeof outcome->winner),
                      device_blank(bests * sizeof(struct scored_token)),
                      device_blank(evidence_scratch_bytes(rows, evidence->count)),
-                     device_blank(top_scratch_bytes(rows, evidence->count))};
+                     device_blank(top_scratch_bytes(rows, evidence->count)),
+                     device_put(purpose, (size_t)rows * sizeof *purpose)};
     const struct kernel_logits from = {.logits = given[0], .rows = rows, .count = evidence->count, .row = given[1], .scale = given[2]};
     const struct evidence_launch launch = {.from = from,
                                            .key = given[3],
-                                           .purpose = RNG_NOISE,
+                                           .purpose = given[14],
                                            .first_token = FIRST,
                                            .excludes = given[4],
                                            .token_first = given[5],
@@ -172,10 +180,10 @@ static void check_row(const struct evidence *evidence, int row, int excludes, st
     uint32_t *excluded = zeroed((size_t)evidence->count / 32 + 1, sizeof *excluded);
     struct scored_token best[LISTED];
     struct row_query query = {.scans = 1,
-                              .races = 1,
+                              .races = purpose_of(row) >= 0,
                               .excludes = excludes,
                               .key = evidence->key[row],
-                              .purpose = RNG_NOISE,
+                              .purpose = (enum rng_purpose)purpose_of(row),
                               .token = evidence->token + evidence->token_first[row],
                               .tokens = evidence->token_first[row + 1] - evidence->token_first[row],
                               .top = evidence->best_first[row + 1] - evidence->best_first[row],
@@ -189,6 +197,8 @@ static void check_row(const struct evidence *evidence, int row, int excludes, st
     assert_same_bits(&outcome->stats[row].max, &query.stats.max, 1);
     if (!(fabs(outcome->stats[row].sum - query.stats.sum) <= sum_error(scaled, evidence->count, query.stats.max)))
         fail_msg("row %d of %d: a sum of %.17g is too far from %.17g", row, evidence->count, outcome->stats[row].sum, query.stats.sum);
+    if (purpose_of(row) < 0)
+        query.winner.token = -1;
     assert_int_equal(outcome->winner[row].token, query.winner.token);
     if (query.winner.token >= 0)
         assert_same_bits(&outcome->winner[row].score, &query.winner.score, 1);

@@ -228,6 +228,74 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
     free(rows);
 }
 
+/* A device of the emulation has the shared memory of sm_89, where less is staged at once; a block that asks for more
+ * than it may have ends the test. */
+enum { SMALL_DEVICE = 6, OLD_DEVICE = 8, LESS_ROWS = 32, BLOCK_BYTES = 99 << 10 };
+
+static void run_on(int device, const struct weights *weights, operation *run, const float *norm, const float *from, int rows, int width, float *to)
+{
+    struct cuda_rig rig;
+    float *device_to;
+
+    cuda_rig_on(device);
+    cuda_rig_open(&rig, weights->columns, 0, 0, 0);
+    cuda_rig_on(0);
+    if (now.ffn > 0)
+        pack_gate_up(&rig, weights, now.ffn, &now.pair);
+    else
+        cuda_rig_pack(&rig, weights, 0, weights->columns, &now.pair);
+    now.norm = norm != NULL ? cuda_rig_put(&rig, norm, (size_t)weights->columns) : NULL;
+    device_to = cuda_rig_put(&rig, NULL, (size_t)rows * (size_t)width);
+    run(&rig, rows, cuda_rig_put(&rig, from, (size_t)rows * (size_t)weights->columns), device_to);
+    cuda_rig_get(&rig, device_to, to, (size_t)rows * (size_t)width);
+    arena_close(&now.pair.arena);
+    cuda_rig_close(&rig);
+}
+
+static void check_small(struct random *random, operation *run, enum dtype dtype, int outputs, int columns, int width)
+{
+    static const int counts[] = {8, LESS_ROWS, LESS_ROWS + 1};
+    const size_t most = LESS_ROWS + 1;
+    float *from = zeroed(most * (size_t)columns, sizeof *from), *norm = zeroed((size_t)columns, sizeof *norm);
+    float *to = zeroed(most * (size_t)width, sizeof *to), *expected = zeroed(most * (size_t)width, sizeof *to);
+    struct weights weights;
+
+    weights_init(&weights, random, dtype, outputs, columns);
+    random_floats(random, from, most * (size_t)columns);
+    random_floats(random, norm, (size_t)columns);
+    run_on(0, &weights, run, norm, from, (int)most, width, expected);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        run_on(SMALL_DEVICE, &weights, run, norm, from, counts[c], width, to);
+        assert_same_bits(to, expected, (size_t)counts[c] * (size_t)width);
+    }
+    weights_release(&weights);
+    free(from);
+    free(norm);
+    free(to);
+    free(expected);
+}
+
+static void test_cuda_linear__a_device_of_less_shared_memory_gives_the_same_bits(void **state)
+{
+    struct random random = {11};
+
+    (void)state;
+    if (!cuda_rig_is_emulated()) {
+        print_message("skipped: only the emulation has devices of both kinds\n");
+        skip();
+    }
+    assert_int_equal(linear_rows(BLOCK_BYTES), LESS_ROWS);
+    assert_int_equal(linear_rows(163 << 10), KERNEL_ROWS);
+    for (int d = 0; d < 2; d++) {
+        now.ffn = 0;
+        check_small(&random, run_matmul, dtypes[d], 16 * 24 + 3, 900, 16 * 24 + 3);
+        now.ffn = 20;
+        check_small(&random, run_mlp_in, dtypes[d], 2 * now.ffn, 4500, now.ffn);
+        check_small(&random, run_mlp_in, dtypes[d], 2 * now.ffn, 700, now.ffn);
+    }
+    now.ffn = 0;
+}
+
 /* What silu(gate) up may be off by, when both are off by a part of the size of their sums: silu has a slope of at most 1.1. expf and the
  * division add a few units of 2^-23 of the value. */
 static double swiglu_bound(double gate, double up, double gate_off, double up_off)
@@ -497,6 +565,7 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
         {{.threads = 0}, STATUS_USAGE, "0 threads"},
         {{.threads = 1, .device = 99}, STATUS_USAGE, "device 99"},
         {{.threads = 1, .max_hidden = KERNEL_MAX_HIDDEN + 1}, STATUS_DATA, "hidden channels"},
+        {{.threads = 1, .device = OLD_DEVICE}, STATUS_USAGE, "device 8 (emulation) gives a block 64 KiB of shared memory"},
     };
     struct backend_context *context = NULL;
     struct capture capture;
@@ -504,7 +573,7 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
     char text[512];
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < (cuda_rig_is_emulated() ? 4 : 3); i++) {
         capture_begin(&capture);
         assert_int_equal(backend_cuda.open(&cases[i].options, &context), cases[i].status);
         capture_end(&capture, text, sizeof text);
@@ -524,7 +593,7 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
     backend_cuda.close(context);
 }
 
-/* The last device of the emulation refuses launches. */
+/* A device of the emulation refuses launches. */
 static void test_cuda_linear__a_failure_is_told_by_finish_and_stays(void **state)
 {
     const uint16_t weight = 0x3f80;
@@ -566,6 +635,7 @@ int main(void)
         cmocka_unit_test(test_cuda_linear__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_linear__mlp_in_matches_cpu),
         cmocka_unit_test(test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company),
+        cmocka_unit_test(test_cuda_linear__a_device_of_less_shared_memory_gives_the_same_bits),
         cmocka_unit_test(test_cuda_linear__shards_add_up_to_the_whole),
         cmocka_unit_test(test_cuda_linear__weights_of_f32_are_rounded_with_one_warning),
         cmocka_unit_test(test_cuda_linear__logits_are_there_when_finish_says_so),

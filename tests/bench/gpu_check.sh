@@ -31,8 +31,9 @@ said=$(launch/tandem gpu-check --list)
 expect "its parts can be listed without one" 'grep -q "^decode 8b: at most" <<<"$said"'
 PATH="$work/with:$PATH" python3 "$check" --speed >/dev/null 2>&1
 expect "an unknown option is a wrong command line" '[ $? = 64 ]'
-PATH="$work/with:$PATH" python3 "$check" --only nothing >/dev/null 2>&1
-expect "an unknown part too" '[ $? = 64 ]'
+said=$(PATH="$work/with:$PATH" python3 "$check" --only "bandwidth,nothing" 2>&1)
+code=$?
+expect "an unknown part beside a known one too, in one line" '[ $code = 64 ] && [[ $said == "tandem: there is no part '"'nothing'"' for --only, expected"* ]] && [ "$(wc -l <<<"$said")" = 1 ]'
 
 cat >"$work/programs/bench_gpu" <<'END_OF_PROGRAM'
 #!/usr/bin/env bash

@@ -45,6 +45,12 @@ for way in KILL SEGV TERM; do
         lost $name "has ended"
     done
 done
+start copies --verifiers 1 --drafters 1 --draft lookup "${greedy[@]}"
+await_results copies $((prompts / 5))
+everybody=$(everybody)
+kill -KILL $(ranks_of tandem-drafter)
+survived copies greedy
+lost copies "has ended"
 start one-of-two --verifiers 1 --drafters 2 --draft-length 4 "${coupled[@]}" # a length of the lead's choice may be 0
 await_results one-of-two $((prompts / 5))
 everybody=$(everybody)

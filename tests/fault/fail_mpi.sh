@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # The n-th call of each function of MPI fails on one rank of a job of one drafter and one verifier. The job must end with equal output, or
 # with a documented code and a line that says why; never hang, never crash. fail_mpi.sh BIN SHIM: by default each function's first and last
-# call; TANDEM_LONG=1: the first 40 of each, and 20 spread over the rest.
+# call; TANDEM_LONG=1: the first 40 of each, and 20 spread over the rest. Several jobs at once: what ends by an error waits for mpirun's seconds of
+# grace and for deadlines, and computes nothing meanwhile.
 . "$(dirname "${BASH_SOURCE[0]}")/../mpi/end_to_end/job.sh"
 SHIM=$2
 DEADLINE=120 # seconds; far above what any ending takes
+AT_ONCE=4 # of `beside`
 head -n 2 "$PROMPTS" >"$WORK/in.jsonl"
 OPTIONS=(--prompts "$WORK/in.jsonl" --accept coupled --temperature 0.8 --max-tokens 12 --drafters 1 --verifiers 1 --watchdog 20)
 
@@ -25,34 +27,39 @@ numbers() { # COUNT: which calls of so many are made to fail
     fi
 }
 
+# judged NAME PROGRAM FUNCTION N COUNT: a job in which that call fails, and what is wrong with how it ended; $WORK/felt has those that felt it.
+judged() {
+    local name=$1 what="call $4 of $5 of $3 of the $2" code
+    checks=$((checks + 1))
+    shimmed "$name" "$2" "FAIL_MPI='$3 $4'"
+    code=$?
+    case $code in
+    0) results_of "$WORK/$name.jsonl" | cmp -s - "$WORK/reference.results" || fail "$what: another output" ;;
+    70 | 74 | 76)
+        echo "$what" >>"$WORK/felt"
+        grep -q "error: .*$3" "$WORK/$name.err" || fail "$what: no line names it:" "$(cat "$WORK/$name.err")"
+        ;;
+    124 | 137) fail "$what: it hung:" "$(cat "$WORK/$name.err")" ;;
+    *) fail "$what: exit code $code:" "$(head -n 5 "$WORK/$name.err")" ;;
+    esac
+    rm -f "$WORK/$name".*
+}
+
 job reference "${OPTIONS[@]}" || { echo "the reference job failed: $(cat "$WORK/reference.err")"; exit 1; }
 results_of "$WORK/reference.jsonl" >"$WORK/reference.results"
-ended=0
 for program in drafter verifier; do
     shimmed counted $program FAIL_MPI_COUNTS="$WORK/$program.counts" || fail "$program: the shim alone changes the job"
     grep -q MPI_Isend "$WORK/$program.counts" || { echo "the shim was not loaded: $(cat "$WORK/counted.err")"; exit 1; }
     checks=$((checks + 1))
     grep 'without an unwinder' "$WORK/counted.err" && fail "a $program that crashes while MPI starts may hang in its stack trace"
     while read -r function count; do
-        for n in $(numbers "$count"); do
-            checks=$((checks + 1))
-            rm -f "$WORK"/failing.*
-            shimmed failing $program "FAIL_MPI='$function $n'"
-            code=$?
-            what="call $n of $count of $function of the $program"
-            case $code in
-            0) results_of "$WORK/failing.jsonl" | cmp -s - "$WORK/reference.results" || fail "$what: another output" ;;
-            70 | 74 | 76)
-                ended=$((ended + 1))
-                grep -q "error: .*$function" "$WORK/failing.err" || fail "$what: no line names it:" "$(cat "$WORK/failing.err")"
-                ;;
-            124 | 137) fail "$what: it hung:" "$(cat "$WORK/failing.err")" ;;
-            *) fail "$what: exit code $code:" "$(head -n 5 "$WORK/failing.err")" ;;
-            esac
-        done
+        for n in $(numbers "$count"); do beside judged $program-$function-$n $program "$function" "$n" "$count"; done
     done <"$WORK/$program.counts"
 done
-echo "$checks calls failed, $ended of the jobs ended with an error"
+together
+touch "$WORK/felt"
+ended=$(wc -l <"$WORK/felt")
+echo "$((checks - 2)) calls failed, $ended of the jobs ended with an error"
 [ "$ended" -gt 0 ] || fail "no failure was felt"
 
 # A rank that stops behind MPI_Finalize, when the others are gone: its keeper ends it, and the job.

@@ -10,7 +10,6 @@ RANDOM=$seed
 head -n $prompts "$PROMPTS" >"$WORK/some.in"
 greedy=(--prompts "$WORK/some.in" --max-tokens $tokens --max-sequences 2 --watchdog $watchdog)
 coupled=("${greedy[@]}" --temperature 0.9 --seed 5 --accept coupled)
-declare -A ended_with
 job greedy --solo --verifiers 1 "${greedy[@]}" || fail "solo greedy: exit $?"
 job coupled --solo --verifiers 1 "${coupled[@]}" || fail "solo coupled: exit $?"
 
@@ -24,18 +23,10 @@ whole() {
     results_of "$WORK/$2.jsonl" | cmp -s - "$WORK/$1.results" || fail "$1: its results differ from those of solo decoding: $(tail -n 3 "$WORK/$1.err")"
 }
 
-for ((round = 1; round <= count; round++)); do
-    pick greedy coupled && mode=$PICKED
-    pick 1 2 && verifiers=$PICKED
-    pick 1 1 2 && drafters=$PICKED
-    pick tandem-drafter tandem-drafter tandem-drafter tandem-verifier && victim=$PICKED
-    pick KILL KILL SEGV TERM STOP && way=$PICKED
-    after=0.$((RANDOM % 900 + 100)) # seconds after the first result, or before it
-    pick results start && moment=$PICKED
-    [ $moment$way = startSTOP ] && way=KILL # what hangs before the first round has a minute
-    which=$((RANDOM % 2 + 1))
-    declare -n options=$mode
-    name=$round-$way-$victim
+# strike MODE VERIFIERS DRAFTERS VICTIM WAY AFTER MOMENT WHICH NAME: one fault, and what became of its job.
+strike() {
+    local mode=$1 verifiers=$2 drafters=$3 victim=$4 way=$5 after=$6 moment=$7 which=$8 name=$9 everybody pids allowed
+    local -n options=$mode
     start "$name" --verifiers "$verifiers" --drafters "$drafters" "${options[@]}"
     if [ $moment = results ]; then
         await_results "$name" 1
@@ -48,7 +39,7 @@ for ((round = 1; round <= count; round++)); do
     [ ${#pids[@]} -gt 0 ] && kill "-$way" "${pids[$((which % ${#pids[@]}))]}" 2>/dev/null
     ended $((watchdog + 90))
     gone $everybody
-    ended_with[$CODE]=$((${ended_with[$CODE]:-0} + 1))
+    echo "$CODE" >>"$WORK/codes"
     # A drafter that is lost before it has joined ends the job, as do verifiers. A job that had ended before the fault came
     # is one that ended well.
     case $way in
@@ -65,8 +56,23 @@ for ((round = 1; round <= count; round++)); do
     if [ $CODE != 0 ] && ! [ -e "$WORK/$name.jsonl" ]; then job "$name" --resume --verifiers 1 "${options[@]}" || fail "$name, resumed: exit $?"; fi
     whole "$name" "$mode"
     rm -rf "$WORK/$name".*
+}
+
+AT_ONCE=2
+for ((round = 1; round <= count; round++)); do
+    pick greedy coupled && mode=$PICKED
+    pick 1 2 && verifiers=$PICKED
+    pick 1 1 2 && drafters=$PICKED
+    pick tandem-drafter tandem-drafter tandem-drafter tandem-verifier && victim=$PICKED
+    pick KILL KILL SEGV TERM STOP && way=$PICKED
+    after=0.$((RANDOM % 900 + 100)) # seconds after the first result, or before it
+    pick results start && moment=$PICKED
+    [ $moment$way = startSTOP ] && way=KILL # what hangs before the first round has a minute
+    which=$((RANDOM % 2 + 1))
+    beside strike $mode $verifiers $drafters $victim $way $after $moment $which $round-$way-$victim
 done
+together
 printf 'seed %s: %d faults, 0 hangs unless said above;' "$seed" "$count"
-for code in "${!ended_with[@]}"; do printf ' %d jobs ended with %d;' "${ended_with[$code]}" "$code"; done
+sort "$WORK/codes" | uniq -c | awk '{ printf " %d jobs ended with %d;", $1, $2 }'
 echo
 finish

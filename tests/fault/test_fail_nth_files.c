@@ -27,7 +27,7 @@ enum { ALL = 400, FILE_BYTES = 8192, VOCAB_MOST = 4096 };
 #define GOLDEN TANDEM_SOURCE_DIR "/tests/golden/models/"
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
-static char bin_model[64], bin_tokenizer[64], gguf_model[64], gguf_pieces[64], prompts[64], config[64];
+static char bin_model[64], bin_tokenizer[64], gguf_model[64], gguf_pieces[64], prompts[64], chats[64], chat_config[64], config[64];
 static struct tokenizer *demo;
 
 static void copy(const char *from, size_t skip, const char *name, char to[64])
@@ -72,6 +72,10 @@ static int set_up(void **state)
         "{\"custom_id\":\"o\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"model\":\"m\",\"prompt\":[\"sea\"],\"stop\":\"x\",\"n\":1}}\n"
         "{\"custom_id\":\"p\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"a\",\"what\":1}}\n",
         "prompts.jsonl", prompts);
+    put("{\"chat_template\":\"{{ '<|im_start|>system\\\\nBe kind.<|im_end|>' }}\",\"eos_token\":\"<|endoftext|>\"}", "tokenizer_config.json", chat_config);
+    put("{\"messages\":[{\"role\":\"user\",\"content\":\"It is\"}],\"stop\":[\"x\"]}\n"
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}\n{\"messages\":[{}]}\n",
+        "chats.jsonl", chats);
     put("[Models]\ntarget = some/model\ndraft = other\n[Sampling]\ntemperature = 0.5\nstop = one\nstop = two\n", "tandem.conf", config);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &demo), STATUS_OK);
     return 0;
@@ -86,6 +90,8 @@ static int tear_down(void **state)
     unlink(gguf_model);
     unlink(gguf_pieces);
     unlink(prompts);
+    unlink(chat_config);
+    unlink(chats);
     unlink(config);
     return rmdir(folder);
 }
@@ -234,6 +240,26 @@ static enum status read_prompts(uint64_t *output)
     return status;
 }
 
+/* A folder's template and lines with messages. */
+static enum status read_chats(uint64_t *output)
+{
+    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 1, .text = {"s"}}};
+    struct chat_template chat;
+    const struct request_terms terms = {.options = &options, .tokenizer = demo, .chat = &chat, .context = 64, .vocab = tokenizer_size(demo)};
+    struct request_list list = {0};
+    enum status status = chat_template_open(folder, CHAT_AUTO, &chat);
+
+    if (status != STATUS_OK)
+        return status;
+    status = request_read(&list, &terms, chats);
+    *output = (uint64_t)list.count;
+    for (int i = 0; i < list.count; i++)
+        *output = digest_of(&list.request[i], *output);
+    request_release(&list);
+    chat_template_release(&chat);
+    return status;
+}
+
 static enum status one_prompt(uint64_t *output)
 {
     const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 2, .text = {"s", "t"}}};
@@ -290,6 +316,7 @@ static void test_fail_nth__prompts(void **state)
 {
     (void)state;
     fail_nth(&(struct fail_scenario){.name = "a file of prompts", .run = read_prompts}, ALL);
+    fail_nth(&(struct fail_scenario){.name = "a file of chats", .run = read_chats}, ALL);
     fail_nth(&(struct fail_scenario){.name = "one prompt", .run = one_prompt}, ALL);
 }
 

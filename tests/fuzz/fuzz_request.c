@@ -49,7 +49,8 @@ static void check_good(const struct request *request)
     require(request->min_tokens >= 0 && request->min_tokens <= request->max_tokens && request->stop_tokens <= BIAS_MAX_STOPS);
     for (int i = 0; i < request->stop_tokens; i++)
         require(request->stop_token[i] >= 0 && request->stop_token[i] < VOCAB);
-    require(request->draft_length >= 0 && request->stops <= OPTIONS_MAX_STOPS);
+    require(request->draft_length >= 0 && request->stops <= OPTIONS_MAX_STOPS + request->chat); /* the end of an answer is one more */
+    require(!request->has_turn_end || (request->turn_end >= 0 && request->turn_end < VOCAB));
     for (int i = 0; i < request->stops; i++)
         require(request->stop[i][0] != '\0');
 }
@@ -71,9 +72,11 @@ static void check(const struct request *request)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct options options = {.sampling = sampling_default, .max_tokens = 8, .draft_length = -1};
-    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer_of_bytes(), .context = CONTEXT, .vocab = VOCAB};
+    struct chat_template chat;
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer_of_bytes(), .chat = &chat, .context = CONTEXT, .vocab = VOCAB};
     struct request_list list = {0};
 
+    chat_template_init(&chat, (enum chat_family)(size % CHAT_FAMILIES)); /* every family comes, and none */
     require(request_read(&list, &terms, fuzz_file(0, bytes, size)) == STATUS_OK);
     for (int i = 0; i < list.count; i++) {
         require(list.request[i].index == (uint32_t)i);

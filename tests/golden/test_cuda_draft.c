@@ -19,6 +19,7 @@ enum { SLOTS = 5, SUPPORT = 24, PROMPT = 7, ROUNDS = 9, CONTEXT = 128 };
 
 void emulation_order(unsigned seed) __attribute__((weak)); /* not there on a device, whose exp errs in its own way */
 void emulation_refuse_recordings(int refuse) __attribute__((weak)); /* nor this */
+int emulation_unprepared(void) __attribute__((weak));
 
 /* A drafter with a mirror of each sequence. */
 struct side {
@@ -187,12 +188,23 @@ static void test_cuda_draft__quantised_embeddings_are_the_hosts(void **state)
 /* For want of memory, say: then every round is asked for operation by operation. */
 static void test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted(void **state)
 {
+    struct capture capture;
+    char text[2000];
+    int told = 0;
+
     (void)state;
-    if (emulation_refuse_recordings == NULL)
+    if (emulation_refuse_recordings == NULL) {
+        print_message("skipped: only the emulation refuses\n");
         skip();
+    }
     emulation_refuse_recordings(1);
+    capture_begin(&capture);
     assert_false(draft_beside_the_host(5)); /* of which two are of a shape that was met before */
+    capture_end(&capture, text, sizeof text);
     emulation_refuse_recordings(0);
+    for (const char *at = text; (at = strstr(at, "cannot record a step, for want of memory as a rule")) != NULL; at++)
+        told++;
+    assert_int_equal(told, 2); /* once by either side */
 }
 
 /* One sequence, always as many tokens: recorded when met again, then played. */
@@ -226,6 +238,17 @@ static void test_cuda_draft__a_round_is_played(void **state)
     side_close(&side);
 }
 
+/* After all of the above: a kernel that is loaded by its first launch may find no memory. */
+static void test_cuda_draft__kernels_are_loaded_at_open(void **state)
+{
+    (void)state;
+    if (emulation_unprepared == NULL) {
+        print_message("skipped: only the emulation counts them\n");
+        skip();
+    }
+    assert_int_equal(emulation_unprepared(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_cuda_draft__quantised_embeddings_are_the_hosts),
         cmocka_unit_test(test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted),
         cmocka_unit_test(test_cuda_draft__a_round_is_played),
+        cmocka_unit_test(test_cuda_draft__kernels_are_loaded_at_open),
     };
     const char *reason = "";
 

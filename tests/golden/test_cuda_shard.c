@@ -20,6 +20,7 @@ static struct model *model;
 static struct backend to_the_host; /* the same, but that it keeps nothing */
 static struct shard kept, here;
 static struct step step;
+static char *evidence[2]; /* of kept and of here */
 static int asks, fetches;
 
 static void count_asks(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
@@ -111,10 +112,14 @@ static void open_all(void)
         shard_open_slot(&here, &terms);
     }
     build();
+    for (int i = 0; i < 2; i++)
+        assert_non_null(evidence[i] = calloc(1, shard_evidence_bytes(&kept, &step)));
 }
 
 static void close_all(void)
 {
+    for (int i = 0; i < 2; i++)
+        free(evidence[i]);
     shard_close(&kept);
     shard_close(&here);
     model_close(model);
@@ -151,7 +156,10 @@ static void compare_draws(void)
     for (int i = 0; i < ASKED; i++)
         orders[i] = (struct draw_order){.asked = ASKED - 1 - i, .residual = i % 2};
     model->backend = &counted;
+    asks = 0;
     assert_int_equal(shard_draws(&kept, &step, orders, ASKED, winners[0]), STATUS_OK);
+    /* Of the 4 ROWS rows that are kept, two of slot 2, of rejection, were drawn with the step: one outside its support, and the last. */
+    assert_int_equal(asks, 4 * ROWS - 2);
     model->backend = &to_the_host;
     assert_int_equal(shard_draws(&here, &step, orders, ASKED, winners[1]), STATUS_OK);
     assert_memory_equal(winners[0], winners[1], sizeof winners[0]);
@@ -185,14 +193,8 @@ static void compare_hashes(void)
 
 static void test_cuda_shard__answers_are_those_of_the_hosts_rows(void **state)
 {
-    size_t bytes;
-    char *evidence[2];
-
     (void)state;
     open_all();
-    bytes = shard_evidence_bytes(&kept, &step);
-    for (int i = 0; i < 2; i++)
-        assert_non_null(evidence[i] = calloc(1, bytes));
     model->backend = &counted;
     assert_int_equal(shard_step(&kept, &step, evidence[0]), STATUS_OK);
     assert_int_equal(asks, 4 * ROWS); /* penalties and biases are the host's */
@@ -205,8 +207,6 @@ static void test_cuda_shard__answers_are_those_of_the_hosts_rows(void **state)
     compare_draws();
     compare_hashes();
     compare_rows();
-    for (int i = 0; i < 2; i++)
-        free(evidence[i]);
     close_all();
 }
 
@@ -220,14 +220,9 @@ static void open_slot(const struct slot_terms *terms)
 static void test_cuda_shard__a_recorded_step_answers_what_is_asked_now(void **state)
 {
     enum { STEPS = 5 };
-    size_t bytes;
-    char *evidence[2];
 
     (void)state;
     open_all();
-    bytes = shard_evidence_bytes(&kept, &step);
-    for (int i = 0; i < 2; i++)
-        assert_non_null(evidence[i] = calloc(1, bytes));
     for (int n = 0; n < STEPS; n++) {
         for (int s = 0; s < SLOTS; s++) {
             struct slot_terms terms = terms_of(s);
@@ -248,8 +243,6 @@ static void test_cuda_shard__a_recorded_step_answers_what_is_asked_now(void **st
         assert_int_equal(shard_step(&here, &step, evidence[1]), STATUS_OK);
         compare_evidence(evidence[0], evidence[1]);
     }
-    for (int i = 0; i < 2; i++)
-        free(evidence[i]);
     close_all();
 }
 

@@ -144,6 +144,7 @@ static void test_settings__speculative_output_is_solo_output(void **state)
 static void test_settings__output_does_not_depend_on_the_cut_of_the_vocabulary(void **state)
 {
     struct pair_result *results;
+    struct figures figures;
     struct batch batch;
     struct pair one, two;
 
@@ -158,6 +159,11 @@ static void test_settings__output_does_not_depend_on_the_cut_of_the_vocabulary(v
         assert_equal(&batch, results, drafts ? "speculative on two shards" : "solo on two shards");
         pair_release(results, batch.count);
     }
+    pair_copy(&two);
+    pair_run(&two, &batch.requests, 1, results, &figures);
+    assert_equal(&batch, results, "copies on two shards");
+    assert_true(figures.accepted > 0 && figures.accepted < figures.drafted && figures.empty_rounds > 0);
+    pair_release(results, batch.count);
     free(results);
     release(&batch);
     pair_close(&two);
@@ -204,6 +210,12 @@ static void test_settings__rejection_keeps_bans_and_ends(void **state)
     for (int i = 0; i < batch.count; i++)
         settings_assert_kept(&batch.requests.request[i], &results[i], pair.target[0]->config.eos, pair.target[0]->config.eos_count);
     assert_covers(&batch, results, &figures);
+    pair_release(results, batch.count);
+    pair_copy(&pair); /* a point mass may be on a token that is banned */
+    pair_run(&pair, &batch.requests, 1, results, &figures);
+    for (int i = 0; i < batch.count; i++)
+        settings_assert_kept(&batch.requests.request[i], &results[i], pair.target[0]->config.eos, pair.target[0]->config.eos_count);
+    assert_true(figures.accepted > 0 && figures.accepted < figures.drafted);
     pair_release(results, batch.count);
     free(results);
     release(&batch);

@@ -134,7 +134,7 @@ enum status __wrap_verify_round(struct verify *verify, struct sequence *const *s
             simulation_fail(watched, "request %u goes without a drafter, though one is there", sequence->request->index);
         if (watched->is_after && drafted > 0)
             watched->used[sequence->drafter]++;
-        watched->expected_fallbacks += drafted == 0 && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+        watched->expected_fallbacks += !sequence->has_proposal && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
         simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
     }
     return __real_verify_round(verify, sequences, count, outcomes);

@@ -156,9 +156,9 @@ part_scancel() {
     check "after scancel: $(figure cancel resumed) resumed, expected $had" [ "$(figure cancel resumed)" -ge "$had" ]
 }
 
-# The time limit.
+# The time limit. SLURM looks every 30 s, and sends what would be late at its next look: at @20 ten seconds after the start at the earliest.
 part_time_limit() {
-    submit "${many[@]}" --verifiers 2 --output limit.jsonl -- --time=1 --signal=B:USR1@50
+    submit "${many[@]}" --verifiers 2 --output limit.jsonl -- --time=1 --signal=B:USR1@20
     await_results limit.jsonl 3
     lead=$(ranks tandem-verifier | head -n 1)
     check "the time limit: the job was done before it could be stopped" kill -STOP "$lead" || return # it cannot be done before SLURM's signal comes

@@ -1,14 +1,17 @@
 /* A library with NCCL's symbols, for tests: ranks of one host, "devices" whose memory is the host's, communicators that do not block. A
  * call is done when every rank has made it and somebody has asked how it goes; one that is made before the last is done is refused. Sums
- * are added in an order that changes with an element's place and the size of the whole, as NCCL's rings do.
+ * are added in an order that changes with an element's place and the size of the whole, as NCCL's rings do. A communicator that blocks is made by
+ * splitting one that does not, as NCCL does it: the split answers success at once and the parent tells when it is done. Calls of the child return when
+ * they are done, or when a rank has aborted.
  *
  * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of
- * CALL from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), stuck (in progress for ever) or hang (does not
- * return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=23007. FAKE_NCCL_WINDOWS=0: devices
+ * CALL from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), async=CODE (it succeeds, and then the communicator has this),
+ * stuck (in progress for ever) or hang (does not return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=23007. FAKE_NCCL_WINDOWS=0: devices
  * that cannot reach each other, so no window. FAKE_NCCL_TRACE=FILE: gets a line "RANK CALL" for each call but the questions. */
 #include "common/group/nccl_library.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,11 +21,12 @@
 #include <unistd.h>
 
 enum { MOST_RANKS = 8, MOST_BYTES = 4 << 20 };
-enum deed { DEED_NONE, DEED_FAIL, DEED_LATER, DEED_STUCK, DEED_HANG };
+enum deed { DEED_NONE, DEED_FAIL, DEED_LATER, DEED_ASYNC, DEED_STUCK, DEED_HANG };
 enum work { WORK_MEET, WORK_REDUCE, WORK_GATHER };
 
 struct page {
     _Atomic uint64_t given[MOST_RANKS]; /* the operation that a rank has come to */
+    _Atomic int gone;                   /* a rank has aborted */
     unsigned char bytes[MOST_RANKS][2][MOST_BYTES];
 };
 
@@ -32,14 +36,15 @@ struct nccl_window {
 
 struct nccl_comm {
     struct page *page;
-    int rank, size;
+    int rank, size, blocking;
     uint64_t operation;
     enum work work;
     void *to;
     size_t count;
-    int pending, delay, stuck, doom, outcome;
+    int pending, delay, stuck, doom, outcome, async;
     struct nccl_window **window;
-    char path[128]; /* of the page, for rank 0 to remove once all have it */
+    struct nccl_comm *child, **made; /* by a split under way */
+    char path[160];                  /* of the page, which rank 0 removes once all have it */
 };
 
 static int world_rank(void)
@@ -86,6 +91,7 @@ static int count_call(const char *call)
 
 static enum deed deed_of(const char *call, int *code)
 {
+    static const char *const deeds[] = {"fail", "later", "async", "stuck", "hang"};
     const char *at = getenv("FAKE_NCCL");
     int nth = count_call(call);
 
@@ -98,7 +104,10 @@ static enum deed deed_of(const char *call, int *code)
             abort();
         if (rank == world_rank() && which == nth && strcmp(name, call) == 0) {
             *code = strchr(deed, '=') != NULL ? atoi(strchr(deed, '=') + 1) : 0;
-            return deed[0] == 'f' ? DEED_FAIL : deed[0] == 'l' ? DEED_LATER : deed[0] == 's' ? DEED_STUCK : DEED_HANG;
+            for (int d = 0; d < (int)(sizeof deeds / sizeof deeds[0]); d++)
+                if (strncmp(deed, deeds[d], strlen(deeds[d])) == 0)
+                    return DEED_FAIL + d;
+            abort();
         }
         at += length + (at[length] == ';');
     }
@@ -117,6 +126,7 @@ static int obey(const char *call, struct nccl_comm *comm)
         comm->stuck = deed == DEED_STUCK;
         comm->doom = deed == DEED_LATER ? code : 0;
         comm->delay += deed == DEED_LATER;
+        comm->async = deed == DEED_ASYNC ? code : comm->async;
     }
     return deed == DEED_FAIL ? code : NCCL_SUCCESS;
 }
@@ -130,8 +140,11 @@ static void work(struct nccl_comm *comm)
 {
     float *to = comm->to;
 
-    if (comm->path[0] != '\0')
+    if (comm->rank == 0)
         unlink(comm->path);
+    if (comm->made != NULL)
+        *comm->made = comm->child;
+    comm->made = NULL;
     for (size_t i = 0; comm->work == WORK_REDUCE && i < comm->count; i++) {
         int first = (int)(i * (size_t)comm->size / comm->count);
 
@@ -150,6 +163,10 @@ static int go_on(struct nccl_comm *comm)
 {
     if (!comm->pending)
         return comm->outcome;
+    if (comm->blocking && atomic_load(&comm->page->gone)) {
+        comm->pending = 0;
+        return comm->outcome = NCCL_REMOTE_ERROR;
+    }
     if (comm->stuck || comm->delay-- > 0)
         return NCCL_IN_PROGRESS;
     comm->delay = 0;
@@ -178,6 +195,8 @@ static int begin(struct nccl_comm *comm, enum work what, const void *from, void 
         memcpy(comm->page->bytes[comm->rank][comm->operation % 2], from, count * sizeof(float));
     if (!comm->stuck && comm->doom == 0)
         atomic_store_explicit(&comm->page->given[comm->rank], comm->operation, memory_order_release);
+    while (comm->blocking && go_on(comm) == NCCL_IN_PROGRESS)
+        sched_yield();
     return go_on(comm);
 }
 
@@ -221,19 +240,27 @@ int ncclGetUniqueId(struct nccl_unique_id *id)
     return NCCL_SUCCESS;
 }
 
-int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_unique_id id, int rank, struct nccl_config *config)
+static struct nccl_comm *open_comm(const char *path, int rank, int size, const struct nccl_config *config)
 {
     struct nccl_comm *comm = calloc(1, sizeof *comm);
-    int file = open(id.bytes, O_RDWR), result;
+    int file = open(path, O_RDWR | O_CREAT, 0600);
 
-    if (comm == NULL || file < 0 || size > MOST_RANKS || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0)
-        return NCCL_INVALID_ARGUMENT;
+    if (comm == NULL || file < 0 || ftruncate(file, sizeof(struct page)) != 0 || config->magic != NCCL_CONFIG_MAGIC)
+        return NULL;
+    *comm = (struct nccl_comm){.rank = rank, .size = size, .blocking = config->blocking};
     comm->page = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    snprintf(comm->path, sizeof comm->path, "%s", path);
     close(file);
-    comm->rank = rank;
-    comm->size = size;
-    if (rank == 0)
-        memcpy(comm->path, id.bytes, sizeof comm->path);
+    return comm;
+}
+
+int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_unique_id id, int rank, struct nccl_config *config)
+{
+    struct nccl_comm *comm = size <= MOST_RANKS && config->blocking == 0 ? open_comm(id.bytes, rank, size, config) : NULL;
+    int result;
+
+    if (comm == NULL)
+        return NCCL_INVALID_ARGUMENT;
     result = obey("ncclCommInitRankConfig", comm);
     if (result != NCCL_SUCCESS)
         return result;
@@ -241,9 +268,26 @@ int ncclCommInitRankConfig(struct nccl_comm **out, int size, struct nccl_unique_
     return begin(comm, WORK_MEET, NULL, NULL, 0);
 }
 
+int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm **child, struct nccl_config *config)
+{
+    int result = obey("ncclCommSplit", comm);
+    char path[sizeof comm->path];
+
+    *child = NULL;
+    if (color != 0 || key != comm->rank)
+        return NCCL_INVALID_ARGUMENT;
+    if (result != NCCL_SUCCESS)
+        return result;
+    snprintf(path, sizeof path, "%.150s-split", comm->path);
+    comm->child = open_comm(path, comm->rank, comm->size, config);
+    comm->made = child;
+    result = comm->child != NULL ? begin(comm, WORK_MEET, NULL, NULL, 0) : NCCL_SYSTEM_ERROR;
+    return result == NCCL_IN_PROGRESS ? NCCL_SUCCESS : result;
+}
+
 int ncclCommGetAsyncError(struct nccl_comm *comm, int *result)
 {
-    *result = go_on(comm);
+    *result = comm->async != 0 ? comm->async : go_on(comm);
     return NCCL_SUCCESS;
 }
 
@@ -319,10 +363,13 @@ static int end(const char *call, struct nccl_comm *comm)
 
 int ncclCommDestroy(struct nccl_comm *comm)
 {
+    if (comm->blocking)
+        trace("a child ends in order");
     return end("ncclCommDestroy", comm);
 }
 
 int ncclCommAbort(struct nccl_comm *comm)
 {
+    atomic_store(&comm->page->gone, 1);
     return end("ncclCommAbort", comm);
 }

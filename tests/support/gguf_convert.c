@@ -145,7 +145,8 @@ static void add_matrix(struct converter *converter, const char *here, const char
     struct tensor tensor;
 
     must(checkpoint_find(converter->checkpoint, here, rows, columns, &tensor) == STATUS_OK, here);
-    enum dtype dtype = how->as_stored ? tensor.dtype : how->rounded ? DTYPE_F32 : how->dtype;
+    int plain = how->rounded || (how->mixed && strstr(there, "attn_v") != NULL);
+    enum dtype dtype = how->as_stored ? tensor.dtype : plain ? DTYPE_F32 : how->dtype;
     size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns);
     unsigned char *data = kept(malloc((size_t)rows * row_bytes));
     float *values = kept(malloc((size_t)columns * sizeof *values));

@@ -8,6 +8,7 @@ struct gguf_convert {
     enum dtype dtype; /* of the matrices; vectors are F32 */
     int as_stored;    /* the matrices keep the dtype that they have; `dtype` does not matter */
     int rounded;      /* with a quantised dtype: its values are written as F32 */
+    int mixed;        /* with a quantised dtype: v is written as F32, so q, k and v are of two dtypes */
     int wrong_rows;   /* q and k are interleaved where they must not be, and the other way round */
     const char *pre;  /* tokenizer.ggml.pre, or NULL: tokenizer.json is left out */
 };

@@ -77,6 +77,14 @@ void pair_open(struct pair *pair, int shards, const char *draft)
         assert_int_equal(pthread_create(&pair->follower, NULL, follow, &pair->team[1]), 0);
 }
 
+void pair_copy(struct pair *pair)
+{
+    const struct options_draft way = {.way = DRAFT_LOOKUP, .min = 1, .max = 4};
+
+    draft_close(&pair->draft);
+    assert_int_equal(draft_open_lookup(&pair->draft, &way, PAIR_SLOTS, pair->draft_model->shape.context), STATUS_OK);
+}
+
 void pair_close(struct pair *pair)
 {
     void *failed = NULL;

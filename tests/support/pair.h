@@ -34,6 +34,8 @@ struct pair {
 
 /* draft: the folder of launch/demo that drafts, "draft" or "target". */
 void pair_open(struct pair *pair, int shards, const char *draft);
+/* From now on what drafts are copies of what followed before (--draft lookup). */
+void pair_copy(struct pair *pair);
 void pair_close(struct pair *pair);
 
 /* What requests for the target are checked against. */

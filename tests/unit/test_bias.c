@@ -90,7 +90,7 @@ static void test_bias__what_is_out_of_range_is_named(void **state)
     bias.ender[0] = VOCAB;
     expect(&bias, VOCAB, "stop_token_ids has token 1000");
     bias.enders = BIAS_MAX_ENDERS + 1;
-    expect(&bias, VOCAB, "stop_token_ids has 73 tokens");
+    expect(&bias, VOCAB, "stop_token_ids has 74 tokens");
     bias = some();
     bias.min_tokens = -1;
     expect(&bias, VOCAB, "min_tokens is -1");

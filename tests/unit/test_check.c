@@ -203,6 +203,7 @@ static void test_check_draws__what_was_not_drawn_is_not_judged(void **state)
     sampling.accept = ACCEPT_COUPLED;
     check_draws_add(&draws, &sampling, 0, 3, &proposal);
     assert_int_equal(draws.drawn, 0);
+    assert_int_equal(draws.certain, 2);
 }
 
 /* Against the law that is written out in tests/law. */

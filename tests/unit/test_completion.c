@@ -118,6 +118,25 @@ static void test_completion__a_stop_token_ends_as_eos_does(void **state)
     }
 }
 
+/* Where the model's configuration does not name it. */
+static void test_completion__the_end_of_a_chats_answer_is_one_more_eos(void **state)
+{
+    struct request request;
+    struct completion completion = begin(&request, NULL, 0, 10);
+    const int32_t tokens[] = {300, 600, 301};
+
+    (void)state;
+    assert_int_equal(completion_is_ended_by(&completion, 600), 0);
+    request.has_turn_end = 1;
+    request.turn_end = 600;
+    assert_int_equal(completion_is_ended_by(&completion, 600), 1);
+    assert_int_equal(completion_push(&completion, tokens, 3), 2);
+    assert_int_equal(completion.finish, FINISH_STOP);
+    request.ignore_eos = 1;
+    assert_int_equal(completion_is_ended_by(&completion, 600), 0);
+    completion_close(&completion);
+}
+
 static void test_completion__ignored_eos_is_a_token_like_others(void **state)
 {
     struct request request;
@@ -323,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_completion__length_cuts_the_run),
         cmocka_unit_test(test_completion__eos_ends_inside_an_accepted_run),
         cmocka_unit_test(test_completion__a_stop_token_ends_as_eos_does),
+        cmocka_unit_test(test_completion__the_end_of_a_chats_answer_is_one_more_eos),
         cmocka_unit_test(test_completion__ignored_eos_is_a_token_like_others),
         cmocka_unit_test(test_completion__first_of_stop_and_length_wins),
         cmocka_unit_test(test_completion__stop_spans_tokens_and_rounds),

@@ -1,6 +1,7 @@
 /* The journal on real files. Calls of the system can be made to fail at the n-th (the linker wraps them), and what was made durable is
  * noted, so that a lost power can be played: a file is cut to what the last sync covered. */
 #include "verifier/journal.h"
+#include "verifier/journal_terms.h"
 
 #include "tests/support/capture.h"
 #include <errno.h>
@@ -365,6 +366,9 @@ static void test_journal__another_job_is_refused_by_what_differs(void **state)
     rig->job.terms = "{\"seed\":7,\"target\":\"a\",\"more\":1}";
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
     capture_assert_one_line(said, "more is not given there and 1 here");
+    rig->job.terms = "{\"seed\":7,\"target\":\"a\",\"accept\":1}"; /* a choice has its name */
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "accept is not given there and coupled here");
     rig->job.terms = "{\"target\":\"a\",\"seed\":7}"; /* the same, in another order */
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
     assert_whole(rig);
@@ -515,22 +519,52 @@ static void test_journal__a_removed_one_ends_the_job(void **state)
     capture_assert_one_line(said, "was removed");
 }
 
+/* Where drafts begin to matter by other prompts, these are the difference and not what drafts depend on. */
+static void test_journal__other_prompts_are_told_before_what_follows_from_them(void **state)
+{
+    struct options options = {.synthetic_acceptance = -1, .draft_length = -1};
+    struct request greedy = {.digest = 1}, drawn = {.digest = 2, .sampling = {.temperature = 1}};
+    struct request_list lists[] = {{.request = &greedy, .count = 1}, {.request = &drawn, .count = 1}};
+    char *terms[3], reason[256];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_non_null(terms[i] = journal_terms_write(&(struct journal_terms){.options = &options, .requests = &lists[i]}));
+    assert_int_equal(journal_terms_compare(terms[0], strlen(terms[0]), terms[1], reason, sizeof reason), STATUS_DATA);
+    assert_string_equal(reason, "their prompts were others");
+    options.draft_length = 3;
+    assert_non_null(terms[2] = journal_terms_write(&(struct journal_terms){.options = &options, .requests = &lists[1]}));
+    assert_int_equal(journal_terms_compare(terms[1], strlen(terms[1]), terms[2], reason, sizeof reason), STATUS_DATA);
+    assert_string_equal(reason, "draft-length is not given there and 3 here");
+    for (int i = 0; i < 3; i++)
+        free(terms[i]);
+}
+
 static void test_journal__a_complete_output_is_left_alone(void **state)
 {
     struct rig *rig = *state;
-    char said[2048];
+    char said[2048], terms[sizeof rig->output + sizeof ".terms"];
     struct stat before, after;
 
     assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK);
     assert_int_equal(stat(rig->output, &before), 0);
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
-    capture_assert_one_line(said, "is complete (60 results)");
+    capture_assert_one_line(said, "is complete (60 results): nothing to do\n");
     assert_int_equal(stat(rig->output, &after), 0);
     assert_int_equal(before.st_ino, after.st_ino);
     rig->requests.count = RESULTS - 1;
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
     capture_assert_one_line(said, "is not the result of these 59 prompts");
     rig->requests.count = RESULTS;
+    rig->job.terms = "{\"seed\":8,\"target\":\"a\"}";
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "is complete, but of another job: seed is 7 there and 8 here");
+    assert_int_equal(stat(rig->output, &after), 0);
+    assert_int_equal(before.st_ino, after.st_ino);
+    snprintf(terms, sizeof terms, "%s.terms", rig->output);
+    assert_int_equal(unlink(terms), 0);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    capture_assert_one_line(said, "whether prompts and options are those that made it is not known without");
     assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK); /* without --resume it is replaced */
     assert_whole(rig);
 }
@@ -604,6 +638,7 @@ int main(void)
         RIGGED(test_journal__one_job_at_a_time),
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),
+        RIGGED(test_journal__other_prompts_are_told_before_what_follows_from_them),
         RIGGED(test_journal__a_complete_output_is_left_alone),
         RIGGED(test_journal__is_for_files_alone),
         RIGGED(test_journal__links_in_its_place_are_refused),

@@ -524,6 +524,7 @@ static void test_message__hellos_out_of_range_are_refused(void **state)
     struct source source = {9};
     struct hello good = any_hello(&source), bad, got;
 
+    good.role = ROLE_VERIFIER;
     good.vocab_size = 100;
     good.bos = 1;
     good.eos = 99;
@@ -536,6 +537,11 @@ static void test_message__hellos_out_of_range_are_refused(void **state)
     assert_null(message_unpack_hello(*state, message_pack_hello(*state, &good), &got));
     REFUSED(role = 2, "a role is unknown");
     REFUSED(vocab_size = 0, "a vocabulary's size is out of range");
+    good.role = ROLE_DRAFTER; /* it may have no model, and then no vocabulary */
+    REFUSED(vocab_size = 0, "a special token is outside the vocabulary");
+    bad = (struct hello){.role = ROLE_DRAFTER, .bos = -1, .eos = -1, .context = 1};
+    assert_null(message_unpack_hello(*state, message_pack_hello(*state, &bad), &got));
+    good.role = ROLE_VERIFIER;
     REFUSED(vocab_size = UINT32_MAX, "a vocabulary's size is out of range");
     REFUSED(bos = -2, "a special token is outside the vocabulary");
     REFUSED(bos = 100, "a special token is outside the vocabulary");

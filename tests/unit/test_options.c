@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -410,6 +411,72 @@ static void test_options_config__bad_lines_are_named(void **state)
     assert_config_refused(text, 2, "the line is too long");
 }
 
+/* --chat may have a text, which is the prompt, or none, which says what prompts are. */
+static void test_options__chat_has_a_text_or_none(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--chat Hello --solo", &options);
+    assert_string_equal(options.chat, "Hello");
+    assert_ptr_equal(options.prompt, options.chat);
+    assert_int_equal(options.solo, 1);
+    assert_int_equal(options.compare, 0);
+    options_release(&options);
+    assert_taken("--chat --prompt Hello", &options);
+    assert_string_equal(options.chat, "");
+    assert_string_equal(options.prompt, "Hello");
+    options_release(&options);
+    assert_taken("--prompts x --chat", &options);
+    assert_string_equal(options.chat, "");
+    assert_null(options.prompt);
+    options_release(&options);
+    assert_taken("--chat=--solo", &options);
+    assert_string_equal(options.prompt, "--solo");
+    assert_int_equal(options.solo, 0);
+    options_release(&options);
+    assert_refused("--chat a --prompt b", STATUS_USAGE, "--chat with a text and --prompt or --prompts exclude each other");
+    assert_refused("--prompts b --chat a", STATUS_USAGE, "exclude each other");
+    assert_refused("--conversation --prompt b", STATUS_USAGE, "takes its turns from stdin");
+    assert_refused("--conversation --chat b", STATUS_USAGE, "takes its turns from stdin");
+    assert_refused("--conversation --output b", STATUS_USAGE, "no --output");
+    assert_refused("--conversation --max-sequences 2", STATUS_USAGE, "one at a time");
+    assert_taken("--conversation --target a", &options);
+    assert_int_equal(options.compare, 0);
+    assert_int_equal(options.max_sequences, 1);
+    options_release(&options);
+}
+
+/* A name of `tandem fetch` is the file that was fetched; where there is something of that name here, it is that. */
+static void test_options__a_fetched_model_goes_by_its_name(void **state)
+{
+    char cache[] = "/tmp/test_options_cache.XXXXXX", folder[64], file[96];
+    struct options options;
+    FILE *made;
+
+    (void)state;
+    assert_non_null(mkdtemp(cache));
+    snprintf(folder, sizeof folder, "%s/tandem", cache);
+    snprintf(file, sizeof file, "%s/smollm2.gguf", folder);
+    assert_int_equal(setenv("XDG_CACHE_HOME", cache, 1), 0);
+    assert_refused("--target smollm2", STATUS_NOINPUT, "--target smollm2 has not been fetched yet, expected /tmp/test_options_cache.");
+    assert_refused("--target a --draft smollm2", STATUS_NOINPUT, "/tandem/smollm2.gguf: launch/tandem fetch smollm2");
+    assert_int_equal(mkdir(folder, 0700), 0);
+    made = fopen(file, "w");
+    assert_non_null(made);
+    assert_int_equal(fclose(made), 0);
+    assert_taken("--target smollm2 --draft smollm2", &options);
+    assert_string_equal(options.target, file);
+    assert_string_equal(options.draft, file);
+    options_release(&options);
+    assert_taken("--target ./smollm2 --draft smollm", &options);
+    assert_string_equal(options.target, "./smollm2");
+    assert_string_equal(options.draft, "smollm");
+    options_release(&options);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    assert_int_equal(unlink(file) | rmdir(folder) | rmdir(cache), 0);
+}
+
 static void test_options_config__a_file_that_cannot_be_read_is_named(void **state)
 {
     (void)state;
@@ -498,6 +565,59 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
+static void assert_way(const char *line, enum options_draft_way way, const char *whole)
+{
+    char text[OPTIONS_DRAFT_TEXT];
+    struct options options;
+
+    assert_taken(line, &options);
+    assert_int_equal(options.draft_way.way, way);
+    options_draft_write(&options.draft_way, text);
+    assert_string_equal(text, whole);
+    options_release(&options);
+}
+
+/* Ways to draft need no --target: there is the embedded one. What is no way is a path, which does. */
+static void test_options_draft__ways_and_paths(void **state)
+{
+    (void)state;
+    assert_way("--prompt a", DRAFT_MODEL, "");
+    assert_way("--prompt a --draft lookup", DRAFT_LOOKUP, "lookup:min=1,max=4");
+    assert_way("--prompt a --draft=lookup:max=7", DRAFT_LOOKUP, "lookup:min=1,max=7");
+    assert_way("--prompt a --draft lookup:max=16,min=16", DRAFT_LOOKUP, "lookup:min=16,max=16");
+    assert_way("--prompt a --draft self:layers=12", DRAFT_SELF, "self:layers=12");
+    assert_way("--prompt a --target b --draft self:layers=1", DRAFT_SELF, "self:layers=1");
+    assert_way("--prompt a --target b --draft ./lookup", DRAFT_MODEL, "");
+    assert_way("--prompt a --target b --draft lookups", DRAFT_MODEL, "");
+    assert_way("--prompt a --target b --draft look", DRAFT_MODEL, "");
+    write_config("draft = lookup:min=2\n");
+    char line[128];
+    snprintf(line, sizeof line, "--prompt a --config %s", path);
+    assert_way(line, DRAFT_LOOKUP, "lookup:min=2,max=4");
+}
+
+static void test_options_draft__what_is_wrong_is_named(void **state)
+{
+    (void)state;
+    assert_refused("--draft ./lookup", STATUS_USAGE, "--draft needs --target");
+    assert_refused("--draft lookup:", STATUS_USAGE, "--draft lookup has no key ''");
+    assert_refused("--draft lookup:mim=2", STATUS_USAGE, "--draft lookup has no key 'mim'; did you mean 'min'?");
+    assert_refused("--draft lookup:layers=2", STATUS_USAGE, "--draft lookup has no key 'layers'");
+    assert_refused("--draft lookup:min=0", STATUS_USAGE, "min is '0', expected a whole number from 1 to 16");
+    assert_refused("--draft lookup:max=17", STATUS_USAGE, "max is '17', expected a whole number from 1 to 16");
+    assert_refused("--draft lookup:max=4294967297", STATUS_USAGE, "max is '4294967297'");
+    assert_refused("--draft lookup:min=2x", STATUS_USAGE, "min is '2x'");
+    assert_refused("--draft lookup:min=-1", STATUS_USAGE, "min is '-1'");
+    assert_refused("--draft lookup:min", STATUS_USAGE, "min is ''");
+    assert_refused("--draft lookup:min=3,,max=4", STATUS_USAGE, "has no key ''");
+    assert_refused("--draft lookup:min=3,max=2", STATUS_USAGE, "min is 3 and max is 2, expected min <= max");
+    assert_refused("--draft lookup:min=5", STATUS_USAGE, "min is 5 and max is 4");
+    assert_refused("--draft self", STATUS_USAGE, "--draft self needs layers=N");
+    assert_refused("--draft self:layers=0", STATUS_USAGE, "--draft self: layers is '0', expected a whole number from 1");
+    assert_refused("--draft self:layer=3", STATUS_USAGE, "did you mean 'layers'?");
+    assert_refused("--check quick --break q-temperature --draft lookup", STATUS_USAGE, "--draft lookup draws nothing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -516,9 +636,13 @@ int main(void)
         cmocka_unit_test(test_options__at_most_sixteen_stops),
         cmocka_unit_test(test_options__tokens_are_biased_banned_and_stop),
         cmocka_unit_test(test_options__repeated_options_have_their_limits),
+        cmocka_unit_test(test_options_draft__ways_and_paths),
+        cmocka_unit_test(test_options_draft__what_is_wrong_is_named),
         cmocka_unit_test(test_options_config__the_command_line_wins),
         cmocka_unit_test(test_options_config__indentation_means_nothing),
         cmocka_unit_test(test_options_config__bad_lines_are_named),
+        cmocka_unit_test(test_options__a_fetched_model_goes_by_its_name),
+        cmocka_unit_test(test_options__chat_has_a_text_or_none),
         cmocka_unit_test(test_options_config__a_file_that_cannot_be_read_is_named),
         cmocka_unit_test(test_options_set_number__takes_what_a_request_may_set),
         cmocka_unit_test(test_options_set_number__refuses_what_does_not_fit),

@@ -137,6 +137,33 @@ static void test_report__times_of_a_rank_add_up_to_its_passes(void **state)
     release(&folder);
 }
 
+/* The cell of two drafts. */
+static json_t *summary_of_two(json_t *summary)
+{
+    return json_array_get(json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells"), 1);
+}
+
+/* Counts of drafts are of all passes, whatever was kept of their rounds. */
+static void test_report__lost_spans_change_no_rate(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+    json_t *summary, *cell, *rates;
+
+    (void)state;
+    bench_folder_make(&folder);
+    bench_folder_cut(&folder);
+    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    summary = summary_make(&run, all);
+    cell = summary_of_two(summary);
+    rates = json_object_get(cell, "spec_decode_per_position_acceptance_rates");
+    assert_true(near(json_number_value(json_object_get(cell, "spec_decode_num_drafts")), 6));
+    assert_true(near(json_number_value(json_object_get(cell, "spec_decode_acceptance_length")), 2));
+    assert_true(near(json_number_value(json_array_get(rates, 0)), 2 / 3.0) && near(json_number_value(json_array_get(rates, 1)), 1 / 3.0));
+    json_decref(summary);
+    release(&folder);
+}
+
 /* A trace that was full in the middle: passes that are in it whole count, and their times fit together. */
 static void test_report__passes_beyond_a_full_trace_are_left_out(void **state)
 {
@@ -256,6 +283,22 @@ static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **st
     release(&folder);
 }
 
+static void test_report__no_name_breaks_out_of_a_markdown_table(void **state)
+{
+    struct bench_folder folder = {.command = "tandem bench --stop 'a\\n# b'", .lossless = 1};
+    char *page;
+
+    (void)state;
+    compute(&folder);
+    json_object_set_new(json_object_get(run.json, "target"), "path", json_string("/m/a|b\n<script>"));
+    page = written(page_md_write);
+    assert_non_null(strstr(page, "\n| target | /m/a\\|b &lt;script&gt;, L, 100 parameters |\n"));
+    assert_non_null(strstr(page, "\n    tandem bench --stop 'a # b'\n"));
+    assert_null(strstr(page, "<script"));
+    free(page);
+    release(&folder);
+}
+
 static void test_report__two_placements_stand_side_by_side(void **state)
 {
     struct bench_folder folder = {.command = "c", .lossless = 1};
@@ -313,7 +356,7 @@ static void test_report__summary_has_vllms_names(void **state)
     (void)state;
     compute(&folder);
     summary = summary_make(&run, all);
-    cell = json_array_get(json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells"), 1);
+    cell = summary_of_two(summary);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_non_null(json_object_get(cell, names[i]));
     /* 3 of 6 drafts, in 3 rounds of 2 repetitions; percent, as vLLM has it, and the verified token counts */
@@ -430,14 +473,34 @@ static void test_report__what_is_wrong_is_told_with_its_file(void **state)
 {
     (void)state;
     refuse("bench.json", "{", STATUS_DATA, "bench.json: not valid JSON");
-    refuse("bench.json", "{}", STATUS_DATA, "bench.json: there are no cells");
-    refuse("bench.json", "{\"cells\":[{\"solo\":true}]}", STATUS_DATA, "bench.json: a cell is not one");
+    refuse("bench.json", "{}", STATUS_DATA, "bench.json: there is no \"tandem_bench\", expected a folder of tandem bench");
+    refuse("bench.json", "{\"tandem_bench\":2}", STATUS_DATA, "bench.json: it is of version 2, expected 1");
+    refuse("bench.json", "{\"tandem_bench\":1}", STATUS_DATA, "bench.json: there are no cells");
+    refuse("bench.json", "{\"tandem_bench\":1,\"cells\":[{\"solo\":true}]}", STATUS_DATA, "bench.json: a cell is not one");
     refuse("raw/same-node/passes.jsonl", "{}\n", STATUS_DATA, "passes.jsonl: no pass was measured");
     refuse("raw/same-node/passes.jsonl", "{}\n{\"cell\":99}\n", STATUS_DATA, "passes.jsonl: a pass is not one");
     refuse("raw/same-node/passes.jsonl", "{}\n{]\n", STATUS_DATA, "passes.jsonl:2: not valid JSON");
     refuse("raw/same-node/rank-0000.csv", "# rank 0\nnonsense\n", STATUS_DATA, "rank-0000.csv:2: no span");
     refuse("raw/same-node/rank-0001.csv", "draft,1,2,3,4,5,6\n", STATUS_DATA, "rank-0001.csv:1: no span");
+    refuse("raw/same-node/rank-0000.csv", "verify,1,2,3,4,5,6,7", STATUS_DATA, "rank-0000.csv: it ends within a line");
     refuse("raw/same-node/latency.jsonl", "x\n", STATUS_DATA, "latency.jsonl:1: not valid JSON");
+}
+
+/* Numbers that no request of a pass has, as a damaged trace or a pass that failed in the middle may hold: no memory beyond the passes is read. */
+static void test_report__a_commit_of_no_request_opens_none(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1};
+
+    (void)state;
+    bench_folder_make(&folder);
+    bench_folder_spoil(&folder, "raw/same-node/rank-0001.csv",
+                       "broadcast,900000,999000,4294967295,5,1,0,0\nbroadcast,900000,999000,1,5,1,0,0\nround,900000,1000000,0,0,1,0,0\n");
+    assert_int_equal(run_read(folder.path, &run), STATUS_OK);
+    run.placement[0].pass[0].start_ns = 0;
+    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    assert_int_equal(all[0].rounds.count, 1);
+    assert_false(all[0].rounds.round[0].opens);
+    release(&folder);
 }
 
 static void test_report__what_is_missing_is_told(void **state)
@@ -461,9 +524,11 @@ int main(void)
         cmocka_unit_test(test_report__phases_of_rounds_add_up),
         cmocka_unit_test(test_report__times_of_a_rank_add_up_to_its_passes),
         cmocka_unit_test(test_report__passes_beyond_a_full_trace_are_left_out),
+        cmocka_unit_test(test_report__lost_spans_change_no_rate),
         cmocka_unit_test(test_report__theory_stands_beside_it),
         cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
         cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),
+        cmocka_unit_test(test_report__no_name_breaks_out_of_a_markdown_table),
         cmocka_unit_test(test_report__two_placements_stand_side_by_side),
         cmocka_unit_test(test_report__drawn_verdicts_are_marked_everywhere),
         cmocka_unit_test(test_report__summary_has_vllms_names),
@@ -471,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_compare__tells_what_is_beyond_noise),
         cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),
         cmocka_unit_test(test_report__what_is_wrong_is_told_with_its_file),
+        cmocka_unit_test(test_report__a_commit_of_no_request_opens_none),
         cmocka_unit_test(test_report__what_is_missing_is_told),
     };
     int failed;

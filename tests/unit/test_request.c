@@ -247,7 +247,7 @@ static void test_request__wrong_biases_and_bans_are_named(void **state)
 static void test_request__bad_lines_keep_their_place(void **state)
 {
     struct request_list list = read_text("{\"prompt\": \"a\"}\n\n{\"prompt\": \nnot json\r\n[1]\n{\"prompt\": \"b\"}");
-    static const char *const parts[] = {NULL, "line 3 is not valid JSON", "line 4 is not valid JSON", "not a JSON object", NULL};
+    static const char *const parts[] = {NULL, "line 3 is not valid JSON", "line 4 is not valid JSON", "line 5: not a JSON object", NULL};
 
     (void)state;
     assert_int_equal(list.count, 5);
@@ -258,6 +258,23 @@ static void test_request__bad_lines_keep_their_place(void **state)
             assert_non_null(strstr(list.request[i].error, parts[i]));
     }
     request_release(&list);
+}
+
+/* As some editors put before the first line; anywhere else it is no JSON. */
+static void test_request__a_byte_order_mark_is_no_text(void **state)
+{
+    struct request_list list = read_text("\xEF\xBB\xBF{\"prompt\": \"a\"}\n\xEF\xBB\xBF{\"prompt\": \"a\"}");
+    struct request_list bare = read_text("{\"prompt\": \"a\"}"), alone = read_text("\xEF\xBB\xBF");
+
+    (void)state;
+    assert_int_equal(list.count, 2);
+    assert_null(list.request[0].error);
+    assert_true(list.request[0].digest == bare.request[0].digest);
+    assert_non_null(strstr(list.request[1].error, "line 2 is not valid JSON"));
+    assert_int_equal(alone.count, 0);
+    request_release(&list);
+    request_release(&bare);
+    request_release(&alone);
 }
 
 static void test_request__wrong_values_are_named(void **state)
@@ -279,6 +296,7 @@ static void test_request__wrong_values_are_named(void **state)
     expect_error("{\"prompt\": \"a\", \"seed\": -1}", "seed is -1");
     expect_error("{\"prompt\": \"a\", \"seed\": 0.5}", "seed is 0.5");
     expect_error("{\"prompt\": \"a\", \"accept\": \"typical\"}", "accept is not");
+    expect_error("{\"prompt\": \"a\", \"accept\": \"coupled\\u0000\"}", "accept is not");
     expect_error("{\"prompt\": \"a\", \"stop\": [\"\"]}", "stop is not");
     expect_error("{\"prompt\": \"a\", \"stop\": 4}", "stop is not");
 }
@@ -315,9 +333,9 @@ static void test_request__prompts_are_checked(void **state)
     char line[2048] = "{\"prompt_tokens\": [1";
 
     (void)state;
-    expect_error("{}", "either \"prompt\" or \"prompt_tokens\"");
-    expect_error("{\"prompt\": \"a\", \"prompt_tokens\": [1]}", "either \"prompt\" or \"prompt_tokens\"");
-    expect_error("{\"prompt_tokens\": [1], \"prompt\": \"a\"}", "either \"prompt\" or \"prompt_tokens\"");
+    expect_error("{}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
+    expect_error("{\"prompt\": \"a\", \"prompt_tokens\": [1]}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
+    expect_error("{\"prompt_tokens\": [1], \"prompt\": \"a\"}", "one of \"prompt\", \"prompt_tokens\" and \"messages\"");
     expect_error("{\"prompt\": 4}", "prompt is not a text");
     expect_error("{\"prompt_tokens\": []}", "empty");
     expect_error("{\"prompt_tokens\": 3}", "prompt_tokens is not a list");
@@ -469,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_request__options_that_do_not_fit_the_vocabulary_are_refused_once),
         cmocka_unit_test(test_request__wrong_biases_and_bans_are_named),
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
+        cmocka_unit_test(test_request__a_byte_order_mark_is_no_text),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__lines_have_limits),
         cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),

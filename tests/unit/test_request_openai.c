@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #define HEAD "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":"
+#define CHAT "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":"
+#define MESSAGES "[{\"content\":\"Hi\",\"role\":\"user\"}]"
 
 /* Converts; the own form as text with sorted keys, to be freed, and the reason. */
 static char *convert(const char *text, char *reason, size_t size, char **model)
@@ -27,16 +29,21 @@ static char *convert(const char *text, char *reason, size_t size, char **model)
     return written;
 }
 
-static void assert_means(const char *body, const char *own)
+static void assert_line_means(const char *head, const char *body, const char *own)
 {
     char line[1024], reason[200], *model, *written;
 
-    snprintf(line, sizeof line, HEAD "%s}", body);
+    snprintf(line, sizeof line, "%s%s}", head, body);
     written = convert(line, reason, sizeof reason, &model);
     assert_string_equal(reason, "");
     assert_string_equal(written, own);
     free(written);
     free(model);
+}
+
+static void assert_means(const char *body, const char *own)
+{
+    assert_line_means(HEAD, body, own);
 }
 
 /* The id is kept, so that the result can say whose it is. */
@@ -55,6 +62,14 @@ static void assert_body_refused(const char *body, const char *words)
     char line[1024];
 
     snprintf(line, sizeof line, HEAD "%s}", body);
+    assert_refused(line, words);
+}
+
+static void assert_chat_refused(const char *body, const char *words)
+{
+    char line[1024];
+
+    snprintf(line, sizeof line, CHAT "%s}", body);
     assert_refused(line, words);
 }
 
@@ -92,9 +107,46 @@ static void test_request_openai__the_envelope_is_checked(void **state)
 {
     (void)state;
     assert_refused("{\"custom_id\":\"a\",\"method\":\"GET\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"x\"}}", "method is not");
-    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/embeddings\",\"body\":{\"prompt\":\"x\"}}", "url is not /v1/completions");
-    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"messages\":[]}}", "chat template");
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/embeddings\",\"body\":{\"prompt\":\"x\"}}", "url is not /v1/completions or /v1/chat/completions");
     assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\"}", "body is not an object");
+}
+
+static void test_request_openai__a_chat_is_a_line_with_messages(void **state)
+{
+    (void)state;
+    assert_line_means(CHAT, "{\"model\":\"m\",\"messages\":" MESSAGES ",\"max_completion_tokens\":5,\"stop\":\"x\",\"top_p\":0.75}",
+                      "{\"id\":\"a\",\"max_tokens\":5,\"messages\":" MESSAGES ",\"stop\":[\"x\"],\"top_p\":0.75}");
+    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"n\":1,\"logprobs\":false,\"top_logprobs\":null,\"tools\":null,\"stream\":false}",
+                      "{\"id\":\"a\",\"messages\":" MESSAGES "}");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"tools\":[]}", "body.tools is not supported");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"logprobs\":true}", "body.logprobs is not supported");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_tokens\":3,\"max_completion_tokens\":3}", "body has both max_tokens and max_completion_tokens");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_completion_tokens\":3,\"max_tokens\":3}", "body has both max_tokens and max_completion_tokens");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"prompt\":\"x\"}", "unknown key body.prompt");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"echo\":false}", "unknown key body.echo");
+    assert_chat_refused("{\"prompt\":\"x\"}", "unknown key body.prompt");
+    assert_chat_refused("{}", "body.messages is missing");
+    assert_body_refused("{\"messages\":" MESSAGES "}", "unknown key body.messages");
+    assert_body_refused("{\"prompt\":\"x\",\"max_completion_tokens\":3}", "unknown key body.max_completion_tokens");
+}
+
+/* Byte for byte, but for the time. */
+static void test_request_openai__a_chats_answer_is_a_message(void **state)
+{
+    char text[] = "Hello.", model[] = "m", *written;
+    struct request request = {.index = 4, .openai = 1, .chat = 1, .model = model, .prompt_count = 7};
+    const struct sequence sequence = {.request = &request, .completion = {.text = text, .length = 6, .count = 3, .finish = FINISH_STOP}};
+    json_t *result = request_openai_result(json_string("a"), &request, &sequence, 1);
+
+    (void)state;
+    written = json_dumps(result, JSON_COMPACT);
+    assert_string_equal(written, "{\"id\":\"batch_req_4\",\"custom_id\":\"a\",\"response\":{\"status_code\":200,\"request_id\":\"req_4\",\"body\":{"
+                                 "\"id\":\"chatcmpl-4\",\"object\":\"chat.completion\",\"model\":\"m\",\"choices\":[{\"index\":0,\"message\":{"
+                                 "\"role\":\"assistant\",\"content\":\"Hello.\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":\"stop\"}],"
+                                 "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3,\"total_tokens\":10}}},\"error\":null}");
+    free(written);
+    json_decref(result);
 }
 
 static void test_request_openai__our_own_lines_are_not_taken_for_it(void **state)
@@ -128,6 +180,8 @@ int main(void)
         cmocka_unit_test(test_request_openai__what_asks_for_nothing_is_taken),
         cmocka_unit_test(test_request_openai__what_is_not_done_is_named),
         cmocka_unit_test(test_request_openai__the_envelope_is_checked),
+        cmocka_unit_test(test_request_openai__a_chat_is_a_line_with_messages),
+        cmocka_unit_test(test_request_openai__a_chats_answer_is_a_message),
         cmocka_unit_test(test_request_openai__our_own_lines_are_not_taken_for_it),
         cmocka_unit_test(test_request_openai__a_request_that_is_wrong_has_openais_answer),
     };

@@ -22,7 +22,8 @@ enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 }
 static struct group self;
 static struct tokenizer *tokenizer;
 static struct model *target, *draft_model;
-static struct draft draft;
+static struct draft draft, lookup;
+static struct draft *drafting = &draft;
 static struct team team;
 static int64_t now;
 
@@ -116,7 +117,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
                               .hash_logits = 1};
     assert_int_equal(lead_open(&run->lead), STATUS_OK);
     const struct drafter_terms mine = {.channel = run->end[DRAFTER],
-                                       .draft = &draft,
+                                       .draft = drafting,
                                        .lead = LEAD,
                                        .run = RUN,
                                        .vocab = draft_model->vocab,
@@ -183,6 +184,7 @@ static int open_models(void **state)
     assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
     assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
     assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(draft_open_lookup(&lookup, &(struct options_draft){.min = 1, .max = 3}, SLOTS, draft_model->shape.context), STATUS_OK);
     assert_int_equal(team_open(&team, target, SLOTS, ASKED, IDS), STATUS_OK);
     return 0;
 }
@@ -192,6 +194,7 @@ static int close_models(void **state)
     (void)state;
     team_close(&team);
     draft_close(&draft);
+    draft_close(&lookup);
     model_close(draft_model);
     model_close(target);
     tokenizer_close(tokenizer);
@@ -244,6 +247,9 @@ static void test_round__allocates_nothing(void **state)
     assert_allocates_nothing(ACCEPT_REJECTION, 0.0);
     assert_allocates_nothing(ACCEPT_REJECTION, 0.8);
     assert_allocates_nothing(ACCEPT_COUPLED, 0.8);
+    drafting = &lookup;
+    assert_allocates_nothing(ACCEPT_REJECTION, 0.8);
+    drafting = &draft;
 }
 
 static void assert_faults_cost_only_speed(enum accept_mode accept, double temperature, int schedules)
@@ -279,6 +285,28 @@ static void test_round__faults_of_the_wire_cost_only_speed(void **state)
     (void)state;
     assert_faults_cost_only_speed(ACCEPT_COUPLED, 0.8, SCHEDULES);
     assert_faults_cost_only_speed(ACCEPT_REJECTION, 0.0, SCHEDULES);
+    drafting = &lookup;
+    assert_faults_cost_only_speed(ACCEPT_COUPLED, 0.8, SCHEDULES);
+    assert_faults_cost_only_speed(ACCEPT_REJECTION, 0.0, SCHEDULES);
+    drafting = &draft;
+}
+
+/* A drafter that has nothing says so, and the lead goes on at once: no fallback, and nobody is lost. */
+static void test_round__a_proposal_of_nothing_is_an_answer(void **state)
+{
+    struct run run;
+
+    (void)state;
+    drafting = &lookup;
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
+    while (take_round(&run))
+        continue;
+    assert_true(run.lead.figures.empty_rounds > 0 && run.lead.figures.drafted > 0);
+    assert_int_equal(run.lead.figures.fallback_rounds, 0);
+    assert_int_equal(run.peers.peer[0].losses + run.peers.peer[0].misses, 0);
+    assert_int_equal(run.peers.stale, 0);
+    close_run(&run);
+    drafting = &draft;
 }
 
 static uint64_t run_seeded(uint64_t seed)
@@ -341,13 +369,42 @@ static void test_round__drafts_behind_the_end_are_not_counted(void **state)
     assert_true(cut > 0);
 }
 
+/* A completion that is cut in its middle ends with its next token, whatever more stood in that round; the others of the queue run as ever. */
+static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
+{
+    struct run run;
+    int64_t tokens;
+    int cut;
+
+    (void)state;
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
+    for (int i = 0; i < 3; i++)
+        assert_true(take_round(&run));
+    tokens = run.lead.figures.tokens;
+    assert_true(tokens >= 3);
+    assert_int_equal(lead_admit(&run.lead), STATUS_OK);
+    cut = run.lead.actives;
+    assert_true(cut > 0);
+    lead_cut(&run.lead);
+    assert_true(take_round(&run));
+    assert_int_equal(run.lead.figures.tokens, tokens + cut);
+    for (int i = 0; i < run.lead.slots; i++)
+        assert_null(run.lead.sequence[i].request);
+    while (take_round(&run))
+        continue;
+    assert_int_equal(run.lead.figures.tokens, tokens + cut + (4 - cut) * SHORT);
+    close_run(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
+        cmocka_unit_test(test_round__a_proposal_of_nothing_is_an_answer),
         cmocka_unit_test(test_round__a_seed_decides_the_draws),
         cmocka_unit_test(test_round__drafts_behind_the_end_are_not_counted),
+        cmocka_unit_test(test_round__a_cut_completion_ends_with_its_next_token),
     };
 
     return cmocka_run_group_tests(tests, open_models, close_models);

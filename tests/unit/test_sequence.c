@@ -48,6 +48,24 @@ static int close_rig(void **state)
     return 0;
 }
 
+static void test_sequence__what_may_not_come_early_has_the_end_of_a_chats_answer(void **state)
+{
+    static const int32_t eos[] = {0, 9};
+    struct rig *rig = *state;
+    struct request request = rig->request;
+    struct bias bias;
+
+    request.min_tokens = 2;
+    request.has_turn_end = 1;
+    request.turn_end = 7;
+    sequence_fill_bias(&request, eos, 2, &bias);
+    assert_int_equal(bias.enders, 3);
+    assert_int_equal(bias.ender[0], 7);
+    request.ignore_eos = 1;
+    sequence_fill_bias(&request, eos, 2, &bias);
+    assert_int_equal(bias.enders, 0);
+}
+
 /* A proposal that fits. */
 static struct proposal fitting(const struct rig *rig)
 {
@@ -223,6 +241,7 @@ int main(void)
 {
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, open_rig, close_rig)
     const struct CMUnitTest tests[] = {
+        RIGGED(test_sequence__what_may_not_come_early_has_the_end_of_a_chats_answer),
         RIGGED(test_sequence__open_takes_the_prompt),
         RIGGED(test_sequence__context_bounds_the_limit),
         RIGGED(test_sequence__open_gathers_what_is_asked_of_tokens),

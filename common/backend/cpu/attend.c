@@ -70,19 +70,15 @@ static void finish_head(const struct attend_in *in, int row, int h, float *head)
 static void project(const struct attend_in *in, int first, int count, float *qkv /* [count][outputs] */, int thread)
 {
     const struct backend_context *context = in->context;
-    const struct kernels *kernels = context->kernels;
     const struct matrix *matrix = in->weights->qkv;
     struct stretch panels = pool_stretch(context->pool, thread, matrix->panels);
-    size_t hidden = (size_t)in->shape->hidden;
-    float *normed = context->scratch[thread].normed;
+    struct linear_input input;
 
     if (panels.first == panels.last)
         return;
-    for (int r = 0; r < count; r++)
-        kernels->norm(in->x + (size_t)(first + r) * hidden, in->weights->attn_norm, in->shape->hidden, in->shape->norm_eps,
-                      normed + (size_t)r * hidden);
-    kernels->matmul(matrix, panels.first, panels.last, count, normed, hidden, qkv + (size_t)panels.first * BACKEND_PANEL,
-                    (size_t)matrix->outputs);
+    input = cpu_linear_input(context, matrix, in->weights->attn_norm, in->shape->norm_eps,
+                             in->x + (size_t)first * (size_t)in->shape->hidden, count, thread);
+    cpu_linear_run(context, matrix, panels.first, panels.last, &input, qkv + (size_t)panels.first * BACKEND_PANEL, (size_t)matrix->outputs);
 }
 
 static void attend_in_part(void *argument, int thread)

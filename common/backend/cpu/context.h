@@ -15,6 +15,7 @@ enum {
 /* One thread's own. */
 struct scratch {
     float *normed; /* [SWEEP_ROWS][max_hidden] */
+    struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS] */
     float *chunk;  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
     float *scores; /* [ATTEND_QUERIES][max_context] */
 };
@@ -28,6 +29,20 @@ struct backend_context {
     float *qkv[QKV_BUFFERS]; /* [SWEEP_ROWS][max_qkv], shared */
     char description[64];
 };
+
+/* What a matrix reads in a sweep: one of the two. */
+struct linear_input {
+    const float *from;                   /* [rows][columns] */
+    const struct activations *quantised; /* [blocks][rows], for a quantised matrix */
+    int rows;
+};
+
+/* x, perhaps normed in the thread's scratch, as the matrix takes it.  norm: [columns] or NULL  x: [rows][columns], at most SWEEP_ROWS */
+struct linear_input cpu_linear_input(const struct backend_context *context, const struct matrix *matrix, const float *norm, float norm_eps,
+                                     const float *x, int rows, int thread);
+/* The panels [first, last) of the product.  to: [rows][to_stride], at channel 16 first */
+void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last, const struct linear_input *input,
+                    float *to, size_t to_stride);
 
 /* As in struct backend: memory.c */
 enum status cpu_memory_check(struct backend_context *context, const char *what, size_t bytes);

@@ -17,9 +17,14 @@ static size_t floats(int rows, int columns)
     return (size_t)rows * (size_t)columns * sizeof(float);
 }
 
+static size_t quantised_bytes(const struct backend_options *options)
+{
+    return SWEEP_ROWS * sizeof(struct activations) * (size_t)(options->max_columns > 0 ? matrix_most_blocks(options->max_columns) : 0);
+}
+
 static size_t scratch_bytes(const struct backend_options *options)
 {
-    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
+    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(options)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
                     arena_round(floats(ATTEND_QUERIES, options->max_context));
 
     return arena_round(sizeof(struct scratch) * (size_t)options->threads) + (size_t)options->threads * thread +
@@ -35,6 +40,7 @@ static void lay_out_scratch(struct backend_context *context)
     for (int t = 0; t < options->threads; t++)
         context->scratch[t] = (struct scratch){
             .normed = arena_take(arena, floats(SWEEP_ROWS, options->max_hidden)),
+            .quantised = arena_take(arena, quantised_bytes(options)),
             .chunk = arena_take(arena, floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)),
             .scores = arena_take(arena, floats(ATTEND_QUERIES, options->max_context)),
         };
@@ -49,7 +55,7 @@ static enum status cpu_open(const struct backend_options *options, struct backen
     enum status status;
 
     if (kernels == NULL) {
-        log_error("this CPU does not run the instruction set %s; expected scalar, avx2 or avx512", options->isa);
+        log_error("this CPU does not run the instruction set %s; expected scalar, avx2, avxvnni, avx512 or avx512vnni", options->isa);
         return STATUS_USAGE;
     }
     if (options->threads < 1) {
@@ -131,6 +137,10 @@ static enum status cpu_matrix_pack(struct backend_context *context, const struct
 {
     struct pack pack = {.pool = context->pool, .source = source};
 
+    if (dtype_is_quantised(source->dtype) && source->columns > context->options.max_columns) {
+        log_error("internal: a quantised matrix of %d columns, and the backend was opened for %d", source->columns, context->options.max_columns);
+        return STATUS_INTERNAL;
+    }
     TRY(matrix_lay_out(source, arena, &pack.matrix));
     pool_run(context->pool, pack_part, &pack);
     *matrix = pack.matrix;
@@ -140,6 +150,7 @@ static enum status cpu_matrix_pack(struct backend_context *context, const struct
 const struct backend backend_cpu = {
     .name = "cpu",
     .cache_number_bytes = sizeof(float),
+    .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,

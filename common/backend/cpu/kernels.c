@@ -4,33 +4,32 @@
 #ifdef TANDEM_X86
 #include <cpuid.h>
 
-/* clang's __builtin_cpu_supports does not know it. */
+/* clang's __builtin_cpu_supports does not know these two. */
 static int has_f16c(void)
 {
     unsigned a, b, c, d;
 
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
 }
-#endif
+
+static int has_avx_vnni(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1) != 0;
+}
 
 static int runs_avx512(void)
 {
-#ifdef TANDEM_X86
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq");
-#else
-    return 0;
-#endif
 }
 
 static int runs_avx2(void)
 {
-#ifdef TANDEM_X86
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-#else
-    return 0;
-#endif
 }
+#endif
 
 static int is_asked(const char *isa, const char *name)
 {
@@ -40,8 +39,12 @@ static int is_asked(const char *isa, const char *name)
 const struct kernels *kernels_find(const char *isa)
 {
 #ifdef TANDEM_X86
+    if (is_asked(isa, "avx512vnni") && runs_avx512() && __builtin_cpu_supports("avx512vnni"))
+        return &kernels_avx512vnni;
     if (is_asked(isa, "avx512") && runs_avx512())
         return &kernels_avx512;
+    if (is_asked(isa, "avxvnni") && runs_avx2() && has_avx_vnni())
+        return &kernels_avxvnni;
     if (is_asked(isa, "avx2") && runs_avx2())
         return &kernels_avx2;
 #endif

@@ -1,4 +1,4 @@
-/* The inner loops of the CPU backend, one table per instruction set, all three with the same bits. A kernel works for one thread
+/* The inner loops of the CPU backend, one table per instruction set, all with the same bits. A kernel works for one thread
  * on what it is given; who does which part is decided in layer.c. Nothing here allocates or fails. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_KERNELS_H
 #define TANDEM_COMMON_BACKEND_CPU_KERNELS_H
@@ -31,6 +31,14 @@ struct kernels {
     void (*matmul)(const struct matrix *matrix, int first, int last, int rows, const float *from, size_t from_stride, float *to,
                    size_t to_stride);
 
+    /* A row of activations as the quantised matrix takes them, in blocks of 32 columns and of each slice for itself: a block's scale is its
+     * largest magnitude / 127, its values are rint(x (127 / largest)), ties to even. A block with a value that is not finite has the scale NaN.
+     * from: [columns]  to: block b at to[b * stride] */
+    void (*quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride);
+    /* As matmul, of a quantised matrix.  from: [blocks][stride], row r of a block at r */
+    void (*matmul_quantised)(const struct matrix *matrix, int first, int last, int rows, const struct activations *from, size_t stride,
+                             float *to, size_t to_stride);
+
     /* to = x / sqrt(mean(x^2) + eps) * weight; `to` may be x.  x, weight, to: [count] */
     void (*norm)(const float *x, const float *weight, int count, float eps, float *to);
     /* Turns the pairs (i, i + half) of one head and scales them.  head: [2 half]  cosine, sine: [half] */
@@ -58,6 +66,6 @@ struct kernels {
 /* The table of that name, or of the best one that this CPU runs when NULL; NULL when the CPU or this build has not got it. */
 const struct kernels *kernels_find(const char *isa);
 
-extern const struct kernels kernels_scalar, kernels_avx2, kernels_avx512;
+extern const struct kernels kernels_scalar, kernels_avx2, kernels_avxvnni, kernels_avx512, kernels_avx512vnni;
 
 #endif

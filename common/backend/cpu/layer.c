@@ -22,19 +22,37 @@ struct linear {
     size_t to_stride;
 };
 
-/* What the matrix is to read for the rows from `first` on: the rows themselves, or normed in the thread's scratch. */
-static const float *linear_input(const struct linear *linear, int first, int count, int thread)
+struct linear_input cpu_linear_input(const struct backend_context *context, const struct matrix *matrix, const float *norm, float norm_eps,
+                                     const float *x, int rows, int thread)
 {
-    size_t columns = (size_t)linear->matrix->columns;
-    const float *from = linear->from + (size_t)first * columns;
-    float *normed = linear->context->scratch[thread].normed;
+    const struct scratch *scratch = &context->scratch[thread];
+    size_t columns = (size_t)matrix->columns;
+    struct linear_input input = {.from = norm == NULL ? x : scratch->normed, .rows = rows};
 
-    if (linear->norm == NULL)
-        return from;
-    for (int r = 0; r < count; r++)
-        linear->context->kernels->norm(from + (size_t)r * columns, linear->norm, linear->matrix->columns, linear->norm_eps,
-                                       normed + (size_t)r * columns);
-    return normed;
+    for (int r = 0; r < rows && norm != NULL; r++)
+        context->kernels->norm(x + (size_t)r * columns, norm, matrix->columns, norm_eps, scratch->normed + (size_t)r * columns);
+    if (!dtype_is_quantised(matrix->dtype))
+        return input;
+    input.quantised = scratch->quantised;
+    for (int r = 0; r < rows; r++)
+        context->kernels->quantise(matrix, input.from + (size_t)r * columns, scratch->quantised + r, (size_t)rows);
+    return input;
+}
+
+void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last, const struct linear_input *input,
+                    float *to, size_t to_stride)
+{
+    if (input->quantised != NULL)
+        context->kernels->matmul_quantised(matrix, first, last, input->rows, input->quantised, (size_t)input->rows, to, to_stride);
+    else
+        context->kernels->matmul(matrix, first, last, input->rows, input->from, (size_t)matrix->columns, to, to_stride);
+}
+
+/* What the matrix is to read for the rows from `first` on. */
+static struct linear_input linear_input(const struct linear *linear, int first, int count, int thread)
+{
+    return cpu_linear_input(linear->context, linear->matrix, linear->norm, linear->norm_eps,
+                            linear->from + (size_t)first * (size_t)linear->matrix->columns, count, thread);
 }
 
 static void linear_part(void *argument, int thread)
@@ -45,10 +63,10 @@ static void linear_part(void *argument, int thread)
 
     for (int first = 0; first < linear->rows && panels.first < panels.last; first += SWEEP_ROWS) {
         int count = min(SWEEP_ROWS, linear->rows - first);
-        const float *from = linear_input(linear, first, count, thread);
+        struct linear_input input = linear_input(linear, first, count, thread);
 
-        context->kernels->matmul(linear->matrix, panels.first, panels.last, count, from, (size_t)linear->matrix->columns,
-                                 linear->to + (size_t)first * linear->to_stride + (size_t)panels.first * BACKEND_PANEL, linear->to_stride);
+        cpu_linear_run(context, linear->matrix, panels.first, panels.last, &input,
+                       linear->to + (size_t)first * linear->to_stride + (size_t)panels.first * BACKEND_PANEL, linear->to_stride);
     }
 }
 
@@ -128,16 +146,16 @@ void cpu_tree_sum(struct backend_context *context, const float *terms, int count
 }
 
 /* Gate and up channels of panels [first, last), an even number that fits a chunk, and what silu makes of them.
- * from: [count][columns]  to: [count][to_stride] */
-static void mlp_chunk(const struct linear *linear, int ffn, int first, int last, int count, const float *from, float *to, int thread)
+ * to: [rows of input][to_stride] */
+static void mlp_chunk(const struct linear *linear, int ffn, int first, int last, const struct linear_input *input, float *to, int thread)
 {
     const struct kernels *kernels = linear->context->kernels;
     float *chunk = linear->context->scratch[thread].chunk;
     size_t stride = CHUNK_PANELS * BACKEND_PANEL;
     int channel = first / 2 * BACKEND_PANEL;
 
-    kernels->matmul(linear->matrix, first, last, count, from, (size_t)linear->matrix->columns, chunk, stride);
-    for (int r = 0; r < count; r++)
+    cpu_linear_run(linear->context, linear->matrix, first, last, input, chunk, stride);
+    for (int r = 0; r < input->rows; r++)
         kernels->swiglu(chunk + (size_t)r * stride, min((last - first) / 2 * BACKEND_PANEL, ffn - channel),
                         to + (size_t)r * linear->to_stride + channel);
 }
@@ -150,11 +168,10 @@ static void mlp_part(void *argument, int thread)
 
     for (int row = 0; row < linear->rows && pairs.first < pairs.last; row += SWEEP_ROWS) {
         int count = min(SWEEP_ROWS, linear->rows - row);
-        const float *from = linear_input(linear, row, count, thread);
+        struct linear_input input = linear_input(linear, row, count, thread);
 
         for (int p = 2 * pairs.first; p < 2 * pairs.last; p += CHUNK_PANELS)
-            mlp_chunk(linear, ffn, p, min(p + CHUNK_PANELS, 2 * pairs.last), count, from, linear->to + (size_t)row * linear->to_stride,
-                      thread);
+            mlp_chunk(linear, ffn, p, min(p + CHUNK_PANELS, 2 * pairs.last), &input, linear->to + (size_t)row * linear->to_stride, thread);
     }
 }
 

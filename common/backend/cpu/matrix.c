@@ -10,6 +10,41 @@ size_t matrix_slice_bytes(enum dtype dtype, int columns)
     return vectors * 64;
 }
 
+/* As formats of blocks: bytes of the scales, of the integers, and what is added to the latter. */
+static const struct packed_block {
+    size_t scales, integers;
+    int offset;
+} packed_blocks[DTYPES] = {
+    [DTYPE_Q8_0] = {32, 512, 128},
+    [DTYPE_Q4_0] = {32, 256, 8},
+    [DTYPE_Q4_1] = {64, 256, 0},
+};
+
+size_t matrix_block_bytes(enum dtype dtype)
+{
+    return packed_blocks[dtype].scales + packed_blocks[dtype].integers;
+}
+
+size_t matrix_scale_bytes(enum dtype dtype)
+{
+    return packed_blocks[dtype].scales;
+}
+
+int matrix_offset(enum dtype dtype)
+{
+    return packed_blocks[dtype].offset;
+}
+
+int matrix_blocks(int phase, int first, int last)
+{
+    return first == last ? 0 : (phase + last + DTYPE_BLOCK - 1) / DTYPE_BLOCK - (phase + first) / DTYPE_BLOCK;
+}
+
+int matrix_most_blocks(int columns)
+{
+    return columns / DTYPE_BLOCK + 1 + BACKEND_MAX_SLICES;
+}
+
 static int slice_bound(const struct matrix_source *source, int i)
 {
     if (source->slice_bounds != NULL)
@@ -17,9 +52,26 @@ static int slice_bound(const struct matrix_source *source, int i)
     return i == 0 ? 0 : source->columns;
 }
 
+static int phase_of(const struct matrix_source *source)
+{
+    return source->column_first % DTYPE_BLOCK;
+}
+
+static int block_count(const struct matrix_source *source)
+{
+    int blocks = 0;
+
+    for (int i = 0; i < source->slices; i++)
+        blocks += matrix_blocks(phase_of(source), slice_bound(source, i), slice_bound(source, i + 1));
+    return blocks;
+}
+
 static size_t panel_bytes(const struct matrix_source *source)
 {
     size_t bytes = 0;
+
+    if (dtype_is_quantised(source->dtype))
+        return (size_t)block_count(source) * matrix_block_bytes(source->dtype);
 
     for (int i = 0; i < source->slices; i++)
         bytes += matrix_slice_bytes(source->dtype, slice_bound(source, i + 1) - slice_bound(source, i));
@@ -63,6 +115,8 @@ enum status matrix_lay_out(const struct matrix_source *source, struct arena *are
         .columns = source->columns,
         .panels = (int)panel_count(source),
         .slices = source->slices,
+        .phase = phase_of(source),
+        .blocks = dtype_is_quantised(source->dtype) ? block_count(source) : 0,
         .panel_bytes = panel_bytes(source),
     };
     for (int i = 0; i <= source->slices; i++)
@@ -104,6 +158,38 @@ static void fill_channel(const struct matrix *matrix, const char *from, unsigned
     }
 }
 
+/* One block of one channel.  to: the panel's block */
+static void fill_block(enum dtype dtype, const unsigned char *from, int channel, unsigned char *to)
+{
+    unsigned char *bytes = to + matrix_scale_bytes(dtype) + 4 * channel;
+
+    memcpy(to + 2 * channel, from, 2);
+    if (dtype == DTYPE_Q8_0) {
+        for (int k = 0; k < DTYPE_BLOCK; k++)
+            bytes[k / 4 * 64 + k % 4] = from[2 + k] ^ 0x80; /* + 128 */
+        return;
+    }
+    if (dtype == DTYPE_Q4_1)
+        memcpy(to + 32 + 2 * channel, from + 2, 2);
+    from += dtype_row_bytes(dtype, DTYPE_BLOCK) - DTYPE_BLOCK / 2;
+    for (int k = 0; k < DTYPE_BLOCK / 2; k++) /* halves of bytes stay together */
+        bytes[k / 4 * 64 + k % 4] = from[k];
+}
+
+/* row: from column 0 of the whole on, of which the matrix has those from `first` on */
+static void fill_blocks(const struct matrix *matrix, const unsigned char *row, int first, int channel, unsigned char *to)
+{
+    size_t bytes = dtype_row_bytes(matrix->dtype, DTYPE_BLOCK);
+
+    for (int i = 0; i < matrix->slices; i++) {
+        const unsigned char *block = row + (size_t)(first + matrix->bound[i]) / DTYPE_BLOCK * bytes;
+        int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
+
+        for (int b = 0; b < count; b++, block += bytes, to += matrix_block_bytes(matrix->dtype))
+            fill_block(matrix->dtype, block, channel, to);
+    }
+}
+
 void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int first, int last)
 {
     size_t apart = matrix->dtype == DTYPE_F16 ? 2 : 4, skipped = (size_t)source->column_first * dtype_bytes(matrix->dtype);
@@ -115,7 +201,11 @@ void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int 
         for (int c = 0; c < BACKEND_PANEL && p * BACKEND_PANEL + c < source->outputs; c++) {
             const char *row = source->rows[p * BACKEND_PANEL + c];
 
-            if (row != NULL)
+            if (row == NULL)
+                continue;
+            if (dtype_is_quantised(matrix->dtype))
+                fill_blocks(matrix, (const unsigned char *)row, source->column_first, c, panel);
+            else
                 fill_channel(matrix, row + skipped, panel + (size_t)c * apart);
         }
     }

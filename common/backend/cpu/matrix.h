@@ -3,7 +3,14 @@
  *   bf16  ceil(n / 2) x 64 bytes: 16 words, word c = (w[c][k + 1] << 16 | w[c][k]), so a shift and a mask widen two columns
  *   f16   ceil(n / 2) x 64 bytes: w[0 .. 15][k] and then w[0 .. 15][k + 1]
  *   f32   n x 64 bytes
- * with zeros for channels and columns that are not there (the column that pads an odd slice is never multiplied). */
+ * with zeros for channels and columns that are not there (the column that pads an odd slice is never multiplied).
+ *
+ * A quantised slice holds the file's blocks of 32 columns that it touches, each whole, also where the slice begins or ends within one: what is
+ * multiplied with columns of another slice is 0. A block is
+ *   scales 16 f16, and for Q4_1 16 f16 of minima
+ *   Q8_0   8 x 64 bytes: vector g has bytes q + 128 of columns 4 g .. 4 g + 3, channel by channel
+ *   Q4_x   4 x 64 bytes: vector g has the q of columns 4 g .. in the low halves of bytes and those of 16 + 4 g .. in the high ones
+ * so bytes are the unsigned factor of a product of bytes (vpdpbusd), and the activations the signed one. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 #define TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 
@@ -16,12 +23,31 @@ struct matrix {
     int panels; /* ceil(outputs / 16) */
     int slices;
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
+    int phase; /* of a quantised one: column 0 within its block */
+    int blocks; /* of a quantised one, over all slices */
     size_t panel_bytes;
     unsigned char *data; /* [panels][panel_bytes] */
 };
 
-/* Bytes of one slice of a panel. */
+/* 32 activations of one row as a quantised matrix takes them: x is about scale * value. */
+struct activations {
+    int8_t value[DTYPE_BLOCK]; /* 0 for columns of other slices */
+    float scale;               /* not a number when one of them is infinite or none */
+    int32_t start;             /* of the sum of products with the matrix's bytes: minus what their offset adds to it */
+    float total;               /* scale * sum of value */
+};
+
+/* Bytes of one slice of a panel that is not quantised. */
 size_t matrix_slice_bytes(enum dtype dtype, int columns);
+/* Of one quantised block of a panel, scales included; of the scales alone. */
+size_t matrix_block_bytes(enum dtype dtype);
+size_t matrix_scale_bytes(enum dtype dtype);
+/* What is added to the integers of a quantised matrix to make its bytes. */
+int matrix_offset(enum dtype dtype);
+/* Blocks of 32 columns that the columns [first, last) touch, when column 0 is number `phase` of its block. */
+int matrix_blocks(int phase, int first, int last);
+/* Most of them that `columns` columns in slices can have. */
+int matrix_most_blocks(int columns);
 size_t matrix_bytes(const struct matrix_source *source);
 /* Takes the memory and fills in all but the data. */
 enum status matrix_lay_out(const struct matrix_source *source, struct arena *arena, struct matrix **matrix);

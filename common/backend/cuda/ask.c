@@ -14,7 +14,7 @@ size_t ask_bytes(int rows)
 {
     size_t all = (size_t)rows, four = arena_round(all * sizeof(int32_t)), offsets = arena_round((all + 1) * sizeof(int32_t));
 
-    return arena_round(all * sizeof(struct rng_key)) + 3 * four + 2 * offsets + 2 * arena_round(many(rows) * sizeof(int32_t)) +
+    return arena_round(all * sizeof(struct rng_key)) + 4 * four + 2 * offsets + 2 * arena_round(many(rows) * sizeof(int32_t)) +
            arena_round(all * sizeof(struct row_stats)) + arena_round(all * sizeof(struct scored_token)) +
            arena_round(many(rows) * sizeof(struct scored_token));
 }
@@ -26,6 +26,7 @@ void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows)
     arrays->key = arena_take(arena, all * sizeof *arrays->key);
     arrays->row = arena_take(arena, all * sizeof *arrays->row);
     arrays->excludes = arena_take(arena, all * sizeof *arrays->excludes);
+    arrays->purpose = arena_take(arena, all * sizeof *arrays->purpose);
     arrays->scale = arena_take(arena, all * sizeof *arrays->scale);
     arrays->token_first = arena_take(arena, (all + 1) * sizeof *arrays->token_first);
     arrays->best_first = arena_take(arena, (all + 1) * sizeof *arrays->best_first);
@@ -48,6 +49,7 @@ void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept)
     to->key[i] = query->key;
     to->row[i] = kept->row;
     to->excludes[i] = query->excludes;
+    to->purpose[i] = query->races ? (int32_t)query->purpose : -1;
     to->scale[i] = kept->scale;
     for (int t = 0; t < query->tokens; t++)
         to->token[to->token_first[i] + t] = query->token[t];
@@ -79,25 +81,46 @@ static void find_top(struct backend_context *context, int first, int count)
     }
 }
 
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, enum rng_purpose purpose, int races, int tops)
+int ask_is_of_all(const struct ask_terms *terms, int rows)
+{
+    return terms->count == rows && rows <= KERNEL_ROWS && terms->in_order && !terms->tops;
+}
+
+struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int races)
 {
     const struct ask_arrays *ask = &context->ask;
-    const struct evidence_launch launch = {.from = rows_of(context, first, count),
-                                           .key = races ? ask->key + first : NULL,
-                                           .purpose = purpose,
-                                           .first_token = first_token,
-                                           .excludes = ask->excludes + first,
-                                           .token_first = ask->token_first + first,
-                                           .token = ask->token,
-                                           .logit = ask->logit,
-                                           .stats = ask->stats + first,
-                                           .winner = ask->winner + first,
-                                           .scratch = context->evidence_scratch};
+
+    return (struct evidence_launch){.from = rows_of(context, first, count),
+                                    .key = races ? ask->key + first : NULL,
+                                    .purpose = ask->purpose + first,
+                                    .first_token = first_token,
+                                    .excludes = ask->excludes + first,
+                                    .token_first = ask->token_first + first,
+                                    .token = ask->token,
+                                    .logit = ask->logit,
+                                    .stats = ask->stats + first,
+                                    .winner = ask->winner + first,
+                                    .scratch = context->evidence_scratch};
+}
+
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int races, int tops)
+{
+    const struct evidence_launch launch = ask_launch(context, first_token, first, count, races);
 
     evidence_start(&launch, device_stream(context->device));
     device_launched(context->device, "evidence");
     if (tops)
         find_top(context, first, count);
+}
+
+/* The head has made the parts. */
+static void ask_join(struct backend_context *context, const struct ask_terms *terms)
+{
+    struct evidence_launch launch = ask_launch(context, terms->first, 0, terms->count, terms->races);
+
+    launch.from.logits = NULL;
+    evidence_join_start(&launch, linear_parts(context->logits_columns, device_processors(context->device)), device_stream(context->device));
+    device_launched(context->device, "evidence");
 }
 
 uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
@@ -107,12 +130,14 @@ uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct k
 
     if (context->asked > 0)
         (void)cuda_finish(context); /* the first answers leave the room; a failure stays */
-    *terms = (struct ask_terms){.first = first, .count = count, .purpose = (int)queries[0].query.purpose};
+    context_keep_logits(context);
+    *terms = (struct ask_terms){.first = first, .count = count, .in_order = 1};
     asked->token_first[0] = asked->best_first[0] = 0;
     for (int i = 0; i < count; i++) {
         ask_write(asked, i, &queries[i]);
         terms->races |= queries[i].query.races;
         terms->tops |= queries[i].query.top > 0;
+        terms->in_order &= queries[i].row == i;
     }
     context->queries = queries;
     device_copy_in(context->device, context->ask.key, asked->key, ask_between(asked->key, asked->token + asked->token_first[count]));
@@ -123,7 +148,10 @@ void cuda_ask_run(struct backend_context *context)
 {
     const struct ask_terms *terms = &context->asking;
 
-    ask_start(context, terms->first, 0, terms->count, (enum rng_purpose)terms->purpose, terms->races, terms->tops);
+    if (context->head.told)
+        ask_join(context, terms);
+    else
+        ask_start(context, terms->first, 0, terms->count, terms->races, terms->tops);
 }
 
 void cuda_ask_end(struct backend_context *context)
@@ -160,24 +188,36 @@ void ask_answer(struct backend_context *context)
     }
 }
 
-void cuda_fetch(struct backend_context *context, int row, float *to)
+void ask_fetch(struct backend_context *context, int first, int rows, float *to)
 {
     size_t columns = (size_t)context->logits_columns;
 
-    device_copy_out(context->device, context->pinned_logits + (size_t)row * columns, context->logits + (size_t)row * columns,
-                    columns * sizeof *to);
-    context->fetched[row] = to;
-    context->fetches++;
+    for (int done = 0, now; done < rows; done += now) {
+        int room = context->fetch_rows - context->fetches;
+
+        if (room == 0) {
+            ask_take_rows(context, device_finish(context->device));
+            room = context->fetch_rows;
+        }
+        now = room < rows - done ? room : rows - done;
+        device_copy_out(context->device, context->pinned_logits + (size_t)context->fetches * columns,
+                        context->logits + (size_t)(first + done) * columns, (size_t)now * columns * sizeof *to);
+        for (int r = 0; r < now; r++)
+            context->fetched[context->fetches++] = to + (size_t)(done + r) * columns;
+    }
 }
 
-void ask_take_rows(struct backend_context *context)
+void cuda_fetch(struct backend_context *context, int row, float *to)
+{
+    context_keep_logits(context);
+    ask_fetch(context, row, 1, to);
+}
+
+void ask_take_rows(struct backend_context *context, enum status status)
 {
     size_t columns = (size_t)context->logits_columns;
 
-    for (int r = 0; r < context->options.max_rows && context->fetches > 0; r++)
-        if (context->fetched[r] != NULL) {
-            memcpy(context->fetched[r], context->pinned_logits + (size_t)r * columns, columns * sizeof(float));
-            context->fetched[r] = NULL;
-            context->fetches--;
-        }
+    for (int r = 0; r < context->fetches && status == STATUS_OK; r++)
+        memcpy(context->fetched[r], context->pinned_logits + (size_t)r * columns, columns * sizeof(float));
+    context->fetches = 0;
 }

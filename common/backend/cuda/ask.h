@@ -3,11 +3,12 @@
 #define TANDEM_COMMON_BACKEND_CUDA_ASK_H
 
 #include "common/backend/backend.h"
+#include "common/backend/cuda/kernels.h"
 
 /* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
 struct ask_arrays {
     struct rng_key *key; /* [max_rows] */
-    int32_t *row, *excludes;
+    int32_t *row, *excludes, *purpose;
     float *scale;
     int32_t *token_first, *best_first; /* [max_rows + 1] */
     int32_t *token;                    /* [max_rows BACKEND_MAX_ASKED], and so are logit and best */
@@ -19,7 +20,8 @@ struct ask_arrays {
 
 /* What is asked, but for the numbers in the arrays: kernels of the same terms are the same. */
 struct ask_terms {
-    int first, count, purpose, races, tops;
+    int first, count, races, tops;
+    int in_order; /* query i is about row i */
 };
 
 /* The arrays for so many queries, in an arena of the host or of the device. */
@@ -30,11 +32,17 @@ void ask_lay_out(struct ask_arrays *arrays, struct arena *arena, int rows);
 size_t ask_between(const void *from, const void *to);
 /* Writes query i behind the ones before it, of which the first finds 0 in both offsets. */
 void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
+/* Do the queries ask for all rows of a head, and for nothing that takes the logits themselves? */
+int ask_is_of_all(const struct ask_terms *terms, int rows);
+/* What the kernels are told of the queries first .. first + count - 1. */
+struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int races);
 /* Asks for the answers of the queries first .. first + count - 1, which the device has. */
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, enum rng_purpose purpose, int races, int tops);
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int races, int tops);
 
-/* What finish does with answers, and with rows that were fetched, once they have come. */
+/* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the head] */
+void ask_fetch(struct backend_context *context, int first, int rows, float *to);
+/* What finish does with answers, and with rows that were fetched, once they have come; the latter are dropped where the device has failed. */
 void ask_answer(struct backend_context *context);
-void ask_take_rows(struct backend_context *context);
+void ask_take_rows(struct backend_context *context, enum status status);
 
 #endif

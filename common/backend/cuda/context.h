@@ -27,13 +27,14 @@ struct backend_context {
     struct backend_context *host; /* of backend_cpu, one thread */
     struct pool *pool;            /* packs weights */
     struct matrix *matrices;      /* all that were packed here */
-    int told_rounding;
+    int told_rounding, told_refusal;
 
     struct arena scratch; /* of the device */
     struct row_arrays rows;
     float *qkv;    /* [KERNEL_ROWS][max_qkv] */
     float *logits; /* [max_rows][max_vocab] */
     int logits_columns; /* of the last head */
+    struct head_step head;
     struct ask_arrays ask;
     void *evidence_scratch, *top_scratch;
     void *attend_scratch;
@@ -42,7 +43,8 @@ struct backend_context {
     struct arena pinned;
     struct row_arrays pinned_rows;
     float *pinned_x;         /* [max_rows][max_hidden] */
-    float *pinned_logits;    /* [max_rows][max_vocab] */
+    float *pinned_logits;    /* [fetch_rows][max_vocab] */
+    int fetch_rows;
     char *pack[PACK_HALVES]; /* [pack_bytes] each; one is packed while the other is copied */
     size_t pack_bytes;
 
@@ -56,12 +58,15 @@ struct backend_context {
     struct kept_query *queries; /* [asking.count] */
     struct ask_terms asking;
     int asked; /* queries that finish answers */
-    float **fetched; /* [max_rows] where finish takes a row of logits, or NULL */
-    int fetches;
+    float **fetched; /* [fetch_rows] where each row of pinned_logits is taken once it has come */
+    int fetches;     /* of them */
     struct one_shot one_shot;
     struct backend_device told; /* of the device, to ranks that compute together */
     char description[320];
 };
+
+/* The logits of the last head, where it has given none: it runs again, on the rows that it had. */
+void context_keep_logits(struct backend_context *context);
 
 /* The operations, as in struct backend: layer.c */
 void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,

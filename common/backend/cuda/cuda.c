@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PACK_BYTES = 16 << 20 };
+enum { PACK_BYTES = 16 << 20, FETCH_BYTES = 16 << 20 };
 
 static const char *cuda_describe(const struct backend_context *context)
 {
@@ -43,7 +43,9 @@ static enum status cuda_memory_check(struct backend_context *context, const char
     TRY(device_memory_left(context->device, &left, &all));
     if (bytes <= left)
         return STATUS_OK;
-    log_error("%s takes %.1f GiB, device %d (%s) has %.1f of %.1f GiB free", what, (double)bytes / 0x1p30, device_index(context->device),
+    log_error("%s takes %.1f GiB, device %d (%s) has %.1f of %.1f GiB free: a smaller --context, fewer --max-sequences or more verifiers take less, and "
+              "nvidia-smi shows who has the rest",
+              what, (double)bytes / 0x1p30, device_index(context->device),
               device_name(context->device), (double)left / 0x1p30, (double)all / 0x1p30);
     return STATUS_INTERNAL;
 }
@@ -92,12 +94,22 @@ static enum status open_scratch(struct backend_context *context)
     return STATUS_OK;
 }
 
+/* Logits stay on the device but for the rows that penalties, biases or bans change. These come through so many rows of pinned memory, over and over. */
+static int fetch_rows(const struct backend_options *options)
+{
+    size_t row = floats(1, options->max_vocab), rows = row > 0 ? FETCH_BYTES / row : 0;
+
+    rows = rows > 0 ? rows : 1;
+    return rows < (size_t)options->max_rows ? (int)rows : options->max_rows;
+}
+
 static enum status open_pinned(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
     size_t x = arena_round(floats(options->max_rows, options->max_hidden));
-    size_t logits = arena_round(floats(options->max_rows, options->max_vocab));
-    size_t fetched = arena_round((size_t)options->max_rows * sizeof *context->fetched);
+    int rows = fetch_rows(options);
+    size_t logits = arena_round(floats(rows, options->max_vocab));
+    size_t fetched = arena_round((size_t)rows * sizeof *context->fetched);
     struct arena *arena = &context->pinned;
     void *base;
 
@@ -111,6 +123,7 @@ static enum status open_pinned(struct backend_context *context)
     draft_lay_out(&context->draft.pinned, arena);
     context->one_shot.stop = arena_take(arena, one_shot_counter_bytes());
     context->fetched = arena_take(arena, fetched);
+    context->fetch_rows = rows;
     return STATUS_OK;
 }
 
@@ -138,14 +151,29 @@ static void cuda_close(struct backend_context *context)
     free(context);
 }
 
+/* All of them are loaded now: CUDA would load each when it is first launched, in memory that weights and caches may have left none of. */
 static enum status prepare_kernels(const struct backend_context *context)
 {
-    int error = linear_prepare();
+    int bytes = device_block_bytes(context->device), error;
+
+    if (linear_rows(bytes) == 0) {
+        log_error("device %d (%s) gives a block %d KiB of shared memory, too little for these kernels: devices of compute capability 8.0 and later have "
+                  "enough; choose another device, or --backend cpu",
+                  device_index(context->device), device_name(context->device), bytes / 1024);
+        return STATUS_USAGE;
+    }
+    error = linear_prepare(bytes);
 
     if (error == 0)
         error = attend_prepare();
     if (error == 0)
         error = heads_prepare();
+    if (error == 0)
+        error = evidence_prepare();
+    if (error == 0)
+        error = top_prepare();
+    if (error == 0)
+        error = choose_prepare();
     if (error == 0)
         error = one_shot_prepare();
     if (error == 0)
@@ -320,6 +348,7 @@ static int cuda_row_top(struct backend_context *context, const float *logits, in
 
 const struct backend backend_cuda = {
     .name = "cuda",
+    .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
     .cache_number_bytes = sizeof(uint16_t),
     .open = cuda_open,
     .close = cuda_close,

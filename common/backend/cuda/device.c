@@ -11,6 +11,7 @@ enum { SHARED_BLOCK = 2 << 20 };
 struct device {
     int index;
     int processors;
+    int shared_bytes, block_bytes;
     int overlaps;
     cudaStream_t stream;
     char name[256];
@@ -62,6 +63,8 @@ static enum status look(struct device *device)
     TRY_CUDA(device, cudaDeviceGetPCIBusId(device->place, (int)sizeof device->place, device->index));
     TRY_CUDA(device, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
     device->processors = properties.multiProcessorCount;
+    device->shared_bytes = (int)properties.sharedMemPerMultiprocessor;
+    device->block_bytes = (int)properties.sharedMemPerBlockOptin;
     device->overlaps = properties.major >= 9;
     memcpy(device->name, properties.name, sizeof device->name);
     device->name[sizeof device->name - 1] = '\0';
@@ -121,6 +124,16 @@ const char *device_place(const struct device *device)
 int device_processors(const struct device *device)
 {
     return device->processors;
+}
+
+int device_shared_bytes(const struct device *device)
+{
+    return device->shared_bytes;
+}
+
+int device_block_bytes(const struct device *device)
+{
+    return device->block_bytes;
 }
 
 int device_overlaps(const struct device *device)
@@ -282,7 +295,11 @@ struct device_graph *device_recorded(struct device *device)
     if (graph != NULL)
         note(device, cudaGraphDestroy(graph), "cudaGraphDestroy");
     if (error == cudaSuccess)
+        error = cudaGraphUpload(playable, device->stream); /* its memory is taken here, where it may be refused, and not by the first launch */
+    if (error == cudaSuccess)
         return (struct device_graph *)playable;
+    if (playable != NULL)
+        (void)cudaGraphExecDestroy(playable);
     (void)cudaGetLastError();
     log_debug("a step is not recorded on device %d: %s", device->index, cudaGetErrorString(error));
     return NULL;

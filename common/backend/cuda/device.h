@@ -28,6 +28,10 @@ int device_index(const struct device *device);
 const char *device_place(const struct device *device);
 /* Multiprocessors: how many blocks are worth launching. */
 int device_processors(const struct device *device);
+/* Shared memory of one of them, in bytes: what its blocks share out. */
+int device_shared_bytes(const struct device *device);
+/* The most of it that one block may have. */
+int device_block_bytes(const struct device *device);
 /* Whether a kernel may begin before the one ahead of it in the stream has ended (programmatic dependent launch). */
 int device_overlaps(const struct device *device);
 struct CUstream_st *device_stream(const struct device *device);

@@ -1,6 +1,6 @@
 /* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are some, so that each rank of a
- * host has its own; the last one's launches are refused, and nobody reaches the memory of another, so that tests see what becomes of
- * that. Shared memory is a file without a name, which other processes open through /proc. */
+ * host has its own. Of the last ones nobody reaches the memory of one, one has less shared memory, one refuses launches, and one has too little shared
+ * memory, so that tests see what becomes of that. Shared memory is a file without a name, which other processes open through /proc. */
 #include "common/backend/cuda/device.h"
 
 #include "common/base/log.h"
@@ -19,8 +19,9 @@ struct device_graph *emulation_recorded(void);
 void emulation_play(struct device_graph *graph);
 void emulation_forget(struct device_graph *graph);
 void emulation_copy(void *to, const void *from, size_t bytes);
+void emulation_allow(size_t block_bytes);
 
-enum { DEVICES = 8, BROKEN = DEVICES - 1, ALONE = DEVICES - 3, PROCESSORS = 3 };
+enum { ALONE = 5, SMALL, BROKEN, OLD, DEVICES, PROCESSORS = 3 };
 static const size_t all_memory = (size_t)4 << 30;
 
 struct device {
@@ -49,6 +50,7 @@ enum status device_open(int index, struct device **device)
         return STATUS_INTERNAL;
     }
     new->index = index;
+    emulation_allow((size_t)device_block_bytes(new));
     *device = new;
     return STATUS_OK;
 }
@@ -71,7 +73,8 @@ int device_index(const struct device *device)
 const char *device_place(const struct device *device)
 {
     static const char *const places[DEVICES] = {"emulated:0", "emulated:1", "emulated:2", "emulated:3",
-                                                "emulated:4", "emulated:5", "emulated:6", "emulated:7"};
+                                                "emulated:4", "emulated:5", "emulated:6", "emulated:7",
+                                                "emulated:8"};
 
     return places[device->index];
 }
@@ -80,6 +83,18 @@ int device_processors(const struct device *device)
 {
     (void)device;
     return PROCESSORS; /* few, so that blocks have several groups */
+}
+
+int device_shared_bytes(const struct device *device)
+{
+    return device_block_bytes(device) + (1 << 10);
+}
+
+int device_block_bytes(const struct device *device)
+{
+    if (device->index == OLD)
+        return 64 << 10; /* sm_75 */
+    return device->index == SMALL ? 99 << 10 : 163 << 10; /* sm_89, and sm_80: blocks that are large have a multiprocessor for themselves */
 }
 
 int device_overlaps(const struct device *device)

@@ -1,13 +1,15 @@
 /* One process thread runs all: blocks one after the other, the threads of a block as fibers that give way at barriers. A fiber is made once and
- * runs a thread of one block after another. It is entered by ucontext and from then on by _longjmp, which makes no system call; the address
- * sanitizer wants to see every switch, so there fibers are ucontext's alone, and end with their thread. */
-#undef _FORTIFY_SOURCE /* whose longjmp takes another stack for a fault */
+ * runs a thread of one block after another. It is entered by ucontext and from then on by the compiler's own longjmp, which makes no system call. The
+ * address sanitizer is told of every switch; its own longjmp and swapcontext would forget what is poisoned on a stack, and take longer for it than
+ * the kernels. */
 #include "common/backend/cuda/emulation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <pthread.h>
-#include <setjmp.h>
+#include <set>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <utility>
@@ -34,7 +36,7 @@ enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED };
 
 struct fiber {
     ucontext_t context;
-    jmp_buf place;
+    void *place[5];
     bool entered; /* `place` is where it stands */
     void *stack;
     size_t stack_bytes;
@@ -61,6 +63,10 @@ struct block block;
 struct fiber scheduler;
 struct device_graph *recording;
 bool refuses_recordings;
+const size_t LEAST_SHARED = (size_t)48 << 10;
+size_t most_shared = (size_t)227 << 10;
+std::map<const void *, size_t> prepared; /* most shared memory of a block */
+std::set<const void *> launched;
 unsigned order_seed;
 uint64_t order_state;
 
@@ -94,20 +100,22 @@ int index_of(const struct fiber *fiber)
     return (int)(fiber - fibers);
 }
 
-void switch_to(struct fiber *from, struct fiber *to)
+/* Not where __builtin_setjmp is called. */
+[[noreturn]] __attribute__((noinline, no_sanitize("address"))) void jump(struct fiber *to)
 {
-#ifdef __SANITIZE_ADDRESS__
-    LEAVE(from->waiting == ENDED ? NULL : &from->fake_stack, *to);
-    swapcontext(&from->context, &to->context);
-    ARRIVE(from->fake_stack);
-#else
-    from->entered = true;
-    if (_setjmp(from->place) != 0)
-        return;
     if (to->entered)
-        _longjmp(to->place, 1);
+        __builtin_longjmp(to->place, 1);
     setcontext(&to->context);
-#endif
+    fault("a thread cannot be entered");
+}
+
+__attribute__((noinline, no_sanitize("address"))) void switch_to(struct fiber *from, struct fiber *to)
+{
+    LEAVE(&from->fake_stack, *to);
+    from->entered = true;
+    if (__builtin_setjmp(from->place) == 0)
+        jump(to);
+    ARRIVE(from->fake_stack);
 }
 
 void give_way(enum waiting waiting)
@@ -272,10 +280,30 @@ extern "C" void emulation_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
 }
 
-void emulation_launch(dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
+extern "C" void emulation_allow(size_t block_bytes)
+{
+    most_shared = block_bytes;
+}
+
+int emulation_prepare(const void *kernel, size_t shared_bytes)
+{
+    if (shared_bytes > most_shared)
+        return 1; /* cudaErrorInvalidValue */
+    prepared.emplace(kernel, LEAST_SHARED);
+    if (shared_bytes > LEAST_SHARED)
+        prepared[kernel] = shared_bytes;
+    return 0;
+}
+
+extern "C" int emulation_unprepared()
+{
+    return (int)std::count_if(launched.begin(), launched.end(), [](const void *kernel) { return prepared.count(kernel) == 0; });
+}
+
+void emulation_launch(const void *kernel, dim3 grid, dim3 size, size_t shared_bytes, const std::function<void()> &body)
 {
     if (recording != nullptr) {
-        recording->work.push_back([=] { emulation_launch(grid, size, shared_bytes, body); });
+        recording->work.push_back([=] { emulation_launch(kernel, grid, size, shared_bytes, body); });
         return;
     }
 
@@ -289,8 +317,9 @@ void emulation_launch(dim3 grid, dim3 size, size_t shared_bytes, const std::func
         fault("no memory for shared memory");
     if (size.x * size.y * size.z > MOST_THREADS || size.x * size.y * size.z == 0)
         fault("a block has 1 to 1024 threads");
-    if (shared_bytes > (size_t)227 << 10)
-        fault("a block has at most 227 KiB of shared memory");
+    launched.insert(kernel);
+    if (shared_bytes > (prepared.count(kernel) != 0 ? prepared[kernel] : LEAST_SHARED))
+        fault("more shared memory than a block of the kernel may have");
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
         fault("a grid has 1 to 65,535 blocks in y and z, and some in x");
 #ifdef __SANITIZE_ADDRESS__

@@ -51,8 +51,18 @@ extern struct emulation_place emulation_now;
 #define blockDim  emulation_now.block_size
 #define gridDim   emulation_now.grid_size
 
+/* What a kernel is known by. */
+template <typename... A> const void *emulation_name(void (*kernel)(A...))
+{
+    return reinterpret_cast<const void *>(kernel);
+}
+/* The kernel's blocks may have so much shared memory, 48 KiB where nothing else was said. 0, or CUDA's number of the error. */
+int emulation_prepare(const void *kernel, size_t shared_bytes);
+/* How many kernels were launched that were not prepared. */
+extern "C" int emulation_unprepared();
+
 /* Runs the body once for each thread of each block. */
-void emulation_launch(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
+void emulation_launch(const void *kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
 /* Launches and copies from here on are recorded instead of done, up to emulation_recorded; emulation_play does them. */
 extern "C" void emulation_record();
 extern "C" struct device_graph *emulation_recorded();
@@ -60,6 +70,8 @@ extern "C" void emulation_play(struct device_graph *graph);
 extern "C" void emulation_forget(struct device_graph *graph);
 /* Whether emulation_recorded gives NULL from here on, as a device does that has no memory for what was recorded. */
 extern "C" void emulation_refuse_recordings(int refuse);
+/* The most shared memory that a block may ask for from here on. */
+extern "C" void emulation_allow(size_t block_bytes);
 /* memcpy in its turn. */
 extern "C" void emulation_copy(void *to, const void *from, size_t bytes);
 /* The order of threads and blocks from here on: 0 rising (at first), 1 falling, others shuffled by this seed; where it is odd, a warp runs

@@ -28,6 +28,37 @@ struct kernel_rows {
     const uint64_t *ancestors;
 };
 
+/* The rows of logits that a question is about */
+struct kernel_logits {
+    const float *logits; /* [..][count]; NULL where a head gives the evidence at once */
+    int rows, count;
+    const int32_t *row;  /* [rows] of logits */
+    const float *scale;  /* [rows] that logits are multiplied by first, 1 / temperature */
+};
+
+/* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
+ * winner are to the bit what row_scan and row_race of the CPU give for the scaled row; the sum is of the same terms but for their
+ * rounding, in an order of its own. Rows hold no NaN. */
+struct evidence_launch {
+    struct kernel_logits from;
+    const struct rng_key *key; /* [rows] of the race, or NULL for none */
+    const int32_t *purpose;    /* [rows] of the race's noise, enum rng_purpose; -1: this row has none */
+    int32_t first_token;       /* the id of a row's first logit, a multiple of 4 */
+    const int32_t *excludes;   /* [rows] whether the tokens below take no part in the race */
+    const int32_t *token_first; /* [rows + 1]: row r has the tokens token_first[r] .. token_first[r + 1] - 1 */
+    const int32_t *token;      /* ids, rising within a row, of any shard */
+    float *logit;              /* of each token; minus infinity where it is another shard's */
+    struct row_stats *stats;   /* [rows] */
+    struct scored_token *winner; /* [rows], or NULL where key is; token: index in the shard, -1 when none is above minus infinity */
+    void *scratch;             /* evidence_scratch_bytes of it, aligned to 8 */
+};
+/* Once for each device, and so the others. 0, or CUDA's number of the error. */
+int evidence_prepare(void);
+size_t evidence_scratch_bytes(int rows, int count);
+void evidence_start(const struct evidence_launch *launch, struct CUstream_st *stream);
+/* The second half, where linear_start has made the parts: so many of each row. */
+void evidence_join_start(const struct evidence_launch *launch, int parts, struct CUstream_st *stream);
+
 /* linear.cu: to[r] = W norm(from[r]).
  *
  * Weights lie in tiles of 16 output channels x 16 columns, each as the 32 lanes of a warp want it: lane l has of the channels l / 4 and
@@ -37,19 +68,27 @@ struct linear_launch {
     const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8] */
     int is_f16;          /* of IEEE half precision, else bfloat16; the rows are rounded to the same */
     int outputs, columns;
-    int rows;          /* 1 .. KERNEL_ROWS */
+    int rows;          /* 1 .. linear_rows */
     const float *from; /* [rows][columns] */
     const float *norm; /* weights of the RMS norm of from, [columns], or NULL for none */
     float norm_eps;
     int ffn;        /* 0, or: the panels are pairs (gate, up) and to = silu(gate) * up has `ffn` channels */
-    float *to;      /* [rows][outputs], or [rows][ffn] */
+    float *to;      /* [rows][outputs], or [rows][ffn], or NULL: what is to be known of the outputs goes into the scratch of `evidence` */
+    struct evidence_launch evidence; /* where to is NULL: its row r is the launch's */
     int adds;       /* to += instead */
     int processors; /* of the device */
+    int processor_bytes; /* of shared memory that one of them has */
+    int block_bytes;     /* of these, that a block may have */
     int overlaps;   /* device_overlaps: the kernel may begin before what is ahead of it has ended, and waits for it itself */
 };
+/* Most rows of a launch on a device whose blocks may have so many bytes of shared memory: KERNEL_ROWS, half of them, or 0 for none. The bits of a
+ * row are the same. */
+int linear_rows(int block_bytes);
 /* Once for each device, before the first launch. 0, or CUDA's number of the error. */
-int linear_prepare(void);
+int linear_prepare(int block_bytes);
 void linear_start(const struct linear_launch *launch, struct CUstream_st *stream);
+/* Parts of a row that a launch without `to` makes. */
+int linear_parts(int outputs, int processors);
 
 /* attend.cu, around the cache. Its numbers are bfloat16.  keys, values: [slots][kv_heads][context][head_dim] */
 struct kernel_cache {
@@ -70,7 +109,7 @@ struct heads_launch {
     float *q;                   /* [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
     int overlaps;               /* as in linear_launch, and so in the others */
 };
-/* Once for each device, and for add's, too. */
+/* For all of step.cu. */
 int heads_prepare(void);
 void heads_start(const struct heads_launch *launch, struct CUstream_st *stream);
 
@@ -120,33 +159,6 @@ size_t one_shot_bytes(int size, size_t most);
 /* x[i] (+)= backend_tree_sum over the ranks' partial[i]: the same bits on all. */
 void one_shot_start(const struct one_shot_launch *launch, struct CUstream_st *stream);
 
-/* The rows of logits that a question is about */
-struct kernel_logits {
-    const float *logits; /* [..][count] */
-    int rows, count;
-    const int32_t *row;  /* [rows] of logits */
-    const float *scale;  /* [rows] that logits are multiplied by first, 1 / temperature */
-};
-
-/* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
- * winner are to the bit what row_scan and row_race of the CPU give for the scaled row; the sum is of the same terms but for their
- * rounding, in an order of its own. Rows hold no NaN. */
-struct evidence_launch {
-    struct kernel_logits from;
-    const struct rng_key *key; /* [rows] of the race, or NULL for none */
-    enum rng_purpose purpose;
-    int32_t first_token;       /* the id of a row's first logit, a multiple of 4 */
-    const int32_t *excludes;   /* [rows] whether the tokens below take no part in the race */
-    const int32_t *token_first; /* [rows + 1]: row r has the tokens token_first[r] .. token_first[r + 1] - 1 */
-    const int32_t *token;      /* ids, rising within a row, of any shard */
-    float *logit;              /* of each token; minus infinity where it is another shard's */
-    struct row_stats *stats;   /* [rows] */
-    struct scored_token *winner; /* [rows], or NULL where key is; token: index in the shard, -1 when none is above minus infinity */
-    void *scratch;             /* evidence_scratch_bytes of it, aligned to 8 */
-};
-size_t evidence_scratch_bytes(int rows, int count);
-void evidence_start(const struct evidence_launch *launch, struct CUstream_st *stream);
-
 /* top.cu: the largest logits of each row, as row_top of the CPU has them. Row r wants best_first[r + 1] - best_first[r] of them, at most
  * BACKEND_MAX_ASKED; where a row has fewer, what is behind them is not written. */
 struct top_launch {
@@ -155,6 +167,7 @@ struct top_launch {
     struct scored_token *best; /* token: index in the shard */
     void *scratch;             /* top_scratch_bytes of it, aligned to 8 */
 };
+int top_prepare(void);
 size_t top_scratch_bytes(int rows, int count);
 void top_start(const struct top_launch *launch, struct CUstream_st *stream);
 
@@ -178,6 +191,7 @@ struct choose_launch {
     const int32_t *next; /* [entries] the row of x, or -1 */
     float *x;
 };
+int choose_prepare(void);
 void choose_start(const struct choose_launch *launch, struct CUstream_st *stream);
 
 #ifdef __cplusplus

@@ -30,6 +30,7 @@ static void send_rows(struct backend_context *context, const struct rows *rows, 
 void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
                 const void *table, int hidden, float *x)
 {
+    context->head.told = context->asking.count = 0; /* of the step before */
     send_rows(context, rows, asked, asked_count);
     backend_cpu.embed(context->host, rows, asked, asked_count, dtype, table, hidden, context->pinned_x);
     device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * (size_t)hidden * sizeof *x);
@@ -46,20 +47,23 @@ void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked
 static void run_linear(struct backend_context *context, const struct matrix *matrix, const char *what, struct linear_launch launch)
 {
     size_t outputs = (size_t)(launch.ffn > 0 ? launch.ffn : matrix->outputs);
-    int rows = launch.rows;
+    int rows = launch.rows, most = linear_rows(device_block_bytes(context->device));
 
     launch.weights = matrix->data;
     launch.is_f16 = matrix->is_f16;
     launch.outputs = matrix->outputs;
     launch.columns = matrix->columns;
     launch.processors = device_processors(context->device);
+    launch.processor_bytes = device_shared_bytes(context->device);
+    launch.block_bytes = device_block_bytes(context->device);
     launch.overlaps = device_overlaps(context->device);
-    for (int first = 0; first < rows; first += KERNEL_ROWS) {
-        launch.rows = min(KERNEL_ROWS, rows - first);
+    for (int first = 0; first < rows; first += most) {
+        launch.rows = min(most, rows - first);
         linear_start(&launch, device_stream(context->device));
         device_launched(context->device, what);
         launch.from += (size_t)launch.rows * (size_t)launch.columns;
-        launch.to += (size_t)launch.rows * outputs;
+        if (launch.to != NULL)
+            launch.to += (size_t)launch.rows * outputs;
     }
 }
 
@@ -191,23 +195,41 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
     }
 }
 
+/* The head tells what was asked of its rows: their logits are not kept. */
+static void give_evidence(struct backend_context *context)
+{
+    struct linear_launch launch = context->head.launch;
+
+    launch.to = NULL;
+    launch.evidence = ask_launch(context, context->asking.first, 0, context->asking.count, context->asking.races);
+    run_linear(context, context->head.matrix, "head", launch);
+    context->head.told = 1;
+}
+
+void context_keep_logits(struct backend_context *context)
+{
+    if (!context->head.told)
+        return;
+    context->head.told = 0;
+    run_linear(context, context->head.matrix, "head", context->head.launch);
+}
+
 void cuda_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                const float *x, float *logits)
 {
-    size_t columns = (size_t)head->outputs;
-
     (void)hidden;
     if (context->fetches > 0 || context->asked > 0)
         (void)cuda_finish(context); /* a second head in a step: what was asked of the first leaves the room; a failure stays */
-    run_linear(context, head, "head",
-               (struct linear_launch){.rows = rows, .from = x, .norm = norm, .norm_eps = norm_eps, .to = context->logits});
     context->logits_columns = head->outputs;
-    if (logits == NULL)
+    context->head = (struct head_step){
+        .matrix = head, .launch = {.rows = rows, .from = x, .norm = norm, .norm_eps = norm_eps, .to = context->logits}, .told = 0};
+    if (logits == NULL && rows <= linear_rows(device_block_bytes(context->device)) && ask_is_of_all(&context->asking, rows)) {
+        give_evidence(context);
         return;
-    device_copy_out(context->device, context->pinned_logits, context->logits, (size_t)rows * columns * sizeof *logits);
-    for (int r = 0; r < rows; r++)
-        context->fetched[r] = logits + (size_t)r * columns;
-    context->fetches = rows;
+    }
+    run_linear(context, head, "head", context->head.launch);
+    if (logits != NULL)
+        ask_fetch(context, 0, rows, logits);
 }
 
 enum status cuda_finish(struct backend_context *context)
@@ -217,11 +239,8 @@ enum status cuda_finish(struct backend_context *context)
     if (status == STATUS_OK) {
         draft_answer(context);
         ask_answer(context);
-        ask_take_rows(context);
-    } else {
-        memset(context->fetched, 0, (size_t)context->options.max_rows * sizeof *context->fetched);
-        context->fetches = 0;
     }
+    ask_take_rows(context, status);
     context->asked = 0;
     context->least_longest = 0;
     context->draft.entries = 0;

@@ -2,6 +2,8 @@
  * embeddings, which rows are asked) lies in the same places each time, and embed has put it there. */
 #include "common/backend/cuda/context.h"
 
+#include "common/base/log.h"
+
 static int is_of(const struct replay *replay, const struct replay *shape)
 {
     return replay->who == shape->who && replay->rows == shape->rows && replay->what == shape->what && replay->longest == shape->longest;
@@ -56,6 +58,7 @@ int cuda_replay(struct backend_context *context, const void *who, const struct r
         return 0;
     }
     device_play(context->device, replay->graph);
+    context->head = replay->head;
     context->replayed++;
     return 1;
 }
@@ -70,9 +73,15 @@ int cuda_replayed(struct backend_context *context)
     replay->graph = device_recorded(context->device);
     if (replay->graph != NULL) {
         device_play(context->device, replay->graph);
+        replay->head = context->head;
         return 1;
     }
     replay->refused = 1; /* for want of memory, as a rule; it would be so again */
+    if (!context->told_refusal)
+        log_warn("device %d (%s) cannot record a step, for want of memory as a rule: it is asked for operation by operation, which is slower; a smaller "
+                 "--context or fewer --max-sequences leave memory",
+                 device_index(context->device), device_name(context->device));
+    context->told_refusal = 1;
     draft_rewind(context);
     return 0;
 }

@@ -3,9 +3,18 @@
 #define TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
 
 #include "common/backend/cuda/device.h"
+#include "common/backend/cuda/kernels.h"
+#include "common/backend/cuda/matrix.h"
 #include <stdint.h>
 
 enum { REPLAY_SHAPES = 64 };
+
+/* The last head of a step. */
+struct head_step {
+    const struct matrix *matrix;
+    struct linear_launch launch; /* as it would be with its logits */
+    int told;                    /* it gave the evidence that was asked for, and no logits */
+};
 
 /* A step that was met, by its shape. */
 struct replay {
@@ -14,7 +23,8 @@ struct replay {
     uint64_t what;
     int64_t used;                /* when, in steps */
     struct device_graph *graph; /* NULL until it is met again */
-    int refused;                /* the device could not record it */
+    struct head_step head;
+    int refused; /* the device could not record it */
 };
 
 struct backend_context;

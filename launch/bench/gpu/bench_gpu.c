@@ -1,12 +1,12 @@
 /* What a step of the real forward pass costs on a device, with seeded weights (seeded.h).
  *
- * bench_gpu steps MODEL          the time of a step of M rows at several contexts, with the logits of all rows and with none
+ * bench_gpu steps MODEL          the time of a step of M rows at several contexts, asked for the best token of all rows, and of none
  * bench_gpu decode MODEL         greedy decoding: tokens per second
  * bench_gpu speculation MODEL    the same with drafts of the model's first layers, in one process
  *
  * MODEL is 1b, 8b or tiny; settings are NAME=VALUE (settings.h). Each figure is a line "figure,rows,context,value,unit". With turns=1 a
  * measurement is made for each line of stdin, so that two programs can take turns. Nothing is timed but what a user waits for: the wall
- * clock around a step, its copy of the logits to the host included. */
+ * clock around a step as greedy verifiers and drafters ask for it, up to the answers on the host. */
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -37,7 +37,7 @@ static enum status time_step(struct rig *rig, int context, int count, int asked,
     for (int i = repetitions > 2 ? -2 : -repetitions; i < repetitions; i++) { /* some to warm up */
         int64_t start = clock_ns();
 
-        TRY(rig_step(rig, tokens, context, count, asked));
+        TRY(rig_ask(rig, tokens, context, count, asked));
         if (i >= 0)
             times[i] = clock_ns() - start;
     }
@@ -83,7 +83,7 @@ static enum status decode_once(struct rig *rig, int context, int tokens, int32_t
 
     said[0] = rig_token(rig, context);
     for (int i = 0; i < tokens; i++) {
-        TRY(rig_step(rig, &said[i], context + i, 1, 1));
+        TRY(rig_ask(rig, &said[i], context + i, 1, 1));
         said[i + 1] = rig_best(rig, 0);
     }
     *seconds = (double)(clock_ns() - start) * 1e-9;

@@ -201,16 +201,16 @@ PARTS = [
     ("build", 180, build),
     ("tests", 120, tests),
     ("decodes", 45, decodes),
-    ("lossless", 75, lossless),
-    ("sanitizer", 60, sanitizer),
     ("bandwidth", 20, bandwidth),
     ("steps 1b", 25, steps("1b")),
     ("steps 8b", 40, steps("8b")),
-    ("decode 1b", 100, decode("1b")),
-    ("decode 8b", 100, decode("8b")),
     ("pair", 30, pair),
-    ("speculation 1b", 75, speculation("1b", 2, 0.1)),
-    ("speculation 8b", 75, speculation("8b", 2, 0.1)),
+    ("decode 1b", 75, decode("1b")),
+    ("speculation 1b", 60, speculation("1b", 2, 0.1)),
+    ("decode 8b", 75, decode("8b")),
+    ("speculation 8b", 60, speculation("8b", 2, 0.1)),
+    ("lossless", 75, lossless),
+    ("sanitizer", 60, sanitizer),
 ]
 
 
@@ -292,6 +292,11 @@ def main():
         options = parser.parse_args()
     except SystemExit as ended:
         return 64 if ended.code else 0
+    names = [name for name, _, _ in PARTS]
+    unknown = [name for name in options.only.split(",") if options.only and name not in names]
+    if unknown:
+        print(f"tandem: there is no part '{unknown[0]}' for --only, expected some of: {', '.join(names)}", file=sys.stderr)
+        return 64
     chosen = [part for part in PARTS if not options.only or part[0] in options.only.split(",")]
     if options.programs:
         chosen = [part for part in chosen if part[2] is not build]

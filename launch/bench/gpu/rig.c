@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/sample/choice.h"
 #include <stdlib.h>
 
 /* What stands on the model. */
@@ -60,21 +61,86 @@ void rig_close(struct rig *rig)
     *rig = (struct rig){0};
 }
 
-enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked)
-{
-    int32_t token[BACKEND_MAX_ROWS], place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS] = {0}, base[BACKEND_MAX_ROWS], list[BACKEND_MAX_ROWS];
+/* The rows of a step, [BACKEND_MAX_ROWS] each. */
+struct chain {
+    int32_t token[BACKEND_MAX_ROWS], place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS], asked[BACKEND_MAX_ROWS];
     uint64_t ancestors[BACKEND_MAX_ROWS];
-    const struct rows rows = {count, token, place, slot, place, base, ancestors};
+};
 
+static struct rows lay_out(struct chain *chain, const int32_t *tokens, int first, int count, int asked)
+{
     for (int i = 0; i < count; i++) {
-        token[i] = tokens[i];
-        place[i] = first + i;
-        base[i] = first;
-        ancestors[i] = UINT64_MAX >> (63 - i);
+        chain->token[i] = tokens[i];
+        chain->place[i] = first + i;
+        chain->slot[i] = 0;
+        chain->base[i] = first;
+        chain->ancestors[i] = UINT64_MAX >> (63 - i);
     }
     for (int i = 0; i < asked; i++)
-        list[i] = count - asked + i;
-    return forward_run(&rig->forward, &rows, list, asked, rig->logits);
+        chain->asked[i] = count - asked + i;
+    return (struct rows){count, chain->token, chain->place, chain->slot, chain->place, chain->base, chain->ancestors};
+}
+
+enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked)
+{
+    struct chain chain;
+    const struct rows rows = lay_out(&chain, tokens, first, count, asked);
+
+    rig->answered = 0;
+    return forward_run(&rig->forward, &rows, chain.asked, asked, rig->logits);
+}
+
+enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count, int asked)
+{
+    struct chain chain;
+    const struct rows rows = lay_out(&chain, tokens, first, count, asked);
+    const struct forward_questions questions = {.queries = rig->query, .count = asked};
+
+    if (rig->model->backend->ask == NULL)
+        return rig_step(rig, tokens, first, count, asked);
+    for (int i = 0; i < asked; i++)
+        rig->query[i] = (struct kept_query){.row = i, .scale = 1.0f, .query = {.scans = 1}};
+    rig->answered = 1;
+    TRY(forward_begin(&rig->forward, &rows, chain.asked, asked, NULL, &questions));
+    return forward_end(&rig->forward);
+}
+
+static enum status draft_by_steps(struct rig *rig, const int32_t *tokens, int first, int count, int wanted, int32_t *to)
+{
+    for (int i = 0; i < wanted; i++) {
+        TRY(rig_ask(rig, i == 0 ? tokens : &to[i - 1], i == 0 ? first : first + count + i - 1, i == 0 ? count : 1, 1));
+        to[i] = rig_best(rig, 0);
+    }
+    return STATUS_OK;
+}
+
+enum status rig_draft(struct rig *rig, const int32_t *tokens, int first, int count, int wanted, int32_t *to)
+{
+    int32_t id;
+    uint32_t weight;
+    struct kept_choice choice[BACKEND_MAX_ROWS];
+    struct kept_draft draft = {.sampling = sampling_default, .scale = 1.0f, .wanted = wanted, .choice = choice};
+    struct chain chain;
+    struct rows rows;
+
+    if (!forward_drafts(&rig->forward))
+        return draft_by_steps(rig, tokens, first, count, wanted, to);
+    rows = lay_out(&chain, tokens, first, count, 1);
+    for (; rows.count < count + wanted - 1; rows.count++) {
+        int r = rows.count, place = first + r;
+
+        chain.token[r] = chain.slot[r] = 0; /* drawn on the device */
+        chain.place[r] = chain.base[r] = place;
+        chain.ancestors[r] = 1;
+    }
+    for (int i = 0; i < wanted; i++)
+        choice[i] = (struct kept_choice){.id = &id, .weight = &weight}; /* a greedy q has none */
+    draft.sampling.temperature = 0.0;
+    choice_ask(&draft.sampling, 0, &draft.query);
+    TRY(forward_draft(&rig->forward, &rows, count, chain.asked, &draft, 1, 0));
+    for (int i = 0; i < wanted; i++)
+        to[i] = choice[i].token;
+    return STATUS_OK;
 }
 
 int32_t rig_best(const struct rig *rig, int i)
@@ -82,6 +148,8 @@ int32_t rig_best(const struct rig *rig, int i)
     const struct model *model = rig->model;
     struct row_stats stats;
 
+    if (rig->answered)
+        return rig->query[i].query.stats.argmax;
     model->backend->row_scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, &stats);
     return stats.argmax;
 }

@@ -1,5 +1,5 @@
-/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward_run that drafters and
- * verifiers use. */
+/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward pass that drafters and
+ * verifiers use: with logits for comparing bits, and for measuring with what they ask, which a device answers and records. */
 #ifndef TANDEM_LAUNCH_BENCH_GPU_RIG_H
 #define TANDEM_LAUNCH_BENCH_GPU_RIG_H
 
@@ -12,7 +12,9 @@ struct rig {
     struct seeded_model *seeded; /* the owner of the model, or NULL: it is from files */
     struct kv_cache cache;
     struct forward forward;
-    float *logits; /* [BACKEND_MAX_ROWS][vocab] of the last step */
+    float *logits; /* [BACKEND_MAX_ROWS][vocab] of the last rig_step */
+    struct kept_query query[BACKEND_MAX_ROWS]; /* of the last rig_ask */
+    int answered;  /* the last one was rig_ask, and the device has answered */
 };
 
 enum status rig_open_seeded(struct rig *rig, const struct seeded_options *options, const struct backend *backend);
@@ -21,6 +23,11 @@ void rig_close(struct rig *rig);
 
 /* Feeds 1 .. BACKEND_MAX_ROWS tokens to the places from `first` on and gives the logits of the last `asked` of them. */
 enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked);
+/* The same as a greedy verifier does it: what is asked is the largest logit of each row, and where the backend keeps logits they stay there. */
+enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count, int asked);
+/* Feeds `count` tokens from the place `first` on and drafts `wanted` greedy tokens behind them, in one go where the device drafts by itself.
+ * count + wanted is at most BACKEND_MAX_ROWS.  to: [wanted] */
+enum status rig_draft(struct rig *rig, const int32_t *tokens, int first, int count, int wanted, int32_t *to);
 /* The token with the largest logit of row i of those asked for, the lowest of equals. */
 int32_t rig_best(const struct rig *rig, int i);
 /* Feeds tokens that follow from a seed to the places [first, context). */

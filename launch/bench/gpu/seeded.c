@@ -182,6 +182,20 @@ static enum status fill_embedding(struct seeded_model *seeded)
     return STATUS_OK;
 }
 
+static enum status give_table(struct seeded_model *seeded)
+{
+    struct model *model = &seeded->model;
+    size_t bytes = (size_t)model->vocab * (size_t)model->shape.hidden * sizeof *seeded->embedding;
+    void *table;
+
+    TRY(model->backend->memory_open(model->context, arena_round(bytes), "the embedding", &seeded->table));
+    table = arena_take(&seeded->table, bytes);
+    model->backend->write(model->context, table, seeded->embedding, bytes);
+    model->table = table;
+    model->table_dtype = DTYPE_BF16;
+    return STATUS_OK;
+}
+
 static void set_shape(const struct seeded_options *options, struct model *model)
 {
     const struct seeded_shape *shape = options->shape;
@@ -227,6 +241,8 @@ static enum status fill(const struct seeded_options *options, struct seeded_mode
     TRY(model->backend->open(&backend, &model->context));
     TRY(fill_embedding(seeded));
     TRY(pack_all(&seeding));
+    if (options->drafts && model->backend->draft_begin != NULL)
+        TRY(give_table(seeded));
     return model_open_tables(model);
 }
 
@@ -262,6 +278,7 @@ void seeded_model_close(struct seeded_model *seeded)
     if (model->context != NULL) {
         model->backend->memory_close(model->context, &model->weights);
         model->backend->memory_close(model->context, &model->tables);
+        model->backend->memory_close(model->context, &seeded->table);
         model->backend->close(model->context);
     }
     free(model->layer);

@@ -27,11 +27,13 @@ struct seeded_options {
     int context; /* tokens */
     int max_rows;
     int threads; /* of the CPU backend */
+    int drafts;  /* the device gets the embedding, too, so that it drafts by itself where it can */
 };
 
 struct seeded_model {
     struct model model;
     uint16_t *embedding; /* [vocab][hidden] bf16 */
+    struct arena table;  /* the same on the device, or nothing */
 };
 
 /* Local. STATUS_INTERNAL when there is no memory. */

@@ -1,4 +1,4 @@
-/* A round: the draft feeds the committed tokens that it has not seen and then its own guesses, one by one; the target feeds the newest
+/* A round: the draft feeds the committed tokens that it has not seen and then its own guesses, as a drafter does; the target feeds the newest
  * committed token and all guesses in one step; guesses are kept as long as they are the target's argmax, and the target's next token
  * follows. Both caches are cut by feeding again from an earlier place.
  *
@@ -30,7 +30,7 @@ static enum status decode_solo(struct pair *pair, double *seconds)
     int64_t start = clock_ns();
 
     for (int n = pair->context; n < pair->context + pair->tokens; n++) {
-        TRY(rig_step(&pair->target, &pair->solo[n - 1], n - 1, 1, 1));
+        TRY(rig_ask(&pair->target, &pair->solo[n - 1], n - 1, 1, 1));
         pair->solo[n] = rig_best(&pair->target, 0);
     }
     *seconds = (double)(clock_ns() - start) * 1e-9;
@@ -42,12 +42,8 @@ static enum status draft(struct pair *pair, int n, int seen, struct tally *tally
 {
     int64_t start = clock_ns();
 
-    for (int i = 0; i < pair->length; i++) {
-        TRY(rig_step(&pair->draft, &pair->paired[seen], seen, n + i - seen, 1));
-        seen = n + i;
-        pair->paired[n + i] = rig_best(&pair->draft, 0);
-        tally->draft_steps++;
-    }
+    TRY(rig_draft(&pair->draft, &pair->paired[seen], seen, n - seen, pair->length, &pair->paired[n]));
+    tally->draft_steps += pair->length;
     tally->draft_ns += clock_ns() - start;
     return STATUS_OK;
 }
@@ -58,7 +54,7 @@ static enum status verify(struct pair *pair, int n, int *kept, struct tally *tal
     int64_t start = clock_ns();
     int i = 0;
 
-    TRY(rig_step(&pair->target, &pair->paired[n - 1], n - 1, pair->length + 1, pair->length + 1));
+    TRY(rig_ask(&pair->target, &pair->paired[n - 1], n - 1, pair->length + 1, pair->length + 1));
     tally->verify_ns += clock_ns() - start;
     while (i < pair->length && rig_best(&pair->target, i) == pair->paired[n + i])
         i++;
@@ -149,6 +145,7 @@ enum status speculation_run(const struct settings *settings, const struct backen
 
     TRY(rig_open_seeded(&pair.target, &options, backend));
     options.layers = settings->first;
+    options.drafts = 1;
     TRY_TO(rig_open_seeded(&pair.draft, &options, backend), close_target);
     printf("# %s, %s\n", settings->shape->name, backend->describe(pair.target.model->context));
     TRY_TO(fill(&pair), close_draft);

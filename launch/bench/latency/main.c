@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/world/watchdog.h"
 #include "launch/bench/latency/latency.h"
+#include "launch/bench/report/statistics.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +13,13 @@
 #define LATENCY_ROLE ROLE_VERIFIER
 #endif
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 struct latency_times latency_times_of(double *us, int count)
 {
-    double sum = 0;
+    struct statistics times = {.value = us, .count = count};
 
-    qsort(us, (size_t)count, sizeof *us, compare);
-    for (int i = 0; i < count; i++)
-        sum += us[i];
-    return (struct latency_times){.avg = sum / count, .p50 = us[count / 2], .p99 = us[count * 99 / 100], .min = us[0]};
+    statistics_sort(&times);
+    return (struct latency_times){.avg = statistics_mean(&times), .p50 = statistics_quantile(&times, 0.5), .p99 = statistics_quantile(&times, 0.99),
+                                  .min = us[0]};
 }
 
 static enum status open_files(struct latency *latency)

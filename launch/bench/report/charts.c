@@ -130,18 +130,16 @@ void charts_acceptance(const struct run *run, const struct figures_of_placement 
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
         const struct figures *f = count > 0 ? &all->cell[cells[count - 1]] : NULL;
-        double place[RUN_MOST_DRAFT], whole[RUN_MOST_DRAFT], theory[RUN_MOST_DRAFT], drafts = 0;
+        double place[RUN_MOST_DRAFT], whole[RUN_MOST_DRAFT], theory[RUN_MOST_DRAFT];
         char title[160], name[96];
         struct svg svg;
         int places = 0;
 
         if (f == NULL || f->judged <= 0)
             continue;
-        for (int k = 1; k <= RUN_MOST_DRAFT; k++)
-            drafts += f->rounds_of[k];
         for (; places < RUN_MOST_DRAFT && f->tested[places] > 0; places++) {
             place[places] = places + 1;
-            whole[places] = drafts > 0 ? f->stood_at[places] / drafts : NAN;
+            whole[places] = f->stood_at[places] / f->tested[0];
             theory[places] = pow(f->alpha, places + 1);
         }
         summary_name(&run->cell[cells[count - 1]], name, sizeof name);

@@ -299,6 +299,8 @@ int figures_best(const struct run *run, const struct figures_of_placement *all, 
 {
     int best = -1;
 
+    if (!run->cell[baseline].solo || run->cell[baseline].sequences != 1)
+        return best;
     for (int i = 0; i < run->cells; i++)
         if (run->cell[i].baseline == baseline && !run->cell[i].solo && run->cell[i].draft_length > 0 && all->cell[i].repetitions > 0 &&
             (best < 0 || all->cell[i].speedup > all->cell[best].speedup))

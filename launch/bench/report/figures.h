@@ -25,7 +25,7 @@ struct figures {
     int outputs, outputs_equal; /* those of the first repetition that are solo's; -1: they need not be */
     /* counts, over all repetitions: each has the same */
     double rounds, drafted, accepted, judged, stood, tested[RUN_MOST_DRAFT], stood_at[RUN_MOST_DRAFT];
-    double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens */
+    double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens; of the spans that were kept */
     double fallback_rounds;
     /* alpha, three ways; -1 where it cannot be told */
     double alpha, alpha_overlap, alpha_tokens;
@@ -53,7 +53,7 @@ enum status figures_compute(const struct run *run, struct figures_of_placement *
 void figures_release(const struct run *run, struct figures_of_placement *all);
 /* The noise of a run: the median over cells with drafts of their speedup's spread, as a share; *worst: the largest. */
 double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst);
-/* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none. */
+/* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none, or `baseline` is no solo cell of one sequence. */
 int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline);
 /* Is it a measured pass whose rounds are all known? */
 int figures_counts(const struct run_pass *pass);

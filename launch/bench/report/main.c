@@ -11,9 +11,11 @@
 #include "launch/bench/report/trace_json.h"
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CODE_NOISY = 1 };
 
@@ -25,54 +27,68 @@ static const char usage[] =
     "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be;\n"
     "66 a file is missing; 74 I/O.\n";
 
-/* Opens FOLDER/NAME to be written. */
-static FILE *open_file(const char *folder, const char *name, char path[PATH_MAX])
-{
+/* A file of the report. It takes its name when it is whole: on a full disk an earlier one stays as it is. */
+struct page {
+    char path[PATH_MAX], begun[PATH_MAX];
     FILE *file;
+};
 
-    snprintf(path, PATH_MAX, "%.4000s/%s", folder, name);
-    file = fopen(path, "w");
-    if (file == NULL)
-        log_error("%s: %s", path, strerror(errno));
-    return file;
-}
-
-static enum status close_file(FILE *file, const char *path)
+static enum status failed_at(const char *path)
 {
-    int failed = ferror(file);
-
-    if (fclose(file) == 0 && !failed)
-        return STATUS_OK;
     log_error("%s: %s", path, strerror(errno));
     return STATUS_IO;
+}
+
+/* FOLDER/NAME */
+static enum status open_page(const char *folder, const char *name, struct page *page)
+{
+    snprintf(page->path, sizeof page->path, "%.4000s/%s", folder, name);
+    snprintf(page->begun, sizeof page->begun, "%.4000s/%s.new", folder, name);
+    page->file = fopen(page->begun, "w");
+    return page->file != NULL ? STATUS_OK : failed_at(page->path);
+}
+
+static enum status close_page(struct page *page)
+{
+    int failed = fflush(page->file) != 0 || ferror(page->file);
+    enum status status = failed ? failed_at(page->path) : STATUS_OK;
+
+    if (fclose(page->file) != 0 && !failed)
+        status = failed_at(page->path);
+    if (status == STATUS_OK && rename(page->begun, page->path) != 0)
+        status = failed_at(page->path);
+    if (status != STATUS_OK)
+        unlink(page->begun);
+    return status;
 }
 
 static enum status write_page(const char *folder, const char *name, const struct run *run, const struct figures_of_placement *all,
                               void (*write)(const struct run *, const struct figures_of_placement *, FILE *))
 {
-    char path[PATH_MAX];
-    FILE *file = open_file(folder, name, path);
+    struct page page = {.file = NULL};
 
-    if (file == NULL)
-        return STATUS_IO;
-    write(run, all, file);
-    return close_file(file, path);
+    TRY(open_page(folder, name, &page));
+    write(run, all, page.file);
+    return close_page(&page);
 }
 
 static enum status write_summary(const char *folder, const struct run *run, const struct figures_of_placement *all)
 {
     json_t *summary = summary_make(run, all);
-    char path[PATH_MAX], *text = json_text_write(summary, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
-    FILE *file = text != NULL ? open_file(folder, "summary.json", path) : NULL;
+    char *text = json_text_write(summary, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
     enum status status = STATUS_INTERNAL;
+    struct page page = {.file = NULL};
 
-    if (text == NULL)
-        log_error("no memory for the summary");
-    if (file != NULL) {
-        fprintf(file, "%s\n", text);
-        status = close_file(file, path);
-    }
     json_decref(summary);
+    if (text == NULL) {
+        log_error("no memory for the summary");
+        return status;
+    }
+    status = open_page(folder, "summary.json", &page);
+    if (status == STATUS_OK) {
+        fprintf(page.file, "%s\n", text);
+        status = close_page(&page);
+    }
     free(text);
     return status;
 }
@@ -112,8 +128,9 @@ static enum status report(const char *folder, double limit, double rounds, int *
     noise = figures_noise(&run, all, &worst);
     if (noise > limit) {
         log_error("%s: the machine was too noisy: between repetitions speedups spread by %.1f %% (median of cells; the worst by %.1f %%), expected "
-                  "at most %.1f %%. Nothing is reported; try again on an idle machine, or raise --noise-limit",
-                  folder, 100 * noise, 100 * worst, 100 * limit);
+                  "at most %.1f %%. Nothing is reported; try again on an idle machine, or have this reported all the same: tandem report "
+                  "--noise-limit %.0f %s",
+                  folder, 100 * noise, 100 * worst, 100 * limit, ceil(100 * noise), folder);
         *code = CODE_NOISY;
         goto release;
     }

@@ -72,7 +72,7 @@ static void write_tiles(const struct run *run, const struct figures_of_placement
 {
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
-        int best = run->cell[b].solo && run->cell[b].sequences == 1 ? figures_best(run, all, b) : -1;
+        int best = figures_best(run, all, b);
         char line[256];
 
         if (best < 0)
@@ -111,6 +111,8 @@ static void write_head(const struct run *run, const struct figures_of_placement 
     snprintf(line, sizeof line, "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%); the limit is %.1f %%.", 100 * noise, 100 * worst,
              100 * json_number_value(json_object_get(run->json, "noise_limit")));
     write_paragraph("p", line, to);
+    if (noise > json_number_value(json_object_get(run->json, "noise_limit")))
+        write_paragraph("p class=\"warn\"", page_md_noisy, to);
 }
 
 static void write_placement(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, FILE *to)
@@ -129,6 +131,7 @@ static void write_placement(const struct run *run, const struct run_placement *p
     charts_messages(placement, to);
     fputs("</div>\n<h3>Speed</h3>\n", to);
     table_speed(run, all, TABLE_HTML, to);
+    write_paragraph("p", page_md_why_speed, to);
     write_paragraph("h3", "The theory beside it", to);
     write_paragraph("p", page_md_why_theory, to);
     table_theory(run, all, TABLE_HTML, to);

@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char page_md_why_speed[] =
+    "Tokens per second are those of all sequences together. `~` marks a speedup that spreads beyond the limit. `by TPOT` is the speedup by the time per token "
+    "after the first, without prompts. `acceptance %` is drafts that stood over drafts that were made, those behind a rejected one included; alpha, below, "
+    "leaves these out. `equal` counts outputs that are solo's, token for token.";
+const char page_md_noisy[] =
+    "TOO NOISY. Speedups spread by more than the limit, and this was reported because --noise-limit asked for it: not figures to quote.";
 const char page_md_why_itl[] =
     "ITL, the time between tokens, misleads under speculation: the tokens of a round arrive together, so most gaps are 0 (the median often is) and the "
     "rest are whole rounds. Read TPOT (time per output token after the first) for speed, and `arrival`, the time from one bunch of tokens to the next, "
@@ -41,24 +47,61 @@ static const char *text(const json_t *object, const char *key)
     return value != NULL ? value : "-";
 }
 
+/* A cell of a table from outside: a bar or a new line in a path would end it, and a tag would be one. */
+static void write_told(const char *before, const char *told, FILE *to)
+{
+    fputs(before, to);
+    for (; *told != '\0'; told++) {
+        char one[2] = {*told, '\0'};
+
+        if (*told == '|')
+            fputs("\\|", to);
+        else
+            table_escape(to, *told == '\n' || *told == '\t' ? " " : one);
+    }
+}
+
+static void write_model(const char *name, const json_t *model, FILE *to)
+{
+    fprintf(to, "| %s", name);
+    write_told(" | ", text(model, "path"), to);
+    write_told(", ", text(model, "architecture"), to);
+    fprintf(to, ", %.3g parameters |\n", number(model, "parameters"));
+}
+
+static void write_machine(const json_t *machine, FILE *to)
+{
+    write_told("| machine | ", text(machine, "processor"), to);
+    fprintf(to, ", %g cores, %.0f GB, Linux", number(machine, "cores"), number(machine, "memory_gb"));
+    write_told(" ", text(machine, "kernel"), to);
+    write_told(", load ", text(machine, "load"), to);
+    write_told(" |\n| driver | ", text(machine, "driver"), to);
+    fputs(" |\n", to);
+}
+
 static void write_head(const struct run *run, const struct figures_of_placement *all, FILE *to)
 {
-    const json_t *machine = json_object_get(run->json, "machine"), *target = json_object_get(run->json, "target");
-    const json_t *draft = json_object_get(run->json, "draft");
+    const json_t *machine = json_object_get(run->json, "machine");
     double worst, noise = figures_noise(run, all, &worst);
 
     fprintf(to, "# Speculative decoding, measured\n\n");
     if (json_is_false(json_object_get(run->json, "lossless")))
         fprintf(to, "**NOT LOSSLESS.** Verdicts were drawn with rate %g (`--synthetic-acceptance`): times and messages are real, the text follows no model.\n\n",
                 number(run->json, "synthetic_acceptance"));
-    fprintf(to, "    %s\n\n", text(run->json, "command"));
+    if (noise > number(run->json, "noise_limit"))
+        fprintf(to, "**%s**\n\n", page_md_noisy);
+    fputs("    ", to);
+    for (const char *at = text(run->json, "command"); *at != '\0'; at++) /* a line break would end the block */
+        fputc((unsigned char)*at < ' ' ? ' ' : *at, to);
+    fputs("\n\n", to);
     fprintf(to, "| | |\n|---|---|\n");
-    fprintf(to, "| date | %s |\n| tandem | %s, source %s |\n", text(run->json, "date"), text(run->json, "tandem"), text(machine, "git"));
-    fprintf(to, "| machine | %s, %g cores, %.0f GB, Linux %s, load %s |\n", text(machine, "processor"), number(machine, "cores"),
-            number(machine, "memory_gb"), text(machine, "kernel"), text(machine, "load"));
-    fprintf(to, "| driver | %s |\n", text(machine, "driver"));
-    fprintf(to, "| target | %s, %s, %.3g parameters |\n", text(target, "path"), text(target, "architecture"), number(target, "parameters"));
-    fprintf(to, "| draft | %s, %s, %.3g parameters |\n", text(draft, "path"), text(draft, "architecture"), number(draft, "parameters"));
+    write_told("| date | ", text(run->json, "date"), to);
+    write_told(" |\n| tandem | ", text(run->json, "tandem"), to);
+    write_told(", source ", text(machine, "git"), to);
+    fputs(" |\n", to);
+    write_machine(machine, to);
+    write_model("target", json_object_get(run->json, "target"), to);
+    write_model("draft", json_object_get(run->json, "draft"), to);
     fprintf(to, "| passes | a warm-up, then %g repetitions of %d cells; %g prompts, %g tokens each |\n", number(run->json, "repetitions"), run->cells,
             number(run->json, "requests"), number(run->json, "max_tokens"));
     fprintf(to, "| noise | speedups spread by %.1f %% between repetitions (median of cells; worst %.1f %%), limit %.1f %% |\n\n", 100 * noise, 100 * worst,
@@ -81,15 +124,38 @@ static const char *blame(const struct figures *f)
 /* Rounds without the proposal that they asked for are slower than a draft length is. */
 static void write_fallbacks(const struct run *run, const struct figures_of_placement *all, const char *begin, const char *end, FILE *to)
 {
+    int told = 0;
+
     for (int i = 0; i < run->cells; i++) {
         char name[128];
 
         if (all->cell[i].fallback_rounds <= 0)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        fprintf(to, "%s%s: %.0f of %.0f rounds went without the proposal that they asked for; a drafter missed its deadline.%s", begin, name,
-                all->cell[i].fallback_rounds, all->cell[i].rounds, end);
+        if (told++ == 0)
+            fprintf(to, "%sRounds that went without the proposal that they asked for, for a drafter missed its deadline: ", begin);
+        fprintf(to, "%s%.0f of %.0f in %s", told > 1 ? "; " : "", all->cell[i].fallback_rounds, all->cell[i].rounds, name);
     }
+    if (told > 0)
+        fprintf(to, ".%s", end);
+}
+
+/* Predictions beyond a tenth, each with its reason. */
+static void write_misses(const struct run *run, const struct figures_of_placement *all, const char *begin, const char *end, FILE *to)
+{
+    int told = 0;
+
+    for (int i = 0; i < run->cells; i++) {
+        const struct figures *f = &all->cell[i];
+        char name[128];
+
+        if (!figures_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1), blame(f));
+    }
+    if (told > 0)
+        fprintf(to, ".%s", end);
 }
 
 void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
@@ -111,15 +177,7 @@ void page_md_verdict(const struct run *run, const struct figures_of_placement *a
         return;
     fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: several sequences at "
                 "once, of which the theory does not speak.%s", begin, near, cells, 100 * farthest, end);
-    for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
-        char name[128];
-
-        if (!figures_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
-            continue;
-        summary_name(&run->cell[i], name, sizeof name);
-        fprintf(to, "%s%s is off by %+.1f %%: %s.%s", begin, name, 100 * (f->speedup / f->improvement_measured - 1), blame(f), end);
-    }
+    write_misses(run, all, begin, end, to);
 }
 
 void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
@@ -129,8 +187,8 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         fprintf(to, "# %s\n\n", run->placement[p].name);
         page_md_verdict(run, &all[p], TABLE_TEXT, to);
         table_speed(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "`~` marks a speedup that spreads beyond the limit. `equal` counts outputs that are solo's, token for token.\n\n## The theory beside it\n\n%s\n\n",
-                page_md_why_theory);
+        fprintf(to, "%s\n\n## The theory beside it\n\n%s\n\n",
+                page_md_why_speed, page_md_why_theory);
         table_theory(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "%s\n\n", page_md_why_residual);
         table_residual(run, &all[p], TABLE_TEXT, to);

@@ -10,6 +10,8 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
 /* How many predictions hold within 10 %, and what is to blame where one does not; and where drafts were missing. */
 void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
 /* Sentences that this report and the other form of it share. */
+extern const char page_md_noisy[];
+extern const char page_md_why_speed[];
 extern const char page_md_why_residual[];
 extern const char page_md_why_phases[];
 extern const char page_md_why_by_rank[];

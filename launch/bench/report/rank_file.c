@@ -57,6 +57,10 @@ enum status rank_file_read(const char *path, struct run_rank *rank)
     enum status status = STATUS_OK;
 
     TRY(text_file_read(path, &text, &size));
+    if (size > 0 && text[size - 1] != '\n') { /* its last number may have lost digits */
+        log_error("%s: it ends within a line, expected a whole file", path);
+        status = STATUS_DATA;
+    }
     rest = text;
     for (int number = 1; status == STATUS_OK && rest != NULL; number++) {
         char *line = strsep(&rest, "\n");

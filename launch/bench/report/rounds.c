@@ -217,7 +217,7 @@ static int is_first(const struct run_placement *placement, const struct trace_sp
 {
     const struct run_pass *here = &placement->pass[pass];
 
-    return (int)commit->request < here->ends && commit->length == here->end[commit->request].prompt_tokens;
+    return commit->request < (uint32_t)here->ends && commit->length == here->end[commit->request].prompt_tokens;
 }
 
 static void build_one(const struct run_placement *placement, int at, struct round *round)

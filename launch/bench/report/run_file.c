@@ -61,6 +61,18 @@ static enum status wrong(const char *path, const char *what)
     return STATUS_DATA;
 }
 
+static enum status check_version(const char *path, const json_t *json)
+{
+    const json_t *version = json_object_get(json, "tandem_bench");
+
+    if (!json_is_integer(version))
+        return wrong(path, "there is no \"tandem_bench\", expected a folder of tandem bench");
+    if (json_integer_value(version) == RUN_VERSION)
+        return STATUS_OK;
+    log_error("%s: it is of version %lld, expected %d: the tandem that measured it can report it", path, (long long)json_integer_value(version), RUN_VERSION);
+    return STATUS_DATA;
+}
+
 static enum status read_cells(const char *path, struct run *run)
 {
     json_t *cells = json_object_get(run->json, "cells"), *from;
@@ -212,6 +224,7 @@ enum status run_read(const char *folder, struct run *run)
     *run = (struct run){0};
     snprintf(path, sizeof path, "%.4000s/bench.json", folder);
     TRY(run_read_json(path, 0, &run->json));
+    TRY(check_version(path, run->json));
     TRY(read_cells(path, run));
     json_array_foreach (json_object_get(run->json, "placements"), at, from)
         TRY(read_placement(folder, run, from));

@@ -7,7 +7,7 @@
 #include "common/base/trace.h"
 #include <jansson.h>
 
-enum { RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
+enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
 
 struct run_cell {
     int solo, draft_length; /* -1: chosen by the lead */

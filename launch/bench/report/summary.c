@@ -45,19 +45,9 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* Rounds that had drafts. */
-static double drafts_of(const struct figures *figures)
-{
-    double drafts = 0;
-
-    for (int k = 1; k <= RUN_MOST_DRAFT; k++)
-        drafts += figures->rounds_of[k];
-    return drafts;
-}
-
 static json_t *speculation_of(const struct figures *figures)
 {
-    double drafts = drafts_of(figures);
+    double drafts = figures->tested[0]; /* each round that had some judged its first, also where spans were lost */
 
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(figures->accepted, figures->drafted),
                      "spec_decode_acceptance_length", drafts > 0 ? 1 + figures->accepted / drafts : 1, "spec_decode_num_drafts", drafts,

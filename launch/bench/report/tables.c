@@ -92,10 +92,10 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
         if (run->cell[i].solo || f->alpha < 0)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        if (f->alpha_overlap >= 0)
+        if (f->alpha_overlap >= 0) {
             snprintf(overlap, sizeof overlap, "%.3f", f->alpha_overlap);
-        if (f->alpha_overlap >= 0)
             snprintf(distance, sizeof distance, "%.3f", 1 - f->alpha_overlap);
+        }
         if (f->alpha_tokens >= 0)
             snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
         table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->judged / f->repetitions, f->alpha, overlap, tokens, distance);
@@ -146,7 +146,7 @@ void table_paper_2(const struct run *run, const struct figures_of_placement *all
 
     table_begin(&table, to, form, "<task,<Mq,<accept,temp,gamma,alpha,speed");
     for (int b = 0; b < run->cells; b++) {
-        int best = run->cell[b].solo && run->cell[b].sequences == 1 ? figures_best(run, all, b) : -1;
+        int best = figures_best(run, all, b);
 
         if (best >= 0)
             table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature > 0 ? run->cell[b].accept : "any",
@@ -276,7 +276,7 @@ void table_by_rank(const struct run *run, const struct run_placement *placement,
 
     table_begin(&table, to, form, "<cell,rank,<role,truncate,draft,pack,unpack,order,verify,reduce,gather,decide,broadcast,output,other,idle");
     for (int b = 0; b < run->cells; b++) {
-        int best = run->cell[b].solo && run->cell[b].sequences == 1 ? figures_best(run, all, b) : -1;
+        int best = figures_best(run, all, b);
 
         if (best < 0)
             continue;

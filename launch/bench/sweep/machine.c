@@ -1,6 +1,7 @@
 #include "launch/bench/sweep/machine.h"
 
 #include "common/base/json_text.h"
+#include "common/base/paths.h"
 #include "common/model/config.h"
 #include <limits.h>
 #include <stdio.h>
@@ -48,15 +49,13 @@ static void read_processor(char *name, size_t size)
 /* Of the checkout that this program was built in, where git is there. */
 static void read_version(char *version, size_t size)
 {
-    char self[PATH_MAX] = "", command[PATH_MAX + 100];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char folder[PATH_MAX], command[PATH_MAX + 100];
     FILE *git;
 
     version[0] = '\0';
-    if (length <= 0 || strchr(self, '\'') != NULL)
+    if (!paths_programs(folder) || strchr(folder, '\'') != NULL)
         return;
-    *strrchr(self, '/') = '\0';
-    snprintf(command, sizeof command, "git -C '%s' describe --always --dirty --abbrev=12 2>/dev/null </dev/null", self);
+    snprintf(command, sizeof command, "git -C '%s' describe --always --dirty --abbrev=12 2>/dev/null </dev/null", folder);
     git = popen(command, "r");
     first_line(git, version, size);
     if (git != NULL)
@@ -85,13 +84,15 @@ json_t *machine_describe(void)
                      text_or_null(version));
 }
 
-json_t *machine_model(const char *path, int context)
+/* `layers`: of its first so many alone, where they are not 0. */
+static json_t *describe_model(const char *path, const char *name, int layers, int context)
 {
     struct config config;
     double hidden, heads, kv, layer, head, weights, operations;
 
     if (config_read(path, &config) != STATUS_OK)
         return json_null();
+    config.layers = layers > 0 ? layers : config.layers;
     hidden = config.hidden;
     heads = (double)config.heads * config.head_dim;
     kv = (double)config.kv_heads * config.head_dim;
@@ -99,8 +100,27 @@ json_t *machine_model(const char *path, int context)
     head = hidden * config.vocab;
     weights = config.layers * layer + head;
     operations = 2 * weights + config.layers * 4.0 * heads * context; /* q k and p v: two operations each */
-    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:i}", "path", json_text_string(path), "architecture", config.architecture,
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:i}", "path", json_text_string(name), "architecture", config.architecture,
                      "layers", config.layers, "hidden", config.hidden, "ffn", config.ffn, "vocab", config.vocab, "parameters",
                      config.layers * (layer + 2 * hidden) + hidden + (config.tied ? 1 : 2) * head, "operations_per_token", operations,
                      "context", context);
+}
+
+json_t *machine_target(const struct options *run, int context)
+{
+    char path[PATH_MAX];
+
+    paths_target(run, path);
+    return describe_model(path, path, 0, context);
+}
+
+json_t *machine_draft(const struct options *run, int context)
+{
+    char path[PATH_MAX], way[OPTIONS_DRAFT_TEXT];
+
+    paths_draft(run, path);
+    options_draft_write(&run->draft_way, way);
+    if (run->draft_way.way == DRAFT_LOOKUP)
+        return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", "copies", "parameters", 0.0, "operations_per_token", 0.0);
+    return describe_model(path, run->draft_way.way == DRAFT_MODEL ? path : way, run->draft_way.layers, context);
 }

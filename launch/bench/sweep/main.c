@@ -115,13 +115,11 @@ static json_t *placements_of(struct bench *bench)
 static json_t *describe(struct bench *bench, json_t *placements)
 {
     const struct plan_options *options = &bench->plan.options;
-    char target[PATH_MAX], draft[PATH_MAX], date[64];
+    char date[64];
     time_t now = time(NULL);
     json_t *object;
     int failed;
 
-    paths_demo("target", target, sizeof target);
-    paths_demo("draft", draft, sizeof draft);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", localtime(&now));
     object = json_pack("{s:i, s:o, s:s, s:s, s:b, s:o, s:o, s:o}", "tandem_bench", 1, "command", json_text_string(bench->command), "date", date,
                        "tandem", options_version(), "quick", options->quick, "machine", machine_describe(), "cells", plan_cells(&bench->plan),
@@ -130,21 +128,19 @@ static json_t *describe(struct bench *bench, json_t *placements)
         object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
                           "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "lossless",
                           bench->run.synthetic_acceptance < 0, "synthetic_acceptance", bench->run.synthetic_acceptance));
-    failed |= json_object_set_new(object, "target", machine_model(bench->run.target != NULL ? bench->run.target : target, options->max_tokens));
-    failed |= json_object_set_new(object, "draft", machine_model(bench->run.draft != NULL ? bench->run.draft : draft, options->max_tokens));
+    failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
+    failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
 }
 
 static enum status write_report(const struct bench *bench, int *code)
 {
-    char self[PATH_MAX] = "", program[PATH_MAX + 32];
+    char folder[PATH_MAX], program[PATH_MAX + 32];
     struct job_words words = {0};
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
-    if (length <= 0)
+    if (!paths_programs(folder))
         return STATUS_INTERNAL;
-    *strrchr(self, '/') = '\0';
-    snprintf(program, sizeof program, "%s/tandem-report", self);
+    snprintf(program, sizeof program, "%s/tandem-report", folder);
     TRY(job_add(&words, program));
     TRY(job_add(&words, bench->output));
     return job_run(&words, NULL, code);

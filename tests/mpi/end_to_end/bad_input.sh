@@ -23,11 +23,13 @@ by_hand() {
     $MPIRUN -np 1 "$BIN/tandem-drafter" "$@" : -np 2 "$BIN/tandem-verifier" "$@" >"$WORK/out" 2>"$WORK/err"
 }
 
-refused_by_hand() {
-    local code=$1 pattern=$2
-    shift 2
-    by_hand "$@"
-    said "mpirun $*" $? "$code" "$pattern" "$WORK/err"
+# Several at once: nothing that is refused writes anything, and no model is spoiled twice.
+refused_by_hand() { beside judged_by_hand "$((asides + 1))" "$@"; }
+judged_by_hand() {
+    local err=$WORK/err.$1 code=$2 pattern=$3
+    shift 3
+    $MPIRUN -np 1 "$BIN/tandem-drafter" "$@" : -np 2 "$BIN/tandem-verifier" "$@" >/dev/null 2>"$err"
+    said "mpirun $*" $? "$code" "$pattern" "$err"
 }
 
 refused_dry() {
@@ -76,6 +78,9 @@ refused 64 "logit-bias is '5=3', expected ID:BIAS" --prompt Hello --logit-bias 5
 refused 64 "the command line: logit_bias is for token 2048, expected an id from 0 to 2047" --prompt Hello --logit-bias 2048:3
 refused 64 "the command line: stop_token_ids has token 2048" --prompts "$PROMPTS" --stop-token-id 2048
 refused_dry 64 "the command line: a sequence of bad_words has [0-9]+ tokens, expected 1 to 16" --prompt Hello --bad-word "$(printf 'word%.0s ' {1..30})"
+refused 64 "--draft lookup has no key 'mim'; did you mean 'min'" --prompt Hello --draft lookup:mim=2
+refused 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
+refused_by_hand 64 "launch/demo/target has 6 layers, expected layers=1 to 6, not 7" --prompt Hello --draft self:layers=7
 refused 65 "min_tokens is 9, expected at most max_tokens, 8" --prompt Hello --min-tokens 9 --max-tokens 8
 refused 66 "$WORK/no.ini" --config "$WORK/no.ini"
 # On devices a model is shared by those alone who ask for it.
@@ -97,7 +102,22 @@ refused 66 "$WORK/none/tokens: |$WORK/none: " --target "$WORK/none" --prompt Hel
 refused 74 "--stats $WORK/none/s.json: No such file" --prompt Hello --stats "$WORK/none/s.json"
 refused 74 "--stats $WORK: Is a directory" --prompt Hello --stats "$WORK"
 refused_dry 74 "--json $WORK/none/c.json: No such file" --check quick --json "$WORK/none/c.json"
-refused_by_hand 74 "$WORK/none/out.jsonl: " --prompt Hello --output "$WORK/none/out.jsonl" --quiet
+refused 74 "--output $WORK/none/out.jsonl: No such file" --prompt Hello --output "$WORK/none/out.jsonl" --quiet
+refused_dry 74 "--output $WORK: Is a directory" --prompt Hello --output "$WORK"
+refused_dry 64 "--hosts is '', expected HOST" --prompt Hello --hosts ""
+: >"$WORK/nothing.in"
+by_hand --prompts "$WORK/nothing.in" --output "$WORK/nothing.jsonl" || fail "a file without prompts: exit $?"
+grep -q -- "warning: --prompts $WORK/nothing.in has no prompts" "$WORK/err" || fail "a file without prompts: $(cat "$WORK/err")"
+
+# Batch scripts.
+batch=(--launcher srun --prompts "$PROMPTS" --output "$WORK/batch.jsonl" --batch-script)
+refused_dry 64 "--array: all tasks would write one --output, expected --shards N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
+refused_dry 74 "--output $WORK/none/out.jsonl: No such file" "${batch[@]}" --output "$WORK/none/out.jsonl"
+refused_dry 64 "there is no drafter: expected --draft MODEL" "${batch[@]}" --slurm-layout hetjob --target "$TARGET"
+"$BIN/tandem-verifier" "${batch[@]}" --shards 4 --sbatch-options --array=1,3 >"$WORK/out" 2>"$WORK/err"
+grep -q '^#SBATCH --array=1,3' "$WORK/out" || fail "parts of an array: $(cat "$WORK/err")"
+"$BIN/tandem-verifier" "${batch[@]}" --backend cuda >"$WORK/out" 2>"$WORK/err"
+said "a job on GPUs that asks for none" $? 0 "SLURM is not asked for a GPU" "$WORK/err"
 
 # Models.
 mkdir "$WORK/empty"
@@ -149,6 +169,8 @@ $(printf '{"prompt": "abc\377"}')
 [1]
 {"id": "last", "prompt": "Call me", "max_tokens": 8}
 EOF
+by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl"
+grep -q '14 of 16 prompts could not be completed' "$WORK/err" || fail "a file with bad lines: how many is not said: $(cat "$WORK/err")"
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl" --quiet
 code=$?
 checks=$((checks + 1))
@@ -163,19 +185,19 @@ while IFS= read -r pattern; do
 done <<'EOF'
 "finish_reason":"length"
 "error":"line 2 is not valid JSON
-"error":"the prompt is empty
+"error":"line 3: the prompt is empty
 "error":"line 4 is not valid UTF-8 \(byte [0-9]+\)
-"error":"the prompt has [0-9]+ tokens
-"error":"temperature is -1
+"error":"line 5: the prompt has [0-9]+ tokens
+"error":"line 6: temperature is -1
 "error":"line 7 is not valid JSON
-"error":"unknown key ."top_q
-"error":"logit_bias of token 5 is 101, expected a number from -100 to 100
-"error":"a sequence of bad_words has something else than a token id from 0 to 2047
-"error":"stop_token_ids\[0\] is not a token id from 0 to 2047
-"error":"min_tokens is 200, expected at most max_tokens, 128
-"error":"prompt_tokens\[1\] is not a token id
-"error":"expected either
-"error":"the line is not a JSON object
+"error":"line 8: unknown key ."top_q
+"error":"line 9: logit_bias of token 5 is 101, expected a number from -100 to 100
+"error":"line 10: a sequence of bad_words has something else than a token id from 0 to 2047
+"error":"line 11: stop_token_ids\[0\] is not a token id from 0 to 2047
+"error":"line 12: min_tokens is 200, expected at most max_tokens, 128
+"error":"line 13: prompt_tokens\[1\] is not a token id
+"error":"line 14: expected exactly one of .*, got 2
+"error":"line 15: not a JSON object
 "id":"last".*"finish_reason":"length"
 EOF
 [ "$(results_of "$WORK/mixed.jsonl" | sed -n '1s/^0 //p')" = "$(results_of "$WORK/mixed.jsonl" | sed -n '16s/^15 //p')" ] ||
@@ -184,6 +206,11 @@ EOF
 # More ranks than cores run, and say so once; verifiers alone are solo mode.
 $MPIRUN -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 --output "$WORK/solo.jsonl" >"$WORK/out" 2>"$WORK/err"
 said "one verifier" $? 0 "8 tokens in" "$WORK/err"
+# On a terminal figures follow the text that they are of, by the same way.
+$MPIRUN -np 1 "$BIN/tandem-verifier" --terminal 1 --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err" || fail "for a terminal: exit $?"
+checks=$((checks + 1))
+[ ! -s "$WORK/err" ] && sed -n '2p' "$WORK/out" | grep -aq '^Call me' && tail -n 1 "$WORK/out" | grep -q '^8 tokens in' ||
+    fail "for a terminal: $(cat "$WORK/out" "$WORK/err")"
 many=$(($(nproc) + 1))
 $MPIRUN -np "$many" "$BIN/tandem-drafter" --prompt "Call me" : -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err"
 code=$?

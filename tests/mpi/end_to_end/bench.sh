@@ -60,6 +60,14 @@ mkdir "$WORK/slow" && mv "$WORK/slow.json" "$WORK/slow/summary.json"
 code=$?
 expect "a slower run is not told, or not with 1" '[ $code = 1 ] && grep -q SLOWER "$WORK/out"'
 
+# A disk without room for it: what was reported before stays whole, and nothing half-written lies beside it.
+mkdir "$WORK/before" && cp "$WORK/a"/*.* "$WORK/before"
+(trap '' XFSZ && ulimit -f 1 && exec "$tandem" report "$WORK/a" --noise-limit 1000) >/dev/null 2>"$WORK/err"
+code=$?
+expect "no room: $code, $(cat "$WORK/err")" '[ $code = 74 ] && grep -q "summary.json: File too large" "$WORK/err"'
+expect "no room: the earlier report changed" 'for file in "$WORK/before"/*; do cmp -s "$file" "$WORK/a/${file##*/}" || exit 1; done'
+expect "no room: half a file is left" '! ls "$WORK/a"/*.new >/dev/null 2>&1'
+
 # Too noisy: it says by how much, and keeps what was measured. The repetitions of a pass never take the same time to the nanosecond.
 rm "$WORK/a/report.md"
 refused 1 'too noisy: between repetitions speedups spread by [0-9.]+ % .*expected at most 0.0 %' report --noise-limit 0 "$WORK/a"

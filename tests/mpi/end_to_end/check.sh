@@ -62,6 +62,10 @@ breaks() {
 passes one --verifiers 1
 grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object does not name its draft"
 passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1
+passes copies --verifiers 2 --draft lookup
+grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
+says copies 'nothing to draw: [0-9,]+ drafts are copies'
+passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
 breaks q-temperature draws --law-contexts 2
 breaks q-top-k draws --law-contexts 2
 breaks accept-all equality --law-contexts 2

@@ -41,4 +41,45 @@ wrong "slurm-layout = hetjob" 64 "--slurm-layout hetjob needs --launcher srun"
 wrong "environment = NCCL_DEBUG" 64 "--environment has 'NCCL_DEBUG', expected words NAME=VALUE"
 wrong "drafter-devices = 0;1" 64 "--drafter-devices is '0;1', expected at most 64 numbers"
 wrong "verifiers = 3" 64 "3 verifiers cannot share this model"
+
+# Nothing of what options say becomes a line of a batch script: what SLURM's own lines cannot hold is refused, the rest is quoted.
+mkdir "$WORK/trace"
+script() { "$BIN/tandem-verifier" --batch-script --prompts "$PROMPTS" --output "$WORK/out.jsonl" "$@" >"$WORK/script" 2>"$WORK/err"; }
+no_script() { # EXPECTED OPTION...
+    local expected=$1
+    shift
+    checks=$((checks + 1))
+    script "$@"
+    [ $? = 64 ] && [ ! -s "$WORK/script" ] && grep -qF -- "$expected" "$WORK/err" || fail "$*: expected 64 and '$expected', got: $(cat "$WORK/err" "$WORK/script")"
+}
+for option in --sbatch-options --drafter-sbatch --verifier-sbatch --sbatch-word; do
+    no_script "an option of sbatch has a line break in it" --slurm-layout hetjob $option $'--comment=a\ntouch '"$WORK/ran"
+done
+no_script "would write over each other's --trace" --shards 2 --trace "$WORK/trace"
+no_script "would write over each other's --trace" --draft-lengths 1,2 --trace "$WORK/trace"
+script --stop $'x"\'`touch '"$WORK"$'/ran`\n$(touch '"$WORK/ran)" --environment "A=\$(touch$WORK/ran)" --srun-options "\$(touch $WORK/ran)" \
+    --sbatch-word "--comment=\$(touch $WORK/ran) \`touch $WORK/ran\`" || fail "a script with all kinds of quotes: exit $?: $(cat "$WORK/err")"
+mkdir "$WORK/path"
+for tool in srun scontrol squeue; do printf '#!/bin/sh\nexit 0\n' >"$WORK/path/$tool" && chmod +x "$WORK/path/$tool"; done
+PATH=$WORK/path:$PATH SLURM_JOB_ID=1 bash "$WORK/script" >"$WORK/out" 2>&1
+code=$?
+checks=$((checks + 2))
+[ $code = 71 ] || fail "a script whose srun starts nothing: exit $code, expected 71: $(cat "$WORK/out")"
+[ ! -e "$WORK/ran" ] || fail "a text of an option was run as a command: $(cat "$WORK/script")"
+
+# An srun that waits for itself when its ranks have ended is ended. stuck WHAT CODE RANKS: 0 where the ranks had completed the output.
+printf '#!/bin/sh\nexec "%s" 0.1\n' "$(command -v sleep)" >"$WORK/path/sleep" && chmod +x "$WORK/path/sleep" # the script's seconds are shorter here
+mkfifo "$WORK/never"
+stuck() {
+    rm -f "$WORK/out.jsonl" "$WORK/out.jsonl.journal"
+    printf '#!/bin/bash\ncase "$*" in *none*) exit ;; esac\n%s\nread -r -t 60 <>"%s"\n' "$3" "$WORK/never" >"$WORK/path/srun"
+    PATH=$WORK/path:$PATH SLURM_JOB_ID=1 timeout 50 bash "$WORK/script" >"$WORK/out" 2>&1
+    code=$?
+    checks=$((checks + 1))
+    [ $code = "$2" ] || fail "srun waits for itself, $1: exit $code, expected $2: $(cat "$WORK/out")"
+}
+script --slurm-layout hetjob || fail "a script for a heterogeneous job: exit $?: $(cat "$WORK/err")"
+stuck "the output is complete" 0 "touch '$WORK/out.jsonl'"
+stuck "there is a journal still" 137 "touch '$WORK/out.jsonl' '$WORK/out.jsonl.journal'"
+stuck "there is no output" 137 ""
 finish

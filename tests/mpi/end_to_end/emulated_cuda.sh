@@ -31,7 +31,8 @@ equal() {
     if [ "$sums" = nccl ]; then
         [ "$calls" -ge $((verifiers * 2 * $(figure "drafted_$name" rounds) / 2)) ] || fail "drafted_$name: not every step was summed over NCCL"
     else
-        [ "$calls" = 0 ] || fail "drafted_$name: $calls sums over NCCL, expected none"
+        # At the start each rank sums once at each of a few sizes.
+        [ "$calls" -le $((8 * verifiers)) ] || fail "drafted_$name: $calls sums over NCCL, expected none but the first"
     fi
     grep -q "group over NCCL 2.30.7, symmetric windows, sums by $how\$" "$WORK/drafted_$name.err" || fail "drafted_$name: not by $how"
     [ "$(grep -c '#  Rank .* device .* emulation' "$WORK/drafted_$name.err")" = "$verifiers" ] || fail "drafted_$name: no map of devices"

@@ -22,12 +22,12 @@ solo() {
     job "solo_$1" --solo --verifiers 1 --max-sequences 8 --hash-logits "${set_options[@]}" "${sampling[@]}" || fail "solo over $1: exit $?"
 }
 
-# speculative SET LENGTH VERIFIERS DRAFTERS SEQUENCES
+# speculative SET LENGTH VERIFIERS DRAFTERS SEQUENCES [OPTION...]
 speculative() {
-    local name="$1_k$2_v$3_d$4_s$5"
+    local name="$1_k$2_v$3_d$4_s$5${7:+_$7}"
 
     over "$1"
-    job "$name" --draft-length "$2" --verifiers "$3" --drafters "$4" --max-sequences "$5" --hash-logits "${set_options[@]}" "${sampling[@]}" ||
+    job "$name" --draft-length "$2" --verifiers "$3" --drafters "$4" --max-sequences "$5" --hash-logits "${set_options[@]}" "${sampling[@]}" "${@:6}" ||
         fail "$name: exit $?"
     same "$name" "solo_$1"
     checks=$((checks + 1))
@@ -42,6 +42,7 @@ small) # for builds that run fifty times slower
     speculative few 4 1 1 8
     speculative few 8 2 2 1
     speculative few 1 4 1 8
+    speculative few 4 1 1 8 --draft lookup
     finish
     ;;
 default) # every draft length with every number of verifiers; the rest takes turns
@@ -49,6 +50,9 @@ default) # every draft length with every number of verifiers; the rest takes tur
     speculative all 4 1 1 8
     speculative all 8 2 1 8
     speculative all 5 2 2 1
+    speculative few 8 2 1 8 --draft lookup # which has nothing to propose in many rounds
+    speculative few 3 1 2 1 --draft lookup:min=2,max=3
+    speculative few 4 2 1 8 --draft self:layers=3
     turn=0
     for length in 1 2 3 4 5 6 7 8; do
         for verifiers in 1 2 4; do

@@ -20,8 +20,35 @@ fail() {
     printf 'FAILED: %s\n' "$*"
 }
 
+# beside COMMAND...: runs it in a shell of its own beside at most AT_ONCE - 1 others, for jobs that wait more than they compute: for mpirun, for
+# deadlines. What they say and count is taken in by `together`.
+AT_ONCE=3
+asides=0
+beside() {
+    asides=$((asides + 1))
+    while [ "$(jobs -rp | wc -l)" -ge $AT_ONCE ]; do wait -n; done
+    (
+        failures=0 checks=0
+        "$@"
+        echo $checks $failures >"$WORK/aside.$asides.counts"
+    ) </dev/null >"$WORK/aside.$asides.out" &
+}
+
+# together: waits for all that runs beside; one that did not come to its end is a failure.
+together() {
+    local held broken
+    wait
+    while [ $asides -gt 0 ]; do
+        cat "$WORK/aside.$asides.out"
+        held=0 broken=0
+        read -r held broken <"$WORK/aside.$asides.counts" || fail "what ran beside did not come to its end"
+        checks=$((checks + held)) failures=$((failures + broken)) asides=$((asides - 1))
+    done
+}
+
 # Ends the test: 0 when every check held.
 finish() {
+    together
     printf '%d checks, %d failed\n' "$checks" "$failures"
     [ "$failures" = 0 ]
     exit

@@ -45,6 +45,22 @@ cp "$WORK/damaged" "$WORK/kept"
 refused 74 "is damaged at byte $cut: its checksum is wrong" "${options[@]}" --resume
 cp "$WORK/whole" "$WORK/job.jsonl.journal"
 
+# Where a text depends on the drafts, what made them is a part of the job, by whatever name.
+copies=(--verifiers 1 --temperature 0.8 --max-tokens 16)
+mv "$WORK/job.jsonl.journal" "$WORK/whole"
+start job "${copies[@]}" --draft lookup:min=1 --drain-seconds 0
+await_results job 4
+kill -USR1 "$PID"
+ended 60
+check "a drained job of copies: exit $CODE, expected 75" [ "$CODE" = 75 ]
+cp "$WORK/job.jsonl.journal" "$WORK/kept"
+refused 65 'their draft model was another one' "${copies[@]}" --resume --draft lookup:max=3
+refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:layers=3
+run job "${copies[@]}" --resume --draft lookup:max=4
+check "copies: exit $CODE, expected 0" [ "$CODE" = 0 ]
+rm -f "$WORK"/job.jsonl*
+cp "$WORK/whole" "$WORK/job.jsonl.journal"
+
 # Other ranks, threads and slots are the same job.
 run job "${options[@]}" --resume --verifiers 2 --max-sequences 2 --threads 1
 check "other ranks: exit $CODE, expected 0" [ "$CODE" = 0 ]
@@ -70,9 +86,10 @@ mv "$WORK/job.jsonl" "$WORK/first.jsonl"
 run job "${options[@]}" --max-tokens 64
 check "the first of two jobs: its output differs" cmp -s "$WORK/job.jsonl" "$WORK/first.jsonl"
 
-# Places that take no results.
+# Places that take no results when the job begins.
 for place in /dev/full /proc/out.jsonl "$WORK/none/out.jsonl"; do
-    line "${options[@]}" --output "$place"
+    line "${options[@]}" --output "$WORK/place.jsonl" # of the places --dry-run refuses some
+    LINE=("${LINE[@]/#$WORK\/place.jsonl/$place}")
     "${LINE[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null
     CODE=$?
     exits 74 "$place"

@@ -5,6 +5,7 @@
  * All rows of a step (up to 64) are done for one group of panels before the next group is read, so the weights come from memory
  * once per step. How rows and panels are cut changes no bits: every output is its own chain. */
 #include "common/backend/cpu/kernel/table.h"
+#include "common/backend/cpu/kernel/tree.h"
 #include "common/backend/cpu/kernel/vec.h"
 #include "common/backend/cpu/matrix.h"
 
@@ -103,22 +104,6 @@ SPECIALISED void store_sums(int rows, int panels, const struct block *block, con
     }
 }
 
-/* backend_tree_sum for every output of the block: the terms of slice i stand in terms[i], the sums in terms[0]. */
-static void tree_sum(vec terms[][MAX_ROWS * MAX_PANELS], int slices, int count)
-{
-    while (slices > 1) {
-        int pairs = slices / 2;
-
-        for (int i = 0; i < pairs; i++)
-            for (int j = 0; j < count; j++)
-                terms[i][j] = vec_add(terms[2 * i][j], terms[2 * i + 1][j]);
-        if (slices % 2 != 0)
-            for (int j = 0; j < count; j++)
-                terms[pairs][j] = terms[slices - 1][j];
-        slices = pairs + slices % 2;
-    }
-}
-
 SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct block *block)
 {
     const struct matrix *matrix = block->matrix;
@@ -138,7 +123,7 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
         UNROLL for (int j = 0; j < rows * panels; j++) terms[i][j] = sum[j];
         at += matrix_slice_bytes(dtype, columns);
     }
-    tree_sum(terms, matrix->slices, rows * panels);
+    tree_sum(terms[0], MAX_ROWS * MAX_PANELS, matrix->slices, rows * panels);
     store_sums(rows, panels, block, terms[0]);
 }
 

@@ -1,9 +1,11 @@
 #include "common/backend/cpu/kernel/table.h"
 
-const struct kernels KERNEL(kernels) = {
-    .isa = KERNEL_ISA,
+const struct kernels KERNEL_QUANTISED(kernels) = {
+    .isa = KERNEL_NAME,
     .attend_queries = KERNEL_QUERIES,
     .matmul = KERNEL(matmul),
+    .quantise = KERNEL_QUANTISED(quantise),
+    .matmul_quantised = KERNEL_QUANTISED(matmul_quantised),
     .norm = KERNEL(norm),
     .rope = KERNEL(rope),
     .swiglu = KERNEL(swiglu),

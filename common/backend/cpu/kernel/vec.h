@@ -10,6 +10,10 @@
  *   veci_multiply                   low words returned, high words in *high
  *   veci_transpose                  in each quarter of 4 lanes: lane i of w[v] becomes lane v of w[i]
  *   veci_left, veci_right           shifts by a constant
+ *   veci_dot                        adds to each lane the sum of its four bytes (0 .. 255) times four bytes (-128 .. 127)
+ *   veci_sum                        of all lanes
+ *   veci_store_bytes                the low bytes of lanes of -128 .. 127
+ *   vec_max_lane                    as vec_largest, but only for numbers, and undefined sign for two zeros
  *   vec_widen_bf16_even, _odd       16 pairs of bf16: the low halves, the high halves
  *   vec_widen_f16                   16 consecutive f16
  *   vecd_add                        adds 16 floats, widened

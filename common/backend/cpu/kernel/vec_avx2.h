@@ -223,6 +223,54 @@ INLINE void veci_transpose(veci w[4])
     }
 }
 
+/* Sums of bytes times bytes. Without VNNI they go as words: the instruction that takes bytes saturates. */
+INLINE __m256i dot_half(__m256i sum, __m256i bytes, __m256i x)
+{
+#if defined(TANDEM_VNNI)
+    return _mm256_dpbusd_avx_epi32(sum, bytes, x);
+#else
+    __m256i even = _mm256_madd_epi16(_mm256_and_si256(bytes, _mm256_set1_epi32(0x00ff00ff)), _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8));
+    __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(bytes, 8), _mm256_srai_epi16(x, 8));
+
+    return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+#endif
+}
+
+INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+{
+    int word;
+
+    __builtin_memcpy(&word, four, sizeof word);
+    __m256i x = _mm256_set1_epi32(word);
+
+    return (veci){{dot_half(sum.half[0], bytes.half[0], x), dot_half(sum.half[1], bytes.half[1], x)}};
+}
+
+INLINE int32_t veci_sum(veci a)
+{
+    __m256i eight = _mm256_add_epi32(a.half[0], a.half[1]);
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+}
+
+INLINE void veci_store_bytes(int8_t *to, veci a)
+{
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a.half[0], a.half[1]), 0xd8);
+
+    _mm_storeu_si128((__m128i *)to, _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+
+INLINE float vec_max_lane(vec v)
+{
+    __m256 eight = _mm256_max_ps(v.half[0], v.half[1]);
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
 INLINE vec vec_widen_bf16_even(const void *pairs)
 {
     const __m256i *from = pairs;

@@ -193,6 +193,38 @@ INLINE void veci_transpose(veci w[4])
     w[3] = _mm512_unpackhi_epi64(b, d);
 }
 
+/* Sums of bytes times bytes. Without VNNI they go as words: the instruction that takes bytes saturates. */
+INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+{
+    int word;
+
+    __builtin_memcpy(&word, four, sizeof word);
+#if defined(TANDEM_VNNI)
+    return _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi32(word));
+#else
+    __m512i x = _mm512_set1_epi32(word);
+    __m512i even = _mm512_madd_epi16(_mm512_and_si512(bytes, _mm512_set1_epi32(0x00ff00ff)), _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8));
+    __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(bytes, 8), _mm512_srai_epi16(x, 8));
+
+    return _mm512_add_epi32(sum, _mm512_add_epi32(even, odd));
+#endif
+}
+
+INLINE int32_t veci_sum(veci a)
+{
+    return _mm512_reduce_add_epi32(a);
+}
+
+INLINE void veci_store_bytes(int8_t *to, veci a)
+{
+    _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(a));
+}
+
+INLINE float vec_max_lane(vec v)
+{
+    return _mm512_reduce_max_ps(v);
+}
+
 INLINE vec vec_widen_bf16_even(const void *pairs)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(pairs), 16));

@@ -311,6 +311,38 @@ INLINE void veci_transpose(veci w[4])
     memcpy(w, to, sizeof to);
 }
 
+INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+{
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < 4; k++)
+            sum.lane[i] += (uint32_t)((int32_t)(bytes.lane[i] >> 8 * k & 0xff) * four[k]);
+    return sum;
+}
+
+INLINE int32_t veci_sum(veci a)
+{
+    uint32_t sum = 0;
+
+    for (int i = 0; i < 16; i++)
+        sum += a.lane[i];
+    return (int32_t)sum;
+}
+
+INLINE void veci_store_bytes(int8_t *to, veci a)
+{
+    for (int i = 0; i < 16; i++)
+        to[i] = (int8_t)(int32_t)a.lane[i];
+}
+
+INLINE float vec_max_lane(vec v)
+{
+    float largest = v.lane[0];
+
+    for (int i = 1; i < 16; i++)
+        largest = v.lane[i] > largest ? v.lane[i] : largest;
+    return largest;
+}
+
 INLINE vec vec_widen_bf16_even(const void *pairs)
 {
     return vec_of_bits(veci_left(veci_load(pairs), 16));

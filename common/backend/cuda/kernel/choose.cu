@@ -111,6 +111,11 @@ __global__ __launch_bounds__(THREADS) void choose_kernel(const __grid_constant__
 }
 } // namespace
 
+int choose_prepare(void)
+{
+    return SHARED_PREFER(choose_kernel);
+}
+
 void choose_start(const struct choose_launch *launch, struct CUstream_st *stream)
 {
     struct choose_launch now = *launch; /* the emulation may run it later */

@@ -24,8 +24,9 @@
     } while (0)
 /* Lets a kernel use up to `bytes` of shared memory. 0, or CUDA's number of the error. */
 #define SHARED_LIMIT(kernel, bytes) ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
-/* Asks for the largest split of a multiprocessor's memory for shared memory. Kernels that follow each other and may overlap want the same one: where
- * it changes, a multiprocessor has to be empty in between. 0, or CUDA's number of the error. */
+/* Asks for the largest split of a multiprocessor's memory for shared memory, and loads the kernel while there is memory for it: to be said of each kernel
+ * at open. Kernels that follow each other and may overlap want the same split: where it changes, a multiprocessor has to be empty in between. 0, or
+ * CUDA's number of the error. */
 #define SHARED_PREFER(kernel)                                                                                                              \
     ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared))
 /* The block's dynamic shared memory: all that a kernel may use. */
@@ -50,11 +51,11 @@ static __device__ __forceinline__ void overlap_wait()
 #include "common/backend/cuda/emulation.h"
 
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                                                             \
-    ((void)(stream), emulation_launch(grid, block, shared_bytes, [=] { kernel(__VA_ARGS__); }))
+    ((void)(stream), emulation_launch(emulation_name(kernel), grid, block, shared_bytes, [=] { kernel(__VA_ARGS__); }))
 #define LAUNCH_AHEAD(kernel, grid, block, shared_bytes, stream, overlaps, ...)                                                             \
     ((void)(overlaps), LAUNCH(kernel, grid, block, shared_bytes, stream, __VA_ARGS__))
-#define SHARED_LIMIT(kernel, bytes) ((void)(kernel), (void)(bytes), 0)
-#define SHARED_PREFER(kernel)       ((void)(kernel), 0)
+#define SHARED_LIMIT(kernel, bytes) emulation_prepare(emulation_name(kernel), (size_t)(bytes))
+#define SHARED_PREFER(kernel)       emulation_prepare(emulation_name(kernel), 0)
 #define SHARED(name)                unsigned char *name = emulation_now.shared
 
 static inline void overlap_allow()

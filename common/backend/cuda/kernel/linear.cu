@@ -15,8 +15,7 @@
  *
  * Row-invariance. An output is summed over a warp's tiles in rising order, then over the warps in rising order; the sum of squares over 128
  * columns by a fixed tree, then over these in rising order. Nothing there knows how many rows there are, nor chunks or groups. */
-#include "common/backend/cuda/kernel/warp.h"
-#include "common/backend/cuda/kernels.h"
+#include "common/backend/cuda/kernel/evidence.h"
 
 namespace
 {
@@ -27,10 +26,14 @@ enum {
     SWEEP_TILES = SWEEP / 16,
     AHEAD = 8,               /* tiles of weights on their way to a warp; AHEAD x WARPS divides SWEEP_TILES */
     BATCH = 4,               /* loads on their way to a thread that stages */
-    STAGED_BYTES = 80 << 10, /* two blocks fit on a multiprocessor */
+    STAGED_BYTES = 80 << 10, /* two blocks fit on a multiprocessor of sm_90 */
+    BLOCK_BYTES = 1 << 10,   /* of shared memory that CUDA keeps for itself */
     PREFETCH_BYTES = 32 << 10,
 };
 static_assert(SWEEP_TILES % (AHEAD * WARPS) == 0, "a sweep is a whole number of rounds of prefetching");
+
+/* What becomes of the sums. */
+enum giving { GIVE_OUTPUTS, GIVE_SWIGLU, GIVE_EVIDENCE };
 
 struct plan {
     struct linear_launch launch;
@@ -222,7 +225,58 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
     }
 }
 
-template <typename T, int TILES, int PANELS, bool SWIGLU>
+/* The score of a channel in its row's race. */
+__device__ __forceinline__ struct scored_token race_of(const struct evidence_launch &evidence, int row, int channel, float logit)
+{
+    uint32_t id = (uint32_t)evidence.first_token + (uint32_t)channel, words[4];
+    float score;
+
+    if (!evidence_races(evidence, row) || logit == -INFINITY)
+        return {-INFINITY, -1};
+    rng_words(&evidence.key[row], (enum rng_purpose)evidence.purpose[row], id / 4, words);
+    score = logit + rng_gumbel_of(words[id % 4]);
+    if (score == -INFINITY || (evidence.excludes[row] != 0 && evidence_listed(evidence, row, (int32_t)id) >= 0))
+        return {-INFINITY, -1};
+    return {score, channel};
+}
+
+/* The evidence of the group's channels, a part of each row: so many neighbours of a warp as a group has channels are one row's. */
+template <int TILES, int PANELS> __device__ void give_evidence(const struct plan &plan, const struct shared_parts &shared, int group)
+{
+    const struct linear_launch &launch = plan.launch;
+    const struct evidence_launch &evidence = launch.evidence;
+    constexpr int width = 16 * PANELS;
+    bool scales = launch.norm != NULL && !launch.is_f16;
+
+    for (int i = (int)threadIdx.x; i < (width * launch.rows + 31) / 32 * 32; i += THREADS) { /* warps as a whole */
+        int row = i / width, within = i % width, channel = group * width + within;
+        bool is_there = row < launch.rows && channel < launch.outputs;
+        struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}};
+        float logit = -INFINITY;
+
+        if (is_there) {
+            logit = (scales ? shared.scale[row] : 1.0f) * sum_warps<TILES, PANELS>(shared.sums, within / 16, within % 16, row);
+            logit *= evidence.from.scale[row];
+            part.largest = {logit, channel};
+        }
+        part.largest = evidence_best(part.largest, width);
+        if (is_there && part.largest.score > -INFINITY)
+            part.sum = (double)math32_exp(logit - part.largest.score);
+        part.sum = evidence_sum(part.sum, width);
+        if (is_there) {
+            int listed = evidence_listed(evidence, row, evidence.first_token + channel);
+
+            part.winner = race_of(evidence, row, channel, logit);
+            if (listed >= 0)
+                evidence.logit[listed] = logit;
+        }
+        part.winner = evidence_best(part.winner, width);
+        if (within == 0 && row < launch.rows)
+            static_cast<struct evidence_part *>(evidence.scratch)[(size_t)row * (size_t)plan.groups + (size_t)group] = part;
+    }
+}
+
+template <typename T, int TILES, int PANELS, enum giving GIVING>
 __global__ void __launch_bounds__(THREADS, TILES <= 2 ? 2 : 1) linear_kernel(const __grid_constant__ struct plan plan)
 {
     SHARED(memory);
@@ -282,7 +336,10 @@ __global__ void __launch_bounds__(THREADS, TILES <= 2 ? 2 : 1) linear_kernel(con
                 reinterpret_cast<float4 *>(shared.sums)[((warp * PANELS + p) * TILES + n) * 32 + lane] = {sums[p][n][0], sums[p][n][1],
                                                                                                           sums[p][n][2], sums[p][n][3]};
         __syncthreads();
-        give<TILES, PANELS, SWIGLU>(plan, shared, group);
+        if (GIVING == GIVE_EVIDENCE)
+            give_evidence<TILES, PANELS>(plan, shared, group);
+        else
+            give<TILES, PANELS, GIVING == GIVE_SWIGLU>(plan, shared, group);
     }
 }
 
@@ -291,10 +348,10 @@ int round_up(int value, int to)
     return (value + to - 1) / to * to;
 }
 
-/* Lays out shared memory; gives its size. */
+/* Lays out shared memory; gives its size. Where all does not fit beside each other the sums take the place of the rows, which are staged again. */
 int lay_out(struct plan *plan, int tiles, int panels)
 {
-    int rows = plan->launch.rows, sums = WARPS * panels * tiles * 512, tile_bytes, most;
+    int rows = plan->launch.rows, sums = WARPS * panels * tiles * 512, scales = 4 * round_up(rows, 4), squares, tile_bytes, most;
 
     plan->slots = rows == 1 ? 1 : 8 * tiles;
     tile_bytes = 32 * plan->slots;
@@ -303,38 +360,59 @@ int lay_out(struct plan *plan, int tiles, int panels)
     plan->chunk = plan->tiles < most ? round_up(plan->tiles, WARPS) : most;
     plan->restage = plan->tiles > most;
     plan->at_sums = plan->chunk * tile_bytes;
-    if (tiles == 8) { /* the sums take the place of the rows, which are staged again */
+    plan->at_squares = plan->at_sums + sums;
+    squares = plan->launch.norm != NULL ? 4 * rows * plan->segments : 0;
+    if (tiles == 8 || plan->at_squares + squares + scales > plan->launch.block_bytes) {
         plan->restage = 1;
         plan->at_squares = plan->at_sums > sums ? plan->at_sums : sums;
         plan->at_sums = 0;
-    } else {
-        plan->at_squares = plan->at_sums + sums;
     }
-    plan->at_scale = plan->at_squares + (plan->launch.norm != NULL ? 4 * rows * plan->segments : 0);
-    return plan->at_scale + 4 * round_up(rows, 4);
+    plan->at_scale = plan->at_squares + squares;
+    return plan->at_scale + scales;
 }
 
-/* Of any launch. */
-constexpr int MOST_SHARED = SWEEP_TILES * 32 * 64 + 4 * KERNEL_ROWS * (KERNEL_MAX_HIDDEN / 128) + 4 * KERNEL_ROWS;
-static_assert(MOST_SHARED <= 163 << 10, "what sm_80 has for a block");
-
-template <typename T, int TILES, int PANELS, bool SWIGLU> void start(struct plan plan, struct CUstream_st *stream)
+/* Of any launch of up to so many rows, where the sums take the place of the rows. */
+constexpr int most_shared(int rows)
 {
-    int shared_bytes = lay_out(&plan, TILES, PANELS), resident = plan.launch.processors * (TILES <= 2 ? 2 : 1);
+    int staged = SWEEP_TILES * 32 * rows;
+
+    return (staged > STAGED_BYTES ? staged : (int)STAGED_BYTES) + 4 * rows * (KERNEL_MAX_HIDDEN / 128) + 4 * rows;
+}
+constexpr int FEW_ROWS = KERNEL_ROWS / 2;
+static_assert(most_shared(KERNEL_ROWS) <= 163 << 10, "what sm_80 has for a block");
+static_assert(most_shared(FEW_ROWS) <= 99 << 10, "what sm_86, sm_89 and sm_120 have");
+
+template <typename T, int TILES, int PANELS, enum giving GIVING> void start(struct plan plan, struct CUstream_st *stream)
+{
+    int shared_bytes = lay_out(&plan, TILES, PANELS);
+    bool two = TILES <= 2 && 2 * (shared_bytes + BLOCK_BYTES) <= plan.launch.processor_bytes;
+    int resident = plan.launch.processors * (two ? 2 : 1);
 
     plan.groups = (plan.panels + PANELS - 1) / PANELS;
-    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, SWIGLU>), (unsigned)(plan.groups < resident ? plan.groups : resident), THREADS,
+    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, GIVING>), (unsigned)(plan.groups < resident ? plan.groups : resident), THREADS,
                  (size_t)shared_bytes, stream, plan.launch.overlaps, plan);
+}
+
+/* Are there enough pairs of panels for all multiprocessors? Then rows are read from shared memory half as often. */
+bool pairs_of(int panels, int processors)
+{
+    return panels >= 4 * processors;
 }
 
 template <typename T, int TILES> void start_rows(const struct plan &plan, struct CUstream_st *stream)
 {
+    bool pairs = pairs_of(plan.panels, plan.launch.processors);
+
     if (plan.launch.ffn > 0)
-        start<T, TILES, 2, true>(plan, stream);
-    else if (plan.panels >= 4 * plan.launch.processors) /* enough pairs for all: rows are read from shared memory half as often */
-        start<T, TILES, 2, false>(plan, stream);
+        start<T, TILES, 2, GIVE_SWIGLU>(plan, stream);
+    else if (plan.launch.to == NULL && pairs)
+        start<T, TILES, 2, GIVE_EVIDENCE>(plan, stream);
+    else if (plan.launch.to == NULL)
+        start<T, TILES, 1, GIVE_EVIDENCE>(plan, stream);
+    else if (pairs)
+        start<T, TILES, 2, GIVE_OUTPUTS>(plan, stream);
     else
-        start<T, TILES, 1, false>(plan, stream);
+        start<T, TILES, 1, GIVE_OUTPUTS>(plan, stream);
 }
 
 template <typename T> void start_type(const struct plan &plan, struct CUstream_st *stream)
@@ -349,36 +427,50 @@ template <typename T> void start_type(const struct plan &plan, struct CUstream_s
         start_rows<T, 8>(plan, stream);
 }
 
-template <typename T, int TILES, int PANELS, bool SWIGLU> int prepare_kernel()
+template <typename T, int TILES, int PANELS, enum giving GIVING> int prepare_kernel(int block_bytes)
 {
-    int error = SHARED_LIMIT((linear_kernel<T, TILES, PANELS, SWIGLU>), MOST_SHARED);
+    int error = SHARED_LIMIT((linear_kernel<T, TILES, PANELS, GIVING>), block_bytes);
 
-    return error != 0 ? error : SHARED_PREFER((linear_kernel<T, TILES, PANELS, SWIGLU>));
+    return error != 0 ? error : SHARED_PREFER((linear_kernel<T, TILES, PANELS, GIVING>));
 }
 
-template <typename T, int TILES> int prepare()
+template <typename T, int TILES> int prepare(int block_bytes)
 {
-    int error = prepare_kernel<T, TILES, 2, true>();
+    int error = prepare_kernel<T, TILES, 2, GIVE_SWIGLU>(block_bytes);
 
-    error = error != 0 ? error : prepare_kernel<T, TILES, 2, false>();
-    return error != 0 ? error : prepare_kernel<T, TILES, 1, false>();
+    error = error != 0 ? error : prepare_kernel<T, TILES, 2, GIVE_EVIDENCE>(block_bytes);
+    error = error != 0 ? error : prepare_kernel<T, TILES, 1, GIVE_EVIDENCE>(block_bytes);
+    error = error != 0 ? error : prepare_kernel<T, TILES, 2, GIVE_OUTPUTS>(block_bytes);
+    return error != 0 ? error : prepare_kernel<T, TILES, 1, GIVE_OUTPUTS>(block_bytes);
 }
 
-template <typename T> int prepare_type()
+template <typename T> int prepare_type(int block_bytes)
 {
-    int error = prepare<T, 1>();
+    int error = prepare<T, 1>(block_bytes);
 
-    error = error != 0 ? error : prepare<T, 2>();
-    error = error != 0 ? error : prepare<T, 4>();
-    return error != 0 ? error : prepare<T, 8>();
+    error = error != 0 ? error : prepare<T, 2>(block_bytes);
+    error = error != 0 ? error : prepare<T, 4>(block_bytes);
+    return error != 0 ? error : prepare<T, 8>(block_bytes);
 }
 } // namespace
 
-extern "C" int linear_prepare(void)
+extern "C" int linear_rows(int block_bytes)
 {
-    int error = prepare_type<bf16>();
+    return block_bytes >= most_shared(KERNEL_ROWS) ? KERNEL_ROWS : block_bytes >= most_shared(FEW_ROWS) ? FEW_ROWS : 0;
+}
 
-    return error != 0 ? error : prepare_type<f16>();
+extern "C" int linear_prepare(int block_bytes)
+{
+    int most = most_shared(KERNEL_ROWS), bytes = block_bytes < most ? block_bytes : most, error = prepare_type<bf16>(bytes);
+
+    return error != 0 ? error : prepare_type<f16>(bytes);
+}
+
+extern "C" int linear_parts(int outputs, int processors)
+{
+    int panels = (outputs + 15) / 16;
+
+    return pairs_of(panels, processors) ? (panels + 1) / 2 : panels;
 }
 
 extern "C" void linear_start(const struct linear_launch *launch, struct CUstream_st *stream)

@@ -160,6 +160,9 @@ int heads_prepare(void)
 {
     int error = SHARED_PREFER(heads_kernel);
 
+    error = error != 0 ? error : SHARED_PREFER(pick_kernel);
+    error = error != 0 ? error : SHARED_PREFER(tree_sum_kernel<8>);
+    error = error != 0 ? error : SHARED_PREFER(tree_sum_kernel<KERNEL_TERMS>);
     return error != 0 ? error : SHARED_PREFER(add_kernel);
 }
 

@@ -169,6 +169,13 @@ int parts_of(int count)
 }
 } // namespace
 
+int top_prepare(void)
+{
+    int error = SHARED_PREFER(part_kernel);
+
+    return error != 0 ? error : SHARED_PREFER(join_kernel);
+}
+
 size_t top_scratch_bytes(int rows, int count)
 {
     return (size_t)rows * (size_t)parts_of(count) * MOST * sizeof(uint64_t);

@@ -1,0 +1,238 @@
+/* The matrix product of quantised weights. Activations become integers of 8 bits, block by block of 32 columns, as the weights are; a block
+ * of a product is then a sum of integers, exact in any order, that is scaled once. A block of rows and panels keeps its float sums in
+ * registers; bytes of weights are taken from memory, and halves of bytes unpacked, once for all its rows.
+ *
+ * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum), and for
+ * Q4_1 then sum = fma(minimum, activation scale * sum of the activations' integers, sum). */
+#include "common/backend/cpu/kernel/table.h"
+#include "common/backend/cpu/kernel/tree.h"
+#include "common/backend/cpu/kernel/vec.h"
+#include "common/backend/cpu/matrix.h"
+
+#include <math.h>
+#include <string.h>
+
+#if defined(TANDEM_ISA_AVX512)
+enum { MAX_ROWS = 8, MAX_PANELS = 4 };
+/* Most panels that go with r rows. With more rows there are chains enough in one, and the compiler would keep activations of one panel for the
+ * next, which no register is left for. */
+static const int most_panels[MAX_ROWS + 1] = {0, 4, 4, 2, 1, 1, 1, 1, 1};
+#define BLOCKS(X, T)                                                                                                                       \
+    X(1, 4, T)                                                                                                                             \
+    X(1, 2, T)                                                                                                                             \
+    X(1, 1, T)                                                                                                                             \
+    X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 2, T) X(3, 1, T) X(4, 1, T) X(5, 1, T) X(6, 1, T) X(7, 1, T) X(8, 1, T)
+#else
+enum { MAX_ROWS = 4, MAX_PANELS = 2 };
+static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
+#define BLOCKS(X, T) X(1, 2, T) X(1, 1, T) X(2, 1, T) X(3, 1, T) X(4, 1, T)
+#endif
+
+enum { AHEAD = 2048 }; /* bytes of a panel between its prefetch and its use */
+#define LEAST 0x1p-100f /* 127 / x overflows far below; blocks of less count as zeros */
+
+/* Columns of one block, zeros where other slices have theirs. */
+static void quantise_block(const float *from /* [32] */, int offset, struct activations *to)
+{
+    vec low = vec_load(from), high = vec_load(from + LANES), infinite = vec_set(INFINITY);
+    vec low_size = vec_of_bits(veci_and(veci_of_vec_bits(low), veci_set(0x7fffffff)));
+    vec high_size = vec_of_bits(veci_and(veci_of_vec_bits(high), veci_set(0x7fffffff)));
+    int finite = (vecm_bits(vec_less(low_size, infinite)) & vecm_bits(vec_less(high_size, infinite))) == 0xffff;
+    float most = finite ? vec_max_lane(vec_max(low_size, high_size)) : 0;
+    vec inverse = vec_set(most > LEAST ? 127.0f / most : 0);
+    veci first, second;
+    int32_t sum;
+
+    if (!finite)
+        low = high = vec_zero();
+    first = veci_of_integral(vec_rint(vec_mul(low, inverse)));
+    second = veci_of_integral(vec_rint(vec_mul(high, inverse)));
+    veci_store_bytes(to->value, first);
+    veci_store_bytes(to->value + LANES, second);
+    sum = veci_sum(veci_add(first, second));
+    to->scale = !finite ? NAN : most > LEAST ? most / 127.0f : 0;
+    to->start = -offset * sum;
+    to->total = to->scale * (float)sum;
+}
+
+void KERNEL_QUANTISED(quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride)
+{
+    int offset = matrix_offset(matrix->dtype);
+
+    for (int i = 0; i < matrix->slices; i++) {
+        int first = matrix->phase + matrix->bound[i], last = matrix->phase + matrix->bound[i + 1];
+
+        for (int column = first; column < last; to += stride) {
+            int end = (column / DTYPE_BLOCK + 1) * DTYPE_BLOCK, count = (end < last ? end : last) - column;
+            float part[DTYPE_BLOCK] = {0};
+
+            if (count == DTYPE_BLOCK) {
+                quantise_block(from + (column - matrix->phase), offset, to);
+            } else {
+                memcpy(part + column % DTYPE_BLOCK, from + (column - matrix->phase), (size_t)count * sizeof *part);
+                quantise_block(part, offset, to);
+            }
+            column += count;
+        }
+    }
+}
+
+struct block {
+    const struct matrix *matrix;
+    const unsigned char *weights;   /* first panel */
+    const struct activations *from; /* [blocks][stride] */
+    size_t stride;
+    float *to; /* [rows][to_stride], at the first panel's channel 0 */
+    size_t to_stride;
+    int channels; /* that may be written, from the first panel on */
+};
+
+/* Four columns of 16 channels into the integer sums of all rows. */
+SPECIALISED void add_columns(int rows, veci weights, int group, const struct activations *from, veci *dot /* [rows] */)
+{
+    UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_dot(dot[r], weights, from[r].value + 4 * group);
+}
+
+SPECIALISED void dot_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, veci *dot /* [rows] */)
+{
+    const uint32_t *words = (const uint32_t *)(const void *)at;
+    veci halves = veci_set(0x0f0f0f0f);
+
+    UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_set((uint32_t)from[r].start);
+    if (dtype == DTYPE_Q8_0) {
+        UNROLL for (int g = 0; g < 8; g++) add_columns(rows, veci_load(words + 16 * g), g, from, dot);
+        return;
+    }
+    UNROLL for (int g = 0; g < 4; g++)
+    {
+        veci pairs = veci_load(words + 16 * g);
+
+        add_columns(rows, veci_and(pairs, halves), g, from, dot);
+        add_columns(rows, veci_and(veci_right(pairs, 4), halves), g + 4, from, dot);
+    }
+}
+
+/* One block of one panel into the sums of all rows. */
+SPECIALISED void add_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, vec *sum /* [rows] */)
+{
+    veci dot[MAX_ROWS];
+    vec scale = vec_widen_f16(at);
+
+    dot_block(rows, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), from, dot);
+    UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
+    if (dtype == DTYPE_Q4_1) {
+        vec least = vec_widen_f16(at + 32);
+
+        UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(least, vec_set(from[r].total), sum[r]);
+    }
+}
+
+/* The sums of `count` blocks. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes its place in
+ * the next group. */
+SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at,
+                            const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
+{
+    const size_t bytes = dtype == DTYPE_Q8_0 ? 544 : dtype == DTYPE_Q4_0 ? 288 : 320;
+    size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
+
+    UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
+    for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
+        const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+
+        UNROLL for (int p = 0; p < panels; p++)
+        {
+            UNROLL for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch(next + (size_t)p * panel_bytes + line, 0, 3);
+            add_block(rows, dtype, at + (size_t)p * panel_bytes, from, sum + p * rows);
+        }
+    }
+}
+
+SPECIALISED void store_sums(int rows, int panels, const struct block *block, const vec *sum /* [panels][rows] */)
+{
+    UNROLL for (int p = 0; p < panels; p++)
+    {
+        UNROLL for (int r = 0; r < rows; r++)
+            vec_store_left(block->to + (size_t)r * block->to_stride + (size_t)p * LANES, sum[p * rows + r], block->channels - p * LANES);
+    }
+}
+
+SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct block *block)
+{
+    const struct matrix *matrix = block->matrix;
+    const struct activations *from = block->from;
+    const unsigned char *at = block->weights,
+                        *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
+    vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES * MAX_ROWS * MAX_PANELS];
+
+    if (matrix->slices == 1) {
+        sum_blocks(rows, panels, dtype, block, at, from, matrix->blocks, jump_from, sum);
+        store_sums(rows, panels, block, sum);
+        return;
+    }
+    for (int i = 0; i < matrix->slices; i++) {
+        int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
+
+        sum_blocks(rows, panels, dtype, block, at, from, count, jump_from, sum);
+        UNROLL for (int j = 0; j < rows * panels; j++) terms[i * rows * panels + j] = sum[j];
+        at += (size_t)count * matrix_block_bytes(dtype);
+        from += (size_t)count * block->stride;
+    }
+    tree_sum(terms, rows * panels, matrix->slices, rows * panels);
+    store_sums(rows, panels, block, terms);
+}
+
+typedef void block_kernel(const struct block *block);
+
+#define BLOCK_KERNEL(R, P, T)                                                                                                              \
+    static void block_##R##x##P##_##T(const struct block *block)                                                                           \
+    {                                                                                                                                      \
+        run_block(R, P, DTYPE_##T, block);                                                                                                 \
+    }
+BLOCKS(BLOCK_KERNEL, Q8_0)
+BLOCKS(BLOCK_KERNEL, Q4_0)
+BLOCKS(BLOCK_KERNEL, Q4_1)
+
+#define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
+static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0)
+                                                                                      BLOCKS(BLOCK_ENTRY, Q4_1)};
+
+/* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
+static void run_group(struct block block, int panels, int rows)
+{
+    int blocks = (rows + MAX_ROWS - 1) / MAX_ROWS;
+
+    for (int i = 0; i < blocks; i++) {
+        int size = rows / blocks + (i < rows % blocks);
+
+        block_kernels[block.matrix->dtype][size][panels](&block);
+        block.from += size;
+        block.to += (size_t)size * block.to_stride;
+    }
+}
+
+/* The widest group, at most `left` panels, for which there is a kernel for the two sizes of block. */
+static int group_size(int rows, int left)
+{
+    int blocks = (rows + MAX_ROWS - 1) / MAX_ROWS, small = rows / blocks, large = (rows + blocks - 1) / blocks;
+    int panels = left < most_panels[large] ? left : most_panels[large];
+
+    while (block_kernels[DTYPE_Q8_0][small][panels] == NULL || block_kernels[DTYPE_Q8_0][large][panels] == NULL)
+        panels--;
+    return panels;
+}
+
+void KERNEL_QUANTISED(matmul_quantised)(const struct matrix *matrix, int first, int last, int rows, const struct activations *from,
+                                        size_t stride, float *to, size_t to_stride)
+{
+    for (int p = first, panels; p < last; p += panels) {
+        panels = group_size(rows, last - p);
+        run_group((struct block){.matrix = matrix,
+                                 .weights = matrix->data + (size_t)p * matrix->panel_bytes,
+                                 .from = from,
+                                 .stride = stride,
+                                 .to = to + (size_t)(p - first) * LANES,
+                                 .to_stride = to_stride,
+                                 .channels = matrix->outputs - p * LANES},
+                  panels, rows);
+    }
+}

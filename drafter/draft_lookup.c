@@ -1,0 +1,76 @@
+/* Prompt lookup (Saxena 2023; Yang et al. 2023, LLMA): what followed the last tokens when they occurred before, in the prompt or in what was
+ * generated, will follow again. The newest occurrence of the longest n-gram at the end is copied from, and where that runs into the copy itself
+ * it repeats, as a loop does. Where nothing occurred before, nothing is drafted.
+ *
+ * q is the point mass on each copied token. It is a function of the committed tokens alone, whatever the request asks of sampling. */
+#include "common/base/check.h"
+#include "common/base/log.h"
+#include "drafter/draft.h"
+#include "drafter/ngram_index.h"
+#include <stdlib.h>
+
+struct lookup_draft {
+    struct arena arena;
+    struct ngram_index *index; /* [slots] */
+};
+
+/* A mirror's `cached` says how many of its tokens the index knows: at most length - 1, as of a cache. */
+static void catch_up(struct ngram_index *index, struct mirror *mirror)
+{
+    if (mirror->cached < index->count)
+        ngram_index_clear(index); /* other tokens stand there now */
+    ngram_index_grow(index, mirror->tokens, mirror->length - 1);
+    mirror->cached = index->count;
+}
+
+static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+{
+    const struct lookup_draft *state = opaque;
+
+    for (int i = 0; i < count; i++) {
+        struct mirror *mirror = mirrors[i];
+        struct ngram_index *index = &state->index[mirror->slot];
+
+        catch_up(index, mirror);
+        int from = ngram_index_find(index, mirror->tokens, mirror->length), wanted = from > 0 ? mirror->wanted : 0;
+
+        for (int k = 0; k < wanted; k++) {
+            outputs[i].token[k] = mirror->tokens[mirror->length + k] = mirror->tokens[from + k];
+            outputs[i].q[k] = (struct support){0};
+        }
+        outputs[i].count = mirror->drafted = wanted;
+    }
+    return STATUS_OK;
+}
+
+static void lookup_close(void *opaque)
+{
+    struct lookup_draft *state = opaque;
+
+    arena_close(&state->arena);
+    free(state);
+}
+
+static const struct draft_kind lookup_kind = {.name = "lookup", .propose = lookup_propose, .close = lookup_close};
+
+enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context)
+{
+    struct lookup_draft *state = calloc(1, sizeof *state);
+    size_t indices = arena_round((size_t)slots * sizeof *state->index), bytes = ngram_index_bytes(way->min, way->max, context);
+    enum status status;
+
+    if (state == NULL) {
+        log_error("no memory for a draft");
+        return STATUS_INTERNAL;
+    }
+    TRY_TO(arena_open(&state->arena, indices + (size_t)slots * bytes, "the n-grams"), release);
+    state->index = arena_take(&state->arena, (size_t)slots * sizeof *state->index);
+    for (int i = 0; i < slots; i++)
+        ngram_index_init(&state->index[i], &state->arena, way->min, way->max, context);
+    *draft = (struct draft){.kind = &lookup_kind, .state = state};
+    return STATUS_OK;
+
+release:
+    free(state);
+    return status;
+}

@@ -1,0 +1,86 @@
+#include "drafter/ngram_index.h"
+
+#include <string.h>
+
+/* Twice as many entries as there can be n-grams, so that a search soon meets a free one. */
+static size_t entries_for(int context)
+{
+    size_t entries = 16;
+
+    while (entries < 2 * (size_t)context)
+        entries *= 2;
+    return entries;
+}
+
+static size_t table_bytes(int min, int max, int context)
+{
+    return (size_t)(max - min + 1) * entries_for(context) * sizeof(int32_t);
+}
+
+size_t ngram_index_bytes(int min, int max, int context)
+{
+    return arena_round(table_bytes(min, max, context));
+}
+
+void ngram_index_init(struct ngram_index *index, struct arena *arena, int min, int max, int context)
+{
+    *index = (struct ngram_index){.min = min, .max = max, .mask = (uint32_t)entries_for(context) - 1};
+    index->place = arena_take(arena, table_bytes(min, max, context));
+}
+
+void ngram_index_clear(struct ngram_index *index)
+{
+    if (index->count > 0)
+        memset(index->place, 0, (size_t)(index->max - index->min + 1) * ((size_t)index->mask + 1) * sizeof *index->place);
+    index->count = 0;
+}
+
+/* The hash of an n-gram is that of its last n - 1 tokens and the one before them: one way backwards gives it for every n. */
+static uint64_t hash_of(uint64_t hash, int32_t token)
+{
+    hash = (hash ^ (uint64_t)(uint32_t)token) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+/* The entry of the n tokens before tokens[end]: theirs, or the free one where they would go. */
+static int32_t *entry_of(const struct ngram_index *index, const int32_t *tokens, int end, int n, uint64_t hash)
+{
+    int32_t *table = index->place + (size_t)(n - index->min) * ((size_t)index->mask + 1);
+    uint32_t at = (uint32_t)hash & index->mask;
+
+    while (table[at] != 0 && memcmp(tokens + table[at] - n, tokens + end - n, (size_t)n * sizeof *tokens) != 0)
+        at = (at + 1) & index->mask;
+    return &table[at];
+}
+
+void ngram_index_grow(struct ngram_index *index, const int32_t *tokens, int upto)
+{
+    for (int end = index->count + 1; end <= upto; end++) {
+        uint64_t hash = 0;
+
+        for (int n = 1; n <= index->max && n <= end; n++) {
+            hash = hash_of(hash, tokens[end - n]);
+            if (n >= index->min)
+                *entry_of(index, tokens, end, n, hash) = end;
+        }
+    }
+    index->count = upto > index->count ? upto : index->count;
+}
+
+int ngram_index_find(const struct ngram_index *index, const int32_t *tokens, int length)
+{
+    uint64_t hash = 0;
+    int found = 0;
+
+    for (int n = 1; n <= index->max && n <= length; n++) {
+        hash = hash_of(hash, tokens[length - n]);
+        if (n < index->min)
+            continue;
+        int32_t place = *entry_of(index, tokens, length, n, hash);
+
+        if (place == 0)
+            break; /* a longer one did not occur either */
+        found = place;
+    }
+    return found;
+}

@@ -1,0 +1,118 @@
+/* bench_step: how fast steps of a model are on the CPU of this machine, and how exact, as one JSON object a line.
+ *
+ *   bench_step peaks THREADS                              what the cores can do: memory, float32, bytes
+ *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512 tokens with the last's
+ *   bench_step quality THREADS FLOAT32 MODEL TEXT N       differences from the same weights in float32 over N positions of a text */
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "launch/bench/step/engine.h"
+#include "launch/bench/step/peaks.h"
+#include "launch/bench/step/quality.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROMPT = 512, DEPTH = 32, MOST_TIMES = 1000 };
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int64_t median(int64_t *ns, int count)
+{
+    qsort(ns, (size_t)count, sizeof *ns, compare_ns);
+    return ns[count / 2];
+}
+
+/* Any tokens: what they are changes no time. */
+static void fill(const struct model *model, int32_t *tokens, int count)
+{
+    for (int i = 0; i < count; i++)
+        tokens[i] = (int32_t)((uint32_t)(i + 1) * UINT32_C(2654435761) % (uint32_t)model->vocab);
+}
+
+/* One step of `rows` rows behind 32 to 63 others, or a whole prompt in as few steps as there can be. */
+static enum status take_once(struct engine *engine, const int32_t *tokens, int rows, int turn)
+{
+    if (rows <= 16)
+        return engine_step(engine, tokens, DEPTH + turn % DEPTH, rows, rows);
+    for (int at = 0; at < rows; at += BACKEND_MAX_ROWS)
+        TRY(engine_step(engine, tokens + at, at, BACKEND_MAX_ROWS, at + BACKEND_MAX_ROWS == rows));
+    return STATUS_OK;
+}
+
+static enum status measure_rows(struct engine *engine, const int32_t *tokens, int rows, int times, const char *before)
+{
+    int64_t ns[MOST_TIMES] = {0};
+
+    for (int t = -1; t < times; t++) { /* the first one is not counted */
+        int64_t start = clock_ns();
+
+        TRY(take_once(engine, tokens, rows, t + 1));
+        if (t >= 0)
+            ns[t] = clock_ns() - start;
+    }
+    printf("%s\"%d\": %lld", before, rows, (long long)median(ns, times));
+    return STATUS_OK;
+}
+
+static enum status measure_steps(const char *path, int threads, int times)
+{
+    static const int rows[] = {1, 2, 4, 8, 16, PROMPT};
+    int32_t tokens[PROMPT];
+    struct engine engine;
+    enum status status = STATUS_OK;
+
+    TRY(engine_open(&engine, path, threads, PROMPT));
+    fill(engine.model, tokens, PROMPT);
+    TRY_TO(engine_step(&engine, tokens, 0, 2 * DEPTH, 0), close_engine); /* what the steps see */
+    printf("{\"threads\": %d, \"packed_bytes\": %zu, \"ns\": {", threads, model_bytes(engine.model));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && status == STATUS_OK; i++)
+        status = measure_rows(&engine, tokens, rows[i], rows[i] == PROMPT ? (times + 7) / 8 : times, i > 0 ? ", " : "");
+    printf("}}\n");
+
+close_engine:
+    engine_close(&engine);
+    return status;
+}
+
+static enum status measure_quality(char **arguments, int threads)
+{
+    struct quality quality;
+
+    TRY(quality_measure(arguments[3], arguments[4], arguments[5], threads, atoi(arguments[6]), &quality));
+    printf("{\"positions\": %d, \"largest\": %.6g, \"kl\": %.6g, \"same\": %.6g}\n", quality.positions, quality.largest, quality.kl, quality.same);
+    return STATUS_OK;
+}
+
+static enum status measure_peaks(int threads)
+{
+    struct peaks peaks;
+
+    if (!peaks_measure(threads, (size_t)1 << 30, &peaks))
+        return STATUS_INTERNAL;
+    printf("{\"threads\": %d, \"read\": %.4g, \"fma\": %.5g, \"vnni\": %.5g}\n", threads, peaks.read, peaks.fma, peaks.vnni);
+    return STATUS_OK;
+}
+
+int main(int count, char **arguments)
+{
+    const char *what = count > 2 ? arguments[1] : "";
+    int threads = count > 2 ? atoi(arguments[2]) : 0, times = count > 3 ? atoi(arguments[3]) : 0;
+
+    log_init("bench_step", LOG_ERROR);
+    if (threads >= 1 && threads <= PEAKS_MAX_THREADS) {
+        if (strcmp(what, "peaks") == 0 && count == 3)
+            return (int)measure_peaks(threads);
+        if (strcmp(what, "steps") == 0 && count == 5 && times >= 1 && times <= MOST_TIMES)
+            return (int)measure_steps(arguments[4], threads, times);
+        if (strcmp(what, "quality") == 0 && count == 7 && atoi(arguments[6]) > 0)
+            return (int)measure_quality(arguments, threads);
+    }
+    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | quality THREADS FLOAT32 MODEL TEXT POSITIONS\n");
+    return (int)STATUS_USAGE;
+}

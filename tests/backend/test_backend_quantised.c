@@ -1,0 +1,437 @@
+/* Matrices that are packed quantised, against the contract of backend.h, computed from the file's bytes. */
+#include "tests/backend/rig.h"
+#include "tests/support/capture.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 70, MOST_COLUMNS = 640 };
+
+static const enum dtype dtypes[] = {DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
+enum { QUANTISED = sizeof dtypes / sizeof *dtypes };
+
+static float half_at(const unsigned char *bytes)
+{
+    _Float16 half;
+
+    memcpy(&half, bytes, sizeof half);
+    return (float)half;
+}
+
+/* The integer that multiplies the scale of column k of a row. */
+static int integer_of(enum dtype dtype, const unsigned char *row, int k)
+{
+    const unsigned char *block = row + (size_t)(k / 32) * dtype_row_bytes(dtype, 32);
+    int at = k % 32, byte;
+
+    if (dtype == DTYPE_Q8_0)
+        return (signed char)block[2 + at];
+    byte = block[(dtype == DTYPE_Q4_1 ? 4 : 2) + at % 16];
+    return (at < 16 ? byte & 15 : byte >> 4) - (dtype == DTYPE_Q4_0 ? 8 : 0);
+}
+
+/* The chain over one slice: the columns [first, last) of the row.  x: of column 0 of the whole */
+static float chain(enum dtype dtype, const unsigned char *row, const float *x, int first, int last)
+{
+    float sum = 0;
+
+    for (int begin = first, end; begin < last; begin = end) {
+        const unsigned char *block = row + (size_t)(begin / 32) * dtype_row_bytes(dtype, 32);
+        float most = 0, scale;
+        int products = 0, total = 0;
+
+        end = (begin / 32 + 1) * 32 < last ? (begin / 32 + 1) * 32 : last;
+        for (int k = begin; k < end; k++)
+            most = fabsf(x[k]) > most ? fabsf(x[k]) : most;
+        scale = most > 0x1p-100f ? most / 127 : 0;
+        for (int k = begin; k < end; k++) {
+            int value = most > 0x1p-100f ? (int)nearbyintf(x[k] * (127 / most)) : 0;
+
+            products += integer_of(dtype, row, k) * value;
+            total += value;
+        }
+        sum = fmaf((float)products, half_at(block) * scale, sum);
+        if (dtype == DTYPE_Q4_1)
+            sum = fmaf(half_at(block + 2), scale * (float)total, sum);
+    }
+    return sum;
+}
+
+static const unsigned char *row_of(const struct weights *weights, int o)
+{
+    return (const unsigned char *)weights->data + (size_t)o * dtype_row_bytes(weights->dtype, (size_t)weights->columns);
+}
+
+/* x: of column 0 of the whole */
+static float contract(const struct weights *weights, int o, const float *x, const int *bounds, int slices)
+{
+    float terms[BACKEND_MAX_SLICES];
+
+    for (int i = 0; i < slices; i++)
+        terms[i] = chain(weights->dtype, row_of(weights, o), x, bounds[i], bounds[i + 1]);
+    return backend_tree_sum(terms, slices);
+}
+
+/* What one shard takes of the weights, and what must come of it. */
+struct shard {
+    const char *name;
+    int columns, outputs; /* of the whole */
+    int slices;
+    int bounds[BACKEND_MAX_SLICES + 1]; /* of the whole's columns */
+};
+static const struct shard shards[] = {
+    {"whole blocks, whole panels", 64, 32, 1, {0, 64}},
+    {"one column", 32, 1, 1, {0, 1}},
+    {"the last column of a block", 32, 17, 1, {31, 32}},
+    {"three slices that end with blocks", 576, 40, 3, {0, 192, 384, 576}},
+    {"slices that share blocks", 192, 33, 4, {0, 43, 86, 129, 172}},
+    {"a shard that begins within a block", 192, 70, 2, {86, 129, 172}},
+    {"several slices in one block, one of them empty", 64, 24, 5, {1, 3, 3, 17, 31, 40}},
+    {"sixteen slices", 640, 150, 16, {0, 40, 80, 120, 160, 200, 240, 280, 320, 360, 400, 440, 480, 520, 560, 600, 640}},
+};
+
+static void check_rows(struct backend_context *context, const struct matrix *matrix, const struct shard *shard, const float *from,
+                       const float *expected)
+{
+    size_t outputs = (size_t)shard->outputs;
+    float *to = zeroed((ROWS + 1) * outputs, sizeof *to);
+
+    for (int rows = 1; rows <= ROWS; rows += rows < 17 ? 1 : rows < 64 ? 47 : 6) {
+        to[(size_t)rows * outputs] = 12345.0f;
+        backend_cpu.matmul(context, matrix, rows, from, to);
+        assert_same_bits(to, expected, (size_t)rows * outputs);
+        assert_true(to[(size_t)rows * outputs] == 12345.0f); /* nothing beyond the rows */
+    }
+    free(to);
+}
+
+static void check_shard(struct backend_context *const *contexts, const struct shard *shard, enum dtype dtype)
+{
+    struct random random = {.state = (uint32_t)(shard->columns * 100 + shard->slices)};
+    int first = shard->bounds[0], own = shard->bounds[shard->slices] - first;
+    float *from = zeroed((size_t)(ROWS * own), sizeof *from), *expected = zeroed((size_t)(ROWS * shard->outputs), sizeof *expected);
+    struct weights weights;
+
+    weights_init(&weights, &random, dtype, shard->outputs, shard->columns);
+    random_floats(&random, from, (size_t)(ROWS * own));
+    for (int r = 0; r < ROWS; r++) {
+        float x[MOST_COLUMNS];
+
+        memcpy(x + first, from + r * own, (size_t)own * sizeof *x);
+        for (int o = 0; o < shard->outputs; o++)
+            expected[r * shard->outputs + o] = contract(&weights, o, x, shard->bounds, shard->slices);
+    }
+    for (int i = 0; i < RIGS; i++) {
+        struct arena arena;
+
+        if (contexts[i] == NULL)
+            continue;
+        check_rows(contexts[i], weights_pack(&weights, contexts[i], shard->bounds, shard->slices, &arena), shard, from, expected);
+        arena_close(&arena);
+    }
+    weights_release(&weights);
+    free(from);
+    free(expected);
+}
+
+static void check_dtype(enum dtype dtype)
+{
+    struct backend_context *contexts[RIGS];
+
+    for (int i = 0; i < RIGS; i++)
+        contexts[i] = rig_open(i);
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        print_message("%s: %s\n", dtype_name(dtype), shards[i].name);
+        check_shard(contexts, &shards[i], dtype);
+    }
+    for (int i = 0; i < RIGS; i++)
+        backend_cpu.close(contexts[i]);
+}
+
+static void test_quantised__q8_0_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
+{
+    (void)state;
+    check_dtype(DTYPE_Q8_0);
+}
+
+static void test_quantised__q4_0_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
+{
+    (void)state;
+    check_dtype(DTYPE_Q4_0);
+}
+
+static void test_quantised__q4_1_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
+{
+    (void)state;
+    check_dtype(DTYPE_Q4_1);
+}
+
+/* Calls check in one context of each instruction set, for each dtype. */
+static void each_isa_and_dtype(void (*check)(struct backend_context *context, enum dtype dtype))
+{
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        for (int d = 0; d < QUANTISED && context != NULL; d++)
+            check(context, dtypes[d]);
+        backend_cpu.close(context);
+    }
+}
+
+enum { COLUMNS = 96, OUTPUTS = 37, COMPANY = 3 };
+
+/* The products of COMPANY rows with random weights of a sound size.  to: [COMPANY][OUTPUTS] */
+static void multiply(struct backend_context *context, enum dtype dtype, const float *from, float *to, struct weights *weights)
+{
+    struct random random = {.state = 77};
+    struct arena arena;
+
+    weights_init(weights, &random, dtype, OUTPUTS, COLUMNS);
+    backend_cpu.matmul(context, weights_pack(weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
+    arena_close(&arena);
+}
+
+/* Rounding an activation moves it by half a scale at most; the rest is the rounding of float32. */
+static void check_near(struct backend_context *context, enum dtype dtype)
+{
+    struct random random = {.state = 6};
+    float from[COMPANY * COLUMNS], to[COMPANY * OUTPUTS];
+    struct weights weights;
+
+    random_floats(&random, from, COMPANY * COLUMNS);
+    multiply(context, dtype, from, to, &weights);
+    for (int i = 0; i < COMPANY * OUTPUTS; i++) {
+        const float *x = from + i / OUTPUTS * COLUMNS, *w = weights.wide + i % OUTPUTS * COLUMNS;
+        double exact = 0, bound = 0;
+
+        for (int b = 0; b < COLUMNS; b += 32) {
+            double most = 0, size = 0;
+
+            for (int k = b; k < b + 32; k++) {
+                exact += (double)x[k] * (double)w[k];
+                size += fabs((double)w[k]);
+                most = fmax(most, fabs((double)x[k]));
+            }
+            bound += size * most * (0.5 / 127 + 0x1p-20);
+        }
+        assert_true(fabs((double)to[i] - exact) <= bound);
+    }
+    weights_release(&weights);
+}
+
+static void test_quantised__is_within_half_a_step_of_the_product_in_double(void **state)
+{
+    (void)state;
+    each_isa_and_dtype(check_near);
+}
+
+static void check_not_finite(struct backend_context *context, enum dtype dtype)
+{
+    static const float spoils[] = {NAN, -NAN, INFINITY, -INFINITY};
+    struct random random = {.state = 8};
+    float from[COMPANY * COLUMNS], sound[COMPANY * OUTPUTS], to[COMPANY * OUTPUTS];
+    struct weights weights;
+
+    random_floats(&random, from, COMPANY * COLUMNS);
+    multiply(context, dtype, from, sound, &weights);
+    weights_release(&weights);
+    for (int i = 0; i < 4; i++) {
+        for (int at = 0; at < COLUMNS; at += 19) {
+            float kept = from[COLUMNS + at];
+
+            from[COLUMNS + at] = spoils[i];
+            multiply(context, dtype, from, to, &weights);
+            weights_release(&weights);
+            from[COLUMNS + at] = kept;
+            for (int o = 0; o < OUTPUTS; o++)
+                assert_true(isnan(to[OUTPUTS + o]));
+            assert_same_bits(to, sound, OUTPUTS);
+            assert_same_bits(to + 2 * OUTPUTS, sound + 2 * OUTPUTS, OUTPUTS);
+        }
+    }
+}
+
+static void test_quantised__a_value_that_is_not_finite_spoils_its_row_and_no_other(void **state)
+{
+    (void)state;
+    each_isa_and_dtype(check_not_finite);
+}
+
+/* Blocks of zeros, of the least numbers, and of the largest ones: nothing overflows on the way to an integer. */
+static void check_sizes(struct backend_context *context, enum dtype dtype)
+{
+    static const float sizes[] = {0, 0x1p-149f, 0x1p-126f, 0x1p-100f, 0x1.000002p-100f, 0x1p-60f, 1, 0x1p100f};
+    float from[COMPANY * COLUMNS], to[COMPANY * OUTPUTS], x[COLUMNS];
+    struct random random = {.state = 9};
+    struct weights weights;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int k = 0; k < COMPANY * COLUMNS; k++)
+            from[k] = sizes[i] * random_float(&random);
+        multiply(context, dtype, from, to, &weights);
+        for (int r = 0; r < COMPANY; r++)
+            for (int o = 0; o < OUTPUTS; o++) {
+                memcpy(x, from + r * COLUMNS, sizeof x);
+                float expected = contract(&weights, o, x, (const int[]){0, COLUMNS}, 1);
+
+                assert_true(isfinite(expected));
+                assert_same_bits(to + r * OUTPUTS + o, &expected, 1);
+            }
+        weights_release(&weights);
+    }
+}
+
+static void test_quantised__any_size_of_activations_is_the_contract(void **state)
+{
+    (void)state;
+    each_isa_and_dtype(check_sizes);
+}
+
+/* Integers at their ends: pairs of products leave 16 bits. Scales are 1. */
+static void check_ends(struct backend_context *context, enum dtype dtype)
+{
+    float from[COMPANY * COLUMNS], to[COMPANY * OUTPUTS];
+    struct random random = {.state = 77};
+    struct weights weights;
+    struct arena arena;
+
+    weights_init(&weights, &random, dtype, OUTPUTS, COLUMNS);
+    for (int o = 0; o < OUTPUTS; o++)
+        for (int b = 0; b < COLUMNS / 32; b++) {
+            unsigned char *block = (unsigned char *)row_of(&weights, o) + (size_t)b * dtype_row_bytes(dtype, 32);
+
+            memset(block, o % 2 == 0 ? 0xff : dtype == DTYPE_Q8_0 ? 0x7f : 0, dtype_row_bytes(dtype, 32));
+            if (dtype == DTYPE_Q8_0 && o % 3 == 0)
+                memset(block, 0x80, dtype_row_bytes(dtype, 32));
+            memcpy(block, (const unsigned char[]){0, 0x3c, 0, 0x3c}, dtype == DTYPE_Q4_1 ? 4 : 2);
+        }
+    for (int k = 0; k < COLUMNS; k++) {
+        from[k] = 127;
+        from[COLUMNS + k] = -127;
+        from[2 * COLUMNS + k] = k % 2 == 0 ? 127 : -127;
+    }
+    backend_cpu.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
+    for (int i = 0; i < COMPANY * OUTPUTS; i++) {
+        int exact = 0;
+
+        for (int k = 0; k < COLUMNS; k++)
+            exact += (int)from[i / OUTPUTS * COLUMNS + k] * (integer_of(dtype, row_of(&weights, i % OUTPUTS), k) + (dtype == DTYPE_Q4_1));
+        assert_true(to[i] == (float)exact);
+    }
+    arena_close(&arena);
+    weights_release(&weights);
+}
+
+static void test_quantised__products_of_the_largest_integers_are_exact(void **state)
+{
+    (void)state;
+    each_isa_and_dtype(check_ends);
+}
+
+/* Tensor parallelism: the slices of one rank, summed by the tree, equal the tree over ranks that own some slices each, also where ranks share a
+ * block. */
+static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void **state)
+{
+    enum { WHOLE = 172, ALL = 192, SLICES = 8, RANKS = 8 };
+    struct backend_context *context = rig_open(0);
+    struct random random = {.state = 9};
+    int bounds[SLICES + 1];
+    float from[ALL], whole[OUTPUTS], part[RANKS][OUTPUTS];
+
+    (void)state;
+    for (int i = 0; i <= SLICES; i++)
+        bounds[i] = WHOLE * i / SLICES;
+    random_floats(&random, from, ALL);
+    for (int d = 0; d < QUANTISED; d++) {
+        struct weights weights;
+        struct arena arena;
+
+        weights_init(&weights, &random, dtypes[d], OUTPUTS, ALL);
+        backend_cpu.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
+        arena_close(&arena);
+        for (int ranks = 2; ranks <= RANKS; ranks *= 2) {
+            for (int rank = 0; rank < ranks; rank++) {
+                const int *own = bounds + rank * (SLICES / ranks);
+
+                backend_cpu.matmul(context, weights_pack(&weights, context, own, SLICES / ranks, &arena), 1, from + own[0], part[rank]);
+                arena_close(&arena);
+            }
+            for (int o = 0; o < OUTPUTS; o++) {
+                float terms[RANKS], sum;
+
+                for (int rank = 0; rank < ranks; rank++)
+                    terms[rank] = part[rank][o];
+                sum = backend_tree_sum(terms, ranks);
+                assert_same_bits(&sum, whole + o, 1);
+            }
+        }
+        weights_release(&weights);
+    }
+    backend_cpu.close(context);
+}
+
+static void check_null_rows(struct backend_context *context, enum dtype dtype)
+{
+    struct random random = {.state = 4};
+    unsigned char *row = random_weights(&random, dtype, COLUMNS);
+    const void *rows[3] = {row, NULL, row};
+    struct matrix_source source = {.rows = rows, .outputs = 3, .columns = COLUMNS, .dtype = dtype, .slices = 1};
+    struct matrix *matrix;
+    struct arena arena;
+    float from[COLUMNS], to[3];
+
+    random_floats(&random, from, COLUMNS);
+    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+    backend_cpu.matmul(context, matrix, 1, from, to);
+    assert_true(to[1] == 0.0f && to[0] == to[2] && to[0] == chain(dtype, row, from, 0, COLUMNS));
+    arena_close(&arena);
+    free(row);
+}
+
+static void test_quantised__null_rows_are_zero(void **state)
+{
+    (void)state;
+    each_isa_and_dtype(check_null_rows);
+}
+
+static void test_quantised__a_matrix_wider_than_the_scratch_is_refused(void **state)
+{
+    const void *row = "";
+    struct matrix_source source = {
+        .rows = &row, .outputs = 1, .columns = RIG_COLUMNS + 1, .column_first = 0, .dtype = DTYPE_Q8_0, .slices = 1};
+    struct backend_context *context = rig_open(0);
+    struct matrix *matrix;
+    struct arena arena;
+    struct capture capture;
+    char line[256];
+
+    (void)state;
+    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+    capture_begin(&capture);
+    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_INTERNAL);
+    capture_end(&capture, line, sizeof line);
+    capture_assert_one_line(line, "a quantised matrix of 1025 columns, and the backend was opened for 1024");
+    arena_close(&arena);
+    backend_cpu.close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quantised__q8_0_is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__q4_0_is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__q4_1_is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__is_within_half_a_step_of_the_product_in_double),
+        cmocka_unit_test(test_quantised__a_value_that_is_not_finite_spoils_its_row_and_no_other),
+        cmocka_unit_test(test_quantised__any_size_of_activations_is_the_contract),
+        cmocka_unit_test(test_quantised__products_of_the_largest_integers_are_exact),
+        cmocka_unit_test(test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards),
+        cmocka_unit_test(test_quantised__null_rows_are_zero),
+        cmocka_unit_test(test_quantised__a_matrix_wider_than_the_scratch_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

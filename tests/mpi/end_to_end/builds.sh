@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# What launch/tandem builds, and when for GPUs: in a copy of its folder, with a cmake, a ninja and an nvcc of the test's. builds.sh
+set -u
+source=$(cd "$(dirname "$0")/../../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+expect() { # TEXT COMMAND
+    if eval "$2"; then echo "passed: $1"; else echo "FAILED: $1"; cat "$work/said"; failed=1; fi
+}
+mkdir -p "$work/top/launch" "$work/tools" "$work/cuda"
+cp "$source/launch/tandem" "$work/top/launch/"
+cat >"$work/tools/cmake" <<'END'
+#!/usr/bin/env bash
+# Configures as far as the launcher sees: a build file, and the options that were switched on.
+echo "cmake ${*:3}" >>"$CALLS"
+mkdir -p "$2/build/release" && : >"$2/build/release/build.ninja"
+for option; do [[ $option != -D* ]] || echo "${option:2:-3}:BOOL=${option: -2}" >>"$2/build/release/CMakeCache.txt"; done
+END
+cat >"$work/tools/ninja" <<'END'
+#!/usr/bin/env bash
+# Builds a verifier that says one line and fails.
+if [[ " $* " == *" -n "* ]]; then [ ! -e "$2/bin/tandem-verifier" ] || echo "ninja: no work to do."; exit; fi
+echo ninja >>"$CALLS"
+mkdir -p bin && printf '#!/bin/sh\necho "began: $*" >&2\nexit 64\n' >bin/tandem-verifier && chmod +x bin/tandem-verifier
+END
+printf '#!/bin/sh\n' >"$work/cuda/nvcc"
+chmod +x "$work/tools"/* "$work/cuda/nvcc"
+export CALLS=$work/calls
+
+# calls PATH ARGUMENT...: what was called, on one line; the launcher itself ends with the programs' 64.
+calls() {
+    : >"$CALLS"
+    PATH=$1 "$work/top/launch/tandem" run "${@:2}" >"$work/said" 2>&1
+    [ $? = 64 ] && grep -q "^began: " "$work/said" && paste -sd'|' "$CALLS"
+}
+if [ -e /dev/nvidiactl ]; then
+    echo "skipped: a GPU is here, and then everything is built for it"
+    exit 77
+fi
+without=$(sed -E 's,[^:]*cuda[^:]*:?,,g' <<<"$work/tools:$PATH") with=$work/tools:$work/cuda:$PATH
+expect "for CPUs, where nothing asks for a GPU" '[ "$(calls "$with" --prompt x)" = "cmake --preset release|ninja" ]'
+expect "nothing, where all is there" '[ "$(calls "$with" --prompt x)" = "" ]'
+expect "for GPUs, where one is asked for and nvcc is there" '[ "$(calls "$with" --backend cuda)" = "cmake --preset release -DTANDEM_CUDA=ON|ninja" ]'
+expect "nothing, where all is there for GPUs" '[ "$(calls "$with" --backend=cuda)" = "" ] && [ "$(calls "$with" --prompt x)" = "" ]'
+rm -rf "$work/top/build"
+if PATH=$without:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+    expect "with an nvcc in its usual place" '[ "$(calls "$without" --backend=cuda)" = "cmake --preset release -DTANDEM_CUDA=ON|ninja" ]'
+else
+    expect "for CPUs, where there is no nvcc" '[ "$(calls "$without" --backend cuda)" = "cmake --preset release|ninja" ]'
+fi
+exit $failed

