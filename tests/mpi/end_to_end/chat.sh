@@ -74,10 +74,10 @@ expect "too long: a word" grep -q 'the prompt has .* tokens, the context has roo
 expect "too long: the reply after it: $(cat "$WORK/out")" [ -s "$WORK/out" ]
 
 # On a terminal, which `script` makes: a sign asks for each line; Ctrl-C, to the whole group as a terminal sends it, ends a reply or nothing, and the
-# next line is answered. The job is waited for, not guessed.
+# next line is answered. The job is waited for, not guessed. `exec`: a shell between them may end by the Ctrl-C itself.
 if command -v script >/dev/null; then
     mkfifo "$WORK/keys"
-    TERM=dumb timeout -k 5 120 script -qfec "$WORK/bin/tandem chat --template zephyr --max-tokens 600 --ignore-eos" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
+    TERM=dumb timeout -k 5 120 script -qfec "exec $WORK/bin/tandem chat --template zephyr --max-tokens 600 --ignore-eos" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
     terminal=$!
     exec 9>"$WORK/keys"
     seen() { # COUNT PATTERN

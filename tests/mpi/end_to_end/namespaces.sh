@@ -172,8 +172,11 @@ part() {
     for ((i = 0; i < 100; i++)); do is_up && break; sleep 0.1; done
     check "$what: the link does not come up again: $(ip -n $DRAFTER link show veth0)" is_up
 }
-# The kernel lets nothing through until both ends know of each other, which takes it up to a second.
-is_up() { ip -n $DRAFTER link show veth0 | grep -q 'state UP' && ip -n $VERIFIER link show veth0 | grep -q 'state UP'; }
+# reaches NODE ADDRESS: a packet goes there and back: nobody listens there, and the refusal says so.
+reaches() { ip netns exec "$1" timeout 5 bash -c "exec 3<>/dev/tcp/$2/9" 2>&1 | grep -q refused; }
+# The kernel lets nothing through until both ends know of each other, which takes it up to a second; and where it sought the other node in vain while the
+# link was down, the next that asks for it shares that search's end: no route.
+is_up() { reaches $DRAFTER 10.77.0.2 && reaches $VERIFIER 10.77.0.1; }
 goes_on() {
     begin "$2" "$3" cut "${long[@]}" --resume
     ended 100
