@@ -119,7 +119,7 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     return STATUS_OK;
 }
 
-static enum status read_requests(struct job *job, struct request_list *requests)
+enum status job_read_requests(struct job *job, struct request_list *requests)
 {
     struct chat_template chat;
     enum status status;
@@ -355,7 +355,7 @@ static enum status lead_job(struct job *job)
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = job->options->check != CHECK_OFF;
-    status = job->options->conversation ? STATUS_OK : read_requests(job, &requests);
+    status = job->options->conversation ? STATUS_OK : job_read_requests(job, &requests);
     if (status == STATUS_OK && job->options->conversation)
         status = converse(job, &peers);
     else if (status == STATUS_OK && job->options->check != CHECK_OFF)

@@ -31,6 +31,8 @@ enum status job_run(struct job *job);
  * Collective over the group, on the lead. */
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
                      const struct lead_watch *watch, struct figures *figures);
+/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its line. */
+enum status job_read_requests(struct job *job, struct request_list *requests);
 /* What a pass is made with; the lead has what it borrows beside that. Closing closes both. */
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead);
 void job_close_lead(struct lead *lead);

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# bench_one_process is the same engine: the tokens and logits of a job of several processes, and its rounds. launch/bench/cost compares the two.
+# one_process.sh BIN
+. "$(dirname "$0")/job.sh"
+
+# one NAME DRAFT_THREADS OPTION...: as job, in one process.
+one() {
+    local name=$1 threads=$2
+    shift 2
+    "$BIN/bench_one_process" "$threads" --stats "$WORK/$name.json" "$@" >"$WORK/$name.jsonl" 2>"$WORK/$name.err"
+}
+
+# drafted NAME OPTION...: as a job does it. Where the job's drafter missed a deadline, on a machine that is busy, its rounds are others.
+drafted() {
+    local name=$1 key
+    shift
+    one "one_$name" 2 "${over[@]}" "$@" || fail "one_$name: exit $?"
+    job "job_$name" --drafters 1 --verifiers 1 --draft-deadline 60000 "${over[@]}" "$@" || fail "job_$name: exit $?"
+    same "one_$name" "job_$name"
+    checks=$((checks + 2))
+    [ "0$(figure "one_$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
+    [ "$(figure "one_$name" fallback_rounds)" = 0 ] || fail "$name: the drafter, whose turn it is, missed a deadline"
+    if [ "$(figure "job_$name" fallback_rounds)" != 0 ]; then
+        echo "$name: rounds not compared: the job's drafter missed $(figure "job_$name" fallback_rounds) deadlines"
+        return
+    fi
+    for key in tokens rounds drafted accepted alpha empty_rounds; do
+        checks=$((checks + 1))
+        [ "$(figure "one_$name" $key)" = "$(figure "job_$name" $key)" ] ||
+            fail "$name: $key $(figure "one_$name" $key) in one process, $(figure "job_$name" $key) in two"
+    done
+}
+
+head -n 12 "$PROMPTS" >"$WORK/few.in"
+over=(--prompts "$WORK/few.in" --max-tokens 40 --hash-logits --draft-length 4)
+job solo --solo --verifiers 1 "${over[@]}" || fail "solo: exit $?"
+drafted model
+same one_model solo
+drafted together --max-sequences 5
+drafted lookup --draft lookup
+drafted layers --draft self:layers=3 --threads 2
+drafted coupled --accept coupled --temperature 0.8 --seed 5
+same one_together one_model
+same one_lookup one_model
+same one_layers one_model
+
+# What is wrong ends it.
+checks=$((checks + 3))
+cp -r "$SOURCE/launch/demo/draft" "$WORK/words" && sed -i 's/"<|endoftext|>"/"<|theend|>"/' "$WORK/words/tokenizer.json"
+one words 1 --target "$SOURCE/launch/demo/target" --draft "$WORK/words" --prompt Hello
+code=$?
+if [ $code != 65 ] || ! grep -q "words has another tokenizer than the target" "$WORK/words.err"; then fail "another tokenizer: exit $code, $(cat "$WORK/words.err")"; fi
+one none 0 --prompt Hello
+code=$?
+[ $code = 64 ] || fail "no threads: exit $code"
+one missing 1 "${over[@]}" --prompts "$WORK/missing"
+code=$?
+[ $code = 66 ] || fail "prompts that are missing: exit $code"
+
+# The figures mean nothing here, but that they are there.
+head -n 2 "$PROMPTS" >"$WORK/two.in"
+"$SOURCE/launch/bench/cost" --build "$BIN" --repeat 1 --tokens 3 --prompts "$WORK/two.in" --pairs "embedded" --tsv "$WORK/cost.tsv" >"$WORK/cost.out" 2>"$WORK/cost.err"
+code=$?
+checks=$((checks + 3))
+[ $code = 0 ] || fail "cost: exit $code, $(cat "$WORK/cost.err")"
+[ "$(grep -cE '^cost_[12]\.embedded	ours	-?[0-9.e+]+$' "$WORK/cost.tsv")" = 2 ] || fail "cost: $(cat "$WORK/cost.tsv")"
+grep -qE '^\| embedded \| [0-9.]+ \([0-9]+ \+ [0-9]+\) \|' "$WORK/cost.out" || fail "cost: $(cat "$WORK/cost.out")"
+finish
