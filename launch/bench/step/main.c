@@ -82,10 +82,10 @@ close_engine:
 
 static enum status measure_quality(char **arguments, int threads)
 {
-    struct quality quality;
+    struct difference difference;
 
-    TRY(quality_measure(arguments[3], arguments[4], arguments[5], threads, atoi(arguments[6]), &quality));
-    printf("{\"positions\": %d, \"largest\": %.6g, \"kl\": %.6g, \"same\": %.6g}\n", quality.positions, quality.largest, quality.kl, quality.same);
+    TRY(quality_measure(arguments[3], arguments[4], arguments[5], threads, atoi(arguments[6]), &difference));
+    difference_print(&difference);
     return STATUS_OK;
 }
 

@@ -7,12 +7,11 @@
 #include "launch/bench/step/engine.h"
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 512, LARGEST_TEXT = 1 << 24 };
+enum { CHUNK = DIFFERENCE_CHUNK, LARGEST_TEXT = 1 << 24 };
 
 static enum status read_tokens(const char *model, const char *path, int32_t **tokens, int *count)
 {
@@ -39,44 +38,7 @@ static enum status read_tokens(const char *model, const char *path, int32_t **to
     return status;
 }
 
-static double log_of_sum(const float *logits, int vocab, double shift)
-{
-    double sum = 0;
-
-    for (int i = 0; i < vocab; i++)
-        sum += exp(logits[i] - shift);
-    return sum > 0 ? shift + log(sum) : shift;
-}
-
-static int largest_of(const float *logits, int vocab)
-{
-    int best = 0;
-
-    for (int i = 1; i < vocab; i++)
-        if (logits[i] > logits[best])
-            best = i;
-    return best;
-}
-
-static void compare(const float *exact, const float *other, int vocab, struct quality *quality)
-{
-    int best = largest_of(exact, vocab), found = largest_of(other, vocab);
-    double exact_sum = log_of_sum(exact, vocab, exact[best]), other_sum = log_of_sum(other, vocab, other[found]), shift = 0;
-
-    for (int i = 0; i < vocab; i++)
-        shift += (double)other[i] - exact[i];
-    shift /= vocab;
-    for (int i = 0; i < vocab; i++) {
-        double difference = fabs((double)other[i] - exact[i] - shift), log_p = exact[i] - exact_sum;
-
-        quality->largest = difference > quality->largest ? difference : quality->largest;
-        quality->kl += exp(log_p) * (log_p - (other[i] - other_sum));
-    }
-    quality->same += best == found;
-    quality->positions++;
-}
-
-static enum status compare_chunk(struct engine *exact, struct engine *other, const int32_t *tokens, int positions, struct quality *quality)
+static enum status compare_chunk(struct engine *exact, struct engine *other, const int32_t *tokens, int positions, struct difference *difference)
 {
     int vocab = exact->model->vocab;
 
@@ -85,29 +47,27 @@ static enum status compare_chunk(struct engine *exact, struct engine *other, con
 
         TRY(engine_step(exact, tokens + at, at, BACKEND_MAX_ROWS, asked));
         TRY(engine_step(other, tokens + at, at, BACKEND_MAX_ROWS, asked));
-        for (int i = 0; i < asked && quality->positions < positions; i++)
-            compare(exact->logits + (size_t)i * (size_t)vocab, other->logits + (size_t)i * (size_t)vocab, vocab, quality);
+        for (int i = 0; i < asked && difference->positions < positions; i++)
+            difference_add(difference, exact->logits + (size_t)i * (size_t)vocab, other->logits + (size_t)i * (size_t)vocab, vocab);
     }
     return STATUS_OK;
 }
 
-enum status quality_measure(const char *reference, const char *model, const char *text, int threads, int positions, struct quality *quality)
+enum status quality_measure(const char *reference, const char *model, const char *text, int threads, int positions, struct difference *difference)
 {
     struct engine exact = {0}, other = {0};
     int32_t *tokens = NULL;
     int count = 0, chunks = (positions + CHUNK / 2 - 1) / (CHUNK / 2);
     enum status status;
 
-    *quality = (struct quality){0};
+    *difference = (struct difference){0};
     TRY(read_tokens(model, text, &tokens, &count));
     status = count >= chunks * CHUNK ? STATUS_OK : STATUS_DATA;
     if (status != STATUS_OK)
         log_error("%s has %d tokens, expected %d for %d positions", text, count, chunks * CHUNK, positions);
     else if ((status = engine_open(&exact, reference, threads, CHUNK)) == STATUS_OK && (status = engine_open(&other, model, threads, CHUNK)) == STATUS_OK)
         for (int i = 0; i < chunks && status == STATUS_OK; i++)
-            status = compare_chunk(&exact, &other, tokens + i * CHUNK, positions, quality);
-    quality->kl /= quality->positions > 0 ? quality->positions : 1;
-    quality->same /= quality->positions > 0 ? quality->positions : 1;
+            status = compare_chunk(&exact, &other, tokens + i * CHUNK, positions, difference);
     if (other.model != NULL)
         engine_close(&other);
     if (exact.model != NULL)
