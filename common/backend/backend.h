@@ -28,11 +28,19 @@ size_t dtype_bytes(enum dtype dtype);
 /* Of a row of `columns` values, which are whole blocks where the dtype is quantised. */
 size_t dtype_row_bytes(enum dtype dtype, size_t columns);
 int dtype_is_quantised(enum dtype dtype);
+/* Of the number that each value has for itself: 32, 16, 8 or 4. */
+int dtype_bits(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
 /* Widens `count` values (of any alignment; whole blocks of a quantised dtype) to float32: exact, with ggml's one rounding of d q + m. */
 void dtype_widen(enum dtype dtype, const void *from, float *to /* [count] */, size_t count);
 /* The columns [first, first + count) of a row, which need not begin or end with a block. */
 void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to /* [count] */);
+/* One block of Q8_0 or Q4_0 of these values, byte for byte as ggml's reference makes it: d = max |x| / 127 and q = x / d to the nearest, ties away from
+ * zero; or d = x / -8 for the first x of largest magnitude and q = min(15, trunc(x / d + 8.5)). d is stored as F16, and the quotients are
+ * x times the float32 reciprocal of the d before that. A block with a value that is not finite stands for NaN alone; one whose d is below 2^-126, for zeros. */
+void dtype_round(enum dtype dtype, const float *from /* [DTYPE_BLOCK] */, void *block);
+/* Puts in place of each value what it is in blocks of `dtype`, made by dtype_round; a last block that is not full is filled with zeros. */
+void dtype_round_trip(enum dtype dtype, float *values /* [count] */, size_t count);
 
 enum {
     BACKEND_PANEL = 16,    /* output channels of a panel; keys of a cache tile */
@@ -67,13 +75,18 @@ struct backend_options {
  * it that the slice has) are x = a X with integers X = rint(x (127 / max |x|)), ties to even, and a = max |x| / 127; both are 0 where max |x| is
  * at most 2^-100. An output is then one chain over the blocks of each slice in rising order, starting from +0: s = fma(sum of q X, d a, s),
  * where q is the file's integer, less 8 for Q4_0, and for Q4_1 after it s = fma(m, a sum of X, s). A block with an activation that is not finite
- * makes the row's outputs NaN. */
+ * makes the row's outputs NaN.
+ *
+ * With row_dtype each row is of a dtype of its own. One that is not `dtype`, which is Q8_0 or Q4_0 then, is rounded to it by dtype_round as it is
+ * packed: by blocks of the whole row, whatever columns of it are taken, with zeros in a last block that it does not fill. */
 struct matrix_source {
     const void *const *rows; /* [outputs] */
     int outputs;
     int columns;
     int column_first;
     enum dtype dtype;
+    const enum dtype *row_dtype; /* [outputs], of rows that are there; NULL: all are of `dtype` */
+    int row_columns;             /* with row_dtype: of a whole row */
     const int *slice_bounds; /* [slices + 1], NULL when slices is 1 */
     int slices;
 };

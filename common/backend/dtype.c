@@ -1,5 +1,7 @@
 #include "common/backend/backend.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* A quantised dtype has blocks of `bytes`; any other has blocks of one value. */
@@ -7,8 +9,9 @@ static const struct format {
     const char *name;
     size_t block;
     size_t bytes;
+    int bits;
 } formats[DTYPES] = {
-    {"F32", 1, 4}, {"F16", 1, 2}, {"BF16", 1, 2}, {"Q8_0", DTYPE_BLOCK, 34}, {"Q4_0", DTYPE_BLOCK, 18}, {"Q4_1", DTYPE_BLOCK, 20},
+    {"F32", 1, 4, 32}, {"F16", 1, 2, 16}, {"BF16", 1, 2, 16}, {"Q8_0", DTYPE_BLOCK, 34, 8}, {"Q4_0", DTYPE_BLOCK, 18, 4}, {"Q4_1", DTYPE_BLOCK, 20, 4},
 };
 
 int dtype_is_quantised(enum dtype dtype)
@@ -24,6 +27,11 @@ size_t dtype_bytes(enum dtype dtype)
 size_t dtype_row_bytes(enum dtype dtype, size_t columns)
 {
     return columns / formats[dtype].block * formats[dtype].bytes;
+}
+
+int dtype_bits(enum dtype dtype)
+{
+    return formats[dtype].bits;
 }
 
 const char *dtype_name(enum dtype dtype)
@@ -135,5 +143,87 @@ void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t
         memcpy(to, values + (first - begin), (stop - first) * sizeof *to);
         to += stop - first;
         first = stop;
+    }
+}
+
+/* To the nearest, ties to even; of a finite value. */
+static uint16_t narrow_f16(float value)
+{
+    float size = fabsf(value), raised = size + 0.5f; /* whose last bit is worth 2^-24, as that of a subnormal half is */
+    uint32_t bits, sign = signbit(value) ? 0x8000 : 0;
+
+    if (size < 0x1p-14f) {
+        memcpy(&bits, &raised, sizeof bits);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    memcpy(&bits, &size, sizeof bits);
+    bits += 0xfff + (bits >> 13 & 1);
+    return (uint16_t)(sign | (bits < 0x47800000 ? (bits - 0x38000000) >> 13 : 0x7c00));
+}
+
+/* The first value of largest magnitude, or one that is not finite. */
+static float largest_of(const float *values)
+{
+    float largest = 0;
+
+    for (int i = 0; i < DTYPE_BLOCK; i++) {
+        if (!isfinite(values[i]))
+            return values[i];
+        largest = fabsf(values[i]) > fabsf(largest) ? values[i] : largest;
+    }
+    return largest;
+}
+
+/* roundf: what casting leaves is exact. */
+static int nearest(float value)
+{
+    int whole = (int)value;
+    float rest = value - (float)whole;
+
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+static int half_byte(float value)
+{
+    int quant = (int)(value + 8.5f);
+
+    return quant < 15 ? quant : 15;
+}
+
+void dtype_round(enum dtype dtype, const float *from, void *block)
+{
+    float largest = largest_of(from), scale = dtype == DTYPE_Q8_0 ? fabsf(largest) / 127 : largest / -8;
+    float inverse = fabsf(scale) >= FLT_MIN ? 1 / scale : 0;
+    unsigned char *quants = (unsigned char *)block + 2;
+    uint16_t bits = 0x7e00; /* NaN */
+
+    if (!isfinite(largest)) {
+        memset(quants, 0, formats[dtype].bytes - 2);
+        memcpy(block, &bits, sizeof bits);
+        return;
+    }
+    bits = narrow_f16(scale);
+    memcpy(block, &bits, sizeof bits);
+    if (dtype == DTYPE_Q8_0) {
+        for (int i = 0; i < DTYPE_BLOCK; i++)
+            quants[i] = (unsigned char)nearest(from[i] * inverse);
+        return;
+    }
+    for (int i = 0; i < DTYPE_BLOCK / 2; i++)
+        quants[i] = (unsigned char)(half_byte(from[i] * inverse) | half_byte(from[i + DTYPE_BLOCK / 2] * inverse) << 4);
+}
+
+void dtype_round_trip(enum dtype dtype, float *values, size_t count)
+{
+    unsigned char block[2 + DTYPE_BLOCK];
+
+    for (size_t at = 0; at < count; at += DTYPE_BLOCK) {
+        size_t size = (count - at < DTYPE_BLOCK ? count - at : DTYPE_BLOCK) * sizeof *values;
+        float full[DTYPE_BLOCK] = {0};
+
+        memcpy(full, values + at, size);
+        dtype_round(dtype, full, block);
+        widen_block(dtype, block, full);
+        memcpy(values + at, full, size);
     }
 }

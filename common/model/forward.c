@@ -101,9 +101,13 @@ static enum status run(struct forward *forward, const struct rows *rows, const i
 static void embed(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count)
 {
     struct model *model = forward->model;
+    enum dtype dtype = model->embedding.dtype;
+    size_t hidden = (size_t)model->shape.hidden;
 
-    model->backend->embed(model->context, rows, asked, asked_count, model->embedding.dtype, model->embedding.data, model->shape.hidden,
-                          forward->x);
+    model->backend->embed(model->context, rows, asked, asked_count, dtype, model->embedding.data, model->shape.hidden, forward->x);
+    if (dtype_is_quantised(model->quantise) && dtype_bits(dtype) > dtype_bits(model->quantise)) /* by the CPU, whose memory is the host's */
+        for (int r = 0; r < rows->count; r++)
+            dtype_round_trip(model->quantise, forward->x + (size_t)r * hidden, hidden);
 }
 
 /* May the device do the step by itself from its rows on, as recorded? */

@@ -105,9 +105,19 @@ static int widest(const struct layer_shape *shape)
     return widest > attended ? widest : attended;
 }
 
+static enum status check_quantise(const struct model *model)
+{
+    if ((model->backend->packs >> model->quantise & 1) != 0)
+        return STATUS_OK;
+    log_error("the %s backend computes with no weights in %s, which --quantise and --draft self:bits=N make, expected --backend cpu",
+              model->backend->name, dtype_name(model->quantise));
+    return STATUS_USAGE;
+}
+
 static enum status load(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(look(path, options, model));
+    TRY(check_quantise(model));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
                                             .max_hidden = model->config.hidden,
@@ -158,6 +168,7 @@ enum status model_open(const char *path, struct group *group, const struct model
     model->backend = options->backend != NULL ? options->backend : &backend_cpu;
     model->group = group;
     model->drafts = options->drafts;
+    model->quantise = options->quantise;
     status = load(path, options, model);
     if (status != STATUS_OK) {
         model_close(model);

@@ -23,6 +23,7 @@ struct model_options {
     const char *isa; /* see backend_options */
     int device;      /* the same */
     int drafts;      /* a device that can is to draft by itself: it needs the embeddings, too */
+    enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
     const struct backend *backend; /* NULL for the CPU's */
 };
 
@@ -36,7 +37,8 @@ struct model {
     struct group *group; /* borrowed */
     struct checkpoint *checkpoint;
     struct tensor embedding;
-    int drafts;        /* as in struct model_options */
+    int drafts;          /* as in struct model_options */
+    enum dtype quantise; /* the same */
     const void *table; /* the same in the device's memory, or NULL */
     enum dtype table_dtype;
     struct layer_shape shape; /* this rank's; shape.context is the cache's */

@@ -1,7 +1,8 @@
 /* Weights are taken row by row: a matrix to pack is a list of pointers to rows of tensors. So fusing q, k and v, interleaving gate
  * and up, cutting a shard, and turning adjacent RoPE pairs (llama2.c's and GGUF's) into halves are all the same thing: another order of the
  * list. The first pass adds up bytes, the second packs. Rows that the backend does not take (for some quantised ones, for all several dtypes
- * in one matrix) are widened to float32, one matrix at a time. */
+ * in one matrix) are widened to float32, one matrix at a time. Where the model is to be quantised, rows of more bits are rounded by the backend as it
+ * packs them; a matrix with rows that have no more bits, in other blocks, stays as it is in the file. */
 #include "common/model/weights.h"
 
 #include "common/base/check.h"
@@ -16,6 +17,7 @@ struct packing {
     size_t bytes;
     const void **rows;  /* the list, long enough for the largest matrix */
     enum dtype *dtypes; /* of each row that is not NULL */
+    int64_t columns;    /* of each whole row */
     float *vector;      /* one on its way to the device, as long as the list */
     float *wide;        /* one matrix whose rows had to be widened */
     size_t wide_room;   /* values of the largest of these */
@@ -49,6 +51,18 @@ static void list_row(struct packing *packing, int at, const struct tensor *tenso
 {
     packing->rows[at] = checkpoint_row(tensor, row);
     packing->dtypes[at] = tensor->dtype;
+    packing->columns = tensor->columns;
+}
+
+/* Whether each row is in the blocks that the model is to have, or can be rounded to them. */
+static int can_be_quantised(const struct packing *packing, int outputs)
+{
+    enum dtype to = packing->model->quantise;
+
+    for (int i = 0; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != to && dtype_bits(packing->dtypes[i]) <= dtype_bits(to))
+            return 0;
+    return dtype_is_quantised(to);
 }
 
 /* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or the backend does not take them. */
@@ -86,20 +100,33 @@ static void widen_rows(struct packing *packing, struct matrix_source *source)
     source->column_first = 0;
 }
 
+/* What the listed rows are packed in, and what has to be done to them. */
+static void choose_dtype(struct packing *packing, struct matrix_source *source)
+{
+    size_t values = (size_t)source->outputs * (size_t)source->columns;
+
+    if (can_be_quantised(packing, source->outputs)) {
+        source->dtype = packing->model->quantise;
+        source->row_dtype = packing->dtypes;
+        source->row_columns = (int)packing->columns;
+        return;
+    }
+    source->dtype = packed_dtype(packing, source->outputs);
+    if (!needs_widening(packing, source->outputs, source->dtype))
+        return;
+    packing->widened++;
+    packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
+    if (!packing->measuring)
+        widen_rows(packing, source);
+}
+
 /* Packs the listed rows. */
 static enum status pack(struct packing *packing, struct matrix_source *source, struct matrix **matrix)
 {
     const struct backend *backend = packing->model->backend;
-    size_t values = (size_t)source->outputs * (size_t)source->columns;
 
     source->rows = packing->rows;
-    source->dtype = packed_dtype(packing, source->outputs);
-    if (needs_widening(packing, source->outputs, source->dtype)) {
-        packing->widened++;
-        packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
-        if (!packing->measuring)
-            widen_rows(packing, source);
-    }
+    choose_dtype(packing, source);
     if (packing->measuring) {
         packing->bytes += arena_round(backend->matrix_bytes(source)) + ARENA_ALIGN;
         return STATUS_OK;

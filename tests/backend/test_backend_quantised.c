@@ -1,4 +1,5 @@
 /* Matrices that are packed quantised, against the contract of backend.h, computed from the file's bytes. */
+#include "common/backend/cpu/matrix.h"
 #include "tests/backend/rig.h"
 #include "tests/support/capture.h"
 
@@ -372,6 +373,97 @@ static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void
     backend_cpu.close(context);
 }
 
+/* Rows of several dtypes, [OUTPUTS][whole] each, and the blocks that dtype_round makes of them; row 3 is not there. */
+struct rounded {
+    enum dtype to;
+    int whole;
+    void *data[OUTPUTS];
+    unsigned char *blocks[OUTPUTS];
+    const void *rows[OUTPUTS], *block_rows[OUTPUTS];
+    enum dtype dtypes[OUTPUTS];
+};
+
+static void rounded_init(struct rounded *rounded, enum dtype to, int whole)
+{
+    static const enum dtype from[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_F32, DTYPE_Q8_0};
+    int count = (whole + DTYPE_BLOCK - 1) / DTYPE_BLOCK, wide = count * DTYPE_BLOCK;
+    size_t block = dtype_row_bytes(to, DTYPE_BLOCK);
+    struct random random = {.state = (uint32_t)whole};
+    float values[MOST_COLUMNS];
+
+    *rounded = (struct rounded){.to = to, .whole = whole};
+    for (int o = 0; o < OUTPUTS; o++) {
+        enum dtype dtype = rounded->dtypes[o] = from[o % (whole == wide ? 5 : 4)];
+
+        rounded->data[o] = random_weights(&random, dtype, (size_t)whole);
+        rounded->blocks[o] = zeroed((size_t)count, block);
+        memset(values, 0, sizeof values);
+        dtype_widen(dtype, rounded->data[o], values, (size_t)whole);
+        for (int b = 0; b < count; b++)
+            dtype_round(to, values + b * DTYPE_BLOCK, rounded->blocks[o] + (size_t)b * block);
+        if (dtype == to)
+            memcpy(rounded->blocks[o], rounded->data[o], (size_t)count * block);
+        rounded->rows[o] = o != 3 ? rounded->data[o] : NULL;
+        rounded->block_rows[o] = o != 3 ? rounded->blocks[o] : NULL;
+    }
+}
+
+static void rounded_release(struct rounded *rounded)
+{
+    for (int o = 0; o < OUTPUTS; o++) {
+        free(rounded->data[o]);
+        free(rounded->blocks[o]);
+    }
+}
+
+static void check_rounded(struct backend_context *context, const struct rounded *rounded, const int *bounds, int slices)
+{
+    int relative[BACKEND_MAX_SLICES + 1];
+    struct matrix_source source = {.rows = rounded->block_rows, .outputs = OUTPUTS, .columns = bounds[slices] - bounds[0], .column_first = bounds[0],
+                                   .dtype = rounded->to, .slice_bounds = relative, .slices = slices};
+    struct matrix *expected, *found;
+    struct arena arena, again;
+
+    for (int i = 0; i <= slices; i++)
+        relative[i] = bounds[i] - bounds[0];
+    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &expected), STATUS_OK);
+    source.rows = rounded->rows;
+    source.row_dtype = rounded->dtypes;
+    source.row_columns = rounded->whole;
+    assert_int_equal(arena_open(&again, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.matrix_pack(context, &source, &again, &found), STATUS_OK);
+    assert_int_equal(again.size, arena.size);
+    assert_int_equal(found->panel_bytes, expected->panel_bytes);
+    assert_memory_equal(found->data, expected->data, (size_t)expected->panels * expected->panel_bytes);
+    arena_close(&again);
+    arena_close(&arena);
+}
+
+/* By blocks of the whole row, wherever shards and slices cut it, and with zeros beyond its end. */
+static void test_quantised__rows_that_are_rounded_are_packed_as_their_blocks(void **state)
+{
+    static const enum dtype to[] = {DTYPE_Q8_0, DTYPE_Q4_0};
+
+    (void)state;
+    for (int threads = 0; threads < 3; threads++) {
+        struct backend_context *context = rig_open(threads);
+
+        for (int d = 0; d < 2; d++)
+            for (size_t i = 0; i < sizeof shards / sizeof *shards; i++)
+                for (int short_by = 0; short_by < 2; short_by++) {
+                    const struct shard *shard = &shards[i];
+                    int last = shard->bounds[shard->slices];
+                    struct rounded rounded;
+
+                    rounded_init(&rounded, to[d], short_by ? last : shard->columns);
+                    check_rounded(context, &rounded, shard->bounds, shard->slices);
+                    rounded_release(&rounded);
+                }
+        backend_cpu.close(context);
+    }
+}
+
 static void check_null_rows(struct backend_context *context, enum dtype dtype)
 {
     struct random random = {.state = 4};
@@ -429,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_quantised__any_size_of_activations_is_the_contract),
         cmocka_unit_test(test_quantised__products_of_the_largest_integers_are_exact),
         cmocka_unit_test(test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards),
+        cmocka_unit_test(test_quantised__rows_that_are_rounded_are_packed_as_their_blocks),
         cmocka_unit_test(test_quantised__null_rows_are_zero),
         cmocka_unit_test(test_quantised__a_matrix_wider_than_the_scratch_is_refused),
     };

@@ -293,10 +293,30 @@ static void test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded(
     group_close(&self);
 }
 
+static void test_cuda_forward__quantising_is_refused_before_anything_is_loaded(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = 1, .quantise = DTYPE_Q8_0, .backend = &backend_cuda};
+    struct model *model = NULL;
+    struct capture capture;
+    char folder[GOLDEN_PATH], text[512];
+    struct group self;
+
+    (void)state;
+    group_open_self(&self);
+    golden_path("tests/golden/models/llama2", folder);
+    capture_begin(&capture);
+    assert_int_equal(model_open(folder, &self, &options, &model), STATUS_USAGE);
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, "the cuda backend computes with no weights in Q8_0, which --quantise and --draft self:bits=N make, expected --backend cpu");
+    assert_null(model);
+    group_close(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded),
+        cmocka_unit_test(test_cuda_forward__quantising_is_refused_before_anything_is_loaded),
         cmocka_unit_test(test_cuda_forward__logits_match_cpu),
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),

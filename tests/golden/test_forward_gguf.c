@@ -32,14 +32,15 @@ static int remove_file(void **state)
     return unlink(file);
 }
 
-/* Logits of TOKENS tokens, [TOKENS][vocab]; the caller frees. Tokens are a walk through the vocabulary. */
-static float *logits_of(const char *path, const int32_t *tokens, int *vocab)
+/* Logits of TOKENS tokens, [TOKENS][vocab], of the model with its weights rounded to `quantise`; the caller frees. Tokens are a walk through the
+ * vocabulary. */
+static float *quantised_logits_of(const char *path, enum dtype quantise, const int32_t *tokens, int *vocab)
 {
     struct model_rig rig;
     int32_t walk[TOKENS];
     float *logits;
 
-    model_rig_open(&rig, path, NULL, 1, NULL);
+    model_rig_open_quantised(&rig, path, NULL, quantise);
     *vocab = rig.model->vocab_count;
     for (int i = 0; i < TOKENS; i++)
         walk[i] = tokens != NULL ? tokens[i] : (i * 37 + 5) % *vocab;
@@ -48,6 +49,11 @@ static float *logits_of(const char *path, const int32_t *tokens, int *vocab)
     model_rig_feed(&rig, 0, walk, TOKENS, TOKENS, logits);
     model_rig_close(&rig);
     return logits;
+}
+
+static float *logits_of(const char *path, const int32_t *tokens, int *vocab)
+{
+    return quantised_logits_of(path, DTYPE_F32, tokens, vocab);
 }
 
 /* Whether the folder and the GGUF file that is made of it give the same bits. */
@@ -171,6 +177,54 @@ static void test_forward_gguf__quantised_weights_are_near_their_blocks_values(vo
     }
 }
 
+/* --quantise q8_0 and --draft self:bits=4: rounding while a folder or a GGUF file is loaded is the same as a file that holds the blocks. */
+static void test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_of_their_blocks(void **state)
+{
+    static const enum dtype to[] = {DTYPE_Q8_0, DTYPE_Q4_0};
+    static const struct gguf_convert held[] = {{.dtype = DTYPE_F32}, {.as_stored = 1}, {.dtype = DTYPE_Q8_0, .mixed = 1}};
+    char folder[GOLDEN_PATH];
+    int vocab;
+
+    (void)state;
+    golden_path("launch/demo/draft", folder);
+    for (int d = 0; d < 2; d++) {
+        gguf_convert(folder, file, &(struct gguf_convert){.dtype = to[d]});
+        float *expected = logits_of(file, NULL, &vocab), *found = quantised_logits_of(folder, to[d], NULL, &vocab);
+        size_t bytes = (size_t)(TOKENS * vocab) * sizeof *found;
+
+        assert_memory_equal(found, expected, bytes);
+        free(found);
+        for (int h = 0; h < (to[d] == DTYPE_Q8_0 ? 3 : 2); h++) {
+            gguf_convert(folder, file, &held[h]);
+            found = quantised_logits_of(file, to[d], NULL, &vocab);
+            assert_memory_equal(found, expected, bytes);
+            free(found);
+        }
+        free(expected);
+    }
+}
+
+/* What has no more bits than is asked for is as it is in the file. */
+static void test_forward_gguf__weights_of_no_more_bits_stay(void **state)
+{
+    static const struct {
+        enum dtype file, to;
+    } pairs[] = {{DTYPE_Q8_0, DTYPE_Q8_0}, {DTYPE_Q4_0, DTYPE_Q8_0}, {DTYPE_Q4_1, DTYPE_Q8_0}, {DTYPE_Q4_0, DTYPE_Q4_0}, {DTYPE_Q4_1, DTYPE_Q4_0}};
+    char folder[GOLDEN_PATH];
+    int vocab;
+
+    (void)state;
+    golden_path("launch/demo/draft", folder);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        gguf_convert(folder, file, &(struct gguf_convert){.dtype = pairs[i].file});
+        float *expected = logits_of(file, NULL, &vocab), *found = quantised_logits_of(file, pairs[i].to, NULL, &vocab);
+
+        assert_memory_equal(found, expected, (size_t)(TOKENS * vocab) * sizeof *found);
+        free(expected);
+        free(found);
+    }
+}
+
 /* Files of published mixtures have q, k and v of several types. */
 static void test_forward_gguf__a_matrix_of_several_dtypes_is_near_its_values(void **state)
 {
@@ -218,6 +272,8 @@ int main(void)
         cmocka_unit_test(test_forward_gguf__rows_in_the_wrong_order_change_the_logits),
         cmocka_unit_test(test_forward_gguf__llama31_scaling_as_a_table_matches_transformers),
         cmocka_unit_test(test_forward_gguf__quantised_weights_are_near_their_blocks_values),
+        cmocka_unit_test(test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_of_their_blocks),
+        cmocka_unit_test(test_forward_gguf__weights_of_no_more_bits_stay),
         cmocka_unit_test(test_forward_gguf__a_matrix_of_several_dtypes_is_near_its_values),
         cmocka_unit_test(test_forward_gguf__a_published_file_gives_the_bits_of_its_llama2c_form),
     };

@@ -51,36 +51,36 @@ static float half_of(const unsigned char *from)
     return (float)half;
 }
 
-/* What q must be so that offset + q scale is nearest, within its bits. */
-static int nearest(float value, float offset, float scale, int least, int most)
-{
-    float steps = scale == 0 ? 0 : roundf((value - offset) / scale);
-
-    return (int)fminf(fmaxf(steps, (float)least), (float)most);
-}
-
+/* quantize_row_q8_0_ref, _q4_0_ref and _q4_1_ref of ggml: the scale of the quotients is the one before it becomes F16. */
 void gguf_convert_quantise(enum dtype dtype, const float *values, unsigned char *block)
 {
-    float least = values[0], most = values[0], largest, scale, offset;
+    float least = values[0], most = values[0], scale, inverse, offset;
 
     for (int i = 1; i < DTYPE_BLOCK; i++) {
         least = fminf(least, values[i]);
         most = fmaxf(most, values[i]);
     }
-    largest = fmaxf(-least, most);
-    put_half(dtype == DTYPE_Q8_0 ? largest / 127 : dtype == DTYPE_Q4_0 ? largest / 7 : (most - least) / 15, block);
-    scale = half_of(block);
+    float largest = fmaxf(-least, most), signed_largest = largest;
+
+    for (int i = DTYPE_BLOCK - 1; i >= 0; i--)
+        signed_largest = fabsf(values[i]) == largest ? values[i] : signed_largest;
+    scale = dtype == DTYPE_Q8_0 ? largest / 127 : dtype == DTYPE_Q4_0 ? signed_largest / -8 : (most - least) / 15;
+    inverse = scale != 0 ? 1 / scale : 0;
+    put_half(scale, block);
     if (dtype == DTYPE_Q8_0) {
         for (int i = 0; i < DTYPE_BLOCK; i++)
-            block[2 + i] = (unsigned char)nearest(values[i], 0, scale, -127, 127);
+            block[2 + i] = (unsigned char)(int)roundf(values[i] * inverse);
         return;
     }
     if (dtype == DTYPE_Q4_1)
         put_half(least, block + 2);
-    offset = dtype == DTYPE_Q4_1 ? half_of(block + 2) : -8 * scale;
-    for (int i = 0; i < DTYPE_BLOCK / 2; i++)
-        block[(dtype == DTYPE_Q4_1 ? 4 : 2) + i] =
-            (unsigned char)(nearest(values[i], offset, scale, 0, 15) | nearest(values[i + 16], offset, scale, 0, 15) << 4);
+    offset = dtype == DTYPE_Q4_1 ? 0.5f : 8.5f;
+    for (int i = 0; i < DTYPE_BLOCK; i++) {
+        int quant = (int)fminf(15, (dtype == DTYPE_Q4_1 ? values[i] - least : values[i]) * inverse + offset);
+        unsigned char *at = block + (dtype == DTYPE_Q4_1 ? 4 : 2) + i % 16;
+
+        *at = (unsigned char)(i < 16 ? quant : *at | quant << 4);
+    }
 }
 
 void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *values)

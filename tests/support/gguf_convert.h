@@ -16,7 +16,7 @@ struct gguf_convert {
 /* Reads the folder, writes the file. What goes wrong ends the process. */
 void gguf_convert(const char *folder, const char *path, const struct gguf_convert *how);
 
-/* Values of one block and back, by the definition of the format: the tests' own arithmetic. */
+/* Values of one block, none of them infinite or NaN, by ggml's rule; and back, by the definition of the format: the tests' own arithmetic. */
 void gguf_convert_quantise(enum dtype dtype, const float *values /* [DTYPE_BLOCK] */, unsigned char *block);
 void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *values /* [DTYPE_BLOCK] */);
 

@@ -21,6 +21,11 @@ void model_rig_open(struct model_rig *rig, const char *path, struct group *group
     open_with(rig, path, group, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa});
 }
 
+void model_rig_open_quantised(struct model_rig *rig, const char *path, struct group *group, enum dtype quantise)
+{
+    open_with(rig, path, group, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .quantise = quantise});
+}
+
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend)
 {
     open_with(rig, path, NULL, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .backend = backend});

@@ -24,6 +24,8 @@ struct chain {
 
 /* Opens the model of the folder or file on this rank of `group` (NULL: a group of one). isa may be NULL. */
 void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa);
+/* The same, with weights of more bits rounded. */
+void model_rig_open_quantised(struct model_rig *rig, const char *path, struct group *group, enum dtype quantise);
 /* The same, alone, on another backend than the CPU's. */
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend);
 void model_rig_close(struct model_rig *rig);

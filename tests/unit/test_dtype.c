@@ -1,6 +1,7 @@
 /* Quantised weights, read by the block: literal bytes and what ggml's definition of the format makes of them. */
 #include "common/backend/backend.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,8 +88,121 @@ static void test_dtype__sizes_and_names(void **state)
         assert_string_equal(dtype_name(expected[i].dtype), expected[i].name);
         assert_int_equal(dtype_row_bytes(expected[i].dtype, 64), expected[i].row);
         assert_int_equal(dtype_is_quantised(expected[i].dtype), i >= 3);
+        assert_int_equal(dtype_bits(expected[i].dtype), i == 0 ? 32 : i < 3 ? 16 : i == 3 ? 8 : 4);
         assert_int_equal(dtype_bytes(expected[i].dtype), i >= 3 ? 0 : expected[i].row / 64);
     }
+}
+
+/* d is 1 where the largest is 127: quotients are the values. Ties go away from zero, and the number below a tie does not. */
+static void test_dtype__rounding_to_q8_0_is_ggmls(void **state)
+{
+    static const float values[DTYPE_BLOCK] = {-127, 0.5f, -0.5f, 0.49999997f, 1.5f, 2.5f, -126.5f, 126.49999f};
+    static const uint8_t expected[34] = {0x00, 0x3C, 0x81, 1, 0xFF, 0, 2, 3, 0x81, 126};
+    uint8_t block[35];
+
+    (void)state;
+    block[34] = 0x77;
+    dtype_round(DTYPE_Q8_0, values, block);
+    assert_memory_equal(block, expected, sizeof expected);
+    assert_int_equal(block[34], 0x77);
+}
+
+/* 1 / 127 is 0x2008 as F16, a little less: divided by that 0.49998 would be 63.5025, which is 64. */
+static void test_dtype__quotients_of_q8_0_are_of_the_scale_before_it_is_stored(void **state)
+{
+    static const float values[DTYPE_BLOCK] = {0.49998f, 1, -0.49998f};
+    static const uint8_t expected[34] = {0x08, 0x20, 63, 127, 0xC1};
+    uint8_t block[34];
+
+    (void)state;
+    dtype_round(DTYPE_Q8_0, values, block);
+    assert_memory_equal(block, expected, sizeof expected);
+}
+
+/* The first value of largest magnitude becomes -8 d, whatever its sign; what would be 8 d is 7 d. */
+static void test_dtype__rounding_to_q4_0_is_ggmls(void **state)
+{
+    static const float falling[DTYPE_BLOCK] = {8, -8, 0, 1, [16] = -1, 0.5f, 0.6f, -0.5f}, rising[DTYPE_BLOCK] = {-8, 8, 0, 1, [16] = -1};
+    static const uint8_t expected_falling[18] = {0x00, 0xBC, 0x90, 0x8F, 0x78, 0x97, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88};
+    static const uint8_t expected_rising[18] = {0x00, 0x3C, 0x70, 0x8F, 0x88, 0x89, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88};
+    uint8_t block[19];
+
+    (void)state;
+    block[18] = 0x77;
+    dtype_round(DTYPE_Q4_0, falling, block);
+    assert_memory_equal(block, expected_falling, sizeof expected_falling);
+    dtype_round(DTYPE_Q4_0, rising, block);
+    assert_memory_equal(block, expected_rising, sizeof expected_rising);
+    assert_int_equal(block[18], 0x77);
+}
+
+static void test_dtype__scales_are_rounded_to_nearest_even(void **state)
+{
+    static const float edges[] = {1 + 0x1p-11f, 1 + 0x1.8p-10f, 0x1p-25f, 0x1.8p-25f, 0x1.8p-24f, 0x1.ffep-15f, 0x1.fffp-15f, 65504, 65519, 65520, 1e6f};
+    enum { EDGES = sizeof edges / sizeof *edges, DRAWN = 20000 };
+    uint32_t word = 12345;
+
+    (void)state;
+    for (int i = 0; i < EDGES + DRAWN; i++) {
+        float values[DTYPE_BLOCK] = {0}, scale;
+        uint8_t block[18];
+        _Float16 half;
+
+        word = word * 1664525 + 1013904223;
+        values[0] = i < EDGES ? -8 * edges[i] : ldexpf((float)(int32_t)(word | 1), (int)(word >> 24) % 44 - 56);
+        scale = values[0] / -8;
+        half = (_Float16)scale;
+        dtype_round(DTYPE_Q4_0, values, block);
+        if (memcmp(block, &half, sizeof half) != 0)
+            fail_msg("%a is 0x%02x%02x as F16", (double)scale, block[1], block[0]);
+    }
+}
+
+/* What cannot be said in a block is seen in what is made of it; what is too small for a scale is nothing. */
+static void test_dtype__values_that_are_not_finite_spoil_their_block_and_tiny_ones_are_zeros(void **state)
+{
+    static const float strange[] = {NAN, INFINITY, -INFINITY};
+    static const enum dtype dtypes[] = {DTYPE_Q8_0, DTYPE_Q4_0};
+    float values[DTYPE_BLOCK] = {1, 2, 3}, found[DTYPE_BLOCK], tiny[DTYPE_BLOCK] = {0x1p-149f, -0x1p-140f}, none[DTYPE_BLOCK] = {0};
+    uint8_t block[34];
+
+    (void)state;
+    for (int d = 0; d < 2; d++) {
+        for (int i = 0; i < 3; i++) {
+            values[20] = strange[i];
+            dtype_round(dtypes[d], values, block);
+            dtype_widen(dtypes[d], block, found, DTYPE_BLOCK);
+            for (int k = 0; k < DTYPE_BLOCK; k++)
+                assert_true(isnan(found[k]));
+        }
+        dtype_round(dtypes[d], tiny, block);
+        dtype_widen(dtypes[d], block, found, DTYPE_BLOCK);
+        for (int k = 0; k < DTYPE_BLOCK; k++)
+            assert_true(found[k] == 0);
+        dtype_round(dtypes[d], none, block);
+        dtype_widen(dtypes[d], block, found, DTYPE_BLOCK);
+        for (int k = 0; k < DTYPE_BLOCK; k++)
+            assert_true(found[k] == 0);
+    }
+}
+
+static void test_dtype__a_round_trip_fills_the_last_block_with_zeros(void **state)
+{
+    enum { COUNT = DTYPE_BLOCK + 5 };
+    float values[COUNT + 1], full[2 * DTYPE_BLOCK] = {0};
+    uint8_t block[34];
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++)
+        full[i] = values[i] = (float)(i * 37 % 41) / 7 - 2.5f;
+    values[COUNT] = 77;
+    dtype_round_trip(DTYPE_Q8_0, values, COUNT);
+    for (int i = 0; i < 2 * DTYPE_BLOCK; i += DTYPE_BLOCK) {
+        dtype_round(DTYPE_Q8_0, full + i, block);
+        dtype_widen(DTYPE_Q8_0, block, full + i, DTYPE_BLOCK);
+    }
+    assert_memory_equal(values, full, COUNT * sizeof *values);
+    assert_true(values[COUNT] == 77);
 }
 
 int main(void)
@@ -99,6 +213,12 @@ int main(void)
         cmocka_unit_test(test_dtype__q4_1_is_scale_times_integer_and_minimum),
         cmocka_unit_test(test_dtype__columns_of_a_row_need_not_be_whole_blocks),
         cmocka_unit_test(test_dtype__sizes_and_names),
+        cmocka_unit_test(test_dtype__rounding_to_q8_0_is_ggmls),
+        cmocka_unit_test(test_dtype__quotients_of_q8_0_are_of_the_scale_before_it_is_stored),
+        cmocka_unit_test(test_dtype__rounding_to_q4_0_is_ggmls),
+        cmocka_unit_test(test_dtype__scales_are_rounded_to_nearest_even),
+        cmocka_unit_test(test_dtype__values_that_are_not_finite_spoil_their_block_and_tiny_ones_are_zeros),
+        cmocka_unit_test(test_dtype__a_round_trip_fills_the_last_block_with_zeros),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,17 +176,30 @@ static void fill_block(enum dtype dtype, const unsigned char *from, int channel,
         bytes[k / 4 * 64 + k % 4] = from[k];
 }
 
-/* row: from column 0 of the whole on, of which the matrix has those from `first` on */
-static void fill_blocks(const struct matrix *matrix, const unsigned char *row, int first, int channel, unsigned char *to)
+/* Block `number` of the whole of row o: where it lies, or as it is made.  made: [dtype_row_bytes of a block] */
+static const unsigned char *block_of(const struct matrix_source *source, int o, int number, unsigned char *made)
 {
-    size_t bytes = dtype_row_bytes(matrix->dtype, DTYPE_BLOCK);
+    enum dtype dtype = source->row_dtype != NULL ? source->row_dtype[o] : source->dtype;
+    int first = number * DTYPE_BLOCK, left = source->row_columns - first;
+    float values[DTYPE_BLOCK] = {0};
+
+    if (dtype == source->dtype)
+        return (const unsigned char *)source->rows[o] + (size_t)number * dtype_row_bytes(dtype, DTYPE_BLOCK);
+    dtype_widen_columns(dtype, source->rows[o], (size_t)first, (size_t)(left < DTYPE_BLOCK ? left : DTYPE_BLOCK), values);
+    dtype_round(source->dtype, values, made);
+    return made;
+}
+
+static void fill_blocks(const struct matrix *matrix, const struct matrix_source *source, int o, int channel, unsigned char *to)
+{
+    unsigned char made[2 + DTYPE_BLOCK];
 
     for (int i = 0; i < matrix->slices; i++) {
-        const unsigned char *block = row + (size_t)(first + matrix->bound[i]) / DTYPE_BLOCK * bytes;
+        int first = (source->column_first + matrix->bound[i]) / DTYPE_BLOCK;
         int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
 
-        for (int b = 0; b < count; b++, block += bytes, to += matrix_block_bytes(matrix->dtype))
-            fill_block(matrix->dtype, block, channel, to);
+        for (int b = 0; b < count; b++, to += matrix_block_bytes(matrix->dtype))
+            fill_block(matrix->dtype, block_of(source, o, first + b, made), channel, to);
     }
 }
 
@@ -199,14 +212,14 @@ void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int 
 
         memset(panel, 0, matrix->panel_bytes);
         for (int c = 0; c < BACKEND_PANEL && p * BACKEND_PANEL + c < source->outputs; c++) {
-            const char *row = source->rows[p * BACKEND_PANEL + c];
+            int o = p * BACKEND_PANEL + c;
 
-            if (row == NULL)
+            if (source->rows[o] == NULL)
                 continue;
             if (dtype_is_quantised(matrix->dtype))
-                fill_blocks(matrix, (const unsigned char *)row, source->column_first, c, panel);
+                fill_blocks(matrix, source, o, c, panel);
             else
-                fill_channel(matrix, row + skipped, panel + (size_t)c * apart);
+                fill_channel(matrix, (const char *)source->rows[o] + skipped, panel + (size_t)c * apart);
         }
     }
 }
