@@ -33,7 +33,15 @@ struct parts {
     int joined; /* the job goes on without this rank when it fails */
 };
 
-/* A model of its own, or the first layers of the target's. */
+/* What matrices of more bits are rounded to. */
+static enum dtype quantised_to(const struct options *options)
+{
+    int bits = options->draft_way.bits > 0 ? options->draft_way.bits : options->quantise == QUANTISE_Q8_0 ? 8 : 32;
+
+    return bits == 4 ? DTYPE_Q4_0 : bits == 8 ? DTYPE_Q8_0 : DTYPE_F32;
+}
+
+/* A model of its own, or the target's with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
     const struct options *options = parts->options;
@@ -55,6 +63,7 @@ static enum status load_model(struct parts *parts)
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(parts->tokenizer),
+                                        .quantise = quantised_to(options),
                                         .backend = backend,
                                         .drafts = 1,
                                         .device = device};

@@ -56,6 +56,8 @@ static int counts(const struct journal_terms *terms, const struct option_entry *
 {
     if (strcmp(entry->name, "accept") == 0)
         return 1;
+    if (strcmp(entry->name, "quantise") == 0)
+        return terms->options->quantise != QUANTISE_NONE;
     if (strcmp(entry->name, "synthetic-acceptance") == 0)
         return terms->options->synthetic_acceptance >= 0;
     return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);

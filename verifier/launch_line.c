@@ -205,11 +205,21 @@ static enum status check_chat(const struct options *options, const char *model, 
     return status;
 }
 
+/* Where devices are not asked for but found, the model refuses when it is loaded. */
+static enum status check_quantise(const struct options *options)
+{
+    if (options->backend != BACKEND_CUDA || (options->quantise == QUANTISE_NONE && options->draft_way.bits == 0))
+        return STATUS_OK;
+    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->quantise != QUANTISE_NONE ? "quantise" : "draft self:bits=N");
+    return STATUS_USAGE;
+}
+
 enum status launch_line_check(const struct options *options)
 {
     char target[PATH_MAX], draft[PATH_MAX];
     struct look large, small;
 
+    TRY(check_quantise(options));
     paths_target(options, target);
     paths_draft(options, draft);
     TRY(check_input(options));

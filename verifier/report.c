@@ -26,6 +26,8 @@ static json_t *configuration_of(const struct report *report)
                                              sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
     failed |= json_object_set_new(object, "lossless", json_boolean(options->synthetic_acceptance < 0));
+    if (options->quantise == QUANTISE_Q8_0)
+        failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
     if (options->synthetic_acceptance >= 0)
         failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->synthetic_acceptance));
     return json_text_whole(object, failed);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
+enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
@@ -31,6 +32,7 @@ struct options {
     const char *target; /* NULL: the embedded pair */
     const char *draft;
     struct options_draft draft_way; /* what that text says */
+    int quantise;  /* enum quantise: what weights of more bits are rounded to */
     int drafters;  /* -1: the default */
     int verifiers; /* -1: the default */
     const char *config;

@@ -9,19 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LAYERS = 1 << 12 };
-
 struct key {
     enum options_draft_way way;
     const char *name;
     size_t at; /* offset in struct options_draft */
+    int step;  /* it is one of step, 2 step .. most; 0: not given */
     int most;
+    const char *expected;
 };
 
 static const struct key keys[] = {
-    {DRAFT_LOOKUP, "min", offsetof(struct options_draft, min), OPTIONS_DRAFT_LONGEST},
-    {DRAFT_LOOKUP, "max", offsetof(struct options_draft, max), OPTIONS_DRAFT_LONGEST},
-    {DRAFT_SELF, "layers", offsetof(struct options_draft, layers), MOST_LAYERS},
+    {DRAFT_LOOKUP, "min", offsetof(struct options_draft, min), 1, OPTIONS_DRAFT_LONGEST, "a whole number from 1 to 16"},
+    {DRAFT_LOOKUP, "max", offsetof(struct options_draft, max), 1, OPTIONS_DRAFT_LONGEST, "a whole number from 1 to 16"},
+    {DRAFT_SELF, "bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},
+    {DRAFT_SELF, "layers", offsetof(struct options_draft, layers), 1, 4096, "a whole number from 1 to 4096"},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -62,8 +63,8 @@ static enum status take_key(struct options_draft *draft, const char *pair)
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].way != draft->way || strcmp(keys[i].name, name) != 0)
             continue;
-        if (*value < '0' || *value > '9' || *end != '\0' || number < 1 || number > keys[i].most) {
-            log_error("--draft %s: %s is '%s', expected a whole number from 1 to %d", way_name[draft->way], name, value, keys[i].most);
+        if (*value < '0' || *value > '9' || *end != '\0' || number < 1 || number > keys[i].most || number % keys[i].step != 0) {
+            log_error("--draft %s: %s is '%s', expected %s", way_name[draft->way], name, value, keys[i].expected);
             return STATUS_USAGE;
         }
         *(int *)(void *)((char *)draft + keys[i].at) = (int)number;
@@ -99,8 +100,8 @@ enum status options_draft_read(const char *text, struct options_draft *out)
         log_error("--draft lookup: min is %d and max is %d, expected min <= max", draft.min, draft.max);
         return STATUS_USAGE;
     }
-    if (way == DRAFT_SELF && draft.layers == 0) {
-        log_error("--draft self needs layers=N, the first N layers of the target that draft");
+    if (way == DRAFT_SELF && draft.layers == 0 && draft.bits == 0) {
+        log_error("--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N, its first N layers, or both");
         return STATUS_USAGE;
     }
     *out = draft;
@@ -112,8 +113,10 @@ void options_draft_write(const struct options_draft *draft, char *text)
     int used = draft->way != DRAFT_MODEL ? snprintf(text, OPTIONS_DRAFT_TEXT, "%s", way_name[draft->way]) : 0;
 
     text[used] = '\0';
-    for (int i = 0, some = 0; i < KEYS; i++)
-        if (draft->way != DRAFT_MODEL && keys[i].way == draft->way)
-            used += snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), "%c%s=%d", some++ ? ',' : ':', keys[i].name,
-                             *(const int *)(const void *)((const char *)draft + keys[i].at));
+    for (int i = 0, some = 0; i < KEYS; i++) {
+        int value = *(const int *)(const void *)((const char *)draft + keys[i].at);
+
+        if (draft->way != DRAFT_MODEL && keys[i].way == draft->way && value != 0)
+            used += snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), "%c%s=%d", some++ ? ',' : ':', keys[i].name, value);
+    }
 }

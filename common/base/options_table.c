@@ -14,8 +14,12 @@ const struct option_entry option_table[] = {
      "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json), a .gguf or a llama2.c .bin; default: the embedded pair"},
     {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(draft), 0, 0, NULL, 0,
      "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the tokens that "
-     "must be the same); or `self:layers=N`, the target's own first N layers. A folder of such a name is ./lookup. Without it and with --target "
+     "must be the same); or `self:bits=4`, the target's own weights rounded to 4 (or 8) bits, on the CPU alone; or `self:layers=N`, its first N layers; or "
+     "both, self:bits=4,layers=N. A folder of such a name is ./lookup. Without it and with --target "
      "given, decoding is solo"},
+    {"quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(quantise), 0, 0, "none|q8_0", 0,
+     "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in Q8_0 has them; "
+     "on the CPU alone; default none. The output is that of the rounded target"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},

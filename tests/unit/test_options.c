@@ -246,6 +246,7 @@ static void test_options__choices_and_flags_are_spelled_out(void **state)
     assert_refused("--accept=", STATUS_USAGE, "expected rejection|coupled");
     assert_refused("--colour 1", STATUS_USAGE, "expected auto|always|never");
     assert_refused("--colour nevex", STATUS_USAGE, "expected auto|always|never");
+    assert_refused("--quantise q3", STATUS_USAGE, "--quantise is 'q3', expected none|q8_0");
     assert_refused("--solo=maybe", STATUS_USAGE, "--solo is 'maybe', expected true or false");
 }
 
@@ -587,6 +588,8 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --draft lookup:max=16,min=16", DRAFT_LOOKUP, "lookup:min=16,max=16");
     assert_way("--prompt a --draft self:layers=12", DRAFT_SELF, "self:layers=12");
     assert_way("--prompt a --target b --draft self:layers=1", DRAFT_SELF, "self:layers=1");
+    assert_way("--prompt a --draft self:bits=4", DRAFT_SELF, "self:bits=4");
+    assert_way("--prompt a --draft self:layers=3,bits=8", DRAFT_SELF, "self:bits=8,layers=3");
     assert_way("--prompt a --target b --draft ./lookup", DRAFT_MODEL, "");
     assert_way("--prompt a --target b --draft lookups", DRAFT_MODEL, "");
     assert_way("--prompt a --target b --draft look", DRAFT_MODEL, "");
@@ -612,7 +615,13 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
     assert_refused("--draft lookup:min=3,,max=4", STATUS_USAGE, "has no key ''");
     assert_refused("--draft lookup:min=3,max=2", STATUS_USAGE, "min is 3 and max is 2, expected min <= max");
     assert_refused("--draft lookup:min=5", STATUS_USAGE, "min is 5 and max is 4");
-    assert_refused("--draft self", STATUS_USAGE, "--draft self needs layers=N");
+    assert_refused("--draft self", STATUS_USAGE, "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N");
+    assert_refused("--draft self:bits=5", STATUS_USAGE, "--draft self: bits is '5', expected 4 or 8");
+    assert_refused("--draft self:bits=0", STATUS_USAGE, "bits is '0', expected 4 or 8");
+    assert_refused("--draft self:bits=16,layers=2", STATUS_USAGE, "bits is '16', expected 4 or 8");
+    assert_refused("--draft self:bits", STATUS_USAGE, "bits is '', expected 4 or 8");
+    assert_refused("--draft self:bit=4", STATUS_USAGE, "--draft self has no key 'bit'; did you mean 'bits'?");
+    assert_refused("--draft lookup:bits=4", STATUS_USAGE, "--draft lookup has no key 'bits'");
     assert_refused("--draft self:layers=0", STATUS_USAGE, "--draft self: layers is '0', expected a whole number from 1");
     assert_refused("--draft self:layer=3", STATUS_USAGE, "did you mean 'layers'?");
     assert_refused("--check quick --break q-temperature --draft lookup", STATUS_USAGE, "--draft lookup draws nothing");

@@ -53,6 +53,23 @@ done
 run self folders --target "$DEMO/target" --draft "$WORK/q4_0.gguf" --verifiers 1
 accepts self
 
+# Weights that are rounded while they are loaded are those of a file that has them so, and drafts of rounded weights are drafts.
+run rounded q8_0_solo --target "$DEMO/target" --quantise q8_0 --solo --verifiers 1
+for width in 2 4; do
+    run "rounded_$width" q8_0_solo --target "$DEMO/target" --draft "$DEMO/draft" --quantise q8_0 --verifiers $width
+    accepts "rounded_$width"
+done
+run bits4 folders --target "$DEMO/target" --draft self:bits=4 --verifiers 2
+accepts bits4
+run bits4_layers folders --target "$WORK/target.gguf" --draft self:bits=4,layers=5 --verifiers 1
+accepts bits4_layers
+run both q8_0_solo --target "$DEMO/target" --draft self:bits=4 --quantise q8_0 --verifiers 2
+accepts both
+# 8 bits of a target in Q8_0 are the target: nothing that it drafts is wrong.
+run bits8 q8_0_solo --target "$DEMO/target" --draft self:bits=8 --quantise q8_0 --verifiers 2
+checks=$((checks + 1))
+[ "$(figure bits8 alpha)" = 1.0 ] || fail "bits8: alpha $(figure bits8 alpha), expected 1.0"
+
 # refused CODE PATTERN OPTION...: one line on stderr, by --dry-run and by a hand-written line.
 refused() {
     local code=$1 pattern=$2 found
@@ -84,6 +101,9 @@ LC_ALL=C sed 's/blk.0.ffn_up.weight/blk.0.ffn_up.wieght/' "$WORK/draft.gguf" >"$
 spoiled "name.gguf: tensor blk.0.ffn_up.wieght is not one of a llama, qwen2 or qwen3 model" name
 LC_ALL=C sed 's/<|user|>/<|resu|>/' "$WORK/draft.gguf" >"$WORK/vocab.gguf"
 refused 65 "$WORK/vocab.gguf .*different vocabularies" --target "$WORK/target.gguf" --draft "$WORK/vocab.gguf" --prompt Hello
+refused 64 "quantise is 'q3', expected none.q8_0" --quantise q3 --prompt Hello
+refused 64 "--quantise is for the CPU backend, expected --backend cpu, not cuda" --quantise q8_0 --backend cuda --prompt Hello
+refused 64 "--draft self:bits=N is for the CPU backend, expected --backend cpu, not cuda" --draft self:bits=4 --backend cuda --prompt Hello
 cp "$WORK/draft.gguf" "$WORK/folder/second.gguf"
 refused 65 "$WORK/folder: a folder with several .gguf files" --target "$WORK/folder" --draft "$DEMO/draft" --prompt Hello
 refused 66 "$WORK/none.gguf: " --target "$WORK/none.gguf" --draft "$DEMO/draft" --prompt Hello

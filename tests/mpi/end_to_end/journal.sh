@@ -31,6 +31,7 @@ refused() {
 refused 64 "holds $held results of 24: add --resume to go on, or remove it" "${options[@]}"
 refused 65 'seed is "0" there and "7" here' "${options[@]}" --resume --seed 7
 refused 65 'max-tokens is 16 there and 17 here' "${options[@]}" --resume --max-tokens 17
+refused 65 'quantise is not given there and q8_0 here' "${options[@]}" --resume --quantise q8_0
 sed -i '3s/"prompt"/ "prompt"/' "$INPUT"
 refused 65 'their prompts were others' "${options[@]}" --resume
 head -n 24 "$PROMPTS" >"$INPUT"
@@ -56,6 +57,7 @@ check "a drained job of copies: exit $CODE, expected 75" [ "$CODE" = 75 ]
 cp "$WORK/job.jsonl.journal" "$WORK/kept"
 refused 65 'their draft model was another one' "${copies[@]}" --resume --draft lookup:max=3
 refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:layers=3
+refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:bits=4
 run job "${copies[@]}" --resume --draft lookup:max=4
 check "copies: exit $CODE, expected 0" [ "$CODE" = 0 ]
 rm -f "$WORK"/job.jsonl*
