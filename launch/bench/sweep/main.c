@@ -146,6 +146,21 @@ static enum status write_report(const struct bench *bench, int *code)
     return job_run(&words, NULL, code);
 }
 
+/* Nothing will be measured: the same command, mended, is to find the folder empty again. */
+static void forget_plans(const struct bench *bench)
+{
+    char path[PATH_MAX];
+
+    for (int i = 0; i < bench->placements; i++) {
+        snprintf(path, sizeof path, "%.4000s/raw/%s/plan.json", bench->output, bench->placement[i].name);
+        unlink(path);
+        snprintf(path, sizeof path, "%.4000s/raw/%s", bench->output, bench->placement[i].name);
+        rmdir(path);
+    }
+    snprintf(path, sizeof path, "%.4000s/raw", bench->output);
+    rmdir(path);
+}
+
 static enum status run(struct bench *bench, int *code)
 {
     char raw[PATH_MAX + 8];
@@ -158,8 +173,10 @@ static enum status run(struct bench *bench, int *code)
     for (int i = 0; i < bench->placements; i++)
         TRY(plan_job(bench, i)); /* a dry run looks at the folder, too */
     placements = placements_of(bench);
-    if (placements == NULL)
+    if (placements == NULL) {
+        forget_plans(bench);
         return STATUS_DATA; /* the dry run has said why */
+    }
     TRY(bench_write_json(bench->output, "bench.json", describe(bench, placements)));
     for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(run_placement(bench, i, code));

@@ -82,6 +82,8 @@ refused 64 "a bench compares drafts with the target alone" bench --solo --output
 refused 64 "--temperature is what a bench varies, expected --temperatures" bench --temperature 0.5 --output "$WORK/none"
 refused 64 "--prompts is -, expected a file" bench --prompts - --output "$WORK/none"
 refused 64 "is not empty, expected a new folder" bench --quick --output "$WORK/a"
+refused 65 "5 verifiers cannot share this model" bench --verifiers 5 --output "$WORK/unused"
+expect "a bench that measured nothing leaves $(ls "$WORK/unused"), which would refuse the next" 'rmdir "$WORK/unused"'
 refused 74 "--output|No such file" bench --quick --output "$WORK/none/deep"
 refused 66 "bench.json: No such file" report "$WORK/none"
 refused 66 "summary.json: No such file" report "$WORK/a" "$WORK/none"
