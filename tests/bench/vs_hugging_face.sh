@@ -51,5 +51,9 @@ END
 code=$?
 checks=$((checks + 1))
 [ $code = 66 ] || { failures=$((failures + 1)); echo "FAILED: a file that is not there: exit $code"; }
+"$top/launch/bench/vs-hugging-face" --repeat 0 2>/dev/null
+code=$?
+checks=$((checks + 1))
+[ $code = 64 ] || { failures=$((failures + 1)); echo "FAILED: no repetition: exit $code"; }
 printf '%d checks, %d failed\n' $checks $failures
 [ $failures = 0 ]

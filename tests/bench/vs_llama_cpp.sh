@@ -63,6 +63,10 @@ END
 code=$?
 checks=$((checks + 1))
 [ $code = 66 ] || { failures=$((failures + 1)); echo "FAILED: a file that is not there: exit $code"; }
+"$top/launch/bench/vs-llama-cpp" --repeat 0 2>/dev/null
+code=$?
+checks=$((checks + 1))
+[ $code = 64 ] || { failures=$((failures + 1)); echo "FAILED: no repetition: exit $code"; }
 
 # says PATTERN ARGUMENT...: what bench_step prints. No figure of time means anything here, but that it is there.
 says() {
