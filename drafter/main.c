@@ -69,6 +69,8 @@ static enum status load_model(struct parts *parts)
                                         .device = device};
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
+    if (options->draft_way.bits > 0 && options->draft_way.layers == 0 && parts->model->rounded == 0)
+        log_warn("--draft self:bits=%d: %s has no weights of more bits, so the draft is the target itself", options->draft_way.bits, parts->path);
     TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
     draft_break(&parts->draft, (enum breakage)options->breakage);
     log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,

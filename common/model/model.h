@@ -39,6 +39,7 @@ struct model {
     struct tensor embedding;
     int drafts;          /* as in struct model_options */
     enum dtype quantise; /* the same */
+    int rounded;         /* matrices that had rows to be rounded to it */
     const void *table; /* the same in the device's memory, or NULL */
     enum dtype table_dtype;
     struct layer_shape shape; /* this rank's; shape.context is the cache's */

@@ -76,7 +76,8 @@ static enum dtype packed_dtype(const struct packing *packing, int outputs)
     return (packing->model->backend->packs >> first & 1) != 0 ? first : DTYPE_F32;
 }
 
-static int needs_widening(const struct packing *packing, int outputs, enum dtype dtype)
+/* Whether some row is not of this dtype. */
+static int has_others(const struct packing *packing, int outputs, enum dtype dtype)
 {
     for (int i = 0; i < outputs; i++)
         if (packing->rows[i] != NULL && packing->dtypes[i] != dtype)
@@ -109,10 +110,12 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
         source->dtype = packing->model->quantise;
         source->row_dtype = packing->dtypes;
         source->row_columns = (int)packing->columns;
+        if (packing->measuring)
+            packing->model->rounded += has_others(packing, source->outputs, source->dtype);
         return;
     }
     source->dtype = packed_dtype(packing, source->outputs);
-    if (!needs_widening(packing, source->outputs, source->dtype))
+    if (!has_others(packing, source->outputs, source->dtype))
         return;
     packing->widened++;
     packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
