@@ -33,14 +33,6 @@ struct parts {
     int joined; /* the job goes on without this rank when it fails */
 };
 
-/* What matrices of more bits are rounded to. */
-static enum dtype quantised_to(const struct options *options)
-{
-    int bits = options->draft_way.bits > 0 ? options->draft_way.bits : options->quantise == QUANTISE_Q8_0 ? 8 : 32;
-
-    return bits == 4 ? DTYPE_Q4_0 : bits == 8 ? DTYPE_Q8_0 : DTYPE_F32;
-}
-
 /* A model of its own, or the target's with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
@@ -63,7 +55,7 @@ static enum status load_model(struct parts *parts)
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(parts->tokenizer),
-                                        .quantise = quantised_to(options),
+                                        .quantise = model_quantise(options, 1),
                                         .backend = backend,
                                         .drafts = 1,
                                         .device = device};

@@ -63,7 +63,7 @@ static enum status load(struct job *job)
                                         .context = job->options->context,
                                         .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
-                                        .quantise = job->options->quantise == QUANTISE_Q8_0 ? DTYPE_Q8_0 : DTYPE_F32,
+                                        .quantise = model_quantise(job->options, 0),
                                         .backend = backend,
                                         .device = device};
     TRY(load_model(job, &model));

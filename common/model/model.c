@@ -50,6 +50,13 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     return STATUS_OK;
 }
 
+enum dtype model_quantise(const struct options *options, int drafts)
+{
+    if (drafts && options->draft_way.bits > 0)
+        return options->draft_way.bits == 4 ? DTYPE_Q4_0 : DTYPE_Q8_0;
+    return options->quantise == QUANTISE_Q8_0 ? DTYPE_Q8_0 : DTYPE_F32;
+}
+
 enum status model_open_tables(struct model *model)
 {
     size_t half = (size_t)model->shape.head_dim / 2, bytes = (size_t)model->shape.context * half * sizeof(float);

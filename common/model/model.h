@@ -9,6 +9,7 @@
 #define TANDEM_COMMON_MODEL_MODEL_H
 
 #include "common/backend/backend.h"
+#include "common/base/options.h"
 #include "common/group/group.h"
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
@@ -62,6 +63,9 @@ void model_close(struct model *model);
 /* Local. Whether model_open will find all that it needs for a group of `width` ranks: files, tensors, shapes, dtypes, context. Reads no
  * weights and needs no memory for them. Same statuses. */
 enum status model_check(const char *path, int width, const struct model_options *options);
+
+/* Local. What --quantise says of the target (`drafts` is 0) or of what drafts, for which --draft self:bits=N goes before: for model_options. */
+enum dtype model_quantise(const struct options *options, int drafts);
 
 /* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
 enum status model_open_tables(struct model *model);

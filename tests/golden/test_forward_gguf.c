@@ -204,6 +204,24 @@ static void test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_o
     }
 }
 
+/* --quantise is for both models; --draft self:bits goes before it for what drafts, and is never the target's. */
+static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
+{
+    static const struct {
+        int quantise, bits;
+        enum dtype target, draft;
+    } cases[] = {{QUANTISE_NONE, 0, DTYPE_F32, DTYPE_F32},  {QUANTISE_NONE, 4, DTYPE_F32, DTYPE_Q4_0},  {QUANTISE_NONE, 8, DTYPE_F32, DTYPE_Q8_0},
+                 {QUANTISE_Q8_0, 0, DTYPE_Q8_0, DTYPE_Q8_0}, {QUANTISE_Q8_0, 4, DTYPE_Q8_0, DTYPE_Q4_0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct options options = {.quantise = cases[i].quantise, .draft_way = {.way = DRAFT_SELF, .bits = cases[i].bits}};
+
+        assert_int_equal(model_quantise(&options, 0), cases[i].target);
+        assert_int_equal(model_quantise(&options, 1), cases[i].draft);
+    }
+}
+
 /* What has no more bits than is asked for is as it is in the file. */
 static void test_forward_gguf__weights_of_no_more_bits_stay(void **state)
 {
@@ -274,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_forward_gguf__quantised_weights_are_near_their_blocks_values),
         cmocka_unit_test(test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_of_their_blocks),
         cmocka_unit_test(test_forward_gguf__weights_of_no_more_bits_stay),
+        cmocka_unit_test(test_forward_gguf__bits_of_a_draft_are_not_the_targets),
         cmocka_unit_test(test_forward_gguf__a_matrix_of_several_dtypes_is_near_its_values),
         cmocka_unit_test(test_forward_gguf__a_published_file_gives_the_bits_of_its_llama2c_form),
     };

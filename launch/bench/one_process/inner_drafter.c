@@ -31,6 +31,7 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(tokenizer),
+                                        .quantise = model_quantise(options, 1),
                                         .drafts = 1};
 
     TRY(check_tokenizer(inner->path, tokenizer));

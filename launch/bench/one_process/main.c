@@ -34,7 +34,8 @@ static enum status open_target(struct job *job)
     struct model_options model = {.threads = options->threads > 0 ? options->threads : (int)sysconf(_SC_NPROCESSORS_ONLN),
                                   .max_rows = asked > BACKEND_MAX_ROWS ? asked : BACKEND_MAX_ROWS,
                                   .context = options->context,
-                                  .slots = options->max_sequences};
+                                  .slots = options->max_sequences,
+                                  .quantise = model_quantise(options, 0)};
     char tokenizer[4096];
     struct config config;
 
