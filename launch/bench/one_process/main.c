@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { RUN = 1 };
+#define DEADLINE_MS 3.6e6 /* the drafter answers as soon as the lead waits, however late that is */
 
 static int max_asked(const struct options *options)
 {
@@ -106,9 +107,9 @@ static enum status run(struct job *job, int draft_threads)
     TRY(inner_drafter_open(&inner, job->options, job->tokenizer, RUN, draft_threads));
     TRY_TO(introduce(job, &inner), close_inner);
     TRY_TO(job_read_requests(job, &requests), release_requests);
-    TRY_TO(peers_open(&peers, inner.end[INNER_DRAFTER_LEAD], &name, 1, RUN, job->model->vocab, job->options->draft_deadline_ms), release_requests);
+    TRY_TO(peers_open(&peers, inner.end[INNER_DRAFTER_LEAD], &name, 1, RUN, job->model->vocab, DEADLINE_MS), release_requests);
     peers.peer[0].context = inner.context;
-    peers.patient = 1; /* the drafter answers as soon as the lead waits, however late that is */
+    peers.patient = 1; /* every wait may take all of it */
     status = complete(job, &peers, &requests);
     if (status == STATUS_OK)
         status = inner.status;
