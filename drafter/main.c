@@ -48,7 +48,7 @@ static enum status load_model(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
-    const struct model_options model = {.threads = world_threads(&parts->world, options->threads, 0),
+    const struct model_options model = {.threads = world_threads(&parts->world, options->threads, config_is_large(&config, options->draft_way.layers, 1)),
                                         .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
                                                                                                   : BACKEND_MAX_ROWS,
                                         .context = options->context,

@@ -63,7 +63,7 @@ struct options {
     int context; /* 0: the model's */
     int backend; /* enum backend_choice */
     int all_reduce; /* enum group_sums */
-    int threads; /* 0: the cores of the host over its ranks */
+    int threads; /* 0: what world_threads says */
     double draft_deadline_ms;
     double watchdog_s;
     const char *stats;

@@ -32,7 +32,8 @@ const struct option_entry option_table[] = {
      "how verifiers with a device each sum small numbers: over NCCL, or by writing into each other's memory (one host, up to 8 devices); default "
      "auto: what is faster, measured at the start"},
     {"threads", "N", OPTION_INT, OPTION_RANKS, AT(threads), 0, 1024, NULL, 0,
-     "threads of each rank; 0: the cores of a host divided by its ranks"},
+     "threads of each rank; 0: the cores of a host divided by its ranks; of a model of 32 M weights and more by those of its role, for drafters and "
+     "verifiers take turns; never more than the cores that the rank may run on"},
     {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(hosts), 0, 0, NULL, 0, "hosts for mpirun, as HOST[:SLOTS],..."},
     {"mpirun-options", "TEXT", OPTION_TEXT, OPTION_RANKS, AT(mpirun_options), 0, 0, NULL, 0,
      "more options for mpirun, put into the line as they are"},

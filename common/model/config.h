@@ -5,7 +5,7 @@
 #include "common/base/status.h"
 #include <stdint.h>
 
-enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10 };
+enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_LARGE = 32 << 20 };
 
 enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_DIVISORS };
 
@@ -42,5 +42,8 @@ enum status config_read(const char *path, struct config *config);
 
 /* Tensor-parallel widths that divide the heads, kv heads and ffn of the model, as text "1, 2, 4". Returns whether `width` is one. */
 int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size);
+/* Whether the first `layers` layers (0: all) and the classifier are so many weights for each of `width` ranks, CONFIG_LARGE at least, that a step takes
+ * milliseconds of a core: drafters and verifiers, which take turns, had better use the same cores than each a part of them. */
+int config_is_large(const struct config *config, int layers, int width);
 
 #endif

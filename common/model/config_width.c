@@ -26,3 +26,11 @@ int config_allows_width(const struct config *config, int width, char *allowed, i
     }
     return width >= 1 && divides(config, width);
 }
+
+int config_is_large(const struct config *config, int layers, int width)
+{
+    double hidden = config->hidden, heads = (double)config->heads * config->head_dim, kv = (double)config->kv_heads * config->head_dim;
+    double layer = hidden * (2 * heads + 2 * kv + 3.0 * config->ffn); /* q, k, v, out; gate, up, down */
+
+    return ((layers > 0 ? layers : config->layers) * layer + hidden * config->vocab) / width >= CONFIG_LARGE;
+}

@@ -11,6 +11,7 @@
 #include "common/world/life.h"
 #include "common/world/watchdog.h"
 #include <execinfo.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,12 +120,22 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     return STATUS_OK;
 }
 
+/* Who started the rank may have bound it to some. */
+static long own_cores(long cores)
+{
+    cpu_set_t own;
+
+    return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : cores;
+}
+
 int world_threads(const struct world *world, int asked, int alone)
 {
-    long share = sysconf(_SC_NPROCESSORS_ONLN) / (alone ? world->node_team_size : world->node_size);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), own = own_cores(cores);
+    long share = cores / (alone ? world->node_team_size : world->node_size);
 
     if (asked > 0)
         return asked;
+    share = share < own ? share : own;
     return share > 1 ? (int)share : 1;
 }
 

@@ -75,8 +75,8 @@ struct wait {
 void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
-/* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks; over those of its own role where they alone
- * compute. */
+/* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks, over those of its own role where they alone
+ * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on. */
 int world_threads(const struct world *world, int asked, int alone);
 /* Local. What look_ns should be, by the ranks and cores of this host. */
 int64_t world_look_ns(const struct world *world);

@@ -463,6 +463,26 @@ static void test_config__allows_widths_that_divide_everything(void **state)
     assert_string_equal(narrow, "1, 2");
 }
 
+/* SmolLM2-135M and its first 20 layers are large, and the embedded pair is not. */
+static void test_config__is_large_from_32_million_weights_for_each_rank_on(void **state)
+{
+    struct config smollm2 = {.hidden = 576, .layers = 30, .heads = 9, .kv_heads = 3, .head_dim = 64, .ffn = 1536, .vocab = 49152}, config;
+    struct config even = {.hidden = 1024, .layers = 2, .heads = 8, .kv_heads = 8, .head_dim = 128, .ffn = 4096, .vocab = 0};
+
+    (void)state;
+    assert_true(config_is_large(&smollm2, 0, 1));
+    assert_true(config_is_large(&smollm2, 20, 2));
+    assert_false(config_is_large(&smollm2, 20, 3));
+    assert_false(config_is_large(&smollm2, 1, 1)); /* 3,538,944 and 28,311,552 of the classifier */
+    assert_true(config_is_large(&even, 0, 1)); /* 2^25 */
+    assert_false(config_is_large(&even, 0, 2));
+    assert_false(config_is_large(&even, 1, 1));
+    even.ffn--;
+    assert_false(config_is_large(&even, 0, 1));
+    assert_int_equal(config_read(TANDEM_SOURCE_DIR "/launch/demo/target", &config), STATUS_OK);
+    assert_false(config_is_large(&config, 0, 1));
+}
+
 static int folder_make(void **state)
 {
     (void)state;
@@ -500,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_config__reads_the_golden_models),
         cmocka_unit_test(test_config__reads_real_llama2c_models),
         cmocka_unit_test(test_config__allows_widths_that_divide_everything),
+        cmocka_unit_test(test_config__is_large_from_32_million_weights_for_each_rank_on),
     };
 
     return cmocka_run_group_tests(tests, folder_make, folder_remove);

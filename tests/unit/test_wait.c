@@ -1,10 +1,12 @@
 #include "common/base/clock.h"
 #include "common/world/bells.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -72,12 +74,37 @@ static void test_wait__a_deadline_that_is_over_ends_the_sleep(void **state)
     assert_int_equal(wait.naps, 0);
 }
 
+/* Three ranks on this host, two of this one's role. */
+static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use(void **state)
+{
+    const struct world crowd = {.node_size = 3, .node_team_size = 2};
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t all, one;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) == cores) {
+        assert_int_equal(world_threads(&crowd, 0, 0), cores < 6 ? 1 : cores / 3);
+        assert_int_equal(world_threads(&crowd, 0, 1), cores < 4 ? 1 : cores / 2);
+        assert_int_equal(world_threads(&(struct world){.node_size = 3, .node_team_size = 1}, 0, 1), cores);
+    }
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(world_threads(&(struct world){.node_size = 1, .node_team_size = 1}, 0, 0), 1);
+    assert_int_equal(world_threads(&crowd, 5, 0), 5); /* who asks gets them */
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wait__a_rank_that_lost_its_core_looks_again_before_it_sleeps),
         cmocka_unit_test(test_wait__a_ring_is_looked_for_as_often),
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
+        cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

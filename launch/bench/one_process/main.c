@@ -32,7 +32,7 @@ static enum status open_target(struct job *job)
 {
     const struct options *options = job->options;
     int asked = max_asked(options);
-    struct model_options model = {.threads = options->threads > 0 ? options->threads : (int)sysconf(_SC_NPROCESSORS_ONLN),
+    struct model_options model = {.threads = world_threads(&job->world, options->threads, 1),
                                   .max_rows = asked > BACKEND_MAX_ROWS ? asked : BACKEND_MAX_ROWS,
                                   .context = options->context,
                                   .slots = options->max_sequences,
@@ -127,7 +127,7 @@ close_inner:
 int main(int argc, char **argv)
 {
     struct options options = {0};
-    struct job job = {.options = &options};
+    struct job job = {.options = &options, .world = {.node_size = 1, .node_team_size = 1}};
     int draft_threads = argc > 1 ? atoi(argv[1]) : 0;
     enum status status;
 
