@@ -1,4 +1,5 @@
-/* A model in shards over all ranks of the job gives the bits that it gives on one. Rank 0 computes both; a rank that finds something
+/* A model in shards over all ranks of the job gives the bits that it gives on one, also with its weights rounded as they are loaded: most of these
+ * have rows that are no whole blocks, and shards that share one. Rank 0 computes both; a rank that finds something
  * wrong ends the job. */
 #include "tests/support/capture.h"
 #include "tests/support/golden.h"
@@ -61,20 +62,20 @@ static void assemble(const struct model *model, const float *shard, float *whole
     free(parts);
 }
 
-static void compare(const char *folder, const char *path)
+static void compare(const char *folder, const char *path, enum dtype quantise)
 {
     static const int stride[] = {1, 6};
     struct model_rig shards, alone;
     int32_t tokens[TOKENS];
 
-    model_rig_open(&shards, path, &team, 1, NULL);
+    model_rig_open_quantised(&shards, path, &team, quantise);
     size_t vocab = (size_t)shards.model->vocab;
     float *part = floats(TOKENS * vocab), *whole = floats(TOKENS * vocab), *expected = floats(TOKENS * vocab);
 
     for (int i = 0; i < TOKENS; i++)
         tokens[i] = (int32_t)((size_t)(i * 37 + 11) % vocab);
     if (world.rank == 0) {
-        model_rig_open(&alone, path, NULL, 1, NULL);
+        model_rig_open_quantised(&alone, path, NULL, quantise);
         model_rig_feed(&alone, 0, tokens, TOKENS, TOKENS, expected);
         model_rig_close(&alone);
     }
@@ -108,16 +109,18 @@ static void expect_refusal(const char *path, const char *widths)
 
 static void test_shards__give_the_bits_of_the_whole_or_are_refused(void **state)
 {
+    static const enum dtype quantised[] = {DTYPE_F32, DTYPE_Q8_0, DTYPE_Q4_0}; /* F32: as the file has it */
     const struct shards_case *each = *state;
     char path[GOLDEN_PATH], allowed[64];
     struct config config;
 
     golden_path(each->folder, path);
     assert_int_equal(config_read(path, &config), STATUS_OK);
-    if (config_allows_width(&config, world.size, allowed, sizeof allowed))
-        compare(each->folder, path);
-    else
+    if (!config_allows_width(&config, world.size, allowed, sizeof allowed))
         expect_refusal(path, each->widths);
+    else
+        for (int i = 0; i < 3; i++)
+            compare(each->folder, path, quantised[i]);
     assert_string_equal(allowed, each->widths);
     assert_int_equal(MPI_Barrier(world.team), MPI_SUCCESS);
 }
