@@ -199,7 +199,7 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     const struct options *options = job->options;
     int terminal = options->terminal & 1, compare = options->compare;
 
-    *show = (struct show){.total = requests->count, .bar = options->terminal >> 1};
+    *show = (struct show){.total = requests->count, .bar = (options->terminal & 2) != 0};
     show->notes = options->quiet ? NULL : compare || is_shown_whole(options) ? stdout : stderr;
     if (options->output == NULL && (options->prompt != NULL || compare))
         show->text = stdout;

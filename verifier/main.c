@@ -35,6 +35,8 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     if (options->print != OPTIONS_PRINT_NOTHING)
         return print(options);
     log_let_go(1);
+    if ((options->terminal & OPTIONS_WILL_START) != 0) /* the lead will warn of them */
+        log_leave_files();
     if (options->batch_script)
         return (int)batch_script_print(options, argc, argv, stdout);
     return (int)launch_line_print(options, argc, argv, stdout);
@@ -73,6 +75,8 @@ int main(int argc, char **argv)
         snprintf(label, sizeof label, "tandem-verifier[%d]", job.world.rank);
     if (parsed == STATUS_OK)
         log_init(label, level_of(&options));
+    if (job.world.rank != job.world.lead)
+        log_leave_files();
     status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
         status = job_run(&job);

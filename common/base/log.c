@@ -1,13 +1,19 @@
 #include "common/base/log.h"
 
+#include "common/base/digest.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+enum { SAID = 16 }; /* more kinds of warnings than two models' files can have */
+
 static struct {
     char label[64];
     enum log_level highest;
+    int leaves_files;
+    int said_count;
+    uint64_t said[SAID]; /* digests of warnings of files */
     int holds;
     size_t held;
     char lines[4096];
@@ -17,6 +23,13 @@ void log_init(const char *label, enum log_level highest)
 {
     snprintf(settings.label, sizeof settings.label, "%s", label);
     settings.highest = highest;
+    settings.leaves_files = 0;
+    settings.said_count = 0;
+}
+
+void log_leave_files(void)
+{
+    settings.leaves_files = 1;
 }
 
 int log_shows(enum log_level level)
@@ -74,4 +87,29 @@ void log_line(enum log_level level, const char *format, ...)
         memcpy(settings.lines + settings.held, line, (size_t)used);
         settings.held += (size_t)used;
     }
+}
+
+static int was_said(uint64_t digest)
+{
+    for (int i = 0; i < settings.said_count; i++)
+        if (settings.said[i] == digest)
+            return 1;
+    return 0;
+}
+
+void log_file_warning(const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    uint64_t digest;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    digest = digest_bytes(text, strlen(text), DIGEST_EMPTY);
+    if (settings.leaves_files || was_said(digest))
+        return;
+    if (settings.said_count < SAID)
+        settings.said[settings.said_count++] = digest;
+    log_warn("%s", text);
 }

@@ -9,6 +9,11 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_init(const char *label, enum log_level highest);
 int log_shows(enum log_level level);
 
+/* A model's files are read by every rank, by some several times. A warning of what is in them is said once after log_init, and not at all after
+ * log_leave_files: others say it. Local; only while one thread logs. */
+void log_leave_files(void);
+void log_file_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Many ranks often fail for one reason, which must be told once. From log_hold on errors wait; log_let_go writes them (`told` set) or
  * forgets them, and later ones are written at once. Local; between the two no second thread logs. */
 void log_hold(void);

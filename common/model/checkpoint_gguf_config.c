@@ -131,7 +131,7 @@ static enum status sizes_read(struct reader *reader, struct config *config)
     TRY(gguf_integer(reader->gguf, key_of(reader, "expert_count"), GGUF_OPTIONAL, 0, 0, &experts));
     TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONTEXT_MAX, &window));
     if (window < config->context) { /* up to the window's length a windowed model is a plain one */
-        log_warn("%s: attention slides over %d tokens, so the context is %d tokens, not %d", reader->gguf->name, window, window,
+        log_file_warning("%s: attention slides over %d tokens, so the context is %d tokens, not %d", reader->gguf->name, window, window,
                  config->context);
         config->context = window;
     }

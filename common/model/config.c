@@ -133,7 +133,7 @@ static enum status window_read(const struct checkpoint_json *json, const struct 
         return STATUS_OK;
     TRY(checkpoint_json_integer(json, "sliding_window", CHECKPOINT_JSON_OPTIONAL, 1, CONTEXT_MAX, &window));
     if (window < config->context) {
-        log_warn("%s: attention slides over %d tokens, so the context is %d tokens, not %d", json->file, window, window, config->context);
+        log_file_warning("%s: attention slides over %d tokens, so the context is %d tokens, not %d", json->file, window, window, config->context);
         config->context = window;
     }
     return STATUS_OK;

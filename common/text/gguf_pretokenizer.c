@@ -84,8 +84,8 @@ enum status gguf_pretokenizer_add(const struct gguf *gguf, struct pretokenizer *
 
     TRY(gguf_string(gguf, key, GGUF_OPTIONAL, &name));
     if (gguf_find(gguf, key) == NULL)
-        log_warn("%s: key %s is missing, so texts are cut as \"default\" says, which is not what newer models were trained with",
-                 gguf->name, key);
+        log_file_warning("%s: key %s is missing, so texts are cut as \"default\" says, which is not what newer models were trained with",
+                         gguf->name, key);
     kind = kind_of(name);
     if (kind == NULL)
         return gguf_refuse(gguf, key, "the name of a pre-tokenizer that is known (common/text/README.md)");

@@ -260,7 +260,7 @@ static enum status find_byte_tokens(struct reader *reader)
         missing += in_utf8 && bpe->byte_token[byte] < 0;
     }
     if (missing > 0)
-        log_warn("%s: %d bytes have no token: text that holds them loses them", reader->gguf->name, missing);
+        log_file_warning("%s: %d bytes have no token: text that holds them loses them", reader->gguf->name, missing);
     return STATUS_OK;
 }
 

@@ -257,7 +257,7 @@ static enum status find_bytes(struct reader *reader)
         missing += in_utf8 && bpe->byte_level && bpe->byte_token[byte] < 0;
     }
     if (missing > 0)
-        log_warn("%s: %d bytes have no piece: text that holds them loses them", reader->name, missing);
+        log_file_warning("%s: %d bytes have no piece: text that holds them loses them", reader->name, missing);
     return STATUS_OK;
 }
 

@@ -1,5 +1,7 @@
 #include "common/model/config.h"
 
+#include "common/base/log.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -194,6 +196,7 @@ static void test_config__a_sliding_window_limits_the_context_and_says_so(void **
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(patched_read(within[i]).context, 512);
         assert_string_equal(logged, "");
+        log_init("test", LOG_WARN); /* which forgets what it said of the one before */
         assert_int_equal(patched_read(shorter[i]).context, 100);
         assert_one_line("the context is 100 tokens, not 512");
     }

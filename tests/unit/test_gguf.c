@@ -1,5 +1,6 @@
 /* GGUF files: a tiny model that is read back, and what is refused of a damaged one. */
 #include "common/base/gguf.h"
+#include "common/base/log.h"
 #include "common/model/checkpoint.h"
 #include "common/model/model.h"
 #include "common/model/model_identity.h"
@@ -80,6 +81,7 @@ static void assert_opens(const char *file)
     struct capture capture;
     enum status status;
 
+    log_init("test", LOG_WARN); /* which forgets what it said of other files */
     capture_begin(&capture);
     status = open_all(file);
     capture_end(&capture, logged, sizeof logged);
@@ -157,6 +159,7 @@ static void test_gguf__both_kinds_of_tokenizers_encode_and_spell(void **state)
     (void)state;
     /* "b" has no merge with what is before it; the user's token is found in plain text, the control token only where it is asked for. */
     struct capture capture;
+    log_init("test", LOG_WARN);
     capture_begin(&capture);
     assert_int_equal(tokenizer_gguf_read("tiny", bytes, size, &tokenizer), STATUS_OK);
     capture_end(&capture, logged, sizeof logged);

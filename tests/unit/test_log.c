@@ -60,12 +60,34 @@ static void test_log__lines_that_are_held_are_told_or_forgotten(void **state)
     assert_string_equal(text, "test: warning: two\ntest: error: one\n");
 }
 
+/* As the ranks and looks of a job do: each reads the same files. */
+static void test_log__a_warning_of_a_file_is_said_once_and_by_one(void **state)
+{
+    struct capture capture;
+    char text[256];
+
+    (void)state;
+    log_init("test", LOG_WARN);
+    capture_begin(&capture);
+    log_file_warning("%s: %d", "a", 1);
+    log_file_warning("%s: %d", "b", 1);
+    log_file_warning("%s: %d", "a", 1);
+    log_leave_files();
+    log_file_warning("%s: %d", "c", 1);
+    log_warn("d");
+    log_init("test", LOG_WARN);
+    log_file_warning("%s: %d", "a", 1);
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "test: warning: a: 1\ntest: warning: b: 1\ntest: warning: d\ntest: warning: a: 1\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log__a_quoted_line_end_does_not_end_the_line),
         cmocka_unit_test(test_log__a_long_line_is_cut_and_still_ends),
         cmocka_unit_test(test_log__lines_that_are_held_are_told_or_forgotten),
+        cmocka_unit_test(test_log__a_warning_of_a_file_is_said_once_and_by_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

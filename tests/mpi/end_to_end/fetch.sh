@@ -114,6 +114,10 @@ cmp -s "$MODEL" "$WORK/elsewhere/smollm2.gguf" || fail "--to: another file"
 fetch 64 0 "unknown model 'llama'" llama
 fetch 64 0 "unknown option '--form'" --form
 fetch 64 0 "one model at a time" smollm2 smollm2
+home=${HOME-} cache=$XDG_CACHE_HOME
+unset HOME XDG_CACHE_HOME
+fetch 64 0 "neither HOME nor XDG_CACHE_HOME is set, expected --to DIR" smollm2
+export HOME=$home XDG_CACHE_HOME=$cache
 checks=$((checks + 1))
 "$WORK/bin/tandem" fetch | grep -q "^smollm2 *98 MB  Apache-2.0 .*$MODEL" || fail "the list: $("$WORK/bin/tandem" fetch)"
 
@@ -122,6 +126,14 @@ text=$("$WORK/bin/tandem" run --quiet --target smollm2 --draft smollm2 --prompt 
 same=$("$WORK/bin/tandem" run --quiet --target "$MODEL" --prompt "The sea was" --max-tokens 8 --verifiers 1 2>>"$WORK/err")
 checks=$((checks + 1))
 [ -n "$text" ] && [ "$text" = "$same" ] || fail "by name '$text', by path '$same': $(cat "$WORK/err")"
+# What its files are warned of is said once, though each rank and each look reads them.
+cp -r "$SOURCE/launch/demo/target" "$WORK/window"
+sed -i 's/"LlamaForCausalLM"/"MistralForCausalLM"/; s/"model_type": "llama"/"model_type": "mistral", "sliding_window": 512/' "$WORK/window/config.json"
+checks=$((checks + 2))
+for way in "" --dry-run; do
+    "$WORK/bin/tandem" run --target "$WORK/window" --draft self:layers=2 --prompt Hi --max-tokens 4 --verifiers 2 $way >/dev/null 2>"$WORK/err"
+    [ "$(grep -c "warning: .*attention slides over 512 tokens" "$WORK/err")" = 1 ] || fail "run $way: not one warning: $(cat "$WORK/err")"
+done
 # A file or folder of that name here means itself.
 cd "$WORK/empty" && mkdir smollm2
 checks=$((checks + 1))
