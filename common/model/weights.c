@@ -409,8 +409,8 @@ enum status weights_pack(struct model *model, size_t beside)
         goto release;
     }
     if (packing.widened > 0)
-        log_info("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
-                    packing.widened);
+        log_debug("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
+                  packing.widened);
     packing.measuring = 0;
     TRY_TO(pass(&packing), release);
 
