@@ -124,20 +124,47 @@ close_inner:
     return status;
 }
 
+/* What asks for something else than results with drafts would be taken for them. */
+static enum status check_options(const struct options *options)
+{
+    const char *other = options->solo                                        ? "--solo"
+                        : options->target != NULL && options->draft == NULL  ? "--target without --draft"
+                        : options->check != CHECK_OFF                        ? "--check"
+                        : options->dry_run                                   ? "--dry-run"
+                        : options->print != OPTIONS_PRINT_NOTHING            ? "an option that prints"
+                        : options->prompt == NULL && options->prompts == NULL ? "no prompt"
+                                                                             : NULL;
+
+    if (other == NULL)
+        return STATUS_OK;
+    log_error("%s, expected a draft and --prompt, --chat or --prompts: prompts are completed with drafts, and nothing else is done", other);
+    return STATUS_USAGE;
+}
+
+static int threads_of(const char *text)
+{
+    char *end;
+    long threads = strtol(text, &end, 10);
+
+    return *end == '\0' && threads <= 1024 ? (int)threads : 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
     struct job job = {.options = &options, .world = {.node_size = 1, .node_team_size = 1}};
-    int draft_threads = argc > 1 ? atoi(argv[1]) : 0;
+    int draft_threads = argc > 1 ? threads_of(argv[1]) : 0;
     enum status status;
 
     log_init("bench_one_process", LOG_INFO);
     if (draft_threads < 1) {
-        fprintf(stderr, "usage: bench_one_process DRAFT_THREADS [OPTION of tandem run]...\n");
+        fprintf(stderr, "usage: bench_one_process DRAFT_THREADS (1 to 1024) [OPTION of tandem run]...\n");
         return (int)STATUS_USAGE;
     }
     argv[1] = argv[0];
     status = options_parse(argc - 1, argv + 1, &options);
+    if (status == STATUS_OK)
+        status = check_options(&options);
     if (status == STATUS_OK)
         status = run(&job, draft_threads);
     job_release(&job);

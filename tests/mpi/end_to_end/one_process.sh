@@ -46,24 +46,50 @@ same one_lookup one_model
 same one_layers one_model
 
 # What is wrong ends it.
-checks=$((checks + 3))
+checks=$((checks + 2))
 cp -r "$SOURCE/launch/demo/draft" "$WORK/words" && sed -i 's/"<|endoftext|>"/"<|theend|>"/' "$WORK/words/tokenizer.json"
 one words 1 --target "$SOURCE/launch/demo/target" --draft "$WORK/words" --prompt Hello
 code=$?
 if [ $code != 65 ] || ! grep -q "words has another tokenizer than the target" "$WORK/words.err"; then fail "another tokenizer: exit $code, $(cat "$WORK/words.err")"; fi
-one none 0 --prompt Hello
-code=$?
-[ $code = 64 ] || fail "no threads: exit $code"
+for threads in 0 1x 1025; do
+    one none $threads --prompt Hello
+    code=$?
+    checks=$((checks + 1))
+    [ $code = 64 ] || fail "$threads threads: exit $code"
+done
+for other in --solo "--check quick" --dry-run "--target $SOURCE/launch/demo/target" --help; do
+    one other 1 --prompt Hello $other
+    code=$?
+    checks=$((checks + 1))
+    [ $code = 64 ] && [ ! -s "$WORK/other.jsonl" ] || fail "$other: exit $code, $(cat "$WORK/other.err")"
+done
 one missing 1 "${over[@]}" --prompts "$WORK/missing"
 code=$?
 [ $code = 66 ] || fail "prompts that are missing: exit $code"
 
+# refused CODE PATTERN OPTION...: by `cost`, before anything is measured.
+refused() {
+    local code=$1 pattern=$2 found
+    shift 2
+    "$SOURCE/launch/bench/cost" --build "$BIN" "$@" >"$WORK/cost.out" 2>"$WORK/cost.err"
+    found=$?
+    checks=$((checks + 1))
+    [ $found = "$code" ] && [ ! -s "$WORK/cost.out" ] && grep -qF -- "$pattern" "$WORK/cost.err" && [ "$(wc -l <"$WORK/cost.err")" = 1 ] ||
+        fail "cost $*: exit $found, $(cat "$WORK/cost.err")"
+}
+refused 64 "--tokens 0, expected 1 or more" --tokens 0
+refused 64 "--repeat x, expected 1 or more" --repeat x
+refused 64 "--cores 4096, expected some of this machine" --cores 4096
+refused 64 "--pairs names none" --pairs " "
+refused 64 "--pairs has 'smollm2', expected TARGET:DRAFT or embedded" --pairs smollm2
+refused 66 "--prompts $WORK/missing cannot be read" --prompts "$WORK/missing"
+
 # The figures mean nothing here, but that they are there.
 head -n 2 "$PROMPTS" >"$WORK/two.in"
-"$SOURCE/launch/bench/cost" --build "$BIN" --repeat 1 --tokens 3 --prompts "$WORK/two.in" --pairs "embedded" --tsv "$WORK/cost.tsv" >"$WORK/cost.out" 2>"$WORK/cost.err"
+"$SOURCE/launch/bench/cost" --build "$BIN" --repeat 1 --tokens 3 --prompts "$WORK/two.in" --pairs "embedded $SOURCE/launch/demo/target:self:bits=4" --tsv "$WORK/cost.tsv" >"$WORK/cost.out" 2>"$WORK/cost.err"
 code=$?
 checks=$((checks + 3))
 [ $code = 0 ] || fail "cost: exit $code, $(cat "$WORK/cost.err")"
-[ "$(grep -cE '^cost_[12]\.embedded	ours	-?[0-9.e+]+$' "$WORK/cost.tsv")" = 2 ] || fail "cost: $(cat "$WORK/cost.tsv")"
+[ "$(grep -cE '^cost_[12]\.(embedded|/.*:self:bits=4)	ours	-?[0-9.e+]+$' "$WORK/cost.tsv")" = 4 ] || fail "cost: $(cat "$WORK/cost.tsv")"
 grep -qE '^\| embedded \| [0-9.]+ \([0-9]+ \+ [0-9]+\) \|' "$WORK/cost.out" || fail "cost: $(cat "$WORK/cost.out")"
 finish
