@@ -51,9 +51,11 @@ END
 code=$?
 checks=$((checks + 1))
 [ $code = 66 ] || { failures=$((failures + 1)); echo "FAILED: a file that is not there: exit $code"; }
-"$top/launch/bench/vs-hugging-face" --repeat 0 2>/dev/null
-code=$?
-checks=$((checks + 1))
-[ $code = 64 ] || { failures=$((failures + 1)); echo "FAILED: no repetition: exit $code"; }
+for wrong in "--repeat 0" "--tokens x" "--prompts 0" "--prompts 25" "--cores 4096"; do
+    said=$("$top/launch/bench/vs-hugging-face" $wrong 2>&1)
+    code=$?
+    checks=$((checks + 1))
+    [ $code = 64 ] && grep -q "^vs-hugging-face: $wrong, expected" <<<"$said" || { failures=$((failures + 1)); echo "FAILED: $wrong: exit $code, $said"; }
+done
 printf '%d checks, %d failed\n' $checks $failures
 [ $failures = 0 ]

@@ -63,10 +63,12 @@ END
 code=$?
 checks=$((checks + 1))
 [ $code = 66 ] || { failures=$((failures + 1)); echo "FAILED: a file that is not there: exit $code"; }
-"$top/launch/bench/vs-llama-cpp" --repeat 0 2>/dev/null
-code=$?
-checks=$((checks + 1))
-[ $code = 64 ] || { failures=$((failures + 1)); echo "FAILED: no repetition: exit $code"; }
+for wrong in "--repeat 0" "--tokens x" "--prompts 0" "--prompts 25" "--cores 4096"; do
+    said=$("$top/launch/bench/vs-llama-cpp" $wrong 2>&1)
+    code=$?
+    checks=$((checks + 1))
+    [ $code = 64 ] && grep -q "^vs-llama-cpp: $wrong, expected" <<<"$said" || { failures=$((failures + 1)); echo "FAILED: $wrong: exit $code, $said"; }
+done
 
 # says PATTERN ARGUMENT...: what bench_step prints. No figure of time means anything here, but that it is there.
 says() {
