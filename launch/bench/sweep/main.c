@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,18 +95,18 @@ static enum status run_placement(struct bench *bench, int at, int *code)
     return job_run(&words, output, code);
 }
 
-static json_t *placements_of(struct bench *bench)
+/* With the line of each, by a dry run, which says why where its code is not 0. */
+static json_t *placements_of(struct bench *bench, int *code)
 {
     json_t *array = json_array();
     int failed = 0;
 
-    for (int i = 0; i < bench->placements; i++) {
+    for (int i = 0; i < bench->placements && *code == 0; i++) {
         char line[16384] = "";
         struct job_words words;
-        int code = 0;
 
         if (sweep_words(bench, i, &words) == STATUS_OK && job_add(&words, "--dry-run") == STATUS_OK)
-            failed |= job_ask(&words, line, sizeof line, &code) != STATUS_OK || code != 0;
+            failed |= job_ask(&words, line, sizeof line, code) != STATUS_OK;
         failed |= json_array_append_new(array, json_pack("{s:s, s:s, s:o}", "name", bench->placement[i].name, "hosts", bench->placement[i].hosts,
                                                          "line", json_text_string(line)));
     }
@@ -146,19 +147,37 @@ static enum status write_report(const struct bench *bench, int *code)
     return job_run(&words, NULL, code);
 }
 
-/* Nothing will be measured: the same command, mended, is to find the folder empty again. */
+static int has_measured(const struct bench *bench)
+{
+    char path[PATH_MAX];
+    struct stat state;
+    int some = 0;
+
+    for (int i = 0; i < bench->placements; i++) {
+        snprintf(path, sizeof path, "%.4000s/raw/%s/passes.jsonl", bench->output, bench->placement[i].name);
+        some |= stat(path, &state) == 0 && state.st_size > 0;
+    }
+    return some;
+}
+
+/* Nothing was measured: the same command, mended, is to find the folder empty again. */
 static void forget_plans(const struct bench *bench)
 {
+    static const char *const names[] = {"plan.json", "passes.jsonl"};
     char path[PATH_MAX];
 
     for (int i = 0; i < bench->placements; i++) {
-        snprintf(path, sizeof path, "%.4000s/raw/%s/plan.json", bench->output, bench->placement[i].name);
-        unlink(path);
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+            snprintf(path, sizeof path, "%.4000s/raw/%s/%s", bench->output, bench->placement[i].name, names[n]);
+            unlink(path);
+        }
         snprintf(path, sizeof path, "%.4000s/raw/%s", bench->output, bench->placement[i].name);
         rmdir(path);
     }
     snprintf(path, sizeof path, "%.4000s/raw", bench->output);
     rmdir(path);
+    snprintf(path, sizeof path, "%.4000s/bench.json", bench->output);
+    unlink(path);
 }
 
 static enum status run(struct bench *bench, int *code)
@@ -172,14 +191,17 @@ static enum status run(struct bench *bench, int *code)
     TRY(bench_make_folder(raw));
     for (int i = 0; i < bench->placements; i++)
         TRY(plan_job(bench, i)); /* a dry run looks at the folder, too */
-    placements = placements_of(bench);
-    if (placements == NULL) {
+    placements = placements_of(bench, code);
+    if (placements == NULL || *code != 0) {
         forget_plans(bench);
-        return STATUS_DATA; /* the dry run has said why */
+        json_decref(placements);
+        return *code != 0 ? STATUS_OK : STATUS_INTERNAL;
     }
     TRY(bench_write_json(bench->output, "bench.json", describe(bench, placements)));
     for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(run_placement(bench, i, code));
+    if (*code != 0 && !has_measured(bench))
+        forget_plans(bench);
     return *code == 0 ? write_report(bench, code) : STATUS_OK;
 }
 

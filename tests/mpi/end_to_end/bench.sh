@@ -82,8 +82,13 @@ refused 64 "a bench compares drafts with the target alone" bench --solo --output
 refused 64 "--temperature is what a bench varies, expected --temperatures" bench --temperature 0.5 --output "$WORK/none"
 refused 64 "--prompts is -, expected a file" bench --prompts - --output "$WORK/none"
 refused 64 "is not empty, expected a new folder" bench --quick --output "$WORK/a"
-refused 65 "5 verifiers cannot share this model" bench --verifiers 5 --output "$WORK/unused"
+refused 64 "5 verifiers cannot share this model" bench --verifiers 5 --output "$WORK/unused"
+refused 66 "nothing: no such file or folder" bench --target "$WORK/nothing" --draft lookup --output "$WORK/unused"
 expect "a bench that measured nothing leaves $(ls "$WORK/unused"), which would refuse the next" 'rmdir "$WORK/unused"'
+"$tandem" bench --quick --mpirun-options --no-such-option --output "$WORK/unused" >"$WORK/out" 2>"$WORK/err"
+code=$?
+expect "a job that could not be started: $code, $(cat "$WORK/err")" '[ $code = 71 ]'
+expect "a job that could not be started leaves $(ls "$WORK/unused")" 'rmdir "$WORK/unused"'
 refused 74 "--output|No such file" bench --quick --output "$WORK/none/deep"
 refused 66 "bench.json: No such file" report "$WORK/none"
 refused 66 "summary.json: No such file" report "$WORK/a" "$WORK/none"
