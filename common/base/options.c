@@ -218,12 +218,19 @@ static enum status take_argument(struct options *options, int argc, char **argv,
 /* Turns come from stdin and go to stdout, one after the other. */
 static enum status check_conversation(const struct options *options)
 {
-    if (!options->conversation)
+    const char *other = options->chat != NULL && options->prompt == options->chat ? "--chat TEXT"
+                        : options->prompt != NULL                                ? "--prompt"
+                        : options->prompts != NULL                               ? "--prompts"
+                        : options->output != NULL                                ? "--output"
+                        : options->check != CHECK_OFF                            ? "--check"
+                        : options->compare                                       ? "--compare"
+                        : options->sweep != NULL                                 ? "--sweep"
+                        : options->max_sequences != 1                            ? "--max-sequences"
+                                                                                 : NULL;
+
+    if (!options->conversation || other == NULL)
         return STATUS_OK;
-    if (options->prompt == NULL && options->prompts == NULL && options->output == NULL && options->check == CHECK_OFF && options->sweep == NULL &&
-        options->max_sequences == 1)
-        return STATUS_OK;
-    log_error("a chat takes its turns from stdin, one at a time, expected no prompts, no --output, no check and no --max-sequences");
+    log_error("%s does not go with a chat, which takes its turns from stdin, one at a time", other);
     return STATUS_USAGE;
 }
 
@@ -311,6 +318,10 @@ static enum status find_model(struct options *options, const char *option, const
 
     if (*model == NULL)
         return STATUS_OK;
+    if (**model == '\0') {
+        log_error("--%s is '', expected a model", option);
+        return STATUS_USAGE;
+    }
     if (!paths_model(*model, path, sizeof path)) {
         log_error("--%s %s has not been fetched yet, expected %s: launch/tandem fetch %s", option, *model, path, *model);
         return STATUS_NOINPUT;

@@ -438,10 +438,13 @@ static void test_options__chat_has_a_text_or_none(void **state)
     options_release(&options);
     assert_refused("--chat a --prompt b", STATUS_USAGE, "--chat with a text and --prompt or --prompts exclude each other");
     assert_refused("--prompts b --chat a", STATUS_USAGE, "exclude each other");
-    assert_refused("--conversation --prompt b", STATUS_USAGE, "takes its turns from stdin");
-    assert_refused("--conversation --chat b", STATUS_USAGE, "takes its turns from stdin");
-    assert_refused("--conversation --output b", STATUS_USAGE, "no --output");
-    assert_refused("--conversation --max-sequences 2", STATUS_USAGE, "one at a time");
+    assert_refused("--conversation --prompt b", STATUS_USAGE, "--prompt does not go with a chat, which takes its turns from stdin");
+    assert_refused("--conversation --prompts b", STATUS_USAGE, "--prompts does not go with a chat");
+    assert_refused("--conversation --chat b", STATUS_USAGE, "--chat TEXT does not go with a chat");
+    assert_refused("--conversation --output b", STATUS_USAGE, "--output does not go with a chat");
+    assert_refused("--conversation --check quick", STATUS_USAGE, "--check does not go with a chat");
+    assert_refused("--conversation --compare", STATUS_USAGE, "--compare does not go with a chat");
+    assert_refused("--conversation --max-sequences 2", STATUS_USAGE, "--max-sequences does not go with a chat, which takes its turns from stdin, one at a time");
     assert_taken("--conversation --target a", &options);
     assert_int_equal(options.compare, 0);
     assert_int_equal(options.max_sequences, 1);
@@ -603,6 +606,8 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
 {
     (void)state;
     assert_refused("--draft ./lookup", STATUS_USAGE, "--draft needs --target");
+    assert_refused("--target a --draft=", STATUS_USAGE, "--draft is '', expected a model");
+    assert_refused("--target=", STATUS_USAGE, "--target is '', expected a model");
     assert_refused("--draft lookup:", STATUS_USAGE, "--draft lookup has no key ''");
     assert_refused("--draft lookup:mim=2", STATUS_USAGE, "--draft lookup has no key 'mim'; did you mean 'min'?");
     assert_refused("--draft lookup:layers=2", STATUS_USAGE, "--draft lookup has no key 'layers'");
