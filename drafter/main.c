@@ -33,6 +33,22 @@ struct parts {
     int joined; /* the job goes on without this rank when it fails */
 };
 
+/* Such drafts all stand, and cost as much as what they save. One drafter says it. */
+static void warn_of_the_target(const struct parts *parts, int layers)
+{
+    const struct options *options = parts->options;
+    const struct options_draft *way = &options->draft_way;
+    char text[OPTIONS_DRAFT_TEXT];
+
+    if (way->way != DRAFT_SELF || parts->model->config.layers < layers || parts->world.team_rank > 0)
+        return;
+    if (parts->model->rounded > 0 && model_quantise(options, 1) != model_quantise(options, 0))
+        return;
+    options_draft_write(way, text);
+    log_warn("--draft %s: the draft is the target itself, for the target %s", text,
+             way->bits > 0 ? "has no weights of more bits" : "has no more layers");
+}
+
 /* A model of its own, or the target's with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
@@ -61,8 +77,7 @@ static enum status load_model(struct parts *parts)
                                         .device = device};
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
-    if (options->draft_way.bits > 0 && options->draft_way.layers == 0 && parts->model->rounded == 0)
-        log_warn("--draft self:bits=%d: %s has no weights of more bits, so the draft is the target itself", options->draft_way.bits, parts->path);
+    warn_of_the_target(parts, config.layers);
     TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
     draft_break(&parts->draft, (enum breakage)options->breakage);
     log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,

@@ -69,11 +69,18 @@ accepts both
 run bits8 q8_0_solo --target "$DEMO/target" --draft self:bits=8 --quantise q8_0 --verifiers 2
 checks=$((checks + 1))
 [ "$(figure bits8 alpha)" = 1.0 ] || fail "bits8: alpha $(figure bits8 alpha), expected 1.0"
-run bits4_of_4 q4_1_solo --target "$WORK/q4_1.gguf" --draft self:bits=4 --verifiers 1
+# told NAME DRAFT WHY: once, by one of the drafters.
+told() {
+    checks=$((checks + 1))
+    [ "$(grep -c "warning: --draft $2: the draft is the target itself, for the target $3\$" "$WORK/$1.err")" = 1 ] || fail "$1: a draft that is the target is not told: $(cat "$WORK/$1.err")"
+}
+told bits8 self:bits=8 "has no weights of more bits"
+run bits4_of_4 q4_1_solo --target "$WORK/q4_1.gguf" --draft self:bits=4,layers=6 --verifiers 1
+told bits4_of_4 self:bits=4,layers=6 "has no weights of more bits"
+run all_layers q4_1_solo --target "$WORK/q4_1.gguf" --draft self:layers=6 --drafters 2 --verifiers 1
+told all_layers self:layers=6 "has no more layers"
 checks=$((checks + 1))
-grep -q "warning: --draft self:bits=4: $WORK/q4_1.gguf has no weights of more bits, so the draft is the target itself" "$WORK/bits4_of_4.err" ||
-    fail "a draft that is the target is not told: $(cat "$WORK/bits4_of_4.err")"
-grep -q "no weights of more bits" "$WORK/bits4.err" && fail "bits4: $(cat "$WORK/bits4.err")"
+grep -q "the target itself" "$WORK/bits4.err" "$WORK/bits4_layers.err" "$WORK/both.err" && fail "drafts of fewer bits are said to be the target"
 
 # refused CODE PATTERN OPTION...: one line on stderr, by --dry-run and by a hand-written line.
 refused() {
