@@ -34,16 +34,28 @@ void bench_print_usage(void)
            usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit);
 }
 
-static enum status read_count(const char *name, const char *text, double low, double high, double *value)
+static enum status read_number(const char *name, const char *text, double low, double high, double *value)
 {
-    struct plan_list list;
+    char *end;
+    double number = strtod(text, &end);
 
-    TRY(plan_read_list(name, text, low, high, 0, 0, &list));
-    if (list.count == 1) {
-        *value = list.value[0];
+    if (end != text && *end == '\0' && number >= low && number <= high) {
+        *value = number;
         return STATUS_OK;
     }
-    log_error("--%s is '%s', expected one number from %g to %g", name, text, low, high);
+    log_error("--%s is '%s', expected a number from %g to %g", name, text, low, high);
+    return STATUS_USAGE;
+}
+
+static enum status read_count(const char *name, const char *text, int most, int *value)
+{
+    double number = 0;
+
+    if (strspn(text, "0123456789") == strlen(text) && (number = strtod(text, NULL)) >= 1 && number <= most) {
+        *value = (int)number;
+        return STATUS_OK;
+    }
+    log_error("--%s is '%s', expected a whole number from 1 to %d", name, text, most);
     return STATUS_USAGE;
 }
 
@@ -74,9 +86,13 @@ static enum status take(struct bench *bench, const char *name, const char *value
     double number = 0;
 
     *known = 1;
-    if (strcmp(name, "output") == 0)
+    if (strcmp(name, "output") == 0) {
+        if (*value == '\0') {
+            log_error("--output is '', expected a new folder");
+            return STATUS_USAGE;
+        }
         bench->output = value;
-    else if (strcmp(name, "tandem") == 0)
+    } else if (strcmp(name, "tandem") == 0)
         bench->tandem = value;
     else if (strcmp(name, "draft-lengths") == 0)
         return plan_read_list(name, value, 0, 32, 1, 1, &options->draft_lengths);
@@ -86,14 +102,12 @@ static enum status take(struct bench *bench, const char *name, const char *value
         return plan_read_list(name, value, 1, 256, 1, 0, &options->batches);
     else if (strcmp(name, "accepts") == 0)
         return read_accepts(value, &options->accepts);
-    else if (strcmp(name, "repetitions") == 0) {
-        TRY(read_count(name, value, 1, 1000, &number));
-        options->repetitions = (int)number;
-    } else if (strcmp(name, "requests") == 0) {
-        TRY(read_count(name, value, 1, 100000, &number));
-        options->prompts = (int)number;
-    } else if (strcmp(name, "noise-limit") == 0) {
-        TRY(read_count(name, value, 0, 1000, &number));
+    else if (strcmp(name, "repetitions") == 0)
+        return read_count(name, value, 1000, &options->repetitions);
+    else if (strcmp(name, "requests") == 0)
+        return read_count(name, value, 100000, &options->prompts);
+    else if (strcmp(name, "noise-limit") == 0) {
+        TRY(read_number(name, value, 0, 1000, &number));
         options->noise_limit = number / 100;
     } else {
         *known = 0;

@@ -84,6 +84,14 @@ json_t *machine_describe(void)
                      text_or_null(version));
 }
 
+enum { NAME = PATH_MAX + 32 };
+
+/* What is measured is another model where it is rounded.  name: [NAME] */
+static void name_model(const char *model, int quantise, char *name)
+{
+    snprintf(name, NAME, "%s%s", model, quantise == QUANTISE_Q8_0 ? ", rounded to Q8_0" : "");
+}
+
 /* `layers`: of its first so many alone, where they are not 0. */
 static json_t *describe_model(const char *path, const char *name, int layers, int context)
 {
@@ -108,19 +116,21 @@ static json_t *describe_model(const char *path, const char *name, int layers, in
 
 json_t *machine_target(const struct options *run, int context)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], name[NAME];
 
     paths_target(run, path);
-    return describe_model(path, path, 0, context);
+    name_model(path, run->quantise, name);
+    return describe_model(path, name, 0, context);
 }
 
 json_t *machine_draft(const struct options *run, int context)
 {
-    char path[PATH_MAX], way[OPTIONS_DRAFT_TEXT];
+    char path[PATH_MAX], way[OPTIONS_DRAFT_TEXT], name[NAME];
 
     paths_draft(run, path);
     options_draft_write(&run->draft_way, way);
     if (run->draft_way.way == DRAFT_LOOKUP)
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", "copies", "parameters", 0.0, "operations_per_token", 0.0);
-    return describe_model(path, run->draft_way.way == DRAFT_MODEL ? path : way, run->draft_way.layers, context);
+    name_model(run->draft_way.way == DRAFT_MODEL ? path : way, run->draft_way.bits > 0 ? QUANTISE_NONE : run->quantise, name);
+    return describe_model(path, name, run->draft_way.layers, context);
 }

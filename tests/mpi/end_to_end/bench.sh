@@ -25,12 +25,14 @@ refused() {
 }
 
 # The sweep: real processes, a folder with all that is promised. Any noise is let pass: what machine this is nobody knows.
-tiny=(--draft-lengths 2,4 --temperatures 0,1 --accepts rejection --batches 1,2 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000)
+tiny=(--draft-lengths 2,4 --temperatures 0,1 --accepts rejection --batches 1,2 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000 --quantise q8_0)
 "$tandem" bench "${tiny[@]}" --output "$WORK/a" >"$WORK/a.out" 2>"$WORK/a.err" || fail "the sweep: exit $?: $(cat "$WORK/a.err")"
 for file in bench.json report.md report.html summary.json rounds.csv trace.json raw/same-node/passes.jsonl raw/same-node/rank-0000.csv \
     raw/same-node/rank-0001.csv raw/same-node/clocks.csv raw/same-node/latency.txt raw/same-node/latency.jsonl; do
     expect "$file is not there or empty" '[ -s "$WORK/a/$file" ]'
 done
+expect "the report does not say what was measured: $(grep -E "^. (target|draft) " "$WORK/a/report.md")" \
+    '[ "$(grep -cE "^. (target|draft) . /.*/(target|draft), rounded to Q8_0, LlamaForCausalLM" "$WORK/a/report.md")" = 2 ]'
 expect "greedy output with drafts is not solo's: $(grep outputs_equal_solo "$WORK/a/summary.json")" \
     'awk "/\"outputs\":/ { n = \$2 + 0 } /\"outputs_equal_solo\":/ { cells++; if (\$2 + 0 != n || n == 0) exit 1 } END { exit cells != 4 }" "$WORK/a/summary.json"'
 for name in mean_ttft_ms median_tpot_ms p99_itl_ms spec_decode_acceptance_rate theorem_3_8_improvement improvement_with_measured_v_and_wire \
@@ -75,7 +77,10 @@ expect "a noisy run wrote a report" '[ ! -e "$WORK/a/report.md" ] && [ -s "$WORK
 
 # What is refused before anything is started.
 refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 32 or auto" bench --draft-lengths 1,x --output "$WORK/none"
-refused 64 "--repetitions is '0'" bench --repetitions 0 --output "$WORK/none"
+refused 64 "--repetitions is '0', expected a whole number from 1 to 1000$" bench --repetitions 0 --output "$WORK/none"
+refused 64 "--requests is '2.5', expected a whole number from 1 to 100000$" bench --requests 2.5 --output "$WORK/none"
+refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noise-limit x --output "$WORK/none"
+refused 64 "--output is '', expected a new folder" bench --output=
 refused 64 "--accepts is 'typical', expected rejection, coupled" bench --accepts typical --output "$WORK/none"
 refused 64 "unknown option '--qwick'" bench --qwick --output "$WORK/none"
 refused 64 "a bench compares drafts with the target alone" bench --solo --output "$WORK/none"
