@@ -114,6 +114,12 @@ cmp -s "$MODEL" "$WORK/elsewhere/smollm2.gguf" || fail "--to: another file"
 fetch 64 0 "unknown model 'llama'" llama
 fetch 64 0 "unknown option '--form'" --form
 fetch 64 0 "one model at a time" smollm2 smollm2
+fetch 64 0 "--to needs a value: a folder" smollm2 --to ""
+fetch 64 0 "--to needs a value: a folder" smollm2 --to=
+fetch 64 0 "a model's name is ''" ""
+fetch 74 0 "cannot write to /dev/null/x$" smollm2 --to /dev/null/x
+checks=$((checks + 1))
+[ "$(wc -l <"$WORK/err")" = 1 ] || fail "more than a line: $(cat "$WORK/err")"
 home=${HOME-} cache=$XDG_CACHE_HOME
 unset HOME XDG_CACHE_HOME
 fetch 64 0 "neither HOME nor XDG_CACHE_HOME is set, expected --to DIR" smollm2
