@@ -25,6 +25,11 @@ enum status arena_open(struct arena *arena, size_t bytes, const char *what)
     return STATUS_OK;
 }
 
+void arena_expect_gaps(const struct arena *arena)
+{
+    madvise(arena->base, arena->size, MADV_NOHUGEPAGE);
+}
+
 void arena_close(struct arena *arena)
 {
     if (arena->base != NULL)

@@ -20,6 +20,8 @@ size_t arena_round(size_t bytes);
 
 /* Maps `bytes` of zero pages. STATUS_INTERNAL with a line that names `what` when the system has not got them. */
 enum status arena_open(struct arena *arena, size_t bytes, const char *what);
+/* For an arena of the host's that will be used here and there: small pages are asked for, because a huge one is cleared whole at its first byte. */
+void arena_expect_gaps(const struct arena *arena);
 void arena_close(struct arena *arena);
 
 /* Takes `bytes`, aligned to ARENA_ALIGN and zero. The size was computed by the opener, so running out is a fault of ours: the
