@@ -273,43 +273,40 @@ static void test_cuda_forward__greedy_speculation_gives_the_bits_of_solo(void **
     }
 }
 
-/* Weights and cache together are more than any device has: said before anything is loaded. */
-static void test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded(void **state)
+/* A model with these options is not opened, and one line says why. */
+static void assert_refused(const struct model_options *options, enum status status, const char *why)
 {
-    const struct model_options options = {.threads = 1, .max_rows = 1, .slots = 1 << 30, .backend = &backend_cuda};
     struct model *model = NULL;
     struct capture capture;
     char folder[GOLDEN_PATH], text[512];
     struct group self;
 
-    (void)state;
     group_open_self(&self);
     golden_path("tests/golden/models/llama2", folder);
     capture_begin(&capture);
-    assert_int_equal(model_open(folder, &self, &options, &model), STATUS_INTERNAL);
+    assert_int_equal(model_open(folder, &self, options, &model), status);
     capture_end(&capture, text, sizeof text);
-    capture_assert_one_line(text, "this rank's share of the weights, with its cache, takes ");
+    capture_assert_one_line(text, why);
     assert_null(model);
     group_close(&self);
+}
+
+/* Weights and cache together are more than any device has: said before anything is loaded. */
+static void test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = 1, .slots = 1 << 30, .backend = &backend_cuda};
+
+    (void)state;
+    assert_refused(&options, STATUS_INTERNAL, "this rank's share of the weights, with its cache, takes ");
 }
 
 static void test_cuda_forward__quantising_is_refused_before_anything_is_loaded(void **state)
 {
     const struct model_options options = {.threads = 1, .max_rows = 1, .quantise = DTYPE_Q8_0, .backend = &backend_cuda};
-    struct model *model = NULL;
-    struct capture capture;
-    char folder[GOLDEN_PATH], text[512];
-    struct group self;
 
     (void)state;
-    group_open_self(&self);
-    golden_path("tests/golden/models/llama2", folder);
-    capture_begin(&capture);
-    assert_int_equal(model_open(folder, &self, &options, &model), STATUS_USAGE);
-    capture_end(&capture, text, sizeof text);
-    capture_assert_one_line(text, "the cuda backend computes with no weights in Q8_0, which --quantise and --draft self:bits=N make, expected --backend cpu");
-    assert_null(model);
-    group_close(&self);
+    assert_refused(&options, STATUS_USAGE,
+                   "the cuda backend computes with no weights in Q8_0, which --quantise and --draft self:bits=N make, expected --backend cpu");
 }
 
 int main(void)
