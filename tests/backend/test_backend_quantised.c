@@ -93,6 +93,23 @@ static const struct shard shards[] = {
     {"sixteen slices", 640, 150, 16, {0, 40, 80, 120, 160, 200, 240, 280, 320, 360, 400, 440, 480, 520, 560, 600, 640}},
 };
 
+/* The product on top of what is there, element by element.  x: [rows + 1][outputs], overwritten */
+static void check_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, const float *expected,
+                      float *x)
+{
+    size_t count = (size_t)(rows * matrix->outputs);
+
+    for (size_t i = 0; i <= count; i++)
+        x[i] = 0.25f * (float)(i % 97);
+    backend_cpu.matmul_add(context, matrix, rows, from, x);
+    for (size_t i = 0; i < count; i++) {
+        float sum = 0.25f * (float)(i % 97) + expected[i];
+
+        assert_same_bits(&x[i], &sum, 1);
+    }
+    assert_true(x[count] == 0.25f * (float)(count % 97));
+}
+
 static void check_rows(struct backend_context *context, const struct matrix *matrix, const struct shard *shard, const float *from,
                        const float *expected)
 {
@@ -104,6 +121,7 @@ static void check_rows(struct backend_context *context, const struct matrix *mat
         backend_cpu.matmul(context, matrix, rows, from, to);
         assert_same_bits(to, expected, (size_t)rows * outputs);
         assert_true(to[(size_t)rows * outputs] == 12345.0f); /* nothing beyond the rows */
+        check_add(context, matrix, rows, from, expected, to);
     }
     free(to);
 }
@@ -331,8 +349,8 @@ static void test_quantised__products_of_the_largest_integers_are_exact(void **st
     each_isa_and_dtype(check_ends);
 }
 
-/* Tensor parallelism: the slices of one rank, summed by the tree, equal the tree over ranks that own some slices each, also where ranks share a
- * block. */
+/* Tensor parallelism: the slices of one rank, summed by the tree, equal the tree over ranks that own some slices each, also where ranks
+ * share a block. */
 static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void **state)
 {
     enum { WHOLE = 172, ALL = 192, SLICES = 8, RANKS = 8 };
@@ -419,8 +437,13 @@ static void rounded_release(struct rounded *rounded)
 static void check_rounded(struct backend_context *context, const struct rounded *rounded, const int *bounds, int slices)
 {
     int relative[BACKEND_MAX_SLICES + 1];
-    struct matrix_source source = {.rows = rounded->block_rows, .outputs = OUTPUTS, .columns = bounds[slices] - bounds[0], .column_first = bounds[0],
-                                   .dtype = rounded->to, .slice_bounds = relative, .slices = slices};
+    struct matrix_source source = {.rows = rounded->block_rows,
+                                   .outputs = OUTPUTS,
+                                   .columns = bounds[slices] - bounds[0],
+                                   .column_first = bounds[0],
+                                   .dtype = rounded->to,
+                                   .slice_bounds = relative,
+                                   .slices = slices};
     struct matrix *expected, *found;
     struct arena arena, again;
 

@@ -4,11 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static int min(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 struct attend_in {
     struct backend_context *context;
     const struct layer_shape *shape;
@@ -66,18 +61,14 @@ static void finish_head(const struct attend_in *in, int row, int h, float *head)
         store_value(in, row, h - shape->heads - shape->kv_heads, head);
 }
 
-/* q, k and v of the rows from `first` on into qkv; a head may lie across panels of two threads, hence the meeting after it. */
-static void project(const struct attend_in *in, int first, int count, float *qkv /* [count][outputs] */, int thread)
+/* q, k and v of the sweep into qkv; a head may lie across panels of two threads, hence the meeting after it. */
+static void project(const struct attend_in *in, const struct sweep *sweep, float *qkv /* [count][outputs] */, int thread)
 {
     const struct backend_context *context = in->context;
     const struct matrix *matrix = in->weights->qkv;
     struct stretch panels = pool_stretch(context->pool, thread, matrix->panels);
-    struct linear_input input;
+    struct linear_input input = cpu_linear_input(context, matrix, in->weights->attn_norm, in->shape->norm_eps, in->x, sweep, thread);
 
-    if (panels.first == panels.last)
-        return;
-    input = cpu_linear_input(context, matrix, in->weights->attn_norm, in->shape->norm_eps,
-                             in->x + (size_t)first * (size_t)in->shape->hidden, count, thread);
     cpu_linear_run(context, matrix, panels.first, panels.last, &input, qkv + (size_t)panels.first * BACKEND_PANEL, (size_t)matrix->outputs);
 }
 
@@ -88,14 +79,17 @@ static void attend_in_part(void *argument, int thread)
     int heads = in->shape->heads + 2 * in->shape->kv_heads, dim = in->shape->head_dim;
 
     for (int first = 0; first < in->rows->count; first += SWEEP_ROWS) {
-        int count = min(SWEEP_ROWS, in->rows->count - first);
+        struct sweep sweep = cpu_sweep(first, in->rows->count);
         float *qkv = context->qkv[first / SWEEP_ROWS % QKV_BUFFERS];
-        struct stretch mine = pool_stretch(context->pool, thread, count * heads);
+        struct stretch mine = pool_stretch(context->pool, thread, sweep.count * heads);
 
-        project(in, first, count, qkv, thread);
+        project(in, &sweep, qkv, thread);
         pool_meet(context->pool);
-        for (int i = mine.first; i < mine.last; i++)
-            finish_head(in, first + i / heads, i % heads, qkv + (size_t)i * (size_t)dim);
+        for (int i = mine.first; i < mine.last; i++) { /* head by head: most are of this thread's panels */
+            int row = i % sweep.count, h = i / sweep.count;
+
+            finish_head(in, first + row, h, qkv + ((size_t)row * (size_t)heads + (size_t)h) * (size_t)dim);
+        }
     }
 }
 

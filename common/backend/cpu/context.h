@@ -9,15 +9,16 @@
 enum {
     SWEEP_ROWS = 64,   /* rows that an operation takes through all weights at once */
     CHUNK_PANELS = 24, /* panels whose sums wait together in scratch: a multiple of every size of group, and even */
+    SHARED_ROWS = 8,   /* from so many on threads share the making of integers; fewer are cheaper than a meeting */
     QKV_BUFFERS = 2,   /* one sweep is written while a slow thread still reads the other */
 };
 
 /* One thread's own. */
 struct scratch {
-    float *normed; /* [SWEEP_ROWS][max_hidden] */
-    struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS] */
-    float *chunk;  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
-    float *scores; /* [ATTEND_QUERIES][max_context] */
+    float *normed;                 /* [SWEEP_ROWS][max_hidden] */
+    struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS]; shared, the first two threads' by turns */
+    float *chunk;                  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
+    float *scores;                 /* [ATTEND_QUERIES][max_context] */
 };
 
 struct backend_context {
@@ -32,17 +33,26 @@ struct backend_context {
 
 /* What a matrix reads in a sweep: one of the two. */
 struct linear_input {
-    const float *from;                   /* [rows][columns] */
-    const struct activations *quantised; /* [blocks][rows], for a quantised matrix */
+    const float *from;             /* [rows][columns] */
+    struct activations *quantised; /* [blocks][rows], for a quantised matrix */
     int rows;
 };
 
-/* x, perhaps normed in the thread's scratch, as the matrix takes it.  norm: [columns] or NULL  x: [rows][columns], at most SWEEP_ROWS */
+/* Rows [first, first + count) of an operation's: those that go through all weights at once. */
+struct sweep {
+    int first, count;
+    int of; /* all rows of the operation */
+};
+
+/* The sweep from row `first` on. */
+struct sweep cpu_sweep(int first, int rows);
+/* The sweep's rows of x, perhaps normed in the thread's scratch, as the matrix takes them. All threads call it for each sweep in turn: for
+ * SHARED_ROWS and more each makes a part of the integers, and they meet.  norm: [columns] or NULL  x: [rows][columns] */
 struct linear_input cpu_linear_input(const struct backend_context *context, const struct matrix *matrix, const float *norm, float norm_eps,
-                                     const float *x, int rows, int thread);
+                                     const float *x, const struct sweep *sweep, int thread);
 /* The panels [first, last) of the product.  to: [rows][to_stride], at channel 16 first */
-void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last, const struct linear_input *input,
-                    float *to, size_t to_stride);
+void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last,
+                    const struct linear_input *input, float *to, size_t to_stride);
 
 /* As in struct backend: memory.c */
 enum status cpu_memory_check(struct backend_context *context, const char *what, size_t bytes);
@@ -51,6 +61,7 @@ void cpu_embed(struct backend_context *context, const struct rows *rows, const i
                const void *table, int hidden, float *x);
 void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+void cpu_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
 void cpu_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                    const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                    float *q);

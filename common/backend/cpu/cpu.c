@@ -163,6 +163,7 @@ const struct backend backend_cpu = {
     .embed = cpu_embed,
     .pick = cpu_pick,
     .matmul = cpu_matmul,
+    .matmul_add = cpu_matmul_add,
     .attend_in = cpu_attend_in,
     .attend = cpu_attend,
     .attend_out = cpu_attend_out,

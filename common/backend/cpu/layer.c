@@ -23,24 +23,30 @@ struct linear {
 };
 
 struct linear_input cpu_linear_input(const struct backend_context *context, const struct matrix *matrix, const float *norm, float norm_eps,
-                                     const float *x, int rows, int thread)
+                                     const float *x, const struct sweep *sweep, int thread)
 {
     const struct scratch *scratch = &context->scratch[thread];
     size_t columns = (size_t)matrix->columns;
-    struct linear_input input = {.from = norm == NULL ? x : scratch->normed, .rows = rows};
+    int shares = dtype_is_quantised(matrix->dtype) && sweep->of >= SHARED_ROWS && pool_threads(context->pool) > 1;
+    struct stretch mine = shares ? pool_stretch(context->pool, thread, sweep->count) : (struct stretch){0, sweep->count};
+    struct linear_input input = {.rows = sweep->count};
 
-    for (int r = 0; r < rows && norm != NULL; r++)
+    x += (size_t)sweep->first * columns;
+    input.from = norm == NULL ? x : scratch->normed;
+    for (int r = mine.first; r < mine.last && norm != NULL; r++)
         context->kernels->norm(x + (size_t)r * columns, norm, matrix->columns, norm_eps, scratch->normed + (size_t)r * columns);
     if (!dtype_is_quantised(matrix->dtype))
         return input;
-    input.quantised = scratch->quantised;
-    for (int r = 0; r < rows; r++)
-        context->kernels->quantise(matrix, input.from + (size_t)r * columns, scratch->quantised + r, (size_t)rows);
+    input.quantised = shares ? context->scratch[sweep->first / SWEEP_ROWS % 2].quantised : scratch->quantised;
+    for (int r = mine.first; r < mine.last; r++)
+        context->kernels->quantise(matrix, input.from + (size_t)r * columns, input.quantised + r, (size_t)sweep->count);
+    if (shares)
+        pool_meet(context->pool);
     return input;
 }
 
-void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last, const struct linear_input *input,
-                    float *to, size_t to_stride)
+void cpu_linear_run(const struct backend_context *context, const struct matrix *matrix, int first, int last,
+                    const struct linear_input *input, float *to, size_t to_stride)
 {
     if (input->quantised != NULL)
         context->kernels->matmul_quantised(matrix, first, last, input->rows, input->quantised, (size_t)input->rows, to, to_stride);
@@ -48,11 +54,14 @@ void cpu_linear_run(const struct backend_context *context, const struct matrix *
         context->kernels->matmul(matrix, first, last, input->rows, input->from, (size_t)matrix->columns, to, to_stride);
 }
 
-/* What the matrix is to read for the rows from `first` on. */
-static struct linear_input linear_input(const struct linear *linear, int first, int count, int thread)
+struct sweep cpu_sweep(int first, int rows)
 {
-    return cpu_linear_input(linear->context, linear->matrix, linear->norm, linear->norm_eps,
-                            linear->from + (size_t)first * (size_t)linear->matrix->columns, count, thread);
+    return (struct sweep){.first = first, .count = min(SWEEP_ROWS, rows - first), .of = rows};
+}
+
+static struct linear_input linear_input(const struct linear *linear, const struct sweep *sweep, int thread)
+{
+    return cpu_linear_input(linear->context, linear->matrix, linear->norm, linear->norm_eps, linear->from, sweep, thread);
 }
 
 static void linear_part(void *argument, int thread)
@@ -61,9 +70,9 @@ static void linear_part(void *argument, int thread)
     const struct backend_context *context = linear->context;
     struct stretch panels = pool_stretch(context->pool, thread, linear->matrix->panels);
 
-    for (int first = 0; first < linear->rows && panels.first < panels.last; first += SWEEP_ROWS) {
-        int count = min(SWEEP_ROWS, linear->rows - first);
-        struct linear_input input = linear_input(linear, first, count, thread);
+    for (int first = 0; first < linear->rows; first += SWEEP_ROWS) {
+        struct sweep sweep = cpu_sweep(first, linear->rows);
+        struct linear_input input = linear_input(linear, &sweep, thread);
 
         cpu_linear_run(context, linear->matrix, panels.first, panels.last, &input,
                        linear->to + (size_t)first * linear->to_stride + (size_t)panels.first * BACKEND_PANEL, linear->to_stride);
@@ -96,6 +105,38 @@ void cpu_matmul(struct backend_context *context, const struct matrix *matrix, in
         .context = context, .matrix = matrix, .rows = rows, .from = from, .to = to, .to_stride = (size_t)matrix->outputs};
 
     pool_run(context->pool, linear_part, &linear);
+}
+
+static void add_part(void *argument, int thread)
+{
+    const struct linear *linear = argument;
+    const struct backend_context *context = linear->context;
+    struct stretch panels = pool_stretch(context->pool, thread, linear->matrix->panels);
+    size_t outputs = (size_t)linear->matrix->outputs, stride = CHUNK_PANELS * BACKEND_PANEL;
+    float *chunk = context->scratch[thread].chunk;
+
+    for (int row = 0; row < linear->rows; row += SWEEP_ROWS) {
+        struct sweep sweep = cpu_sweep(row, linear->rows);
+        struct linear_input input = linear_input(linear, &sweep, thread);
+
+        for (int p = panels.first, last; p < panels.last; p = last) {
+            size_t channel = (size_t)p * BACKEND_PANEL, end;
+
+            last = min(p + CHUNK_PANELS, panels.last);
+            end = (size_t)last * BACKEND_PANEL < outputs ? (size_t)last * BACKEND_PANEL : outputs;
+            cpu_linear_run(context, linear->matrix, p, last, &input, chunk, stride);
+            for (int r = 0; r < input.rows; r++)
+                context->kernels->add(linear->to + (size_t)(row + r) * outputs + channel, chunk + (size_t)r * stride, end - channel);
+        }
+    }
+}
+
+/* Each thread adds what it has made, while that is in its cache. */
+void cpu_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x)
+{
+    struct linear linear = {.context = context, .matrix = matrix, .rows = rows, .from = from, .to = x};
+
+    pool_run(context->pool, add_part, &linear);
 }
 
 void cpu_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
@@ -166,9 +207,9 @@ static void mlp_part(void *argument, int thread)
     int ffn = (int)linear->to_stride;
     struct stretch pairs = pool_stretch(linear->context->pool, thread, linear->matrix->panels / 2);
 
-    for (int row = 0; row < linear->rows && pairs.first < pairs.last; row += SWEEP_ROWS) {
-        int count = min(SWEEP_ROWS, linear->rows - row);
-        struct linear_input input = linear_input(linear, row, count, thread);
+    for (int row = 0; row < linear->rows; row += SWEEP_ROWS) {
+        struct sweep sweep = cpu_sweep(row, linear->rows);
+        struct linear_input input = linear_input(linear, &sweep, thread);
 
         for (int p = 2 * pairs.first; p < 2 * pairs.last; p += CHUNK_PANELS)
             mlp_chunk(linear, ffn, p, min(p + CHUNK_PANELS, 2 * pairs.last), &input, linear->to + (size_t)row * linear->to_stride, thread);

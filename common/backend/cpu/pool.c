@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-    SPINS = 700, /* about 30 us where a pause takes 140 cycles, less elsewhere */
-    YIELDS = 20, /* then let others of this host run */
+    SPINS = 700,  /* about 30 us where a pause takes 140 cycles, less elsewhere */
+    YIELDS = 400, /* then let others of this host run */
     GATE_LINE = 64,
 };
 

@@ -2,8 +2,8 @@
  * of a product is then a sum of integers, exact in any order, that is scaled once. A block of rows and panels keeps its float sums in
  * registers; bytes of weights are taken from memory, and halves of bytes unpacked, once for all its rows.
  *
- * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum), and for
- * Q4_1 then sum = fma(minimum, activation scale * sum of the activations' integers, sum). */
+ * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum),
+ * and for Q4_1 then sum = fma(minimum, activation scale * sum of the activations' integers, sum). */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/tree.h"
 #include "common/backend/cpu/kernel/vec.h"
@@ -14,8 +14,8 @@
 
 #if defined(TANDEM_ISA_AVX512)
 enum { MAX_ROWS = 8, MAX_PANELS = 4 };
-/* Most panels that go with r rows. With more rows there are chains enough in one, and the compiler would keep activations of one panel for the
- * next, which no register is left for. */
+/* Most panels that go with r rows. With more rows there are chains enough in one, and the compiler would keep activations of one panel for
+ * the next, which no register is left for. */
 static const int most_panels[MAX_ROWS + 1] = {0, 4, 4, 2, 1, 1, 1, 1, 1};
 #define BLOCKS(X, T)                                                                                                                       \
     X(1, 4, T)                                                                                                                             \
@@ -28,7 +28,7 @@ static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
 #define BLOCKS(X, T) X(1, 2, T) X(1, 1, T) X(2, 1, T) X(3, 1, T) X(4, 1, T)
 #endif
 
-enum { AHEAD = 2048 }; /* bytes of a panel between its prefetch and its use */
+enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 127 / x overflows far below; blocks of less count as zeros */
 
 /* Columns of one block, zeros where other slices have theirs. */
@@ -87,38 +87,52 @@ struct block {
     int channels; /* that may be written, from the first panel on */
 };
 
+/* Into the second cache: of lines on their way to the first there can be only some ten, too few for several rows' pace. */
+INLINE void prefetch(const unsigned char *line)
+{
+    __builtin_prefetch(line, 0, 2);
+}
+
 /* Four columns of 16 channels into the integer sums of all rows. */
 SPECIALISED void add_columns(int rows, veci weights, int group, const struct activations *from, veci *dot /* [rows] */)
 {
     UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_dot(dot[r], weights, from[r].value + 4 * group);
 }
 
-SPECIALISED void dot_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, veci *dot /* [rows] */)
+SPECIALISED void dot_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, const unsigned char *next,
+                           veci *dot /* [rows] */)
 {
     const uint32_t *words = (const uint32_t *)(const void *)at;
     veci halves = veci_set(0x0f0f0f0f);
 
     UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_set((uint32_t)from[r].start);
     if (dtype == DTYPE_Q8_0) {
-        UNROLL for (int g = 0; g < 8; g++) add_columns(rows, veci_load(words + 16 * g), g, from, dot);
+        UNROLL for (int g = 0; g < 8; g++)
+        {
+            prefetch(next + 64 * g);
+            add_columns(rows, veci_load(words + 16 * g), g, from, dot);
+        }
         return;
     }
     UNROLL for (int g = 0; g < 4; g++)
     {
         veci pairs = veci_load(words + 16 * g);
 
+        prefetch(next + 64 * g);
         add_columns(rows, veci_and(pairs, halves), g, from, dot);
         add_columns(rows, veci_and(veci_right(pairs, 4), halves), g + 4, from, dot);
     }
 }
 
-/* One block of one panel into the sums of all rows. */
-SPECIALISED void add_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, vec *sum /* [rows] */)
+/* One block of one panel into the sums of all rows; `next` is what will be read later. */
+SPECIALISED void add_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, const unsigned char *next,
+                           vec *sum /* [rows] */)
 {
     veci dot[MAX_ROWS];
     vec scale = vec_widen_f16(at);
 
-    dot_block(rows, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), from, dot);
+    dot_block(rows, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), from, next, dot);
+    prefetch(next + (dtype == DTYPE_Q8_0 ? 512 : 256));
     UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
     if (dtype == DTYPE_Q4_1) {
         vec least = vec_widen_f16(at + 32);
@@ -127,8 +141,8 @@ SPECIALISED void add_block(int rows, enum dtype dtype, const unsigned char *at, 
     }
 }
 
-/* The sums of `count` blocks. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes its place in
- * the next group. */
+/* The sums of `count` blocks. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes its
+ * place in the next group. */
 SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at,
                             const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
 {
@@ -140,10 +154,7 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
         const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
 
         UNROLL for (int p = 0; p < panels; p++)
-        {
-            UNROLL for (size_t line = 0; line < bytes; line += 64) __builtin_prefetch(next + (size_t)p * panel_bytes + line, 0, 3);
-            add_block(rows, dtype, at + (size_t)p * panel_bytes, from, sum + p * rows);
-        }
+            add_block(rows, dtype, at + (size_t)p * panel_bytes, from, next + (size_t)p * panel_bytes, sum + p * rows);
     }
 }
 
