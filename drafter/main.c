@@ -75,6 +75,7 @@ static enum status load_model(struct parts *parts)
                                         .backend = backend,
                                         .drafts = 1,
                                         .device = device};
+    world_claim_threads(&parts->world, backend->device == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);
@@ -92,6 +93,7 @@ static enum status load_lookup(struct parts *parts)
     const struct options *options = parts->options;
 
     parts->context = options->context > 0 ? (options->context + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
+    world_claim_threads(&parts->world, 1);
     return draft_open_lookup(&parts->draft, &options->draft_way, options->max_sequences, parts->context);
 }
 

@@ -67,6 +67,7 @@ static enum status load(struct job *job)
                                         .quantise = model_quantise(job->options, 0),
                                         .backend = backend,
                                         .device = device};
+    world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;

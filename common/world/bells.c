@@ -15,6 +15,7 @@ static enum status allocate(struct world *world, struct bells *bells, int *world
     TRY_MPI(MPI_Allgather(&world->rank, 1, MPI_INT, world_rank, 1, MPI_INT, world->node));
     for (int i = 0; i < world->node_size; i++)
         TRY_MPI(MPI_Win_shared_query(bells->window, i, &size, &unit, &bells->of[world_rank[i]]));
+    bells->first = bells->of[world_rank[0]];
     return STATUS_OK;
 }
 

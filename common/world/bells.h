@@ -11,11 +11,13 @@ struct bell {
     _Atomic uint32_t asleep;
     _Atomic uint32_t over; /* the lead says: the job ended in order, and whoever is ended now has nothing to tell */
     char apart[52];        /* one bell to a cache line */
+    _Alignas(64) _Atomic uint32_t threads; /* of the host's first rank: those that its ranks compute with (world_claim_threads) */
 };
 
 struct bells {
     MPI_Win window;
     struct bell *mine;
+    struct bell *first; /* of the host's first rank */
     struct bell *of[WORLD_MAX_RANKS]; /* by world rank; NULL on another host */
 };
 

@@ -15,8 +15,8 @@ enum {
     SPIN_NS = 4000,
     /* From there on it yields between looks. Two ranks that are ready on one core are soon moved apart, two that put each other to
      * sleep are not: with yields a sum of two ranks takes 1 us, with spinning alone up to 20. How long, since the start: */
-    LOOK_FREE_NS = 1000000,    /* a core for every rank: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
-    LOOK_VERIFIER_NS = 300000, /* more ranks than cores: as long as drafts are made, because to wake a follower costs a drafter on its
+    LOOK_FREE_NS = 1000000,    /* a core for every thread: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
+    LOOK_VERIFIER_NS = 300000, /* more of them than cores: as long as drafts are made, because to wake a follower costs a drafter on its
                                   core 60 us; a yield leaves the core to the drafter */
     LOOK_DRAFTER_NS = 4000,    /* it waits while the group computes, and must not take a core of theirs */
     LOOK_RUNG_NS = 60000,      /* what was rung for may take the library some looks to bring up: */
@@ -26,9 +26,12 @@ enum {
     LONGEST_NAP_NS = 2000000,  /* with bells this bounds the cost of a ring that outran its message */
 };
 
-int64_t world_look_ns(const struct world *world)
+/* How long a wait looks before it sleeps. */
+static int64_t look_ns(const struct world *world)
 {
-    if (world->node_size <= sysconf(_SC_NPROCESSORS_ONLN))
+    uint32_t threads = atomic_load_explicit(&world->bells->first->threads, memory_order_relaxed);
+
+    if (world->node_size <= world->cores && threads <= (uint32_t)world->cores)
         return LOOK_FREE_NS;
     return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_VERIFIER_NS;
 }
@@ -63,7 +66,7 @@ void world_wait_begin(const struct world *world, struct wait *wait)
     int64_t now = clock_ns();
 
     *wait = (struct wait){
-        .started_ns = now, .look_ns = now + world->look_ns, .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
+        .started_ns = now, .look_ns = now + look_ns(world), .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
 }
 
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns)
@@ -84,8 +87,10 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
     uint32_t rings = atomic_load(&bell->rings);
     wait->looks++;
     if (rings != wait->heard) {
+        int64_t look = look_ns(world);
+
         wait->looks = 0;
-        wait->look_ns = clock_ns() + (world->look_ns > LOOK_RUNG_NS ? world->look_ns : LOOK_RUNG_NS);
+        wait->look_ns = clock_ns() + (look > LOOK_RUNG_NS ? look : LOOK_RUNG_NS);
     }
     wait->heard = rings;
 }

@@ -65,6 +65,7 @@ static enum status start_mpi(int *argc, char ***argv, struct world *world)
     TRY_MPI(MPI_Comm_rank(world->node, &world->node_rank));
     TRY_MPI(MPI_Comm_size(world->node, &world->node_size));
     world->spread = world->node_size < world->size;
+    world->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     gethostname(world->host, sizeof world->host - 1);
     return STATUS_OK;
 }
@@ -112,7 +113,6 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     TRY(start_mpi(argc, argv, world));
     TRY(learn_roles(world));
     TRY(life_open(world));
-    world->look_ns = world_look_ns(world);
     TRY(bells_open(world));
     recorder_heed(&world->bells->mine->over);
     recorder_catch_signals();
@@ -126,6 +126,11 @@ static long own_cores(long cores)
     cpu_set_t own;
 
     return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : cores;
+}
+
+void world_claim_threads(const struct world *world, int threads)
+{
+    atomic_fetch_add(&world->bells->first->threads, (uint32_t)threads);
 }
 
 int world_threads(const struct world *world, int asked, int alone)

@@ -29,7 +29,7 @@ struct world {
     int lead;          /* world rank of the lead verifier; -1 when there is none */
     int *verifier_rank; /* [verifiers] world ranks */
     int *drafter_rank;  /* [drafters] */
-    int64_t look_ns;     /* how long a wait looks before it sleeps */
+    int cores;         /* of this host */
     char host[WORLD_HOST_BYTES];
     MPI_Comm wire; /* every rank; the wire's own */
     MPI_Comm team; /* the ranks of this role, in world order */
@@ -78,8 +78,9 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 /* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks, over those of its own role where they alone
  * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on. */
 int world_threads(const struct world *world, int asked, int alone);
-/* Local. What look_ns should be, by the ranks and cores of this host. */
-int64_t world_look_ns(const struct world *world);
+/* Local. Tells the ranks of this host that this one computes with so many threads: where all together have more than there are cores, a wait
+ * soon gives its core away. */
+void world_claim_threads(const struct world *world, int threads);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */
 void world_ring_verifiers(const struct world *world);
 /* Local. Wakes `rank` (of the world) if it is on this host; call after what it waits for can be seen. */

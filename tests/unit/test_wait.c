@@ -14,8 +14,8 @@
 
 /* A drafter and the lead on one core, without MPI. */
 static struct bell own, other;
-static struct bells bells = {.mine = &own, .of = {&own, &other}};
-static struct world world = {.role = ROLE_DRAFTER, .lead = 1, .size = 2, .node_size = 2, .bells = &bells};
+static struct bells bells = {.mine = &own, .first = &own, .of = {&own, &other}};
+static struct world world = {.role = ROLE_DRAFTER, .lead = 1, .size = 2, .node_size = 2, .cores = 1, .bells = &bells};
 
 /* As if the core had been given to another rank for a second. */
 static void lose_the_core(struct wait *wait)
@@ -74,6 +74,30 @@ static void test_wait__a_deadline_that_is_over_ends_the_sleep(void **state)
     assert_int_equal(wait.naps, 0);
 }
 
+/* How long a wait of a rank of two looks, on so many cores with so many threads in all. */
+static int64_t look_ns(enum role role, int cores, int threads)
+{
+    struct bell bell = {.threads = 0};
+    struct bells page = {.mine = &bell, .first = &bell};
+    struct world here = {.role = role, .node_size = 2, .cores = cores, .bells = &page};
+    struct wait wait;
+
+    for (int i = 0; i < threads; i++)
+        world_claim_threads(&here, 1);
+    world_wait_begin(&here, &wait);
+    return wait.look_ns - wait.started_ns;
+}
+
+/* A drafter's yields take a core from the threads that compute meanwhile, and not from ranks alone. */
+static void test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time(void **state)
+{
+    (void)state;
+    assert_true(look_ns(ROLE_DRAFTER, 2, 3) < look_ns(ROLE_VERIFIER, 2, 3));
+    assert_true(look_ns(ROLE_VERIFIER, 2, 3) < look_ns(ROLE_VERIFIER, 2, 2));
+    assert_true(look_ns(ROLE_DRAFTER, 2, 2) == look_ns(ROLE_VERIFIER, 2, 2));
+    assert_true(look_ns(ROLE_DRAFTER, 2, 3) == look_ns(ROLE_DRAFTER, 1, 2)); /* more ranks than cores */
+}
+
 /* Three ranks on this host, two of this one's role. */
 static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use(void **state)
 {
@@ -104,6 +128,7 @@ int main(void)
         cmocka_unit_test(test_wait__a_rank_that_lost_its_core_looks_again_before_it_sleeps),
         cmocka_unit_test(test_wait__a_ring_is_looked_for_as_often),
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
+        cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
     };
 
