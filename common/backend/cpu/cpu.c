@@ -1,5 +1,6 @@
 /* The CPU row of the table: open, close and packing. */
 #include "common/backend/cpu/context.h"
+#include "common/backend/cpu/nodes.h"
 
 #include "common/base/check.h"
 #include "common/base/log.h"
@@ -48,6 +49,15 @@ static void lay_out_scratch(struct backend_context *context)
         context->qkv[i] = arena_take(arena, floats(SWEEP_ROWS, options->max_qkv));
 }
 
+static void describe(struct backend_context *context, int nodes)
+{
+    int threads = context->options.threads;
+    int length = snprintf(context->description, sizeof context->description, "cpu, %s, %d thread%s", context->kernels->isa, threads, threads == 1 ? "" : "s");
+
+    if (nodes > 1)
+        snprintf(context->description + length, sizeof context->description - (size_t)length, " on %d nodes", nodes);
+}
+
 static enum status cpu_open(const struct backend_options *options, struct backend_context **context)
 {
     const struct kernels *kernels = kernels_find(options->isa);
@@ -72,8 +82,7 @@ static enum status cpu_open(const struct backend_options *options, struct backen
     TRY_TO(arena_open(&new->arena, scratch_bytes(options), "the CPU backend's scratch"), free_context);
     TRY_TO(pool_open(options->threads, &new->pool), close_arena);
     lay_out_scratch(new);
-    snprintf(new->description, sizeof new->description, "cpu, %s, %d thread%s", kernels->isa, options->threads,
-             options->threads == 1 ? "" : "s");
+    describe(new, nodes_settle(new->pool));
     *context = new;
     return STATUS_OK;
 

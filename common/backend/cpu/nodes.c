@@ -1,0 +1,117 @@
+#include "common/backend/cpu/nodes.h"
+
+#include <hwloc.h>
+#include <hwloc/glibc-sched.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { UNEVEN_THREADS = 4 }; /* of a node: from so many on one more or less does no harm */
+
+static hwloc_topology_t load(const cpu_set_t *own)
+{
+    hwloc_bitmap_t cores = hwloc_bitmap_alloc();
+    hwloc_topology_t topology;
+
+    if (hwloc_topology_init(&topology) != 0) {
+        hwloc_bitmap_free(cores);
+        return NULL;
+    }
+    if (cores == NULL || hwloc_topology_load(topology) != 0 ||
+        hwloc_cpuset_from_glibc_sched_affinity(topology, cores, own, sizeof *own) != 0 ||
+        hwloc_topology_restrict(topology, cores, 0) != 0) {
+        hwloc_topology_destroy(topology);
+        topology = NULL;
+    }
+    hwloc_bitmap_free(cores);
+    return topology;
+}
+
+/* Memory that other nodes' cores reach, too, as HBM or CXL beside theirs, is a node that has nothing of its own. */
+static int has_own_cores(hwloc_obj_t node, const hwloc_obj_t *before, int count, hwloc_topology_t topology)
+{
+    if (hwloc_bitmap_iszero(node->cpuset))
+        return 0;
+    for (int i = 0; i < count; i++)
+        if (hwloc_bitmap_isequal(node->cpuset, before[i]->cpuset))
+            return 0;
+    for (hwloc_obj_t other = NULL; (other = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, other)) != NULL;)
+        if (!hwloc_bitmap_iszero(other->cpuset) && !hwloc_bitmap_isequal(other->cpuset, node->cpuset) &&
+            hwloc_bitmap_isincluded(other->cpuset, node->cpuset))
+            return 0;
+    return 1;
+}
+
+static int is_even(int threads, int nodes)
+{
+    return threads % nodes == 0 || threads >= UNEVEN_THREADS * nodes;
+}
+
+/* node: [count], with own cores */
+static void share_out(hwloc_topology_t topology, const hwloc_obj_t *node, int count, int threads, cpu_set_t *place)
+{
+    int64_t cores = 0;
+
+    for (int i = 0; i < count; i++)
+        cores += hwloc_bitmap_weight(node[i]->cpuset);
+    for (int t = 0; t < threads; t++) {
+        int64_t core = (2 * t + 1) * cores / (2 * threads);
+        int i = 0;
+
+        while (i < count - 1 && core >= hwloc_bitmap_weight(node[i]->cpuset))
+            core -= hwloc_bitmap_weight(node[i++]->cpuset);
+        hwloc_cpuset_to_glibc_sched_affinity(topology, node[i]->cpuset, &place[t], sizeof place[t]);
+    }
+}
+
+int nodes_places(const cpu_set_t *own, int threads, cpu_set_t *place)
+{
+    hwloc_topology_t topology = load(own);
+    int all = topology != NULL ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) : 0, count = 0;
+    hwloc_obj_t *node = calloc(all > 0 ? (size_t)all : 1, sizeof(hwloc_obj_t));
+
+    for (int i = 0; i < all && node != NULL; i++) {
+        hwloc_obj_t next = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, (unsigned)i);
+
+        if (has_own_cores(next, node, count, topology))
+            node[count++] = next;
+    }
+    if (count > 1 && is_even(threads, count))
+        share_out(topology, node, count, threads, place);
+    else
+        count = 1;
+    free(node);
+    if (topology != NULL)
+        hwloc_topology_destroy(topology);
+    return count;
+}
+
+static cpu_set_t first_own;
+
+/* Later the caller's thread may be bound by a pool, and a new one's would all follow it. */
+static void look_at_own(void)
+{
+    CPU_ZERO(&first_own);
+    sched_getaffinity(0, sizeof first_own, &first_own);
+}
+
+static void settle_part(void *argument, int thread)
+{
+    const cpu_set_t *place = argument;
+
+    sched_setaffinity(0, sizeof place[thread], &place[thread]); /* where it is not allowed the thread is as well off as before */
+}
+
+int nodes_settle(struct pool *pool)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    cpu_set_t *place = calloc((size_t)pool_threads(pool), sizeof *place);
+    int nodes = 1;
+
+    pthread_once(&once, look_at_own);
+    if (place != NULL)
+        nodes = nodes_places(&first_own, pool_threads(pool), place);
+    if (nodes > 1)
+        pool_run(pool, settle_part, place);
+    free(place);
+    return nodes;
+}

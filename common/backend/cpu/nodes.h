@@ -1,0 +1,16 @@
+/* Near memory. On a machine with several NUMA nodes each thread of a pool keeps to the cores of one of them; so what it packs, which is
+ * what it will read, lies in that node's memory, and stays near. */
+#ifndef TANDEM_COMMON_BACKEND_CPU_NODES_H
+#define TANDEM_COMMON_BACKEND_CPU_NODES_H
+
+#include "common/backend/cpu/pool.h"
+#include <sched.h>
+
+/* Which cores of `own` each of `threads` threads should keep to: thread by thread from the first node to the last, as many for a core
+ * everywhere. Returns the number of nodes, or 1, and then leaves `place` alone, where there is one, or the threads would not come out even:
+ * several ranks that all put one more on the first node would crowd it.  place: [threads] */
+int nodes_places(const cpu_set_t *own, int threads, cpu_set_t *place);
+/* Binds the threads of a pool so, the caller's included: to cores that the process had at the first call. Returns the number of nodes. */
+int nodes_settle(struct pool *pool);
+
+#endif
