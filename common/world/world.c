@@ -138,8 +138,11 @@ int world_threads(const struct world *world, int asked, int alone)
     long cores = sysconf(_SC_NPROCESSORS_ONLN), own = own_cores(cores);
     long share = cores / (alone ? world->node_team_size : world->node_size);
 
+    if (asked > own && world->node_team_rank == 0)
+        log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not started", asked, own,
+                 own == 1 ? "" : "s");
     if (asked > 0)
-        return asked;
+        return asked < own ? asked : (int)own;
     share = share < own ? share : own;
     return share > 1 ? (int)share : 1;
 }

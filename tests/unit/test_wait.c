@@ -107,6 +107,8 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
 
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(world_threads(&crowd, CPU_COUNT(&all), 0), CPU_COUNT(&all)); /* who asks gets them, */
+    assert_int_equal(world_threads(&crowd, CPU_COUNT(&all) + 1, 0), CPU_COUNT(&all)); /* but no more than there are */
     if (CPU_COUNT(&all) == cores) {
         assert_int_equal(world_threads(&crowd, 0, 0), cores < 6 ? 1 : cores / 3);
         assert_int_equal(world_threads(&crowd, 0, 1), cores < 4 ? 1 : cores / 2);
@@ -118,7 +120,7 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
             CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     assert_int_equal(world_threads(&(struct world){.node_size = 1, .node_team_size = 1}, 0, 0), 1);
-    assert_int_equal(world_threads(&crowd, 5, 0), 5); /* who asks gets them */
+    assert_int_equal(world_threads(&crowd, 5, 0), 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
