@@ -72,6 +72,7 @@ static enum status load_model(struct parts *parts)
                                         .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(parts->tokenizer),
                                         .quantise = model_quantise(options, 1),
+                                        .cache = options->cache,
                                         .backend = backend,
                                         .drafts = 1,
                                         .device = device};

@@ -65,6 +65,7 @@ static enum status load(struct job *job)
                                         .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
                                         .quantise = model_quantise(job->options, 0),
+                                        .cache = job->options->cache,
                                         .backend = backend,
                                         .device = device};
     world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);

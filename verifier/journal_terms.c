@@ -58,6 +58,8 @@ static int counts(const struct journal_terms *terms, const struct option_entry *
         return 1;
     if (strcmp(entry->name, "quantise") == 0)
         return terms->options->quantise != QUANTISE_NONE;
+    if (strcmp(entry->name, "cache") == 0)
+        return terms->options->cache == CACHE_BF16; /* f32 is what auto is on the CPU, and elsewhere refused */
     if (strcmp(entry->name, "synthetic-acceptance") == 0)
         return terms->options->synthetic_acceptance >= 0;
     return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);

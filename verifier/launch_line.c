@@ -214,12 +214,21 @@ static enum status check_quantise(const struct options *options)
     return STATUS_USAGE;
 }
 
+static enum status check_cache(const struct options *options)
+{
+    if (options->backend != BACKEND_CUDA || options->cache != CACHE_F32)
+        return STATUS_OK;
+    log_error("--cache f32 is for the CPU backend, expected --backend cpu, not cuda");
+    return STATUS_USAGE;
+}
+
 enum status launch_line_check(const struct options *options)
 {
     char target[PATH_MAX], draft[PATH_MAX];
     struct look large, small;
 
     TRY(check_quantise(options));
+    TRY(check_cache(options));
     paths_target(options, target);
     paths_draft(options, draft);
     TRY(check_input(options));

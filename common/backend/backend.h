@@ -119,10 +119,11 @@ struct layer_weights {
     struct matrix *down;    /* ffn -> hidden: a partial sum, sliced */
 };
 
-/* One layer of the cache, all slots. What a number is, and how keys lie, is the backend's; this is the CPU's way. */
+/* One layer of the cache, all slots. How keys lie is the backend's; this is the CPU's way. */
 struct cache_layer {
-    float *keys;   /* [slots][kv_heads][context / 16][head_dim][16]: a tile of 16 places has their keys transposed */
-    float *values; /* [slots][kv_heads][context][head_dim] */
+    enum dtype dtype; /* of its numbers */
+    void *keys;       /* [slots][kv_heads][context / 16][head_dim][16]: a tile of 16 places has their keys transposed */
+    void *values;     /* [slots][kv_heads][context][head_dim] */
 };
 
 /* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the
@@ -235,8 +236,9 @@ struct backend_one_shot {
 
 struct backend {
     const char *name;
-    size_t cache_number_bytes; /* of one number in the cache */
-    unsigned packs;            /* bit d: matrix_pack takes rows of dtype d */
+    enum dtype cache; /* of a cache's numbers where none is asked for */
+    unsigned caches;  /* bit d: they may be of dtype d */
+    unsigned packs;   /* bit d: matrix_pack takes rows of dtype d */
 
     enum status (*open)(const struct backend_options *options, struct backend_context **context);
     void (*close)(struct backend_context *context);
@@ -275,14 +277,15 @@ struct backend {
     /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */
     void (*matmul)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
 
-    /* q, k, v = W_qkv norm(x) + b; q, k normed by head where the model does; RoPE; k and v written at the rows' places.
+    /* q, k, v = W_qkv norm(x) + b; q, k normed by head where the model does; RoPE; k and v written at the rows' places, in the cache's
+     * dtype: to the nearest, ties to even, and NaN stays NaN.
      * cosine, sine: [context][head_dim / 2]; RoPE turns the pairs (i, i + head_dim / 2).  x: [rows][hidden]
      * q: [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
     void (*attend_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                       const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                       float *q);
 
-    /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees.  q, to: [rows][heads][head_dim] */
+    /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees, K and V widened to float32.  q, to: [rows][heads][head_dim] */
     void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
                    const struct cache_layer *cache, float *to);
 

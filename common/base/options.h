@@ -13,6 +13,7 @@
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
 enum { OPTIONS_WILL_START = 8 }; /* a bit of `terminal` */
 enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
+enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
@@ -34,6 +35,7 @@ struct options {
     const char *draft;
     struct options_draft draft_way; /* what that text says */
     int quantise;  /* enum quantise: what weights of more bits are rounded to */
+    int cache;     /* enum cache_choice: the numbers that keys and values are kept as */
     int drafters;  /* -1: the default */
     int verifiers; /* -1: the default */
     const char *config;

@@ -20,6 +20,9 @@ const struct option_entry option_table[] = {
     {"quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(quantise), 0, 0, "none|q8_0", 0,
      "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in Q8_0 has them; "
      "on the CPU alone; default none. The output is that of the rounded target"},
+    {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(cache), 0, 0, "auto|f32|bf16", 0,
+     "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half the bytes; "
+     "default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},

@@ -10,7 +10,7 @@ static size_t side_of(const struct model *model, int slots)
     const struct layer_shape *shape = &model->shape;
 
     return arena_round((size_t)slots * (size_t)shape->kv_heads * (size_t)shape->context * (size_t)shape->head_dim *
-                       model->backend->cache_number_bytes);
+                       dtype_bytes(model->cache_dtype));
 }
 
 size_t kv_cache_need(const struct model *model, int slots)
@@ -37,6 +37,7 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
     if (model->backend->device == NULL) /* a sequence fills the first places of each head of each layer, megabytes apart */
         arena_expect_gaps(&opened.arena);
     for (int i = 0; i < model->config.layers; i++) {
+        opened.layer[i].dtype = model->cache_dtype;
         opened.layer[i].keys = arena_take(&opened.arena, side);
         opened.layer[i].values = arena_take(&opened.arena, side);
     }

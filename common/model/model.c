@@ -121,10 +121,23 @@ static enum status check_quantise(const struct model *model)
     return STATUS_USAGE;
 }
 
+static enum status choose_cache(struct model *model, enum cache_choice asked)
+{
+    const struct backend *backend = model->backend;
+
+    model->cache_dtype = asked == CACHE_AUTO ? backend->cache : asked == CACHE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    if ((backend->caches >> model->cache_dtype & 1) != 0)
+        return STATUS_OK;
+    log_error("the %s backend keeps no cache in %s, which --cache asks for, expected --cache auto or --backend cpu", backend->name,
+              dtype_name(model->cache_dtype));
+    return STATUS_USAGE;
+}
+
 static enum status load(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(look(path, options, model));
     TRY(check_quantise(model));
+    TRY(choose_cache(model, (enum cache_choice)options->cache));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
                                             .max_hidden = model->config.hidden,

@@ -25,6 +25,7 @@ struct model_options {
     int device;      /* the same */
     int drafts;      /* a device that can is to draft by itself: it needs the embeddings, too */
     enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
+    int cache;           /* enum cache_choice: of its caches' numbers */
     const struct backend *backend; /* NULL for the CPU's */
 };
 
@@ -41,6 +42,7 @@ struct model {
     int drafts;          /* as in struct model_options */
     enum dtype quantise; /* the same */
     int rounded;         /* matrices that had rows to be rounded to it */
+    enum dtype cache_dtype; /* of the numbers in its caches */
     const void *table; /* the same in the device's memory, or NULL */
     enum dtype table_dtype;
     struct layer_shape shape; /* this rank's; shape.context is the cache's */

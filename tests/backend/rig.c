@@ -44,6 +44,29 @@ void random_floats(struct random *random, float *to, size_t count)
         to[i] = random_float(random);
 }
 
+static double widened(uint32_t half)
+{
+    uint32_t bits = half << 16;
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return isinf(value) ? copysign(0x1p128, value) : value; /* as if exponents went on */
+}
+
+uint16_t nearest_bf16(float value)
+{
+    uint32_t bits, below;
+    double low, high;
+
+    memcpy(&bits, &value, sizeof bits);
+    if (isinf(value))
+        return (uint16_t)(bits >> 16);
+    below = bits >> 16; /* towards zero; the next one is away from it */
+    low = fabs((double)value - widened(below));
+    high = fabs(widened(below + 1) - (double)value);
+    return (uint16_t)(high < low || (high == low && below % 2 == 1) ? below + 1 : below);
+}
+
 void *zeroed(size_t count, size_t size)
 {
     void *memory = calloc(count, size);

@@ -40,6 +40,9 @@ void weights_release(struct weights *weights);
 struct matrix *weights_pack(const struct weights *weights, struct backend_context *context, const int *bounds, int slices,
                             struct arena *arena);
 
+/* The bf16 that is nearest to a number, of two as near the even one: the upper half of a float. */
+uint16_t nearest_bf16(float value);
+
 void *zeroed(size_t count, size_t size);
 void assert_same_bits(const float *a, const float *b, size_t count);
 void assert_close(const float *a, const double *b, size_t count, double relative, double absolute);

@@ -25,14 +25,14 @@ static float *key_at(const struct step *step, int slot, int h, int place, int d)
 {
     size_t dim = (size_t)step->shape.head_dim, head = (size_t)(slot * step->shape.kv_heads + h);
 
-    return step->cache.keys + (head * CONTEXT + (size_t)(place / 16 * 16)) * dim + (size_t)d * 16 + (size_t)(place % 16);
+    return (float *)step->cache.keys + (head * CONTEXT + (size_t)(place / 16 * 16)) * dim + (size_t)d * 16 + (size_t)(place % 16);
 }
 
 static float *value_at(const struct step *step, int slot, int h, int place, int d)
 {
     size_t head = (size_t)(slot * step->shape.kv_heads + h);
 
-    return step->cache.values + (head * CONTEXT + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
+    return (float *)step->cache.values + (head * CONTEXT + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
 }
 
 static int sees(const struct step *step, int row, int place)
@@ -177,6 +177,80 @@ static void check_shape(int heads, int kv_heads, int head_dim, int base)
     step_release(&step);
 }
 
+static void round_all(float *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = (uint32_t)nearest_bf16(numbers[i]) << 16;
+
+        memcpy(numbers + i, &bits, sizeof bits);
+    }
+}
+
+/* Numbers that bf16 has, in it. */
+static uint16_t *narrowed(const float *numbers, size_t count)
+{
+    uint16_t *halves = zeroed(count, sizeof *halves);
+
+    for (size_t i = 0; i < count; i++)
+        halves[i] = nearest_bf16(numbers[i]);
+    return halves;
+}
+
+/* One shape: the bits of float32 whose numbers were rounded before, everywhere, also of rows alone, with NaN where nothing is seen. */
+static void check_narrow(int heads, int kv_heads, int head_dim, int base)
+{
+    struct backend_context *scalar = rig_open(0);
+    struct step wide, narrow;
+    size_t count, outputs;
+    float *expected, *to;
+
+    step_init(&wide, heads, kv_heads, head_dim, base);
+    count = cache_floats(&wide.shape);
+    outputs = ROWS * row_floats(&wide);
+    expected = zeroed(outputs, sizeof *expected);
+    to = zeroed(outputs, sizeof *to);
+    round_all(wide.cache.keys, count);
+    round_all(wide.cache.values, count);
+    attend(scalar, &wide, 0, ROWS, expected);
+    backend_cpu.close(scalar);
+    poison(&wide);
+    narrow = wide;
+    narrow.cache = (struct cache_layer){DTYPE_BF16, narrowed(wide.cache.keys, count), narrowed(wide.cache.values, count)};
+    for (int i = 0; i < RIGS; i++) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        attend(context, &narrow, 0, ROWS, to);
+        assert_same_bits(to, expected, outputs);
+        for (int r = 0; r < ROWS; r++) {
+            attend(context, &narrow, r, 1, to);
+            assert_same_bits(to, expected + (size_t)r * row_floats(&wide), row_floats(&wide));
+        }
+        backend_cpu.close(context);
+    }
+    free(expected);
+    free(to);
+    free(narrow.cache.keys);
+    free(narrow.cache.values);
+    step_release(&wide);
+}
+
+static void test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers(void **state)
+{
+    static const int dims[] = {8, 24, 32, 64, 128, 80, 250};
+
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        check_narrow(6, 2, dims[i], 37);
+        check_narrow(2, 2, dims[i], 128);
+    }
+    check_narrow(5, 1, 32, 0);
+    check_narrow(9, 1, 16, 160);
+    check_narrow(16, 2, 32, 1);
+    check_narrow(4, 4, 2, 16);
+}
+
 static void test_attend__matches_naive_with_the_same_bits_everywhere(void **state)
 {
     static const int dims[] = {8, 24, 32, 64, 128, 80};
@@ -255,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attend__matches_naive_with_the_same_bits_everywhere),
+        cmocka_unit_test(test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers),
         cmocka_unit_test(test_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_attend__gaps_of_a_tree_change_no_bits),
     };

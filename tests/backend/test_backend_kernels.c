@@ -79,6 +79,48 @@ static void check_gumbel(const struct kernels *kernels)
     }
 }
 
+/* What comes after the last value is left alone. */
+static void check_round_bf16(const struct kernels *kernels)
+{
+    struct random random = {.state = 4};
+    const float after = float_of(0x3f812345);
+    float x[COUNT + 1];
+    uint16_t expected[COUNT];
+
+    for (int round = 0; round < 300; round++) {
+        int count = round < 40 ? round : COUNT - round;
+
+        for (int i = 0; i < count; i++) {
+            uint32_t word = random_word(&random), rest[] = {word & 0xffff, 0x8000, 0x7fff, 0x8001}; /* ties, and what is next to them */
+
+            x[i] = float_of((random_word(&random) & 0xffff0000) | rest[word >> 16 & 3]);
+            x[i] = isnan(x[i]) ? INFINITY : x[i];
+            expected[i] = nearest_bf16(x[i]);
+        }
+        x[count] = after;
+        kernels->round_bf16(x, count);
+        for (int i = 0; i < count; i++)
+            assert_same_bits(&x[i], &(float){float_of((uint32_t)expected[i] << 16)}, 1);
+        assert_same_bits(&x[count], &after, 1);
+    }
+}
+
+static void check_round_edges(const struct kernels *kernels)
+{
+    static const uint32_t edges[][2] = {
+        {0x00000000, 0x00000000}, {0x80000000, 0x80000000}, {0x00000001, 0x00000000}, {0x80008000, 0x80000000}, {0x80018000, 0x80020000},
+        {0x7f7f7fff, 0x7f7f0000}, {0x7f7f8000, 0x7f800000}, {0xff7fffff, 0xff800000}, {0x7f800000, 0x7f800000}, {0xff800000, 0xff800000},
+        {0x7f800001, 0x7fc00000}, {0xff80ffff, 0xffc00000}, {0x7fffffff, 0x7fff0000}, {0xffffffff, 0xffff0000}, {0x7fc12345, 0x7fc10000},
+    };
+
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        float found = float_of(edges[i][0]), expected = float_of(edges[i][1]);
+
+        kernels->round_bf16(&found, 1);
+        assert_same_bits(&found, &expected, 1);
+    }
+}
+
 static void test_kernels__exp_has_the_bits_of_math32(void **state)
 {
     (void)state;
@@ -95,6 +137,13 @@ static void test_kernels__gumbel_has_the_bits_of_rng(void **state)
 {
     (void)state;
     each_isa(check_gumbel);
+}
+
+static void test_kernels__round_bf16_is_to_the_nearest_and_nan_stays(void **state)
+{
+    (void)state;
+    each_isa(check_round_bf16);
+    each_isa(check_round_edges);
 }
 
 static void test_kernels__every_f16_widens_as_dtype_widen_does(void **state)
@@ -147,6 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels__exp_has_the_bits_of_math32), cmocka_unit_test(test_kernels__log_has_the_bits_of_math32),
         cmocka_unit_test(test_kernels__gumbel_has_the_bits_of_rng), cmocka_unit_test(test_kernels__every_f16_widens_as_dtype_widen_does),
+        cmocka_unit_test(test_kernels__round_bf16_is_to_the_nearest_and_nan_stays),
         cmocka_unit_test(test_kernels__an_unknown_isa_is_refused),
     };
 

@@ -141,13 +141,14 @@ struct outcome {
     size_t q_count, cache_count;
 };
 
-static void outcome_init(struct outcome *outcome, const struct layer_shape *shape)
+static void outcome_init(struct outcome *outcome, const struct layer_shape *shape, enum dtype dtype)
 {
     outcome->q_count = (size_t)(ROWS * shape->heads * shape->head_dim);
     outcome->cache_count = (size_t)(SLOTS * shape->kv_heads * CONTEXT * shape->head_dim);
     outcome->q = zeroed(outcome->q_count, sizeof(float));
-    outcome->cache.keys = zeroed(outcome->cache_count, sizeof(float));
-    outcome->cache.values = zeroed(outcome->cache_count, sizeof(float));
+    outcome->cache.dtype = dtype;
+    outcome->cache.keys = zeroed(outcome->cache_count, dtype_bytes(dtype));
+    outcome->cache.values = zeroed(outcome->cache_count, dtype_bytes(dtype));
 }
 
 static void outcome_release(struct outcome *outcome)
@@ -171,9 +172,9 @@ static void check_outcome(const struct layer *layer, const struct outcome *outco
                 size_t head = (size_t)((layer->slot[r] * shape->kv_heads + h) * CONTEXT * dim);
                 int place = layer->place[r];
 
-                assert_close(outcome->cache.keys + head + place / 16 * 16 * dim + d * 16 + place % 16,
+                assert_close((float *)outcome->cache.keys + head + place / 16 * 16 * dim + d * 16 + place % 16,
                              expected + (shape->heads + h) * dim + d, 1, 1e-4, 1e-5);
-                assert_close(outcome->cache.values + head + place * dim + d, expected + (shape->heads + shape->kv_heads + h) * dim + d, 1,
+                assert_close((float *)outcome->cache.values + head + place * dim + d, expected + (shape->heads + shape->kv_heads + h) * dim + d, 1,
                              1e-4, 1e-5);
             }
     }
@@ -194,22 +195,36 @@ static void assert_same_outcome(const struct outcome *a, const struct outcome *b
     assert_same_bits(a->cache.values, b->cache.values, a->cache_count);
 }
 
+/* In bf16 the cache has what is nearest to its numbers in float32. */
+static void assert_rounded_outcome(const struct outcome *narrow, const struct outcome *wide)
+{
+    const float *wide_keys = wide->cache.keys, *wide_values = wide->cache.values;
+    const uint16_t *keys = narrow->cache.keys, *values = narrow->cache.values;
+
+    assert_same_bits(narrow->q, wide->q, wide->q_count);
+    for (size_t i = 0; i < wide->cache_count; i++) {
+        assert_int_equal(keys[i], nearest_bf16(wide_keys[i]));
+        assert_int_equal(values[i], nearest_bf16(wide_values[i]));
+    }
+}
+
 static void check_attend_in(int heads, int kv_heads, int head_dim, int decorated)
 {
     struct layer layer;
     struct outcome first;
 
     layer_init(&layer, heads, kv_heads, head_dim, 16, decorated);
-    outcome_init(&first, &layer.shape);
+    outcome_init(&first, &layer.shape, DTYPE_F32);
     for (int i = 0; i < RIGS; i++) {
         struct backend_context *context = rig_open(i);
-        struct outcome together, apart;
+        struct outcome together, apart, narrow;
         struct arena arena;
 
         if (context == NULL)
             continue;
-        outcome_init(&together, &layer.shape);
-        outcome_init(&apart, &layer.shape);
+        outcome_init(&together, &layer.shape, DTYPE_F32);
+        outcome_init(&apart, &layer.shape, DTYPE_F32);
+        outcome_init(&narrow, &layer.shape, DTYPE_BF16);
         layer.weights.qkv = weights_pack(&layer.qkv, context, (const int[]){0, HIDDEN}, 1, &arena);
         if (i == 0) {
             attend_in(&layer, context, 0, ROWS, &first);
@@ -220,6 +235,9 @@ static void check_attend_in(int heads, int kv_heads, int head_dim, int decorated
             attend_in(&layer, context, r, 1, &apart);
         assert_same_outcome(&together, &first);
         assert_same_outcome(&apart, &first);
+        attend_in(&layer, context, 0, ROWS, &narrow);
+        assert_rounded_outcome(&narrow, &first);
+        outcome_release(&narrow);
         outcome_release(&together);
         outcome_release(&apart);
         arena_close(&arena);

@@ -60,8 +60,8 @@ static void copy_cache(const struct step *step)
             for (int d = 0; d < step->shape.head_dim; d++) {
                 size_t at = cache_at(step, 0, head, place, d), tile = cache_at(step, 0, head, place / 16 * 16, 0);
 
-                step->cache.keys[tile + (size_t)(d * 16 + place % 16)] = bf16_wide(step->keys[at]);
-                step->cache.values[at] = bf16_wide(step->values[at]);
+                ((float *)step->cache.keys)[tile + (size_t)(d * 16 + place % 16)] = bf16_wide(step->keys[at]);
+                ((float *)step->cache.values)[at] = bf16_wide(step->values[at]);
             }
 }
 

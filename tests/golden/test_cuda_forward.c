@@ -309,11 +309,21 @@ static void test_cuda_forward__quantising_is_refused_before_anything_is_loaded(v
                    "the cuda backend computes with no weights in Q8_0, which --quantise and --draft self:bits=N make, expected --backend cpu");
 }
 
+static void test_cuda_forward__a_cache_of_float32_is_refused(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = 1, .cache = CACHE_F32, .backend = &backend_cuda};
+
+    (void)state;
+    assert_refused(&options, STATUS_USAGE,
+                   "the cuda backend keeps no cache in F32, which --cache asks for, expected --cache auto or --backend cpu");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded),
         cmocka_unit_test(test_cuda_forward__quantising_is_refused_before_anything_is_loaded),
+        cmocka_unit_test(test_cuda_forward__a_cache_of_float32_is_refused),
         cmocka_unit_test(test_cuda_forward__logits_match_cpu),
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),

@@ -125,10 +125,12 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
+    float *keys = cache->layer[0].keys;
+
     *forward = (struct forward){.model = model, .cache = cache};
     ((struct toy_model *)(void *)model)->cache = cache;
     for (int i = 0; i < cache->slots * TOY_CONTEXT; i++)
-        cache->layer[0].keys[i] = NAN;
+        keys[i] = NAN;
     return STATUS_OK;
 }
 
@@ -142,7 +144,7 @@ static float *seen(const struct forward *forward, const struct rows *rows, int r
 {
     assert_in_range(place, 0, TOY_CONTEXT - 1);
     assert_true(place < rows->base[r] || (place - rows->base[r] < 64 && rows->ancestors[r] >> (place - rows->base[r]) & 1));
-    return &forward->cache->layer[0].keys[rows->slot[r] * TOY_CONTEXT + place];
+    return (float *)forward->cache->layer[0].keys + rows->slot[r] * TOY_CONTEXT + place;
 }
 
 static void predict(const struct forward *forward, const struct rows *rows, int r, float *logits)

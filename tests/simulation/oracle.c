@@ -214,7 +214,7 @@ static int is_damaged(const struct simulation *simulation)
 
 static void check_mirror(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror)
 {
-    const float *key = simulation->stage->draft_model[actor->number].cache->layer[0].keys + mirror->slot * TOY_CONTEXT;
+    const float *key = (const float *)simulation->stage->draft_model[actor->number].cache->layer[0].keys + mirror->slot * TOY_CONTEXT;
     int count = 0;
     const int32_t *truth = truth_of(simulation, mirror->request, &count);
 
@@ -254,7 +254,7 @@ static void check_target_cache(const struct simulation *simulation, const struct
     if (sequence->cached != sequence->length - 1)
         simulation_fail(simulation, "request %u: %d places cached of %d tokens", sequence->request->index, sequence->cached, sequence->length);
     for (int r = 0; r < simulation->plan->shards; r++) {
-        const float *key = simulation->target->model[r].cache->layer[0].keys + sequence->slot * TOY_CONTEXT;
+        const float *key = (const float *)simulation->target->model[r].cache->layer[0].keys + sequence->slot * TOY_CONTEXT;
 
         for (int i = 0; i < sequence->cached; i++)
             if (key[i] != (float)sequence->tokens[i])

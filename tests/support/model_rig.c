@@ -26,6 +26,11 @@ void model_rig_open_quantised(struct model_rig *rig, const char *path, struct gr
     open_with(rig, path, group, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .quantise = quantise});
 }
 
+void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa)
+{
+    open_with(rig, path, NULL, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa, .cache = CACHE_BF16});
+}
+
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend)
 {
     open_with(rig, path, NULL, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .backend = backend});
@@ -94,7 +99,7 @@ void model_rig_poison(struct model_rig *rig, int slot, int first)
     for (int i = 0; i < rig->model->config.layers; i++)
         for (int h = 0; h < shape->kv_heads; h++) {
             size_t head = (size_t)(slot * shape->kv_heads + h) * context * dim;
-            float *keys = rig->cache.layer[i].keys + head, *values = rig->cache.layer[i].values + head;
+            float *keys = (float *)rig->cache.layer[i].keys + head, *values = (float *)rig->cache.layer[i].values + head;
 
             for (size_t p = (size_t)first; p < context; p++)
                 for (size_t d = 0; d < dim; d++) {

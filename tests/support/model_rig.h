@@ -26,6 +26,8 @@ struct chain {
 void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa);
 /* The same, with weights of more bits rounded. */
 void model_rig_open_quantised(struct model_rig *rig, const char *path, struct group *group, enum dtype quantise);
+/* The same, alone, with a cache in bf16. */
+void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa);
 /* The same, alone, on another backend than the CPU's. */
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend);
 void model_rig_close(struct model_rig *rig);
@@ -36,7 +38,7 @@ void model_rig_step(struct model_rig *rig, const struct chain *chains, int count
 /* Collective over the model's group. Feeds tokens [0, count) to a slot from place 0 on, `stride` in a step.
  * logits: [count][model->vocab_count], or NULL */
 void model_rig_feed(struct model_rig *rig, int slot, const int32_t *tokens, int count, int stride, float *logits);
-/* Writes NaN to all places of the slot from `first` on, in the CPU backend's cache. */
+/* Writes NaN to all places of the slot from `first` on, in the CPU backend's cache of float32. */
 void model_rig_poison(struct model_rig *rig, int slot, int first);
 
 /* The largest logit's lowest index, and how far the next one is below it (margin may be NULL). */

@@ -22,20 +22,40 @@ static size_t cache_offset(const struct layer_shape *shape, int slot, int h)
     return ((size_t)slot * (size_t)shape->kv_heads + (size_t)h) * (size_t)shape->context * (size_t)shape->head_dim;
 }
 
-static void store_key(const struct attend_in *in, int row, int h, const float *head /* [head_dim] */)
+/* Numbers at, at + stride, ... of a side of the cache. */
+static void store(const struct attend_in *in, void *side, size_t at, size_t stride, float *head /* [head_dim], overwritten */)
 {
-    size_t dim = (size_t)in->shape->head_dim, place = (size_t)in->rows->place[row];
-    float *tile = in->cache->keys + cache_offset(in->shape, in->rows->slot[row], h) + place / BACKEND_PANEL * dim * BACKEND_PANEL;
+    size_t dim = (size_t)in->shape->head_dim;
+    float *wide = side;
+    uint16_t *narrow = side;
 
-    for (size_t d = 0; d < dim; d++)
-        tile[d * BACKEND_PANEL + place % BACKEND_PANEL] = head[d];
+    if (in->cache->dtype == DTYPE_F32) {
+        for (size_t d = 0; d < dim; d++)
+            wide[at + d * stride] = head[d];
+        return;
+    }
+    in->context->kernels->round_bf16(head, in->shape->head_dim);
+    for (size_t d = 0; d < dim; d++) {
+        uint32_t bits;
+
+        memcpy(&bits, head + d, sizeof bits);
+        narrow[at + d * stride] = (uint16_t)(bits >> 16);
+    }
 }
 
-static void store_value(const struct attend_in *in, int row, int h, const float *head /* [head_dim] */)
+static void store_key(const struct attend_in *in, int row, int h, float *head)
+{
+    size_t dim = (size_t)in->shape->head_dim, place = (size_t)in->rows->place[row];
+    size_t tile = cache_offset(in->shape, in->rows->slot[row], h) + place / BACKEND_PANEL * dim * BACKEND_PANEL;
+
+    store(in, in->cache->keys, tile + place % BACKEND_PANEL, BACKEND_PANEL, head);
+}
+
+static void store_value(const struct attend_in *in, int row, int h, float *head)
 {
     size_t dim = (size_t)in->shape->head_dim, place = (size_t)in->rows->place[row];
 
-    memcpy(in->cache->values + cache_offset(in->shape, in->rows->slot[row], h) + place * dim, head, dim * sizeof *head);
+    store(in, in->cache->values, cache_offset(in->shape, in->rows->slot[row], h) + place * dim, 1, head);
 }
 
 /* Bias, norm, RoPE, and home: the head `h` of the row's q, k and v heads in a line. head: [head_dim], overwritten */
@@ -146,12 +166,14 @@ static void attend_run_block(const struct attend *attend, const struct run *run,
     const struct rows *rows = attend->rows;
     int group = shape->heads / shape->kv_heads, h = b / run->blocks;
     int first = run->queries * (b % run->blocks) / run->blocks, last = run->queries * (b % run->blocks + 1) / run->blocks;
-    size_t offset = cache_offset(shape, rows->slot[run->first], h);
+    const struct cache_layer *cache = attend->cache;
+    size_t offset = cache_offset(shape, rows->slot[run->first], h) * dtype_bytes(cache->dtype);
     struct attend_block block = {.count = last - first,
                                  .head_dim = shape->head_dim,
                                  .context = shape->context,
-                                 .keys = attend->cache->keys + offset,
-                                 .values = attend->cache->values + offset,
+                                 .dtype = cache->dtype,
+                                 .keys = (const char *)cache->keys + offset,
+                                 .values = (const char *)cache->values + offset,
                                  .scores = attend->context->scratch[thread].scores};
 
     for (int i = 0; i < block.count; i++) {

@@ -158,7 +158,8 @@ static enum status cpu_matrix_pack(struct backend_context *context, const struct
 
 const struct backend backend_cpu = {
     .name = "cpu",
-    .cache_number_bytes = sizeof(float),
+    .cache = DTYPE_F32,
+    .caches = 1u << DTYPE_F32 | 1u << DTYPE_BF16,
     .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
     .open = cpu_open,
     .close = cpu_close,

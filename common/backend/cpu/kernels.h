@@ -17,8 +17,9 @@ struct attend_block {
     float *to[ATTEND_QUERIES];          /* [head_dim] each */
     int32_t base[ATTEND_QUERIES];       /* as in struct rows */
     uint64_t ancestors[ATTEND_QUERIES]; /* as in struct rows */
-    const float *keys;                  /* [context / 16][head_dim][16] */
-    const float *values;                /* [context][head_dim] */
+    enum dtype dtype;                   /* of keys and values, F32 or BF16 */
+    const void *keys;                   /* [context / 16][head_dim][16] */
+    const void *values;                 /* [context][head_dim] */
     float *scores;                      /* [ATTEND_QUERIES][context], scratch */
 };
 
@@ -47,6 +48,8 @@ struct kernels {
     void (*swiglu)(const float *pairs, int count, float *to);
     /* x += y.  x, y: [count] */
     void (*add)(float *x, const float *y, size_t count);
+    /* Puts in place of each value the nearest that bf16 has, ties to even; NaN stays NaN.  x: [count] */
+    void (*round_bf16)(float *x, int count);
 
     void (*attend)(const struct attend_block *block);
 

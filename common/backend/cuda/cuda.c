@@ -349,7 +349,8 @@ static int cuda_row_top(struct backend_context *context, const float *logits, in
 const struct backend backend_cuda = {
     .name = "cuda",
     .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
-    .cache_number_bytes = sizeof(uint16_t),
+    .cache = DTYPE_BF16,
+    .caches = 1u << DTYPE_BF16,
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,

@@ -127,8 +127,8 @@ static struct kernel_rows part_of(const struct backend_context *context, const s
 
 static struct kernel_cache cache_of(const struct layer_shape *shape, const struct cache_layer *cache)
 {
-    return (struct kernel_cache){.keys = (uint16_t *)(void *)cache->keys,
-                                 .values = (uint16_t *)(void *)cache->values,
+    return (struct kernel_cache){.keys = cache->keys,
+                                 .values = cache->values,
                                  .heads = shape->heads,
                                  .kv_heads = shape->kv_heads,
                                  .head_dim = shape->head_dim,

@@ -257,6 +257,7 @@ enum status seeded_model_open(const struct seeded_options *options, const struct
         return STATUS_INTERNAL;
     }
     seeded->model.backend = backend;
+    seeded->model.cache_dtype = backend->cache;
     seeded->model.group = group;
     set_shape(options, &seeded->model);
     status = fill(options, seeded);
@@ -291,7 +292,7 @@ double seeded_model_step_bytes(const struct seeded_model *seeded, int context)
     const struct layer_shape *shape = &seeded->model.shape;
     double hidden = shape->hidden, inner = (double)shape->heads * shape->head_dim, kv = (double)shape->kv_heads * shape->head_dim;
     double layer = hidden * (inner + 2 * kv) + inner * hidden + 3 * hidden * shape->ffn;
-    double cache = 2 * kv * context * (double)seeded->model.backend->cache_number_bytes;
+    double cache = 2 * kv * context * (double)dtype_bytes(seeded->model.cache_dtype);
 
     return seeded->model.config.layers * (2 * layer + cache) + 2 * hidden * seeded->model.vocab;
 }

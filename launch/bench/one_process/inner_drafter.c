@@ -32,6 +32,7 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
                                         .layers = options->draft_way.layers,
                                         .vocab = tokenizer_size(tokenizer),
                                         .quantise = model_quantise(options, 1),
+                                        .cache = options->cache,
                                         .drafts = 1};
 
     TRY(check_tokenizer(inner->path, tokenizer));

@@ -36,7 +36,8 @@ static enum status open_target(struct job *job)
                                   .max_rows = asked > BACKEND_MAX_ROWS ? asked : BACKEND_MAX_ROWS,
                                   .context = options->context,
                                   .slots = options->max_sequences,
-                                  .quantise = model_quantise(options, 0)};
+                                  .quantise = model_quantise(options, 0),
+                                  .cache = options->cache};
     char tokenizer[4096];
     struct config config;
 

@@ -4,9 +4,9 @@
 #include "common/base/log.h"
 #include <stdlib.h>
 
-enum status engine_open(struct engine *engine, const char *path, int threads, int context)
+enum status engine_open(struct engine *engine, const char *path, int threads, int context, enum cache_choice cache)
 {
-    const struct model_options options = {.threads = threads, .max_rows = BACKEND_MAX_ROWS, .context = context, .slots = 1};
+    const struct model_options options = {.threads = threads, .max_rows = BACKEND_MAX_ROWS, .context = context, .slots = 1, .cache = (int)cache};
     enum status status;
 
     *engine = (struct engine){0};

@@ -2,7 +2,10 @@
  *
  *   bench_step peaks THREADS                              what the cores can do: memory, float32, bytes
  *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512 tokens with the last's
- *   bench_step quality THREADS FLOAT32 MODEL TEXT N       differences from the same weights in float32 over N positions of a text */
+ *   bench_step deep THREADS TIMES MODEL PLACES            ns, the least, of steps of 1, 4 and 8 rows behind so many others, with the cache in float32
+ *                                                         and in bf16, in turns
+ *   bench_step quality THREADS FLOAT32 MODEL TEXT N [WHAT]    differences from the same weights in float32 over N positions of a text; WHAT: the
+ *                                                         cache of MODEL is in f32 (the default) or bf16 */
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -67,7 +70,7 @@ static enum status measure_steps(const char *path, int threads, int times)
     struct engine engine;
     enum status status = STATUS_OK;
 
-    TRY(engine_open(&engine, path, threads, PROMPT));
+    TRY(engine_open(&engine, path, threads, PROMPT, CACHE_AUTO));
     fill(engine.model, tokens, PROMPT);
     TRY_TO(engine_step(&engine, tokens, 0, 2 * DEPTH, 0), close_engine); /* what the steps see */
     printf("{\"threads\": %d, \"packed_bytes\": %zu, \"ns\": {", threads, model_bytes(engine.model));
@@ -80,11 +83,74 @@ close_engine:
     return status;
 }
 
-static enum status measure_quality(char **arguments, int threads)
+enum { DEEP_ROWS = 3 };
+static const int deep_rows[DEEP_ROWS] = {1, 4, 8};
+
+static enum status open_deep(struct engine *engine, const char *path, int threads, int places, enum cache_choice cache)
+{
+    int32_t tokens[BACKEND_MAX_ROWS];
+
+    TRY(engine_open(engine, path, threads, places + BACKEND_MAX_ROWS, cache));
+    fill(engine->model, tokens, BACKEND_MAX_ROWS);
+    for (int at = 0; at < places; at += BACKEND_MAX_ROWS)
+        TRY(engine_step(engine, tokens, at, BACKEND_MAX_ROWS, 0));
+    return STATUS_OK;
+}
+
+/* least: [DEEP_ROWS] */
+static enum status measure_deep_rows(struct engine *engine, int places, int64_t *least)
+{
+    int32_t tokens[BACKEND_MAX_ROWS];
+
+    fill(engine->model, tokens, BACKEND_MAX_ROWS);
+    for (int i = 0; i < DEEP_ROWS; i++) {
+        int64_t start = clock_ns(), ns;
+
+        TRY(engine_step(engine, tokens, places, deep_rows[i], deep_rows[i]));
+        ns = clock_ns() - start;
+        least[i] = least[i] == 0 || ns < least[i] ? ns : least[i];
+    }
+    return STATUS_OK;
+}
+
+static void print_deep(const struct engine *engine, const int64_t *least)
+{
+    printf(", \"%s\": {\"cache_bytes\": %zu", dtype_name(engine->model->cache_dtype), kv_cache_bytes(&engine->cache));
+    for (int i = 0; i < DEEP_ROWS; i++)
+        printf(", \"%d\": %lld", deep_rows[i], (long long)least[i]);
+    printf("}");
+}
+
+static enum status measure_deep(const char *path, int threads, int times, int places)
+{
+    struct engine wide = {0}, narrow = {0};
+    int64_t least[2][DEEP_ROWS] = {{0}};
+    enum status status;
+
+    TRY_TO(open_deep(&wide, path, threads, places, CACHE_F32), close_engines);
+    TRY_TO(open_deep(&narrow, path, threads, places, CACHE_BF16), close_engines);
+    for (int t = 0; t < times; t++) {
+        TRY_TO(measure_deep_rows(&wide, places, least[0]), close_engines);
+        TRY_TO(measure_deep_rows(&narrow, places, least[1]), close_engines);
+    }
+    printf("{\"threads\": %d, \"places\": %d", threads, places);
+    print_deep(&wide, least[0]);
+    print_deep(&narrow, least[1]);
+    printf("}\n");
+
+close_engines:
+    if (narrow.model != NULL)
+        engine_close(&narrow);
+    if (wide.model != NULL)
+        engine_close(&wide);
+    return status;
+}
+
+static enum status measure_quality(char **arguments, int threads, enum cache_choice cache)
 {
     struct difference difference;
 
-    TRY(quality_measure(arguments[3], arguments[4], arguments[5], threads, atoi(arguments[6]), &difference));
+    TRY(quality_measure(arguments[3], arguments[4], cache, arguments[5], threads, atoi(arguments[6]), &difference));
     difference_print(&difference);
     return STATUS_OK;
 }
@@ -110,9 +176,11 @@ int main(int count, char **arguments)
             return (int)measure_peaks(threads);
         if (strcmp(what, "steps") == 0 && count == 5 && times >= 1 && times <= MOST_TIMES)
             return (int)measure_steps(arguments[4], threads, times);
-        if (strcmp(what, "quality") == 0 && count == 7 && atoi(arguments[6]) > 0)
-            return (int)measure_quality(arguments, threads);
+        if (strcmp(what, "deep") == 0 && count == 6 && times >= 1 && atoi(arguments[5]) >= 1)
+            return (int)measure_deep(arguments[4], threads, times, (atoi(arguments[5]) + BACKEND_MAX_ROWS - 1) / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS);
+        if (strcmp(what, "quality") == 0 && (count == 7 || count == 8) && atoi(arguments[6]) > 0)
+            return (int)measure_quality(arguments, threads, count == 8 && strcmp(arguments[7], "bf16") == 0 ? CACHE_BF16 : CACHE_F32);
     }
-    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | quality THREADS FLOAT32 MODEL TEXT POSITIONS\n");
+    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | quality THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
     return (int)STATUS_USAGE;
 }

@@ -53,7 +53,8 @@ static enum status compare_chunk(struct engine *exact, struct engine *other, con
     return STATUS_OK;
 }
 
-enum status quality_measure(const char *reference, const char *model, const char *text, int threads, int positions, struct difference *difference)
+enum status quality_measure(const char *reference, const char *model, enum cache_choice cache, const char *text, int threads, int positions,
+                            struct difference *difference)
 {
     struct engine exact = {0}, other = {0};
     int32_t *tokens = NULL;
@@ -65,7 +66,8 @@ enum status quality_measure(const char *reference, const char *model, const char
     status = count >= chunks * CHUNK ? STATUS_OK : STATUS_DATA;
     if (status != STATUS_OK)
         log_error("%s has %d tokens, expected %d for %d positions", text, count, chunks * CHUNK, positions);
-    else if ((status = engine_open(&exact, reference, threads, CHUNK)) == STATUS_OK && (status = engine_open(&other, model, threads, CHUNK)) == STATUS_OK)
+    else if ((status = engine_open(&exact, reference, threads, CHUNK, CACHE_F32)) == STATUS_OK &&
+             (status = engine_open(&other, model, threads, CHUNK, cache)) == STATUS_OK)
         for (int i = 0; i < chunks && status == STATUS_OK; i++)
             status = compare_chunk(&exact, &other, tokens + i * CHUNK, positions, difference);
     if (other.model != NULL)

@@ -2,10 +2,11 @@
 #ifndef TANDEM_LAUNCH_BENCH_STEP_QUALITY_H
 #define TANDEM_LAUNCH_BENCH_STEP_QUALITY_H
 
-#include "common/base/status.h"
+#include "common/base/options.h"
 #include "launch/bench/step/difference.h"
 
-/* STATUS_NOINPUT, STATUS_DATA (a text that is too short), STATUS_INTERNAL, logged. */
-enum status quality_measure(const char *reference, const char *model, const char *text, int threads, int positions, struct difference *difference);
+/* cache: the numbers in the cache of `model`; those of `reference` are float32. STATUS_NOINPUT, STATUS_DATA (a text that is too short), STATUS_INTERNAL, logged. */
+enum status quality_measure(const char *reference, const char *model, enum cache_choice cache, const char *text, int threads, int positions,
+                            struct difference *difference);
 
 #endif

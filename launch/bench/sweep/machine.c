@@ -84,12 +84,12 @@ json_t *machine_describe(void)
                      text_or_null(version));
 }
 
-enum { NAME = PATH_MAX + 32 };
+enum { NAME = PATH_MAX + 64 };
 
-/* What is measured is another model where it is rounded.  name: [NAME] */
-static void name_model(const char *model, int quantise, char *name)
+/* What is measured is another model where it is rounded, or its keys and values are.  name: [NAME] */
+static void name_model(const char *model, int quantise, int cache, char *name)
 {
-    snprintf(name, NAME, "%s%s", model, quantise == QUANTISE_Q8_0 ? ", rounded to Q8_0" : "");
+    snprintf(name, NAME, "%s%s%s", model, quantise == QUANTISE_Q8_0 ? ", rounded to Q8_0" : "", cache == CACHE_BF16 ? ", cache in BF16" : "");
 }
 
 /* `layers`: of its first so many alone, where they are not 0. */
@@ -119,7 +119,7 @@ json_t *machine_target(const struct options *run, int context)
     char path[PATH_MAX], name[NAME];
 
     paths_target(run, path);
-    name_model(path, run->quantise, name);
+    name_model(path, run->quantise, run->cache, name);
     return describe_model(path, name, 0, context);
 }
 
@@ -131,6 +131,6 @@ json_t *machine_draft(const struct options *run, int context)
     options_draft_write(&run->draft_way, way);
     if (run->draft_way.way == DRAFT_LOOKUP)
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", "copies", "parameters", 0.0, "operations_per_token", 0.0);
-    name_model(run->draft_way.way == DRAFT_MODEL ? path : way, run->draft_way.bits > 0 ? QUANTISE_NONE : run->quantise, name);
+    name_model(run->draft_way.way == DRAFT_MODEL ? path : way, run->draft_way.bits > 0 ? QUANTISE_NONE : run->quantise, run->cache, name);
     return describe_model(path, name, run->draft_way.layers, context);
 }

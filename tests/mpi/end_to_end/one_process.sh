@@ -40,6 +40,7 @@ drafted together --max-sequences 5
 drafted lookup --draft lookup
 drafted layers --draft self:layers=3 --threads 2
 drafted fewer_bits --quantise q8_0 --draft self:bits=4
+drafted narrow --cache bf16
 drafted coupled --accept coupled --temperature 0.8 --seed 5
 same one_together one_model
 same one_lookup one_model

@@ -1,7 +1,8 @@
 /* Attention of a few queries over one key/value head. Three sweeps: scores tile by tile (each one chain over the head's
  * dimensions) with their maximum; exp(score - max); then the values in rising order of the place, each output one chain and the
  * weights' sum another, divided at the end. A place that a query does not see takes no part in any chain, so its content does not
- * matter and neither does the gap it leaves: a token's result is the same at the end of a chain and inside a tree. */
+ * matter and neither does the gap it leaves: a token's result is the same at the end of a chain and inside a tree. Keys and values in bf16
+ * are widened as they are loaded: `dtype` is a constant wherever it is passed on, so each form has loops of its own. */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/vec.h"
 
@@ -16,6 +17,17 @@ enum { VALUE_QUERIES = 1, VALUE_VECS = 1 };
 #endif
 
 enum { TILE = BACKEND_PANEL };
+
+/* 16 numbers of the cache, from number `at` on; and the first `lanes` of them. */
+INLINE vec cache_load(const void *side, size_t at, enum dtype dtype)
+{
+    return dtype == DTYPE_BF16 ? vec_widen_bf16((const uint16_t *)side + at) : vec_load((const float *)side + at);
+}
+
+INLINE vec cache_load_part(const void *side, size_t at, int lanes, enum dtype dtype)
+{
+    return dtype == DTYPE_BF16 ? vec_widen_bf16_part((const uint16_t *)side + at, lanes) : vec_load_part((const float *)side + at, lanes);
+}
 
 /* The places [0, end) hold all that the query sees. */
 static int query_end(const struct attend_block *block, int i)
@@ -53,17 +65,18 @@ static uint32_t tile_mask(const struct attend_block *block, int i, int first)
 }
 
 /* Scores of `queries` queries over `tiles` tiles from `tile` on; unseen places become minus infinity. */
-SPECIALISED void score_tiles(const struct attend_block *block, int queries, int tiles, int tile, vec *largest /* [queries] */)
+SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype, int queries, int tiles, int tile,
+                             vec *largest /* [queries] */)
 {
     int dim = block->head_dim;
-    const float *keys = block->keys + (size_t)tile * (size_t)dim * TILE;
+    size_t keys = (size_t)tile * (size_t)dim * TILE;
     vec sum[ATTEND_QUERIES];
 
     UNROLL for (int i = 0; i < queries * tiles; i++) sum[i] = vec_zero();
     for (int d = 0; d < dim; d++) {
         vec key[ATTEND_QUERIES];
 
-        UNROLL for (int t = 0; t < tiles; t++) key[t] = vec_load(keys + ((size_t)t * (size_t)dim + (size_t)d) * TILE);
+        UNROLL for (int t = 0; t < tiles; t++) key[t] = cache_load(block->keys, keys + ((size_t)t * (size_t)dim + (size_t)d) * TILE, dtype);
         UNROLL for (int i = 0; i < queries; i++)
         {
             vec q = vec_set(block->q[i][d]);
@@ -84,47 +97,47 @@ SPECIALISED void score_tiles(const struct attend_block *block, int queries, int 
     }
 }
 
-SPECIALISED void score_all(const struct attend_block *block, int queries, int tiles, int end, float *max /* [queries] */)
+SPECIALISED void score_all(const struct attend_block *block, enum dtype dtype, int queries, int tiles, int end, float *max /* [queries] */)
 {
     vec largest[ATTEND_QUERIES];
     int count = (end + TILE - 1) / TILE, tile = 0;
 
     UNROLL for (int i = 0; i < queries; i++) largest[i] = vec_set(-INFINITY);
     for (; tile + tiles <= count; tile += tiles)
-        score_tiles(block, queries, tiles, tile, largest);
+        score_tiles(block, dtype, queries, tiles, tile, largest);
     for (; tile < count; tile++)
-        score_tiles(block, queries, 1, tile, largest);
+        score_tiles(block, dtype, queries, 1, tile, largest);
     UNROLL for (int i = 0; i < queries; i++) max[i] = vec_largest(largest[i]);
 }
 
 /* Few queries take several tiles at once, to have chains enough. */
-static void score(const struct attend_block *block, int end, float *max /* [block->count] */)
+SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int end, float *max /* [block->count] */)
 {
     switch (block->count) {
     case 1:
-        score_all(block, 1, KERNEL_QUERIES, end, max);
+        score_all(block, dtype, 1, KERNEL_QUERIES, end, max);
         break;
     case 2:
-        score_all(block, 2, KERNEL_QUERIES / 2, end, max);
+        score_all(block, dtype, 2, KERNEL_QUERIES / 2, end, max);
         break;
     case 3:
-        score_all(block, 3, KERNEL_QUERIES / 4, end, max);
+        score_all(block, dtype, 3, KERNEL_QUERIES / 4, end, max);
         break;
     case 4:
-        score_all(block, 4, KERNEL_QUERIES / 4, end, max);
+        score_all(block, dtype, 4, KERNEL_QUERIES / 4, end, max);
         break;
 #if KERNEL_QUERIES == 8
     case 5:
-        score_all(block, 5, 1, end, max);
+        score_all(block, dtype, 5, 1, end, max);
         break;
     case 6:
-        score_all(block, 6, 1, end, max);
+        score_all(block, dtype, 6, 1, end, max);
         break;
     case 7:
-        score_all(block, 7, 1, end, max);
+        score_all(block, dtype, 7, 1, end, max);
         break;
     case 8:
-        score_all(block, 8, 1, end, max);
+        score_all(block, dtype, 8, 1, end, max);
         break;
 #endif
     }
@@ -147,30 +160,30 @@ SPECIALISED void add_place(float weight, int vecs, const vec *value /* [vecs] */
     UNROLL for (int v = 0; v < vecs; v++) sum[v] = vec_fma(value[v], w, sum[v]);
 }
 
-SPECIALISED void load_value(const float *from, int vecs, int left, vec *value /* [vecs] */)
+SPECIALISED void load_value(const void *values, size_t at, enum dtype dtype, int vecs, int left, vec *value /* [vecs] */)
 {
-    UNROLL for (int v = 0; v < vecs - 1; v++) value[v] = vec_load(from + v * LANES);
-    value[vecs - 1] = vec_load_part(from + (vecs - 1) * LANES, left);
+    UNROLL for (int v = 0; v < vecs - 1; v++) value[v] = cache_load(values, at + (size_t)v * LANES, dtype);
+    value[vecs - 1] = cache_load_part(values, at + (size_t)(vecs - 1) * LANES, left, dtype);
 }
 
 /* Dimensions [d, d + 16 vecs) of the queries [first, first + queries): the places below `seen` belong to all of them, those up to
  * `end` are asked for one by one. */
-SPECIALISED void add_values(const struct attend_block *block, int first, int queries, int d, int vecs, int seen, int end)
+SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, int first, int queries, int d, int vecs, int seen, int end)
 {
     int left = block->head_dim - d - (vecs - 1) * LANES;
-    const float *scores = block->scores + (size_t)first * (size_t)block->context, *values = block->values + d;
+    const float *scores = block->scores + (size_t)first * (size_t)block->context;
     vec sum[VALUE_QUERIES * VALUE_VECS], value[VALUE_VECS];
     float total[VALUE_QUERIES] = {0};
 
     left = left < LANES ? left : LANES;
     UNROLL for (int i = 0; i < queries * vecs; i++) sum[i] = vec_zero();
     for (int place = 0; place < seen; place++) {
-        load_value(values + (size_t)place * (size_t)block->head_dim, vecs, left, value);
+        load_value(block->values, (size_t)place * (size_t)block->head_dim + (size_t)d, dtype, vecs, left, value);
         UNROLL for (int i = 0; i < queries; i++)
             add_place(scores[(size_t)i * (size_t)block->context + (size_t)place], vecs, value, sum + i * vecs, &total[i]);
     }
     for (int place = seen; place < end; place++) {
-        load_value(values + (size_t)place * (size_t)block->head_dim, vecs, left, value);
+        load_value(block->values, (size_t)place * (size_t)block->head_dim + (size_t)d, dtype, vecs, left, value);
         UNROLL for (int i = 0; i < queries; i++) if ((tile_mask(block, first + i, place) & 1) != 0)
             add_place(scores[(size_t)i * (size_t)block->context + (size_t)place], vecs, value, sum + i * vecs, &total[i]);
     }
@@ -181,35 +194,35 @@ SPECIALISED void add_values(const struct attend_block *block, int first, int que
     }
 }
 
-SPECIALISED void add_all_values(const struct attend_block *block, int first, int queries, int seen, int end)
+SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, int first, int queries, int seen, int end)
 {
     for (int d = 0; d < block->head_dim; d += VALUE_VECS * LANES) {
         int vecs = (block->head_dim - d + LANES - 1) / LANES;
 
         if (vecs >= VALUE_VECS)
-            add_values(block, first, queries, d, VALUE_VECS, seen, end);
+            add_values(block, dtype, first, queries, d, VALUE_VECS, seen, end);
         else if (vecs == 3)
-            add_values(block, first, queries, d, VALUE_VECS < 3 ? 1 : 3, seen, end);
+            add_values(block, dtype, first, queries, d, VALUE_VECS < 3 ? 1 : 3, seen, end);
         else if (vecs == 2)
-            add_values(block, first, queries, d, VALUE_VECS < 2 ? 1 : 2, seen, end);
+            add_values(block, dtype, first, queries, d, VALUE_VECS < 2 ? 1 : 2, seen, end);
         else
-            add_values(block, first, queries, d, 1, seen, end);
+            add_values(block, dtype, first, queries, d, 1, seen, end);
     }
 }
 
-static void weigh(const struct attend_block *block, int seen, int end)
+SPECIALISED void weigh(const struct attend_block *block, enum dtype dtype, int seen, int end)
 {
     int first = 0;
 
     for (; first + VALUE_QUERIES <= block->count; first += VALUE_QUERIES)
-        add_all_values(block, first, VALUE_QUERIES, seen, end);
+        add_all_values(block, dtype, first, VALUE_QUERIES, seen, end);
     for (; first + 2 <= block->count; first += 2)
-        add_all_values(block, first, VALUE_QUERIES < 2 ? 1 : 2, seen, end);
+        add_all_values(block, dtype, first, VALUE_QUERIES < 2 ? 1 : 2, seen, end);
     for (; first < block->count; first++)
-        add_all_values(block, first, 1, seen, end);
+        add_all_values(block, dtype, first, 1, seen, end);
 }
 
-void KERNEL(attend)(const struct attend_block *block)
+SPECIALISED void attend_cache(const struct attend_block *block, enum dtype dtype)
 {
     float max[ATTEND_QUERIES];
     int end = 0, seen = block->context;
@@ -220,8 +233,16 @@ void KERNEL(attend)(const struct attend_block *block)
         end = end_i > end ? end_i : end;
         seen = seen_i < seen ? seen_i : seen;
     }
-    score(block, end, max);
+    score(block, dtype, end, max);
     for (int i = 0; i < block->count; i++)
         exponentiate(block->scores + (size_t)i * (size_t)block->context, end, max[i]);
-    weigh(block, seen, end);
+    weigh(block, dtype, seen, end);
+}
+
+void KERNEL(attend)(const struct attend_block *block)
+{
+    if (block->dtype == DTYPE_BF16)
+        attend_cache(block, DTYPE_BF16);
+    else
+        attend_cache(block, DTYPE_F32);
 }

@@ -54,6 +54,19 @@ void KERNEL(add)(float *x, const float *y, size_t count)
         vec_store_part(x + i, vec_add(vec_load_part(x + i, (int)(count - i)), vec_load_part(y + i, (int)(count - i))), (int)(count - i));
 }
 
+/* What is cut off may make the rest larger by one, where it is more than half, or half and the rest odd; the sign takes no part. */
+void KERNEL(round_bf16)(float *x, int count)
+{
+    for (int i = 0; i < count; i += LANES) {
+        vec v = vec_load_left(x + i, count - i);
+        veci bits = veci_of_vec_bits(v), odd = veci_and(veci_right(bits, 16), veci_set(1));
+        veci nearest = veci_add(bits, veci_add(odd, veci_set(0x7fff))), quiet = veci_or(bits, veci_set(0x00400000));
+        vec rounded = vec_select(vec_equal(v, v), vec_of_bits(nearest), vec_of_bits(quiet));
+
+        vec_store_left(x + i, vec_of_bits(veci_and(veci_of_vec_bits(rounded), veci_set(0xffff0000))), count - i);
+    }
+}
+
 void KERNEL(map_exp)(const float *from, float *to, int count)
 {
     for (int i = 0; i < count; i += LANES)

@@ -10,6 +10,7 @@ const struct kernels KERNEL_QUANTISED(kernels) = {
     .rope = KERNEL(rope),
     .swiglu = KERNEL(swiglu),
     .add = KERNEL(add),
+    .round_bf16 = KERNEL(round_bf16),
     .attend = KERNEL(attend),
     .row_scan = KERNEL(row_scan),
     .row_race = KERNEL(row_race),

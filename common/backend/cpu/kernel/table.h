@@ -41,6 +41,7 @@ void KERNEL(norm)(const float *x, const float *weight, int count, float eps, flo
 void KERNEL(rope)(float *head, const float *cosine, const float *sine, int half, float scale);
 void KERNEL(swiglu)(const float *pairs, int count, float *to);
 void KERNEL(add)(float *x, const float *y, size_t count);
+void KERNEL(round_bf16)(float *x, int count);
 void KERNEL(attend)(const struct attend_block *block);
 void KERNEL(row_scan)(const float *logits, int count, struct row_stats *stats);
 void KERNEL(row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,

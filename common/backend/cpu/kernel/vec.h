@@ -15,6 +15,8 @@
  *   veci_store_bytes                the low bytes of lanes of -128 .. 127
  *   vec_max_lane                    as vec_largest, but only for numbers, and undefined sign for two zeros
  *   vec_widen_bf16_even, _odd       16 pairs of bf16: the low halves, the high halves
+ *   vec_widen_bf16                  16 consecutive bf16
+ *   vec_widen_bf16_part             as vec_load_part, of bf16; `lanes` is even
  *   vec_widen_f16                   16 consecutive f16
  *   vecd_add                        adds 16 floats, widened
  */

@@ -288,6 +288,26 @@ INLINE vec vec_widen_bf16_odd(const void *pairs)
                   _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(from + 1), high))}};
 }
 
+INLINE __m256 widen_bf16_half(__m128i words)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
+}
+
+INLINE vec vec_widen_bf16(const void *words)
+{
+    const __m128i *from = words;
+
+    return (vec){{widen_bf16_half(_mm_loadu_si128(from)), widen_bf16_half(_mm_loadu_si128(from + 1))}};
+}
+
+/* There are masks for pairs of words alone. */
+INLINE vec vec_widen_bf16_part(const void *words, int lanes)
+{
+    __m256i part = _mm256_maskload_epi32((const int *)words, lanes_below(lanes / 2));
+
+    return (vec){{widen_bf16_half(_mm256_castsi256_si128(part)), widen_bf16_half(_mm256_extracti128_si256(part, 1))}};
+}
+
 INLINE vec vec_widen_f16(const void *halves)
 {
     const __m128i *from = halves;

@@ -235,6 +235,21 @@ INLINE vec vec_widen_bf16_odd(const void *pairs)
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_loadu_si512(pairs), _mm512_set1_epi32((int)0xffff0000)));
 }
 
+INLINE vec widen_bf16_words(__m256i words)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(words), 16));
+}
+
+INLINE vec vec_widen_bf16(const void *words)
+{
+    return widen_bf16_words(_mm256_loadu_si256((const __m256i *)words));
+}
+
+INLINE vec vec_widen_bf16_part(const void *words, int lanes)
+{
+    return widen_bf16_words(_mm256_maskz_loadu_epi16((__mmask16)((1u << lanes) - 1), words));
+}
+
 INLINE vec vec_widen_f16(const void *halves)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));

@@ -353,6 +353,21 @@ INLINE vec vec_widen_bf16_odd(const void *pairs)
     return vec_of_bits(veci_and(veci_load(pairs), veci_set(0xffff0000)));
 }
 
+INLINE vec vec_widen_bf16_part(const void *words, int lanes)
+{
+    const uint16_t *from = words;
+    veci to;
+
+    for (int i = 0; i < 16; i++)
+        to.lane[i] = i < lanes ? (uint32_t)from[i] << 16 : 0;
+    return vec_of_bits(to);
+}
+
+INLINE vec vec_widen_bf16(const void *words)
+{
+    return vec_widen_bf16_part(words, 16);
+}
+
 INLINE vec vec_widen_f16(const void *halves)
 {
     vec to;
