@@ -100,26 +100,26 @@ static void choose(struct model_draft *state, struct mirror *mirror, const struc
     mirror->tokens[mirror->length + mirror->drafted++] = token;
 }
 
-/* Does the device keep the mirror's row, and answer what is asked of it? */
-static int is_kept(const struct model_draft *state, const struct mirror *mirror)
+/* Does the backend answer what is asked of the mirror's row? */
+static int is_answered(const struct model_draft *state, const struct mirror *mirror)
 {
     return state->model->backend->ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
 
-/* The next tokens' rows of these mirrors, in order; their questions to a device that keeps them. */
+/* The next tokens' rows of these mirrors, in order, and what is asked of them. */
 static enum status run_forward(struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     const struct model *model = state->model;
-    int keeps = model->backend->ask != NULL;
+    int fetches = model->backend->fetch != NULL;
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
-        if (is_kept(state, mirrors[a]))
+        if (is_answered(state, mirrors[a]))
             state->queries[questions.count++] =
                 (struct kept_query){a, distribution_scale(&mirrors[a]->sampling), query_of(state, mirrors[a], a)};
-    TRY(forward_begin(&state->forward, &state->rows, state->asked, count, keeps ? NULL : state->logits, &questions));
-    for (int a = 0; keeps && a < count; a++)
-        if (!is_kept(state, mirrors[a]))
+    TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
+    for (int a = 0; fetches && a < count; a++)
+        if (!is_answered(state, mirrors[a]))
             model->backend->fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
     return forward_end(&state->forward);
 }
@@ -159,7 +159,7 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
     for (int a = 0; a < asked; a++) {
         struct row_query here, *query = &here;
 
-        if (is_kept(state, asking[a]))
+        if (is_answered(state, asking[a]))
             query = &state->queries[queries++].query;
         else
             here = answer_here(state, asking[a], a);
@@ -176,7 +176,7 @@ static int is_left_to_device(const struct model_draft *state, struct mirror *con
     if (!forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE)
         return 0;
     for (int i = 0; i < count; i++) {
-        if (!is_kept(state, mirrors[i]))
+        if (!is_answered(state, mirrors[i]))
             return 0;
         rows += mirrors[i]->length - mirrors[i]->cached + mirrors[i]->wanted - 1;
     }

@@ -55,9 +55,10 @@ void evidence_ask(const struct sampling *sampling, const struct evidence_row *ro
         query->races = 1;
         return;
     case EVIDENCE_BEST:
-        break;
+        query->scans = 1;
+        return;
     }
-    query->scans = 1;
+    query->scans = query->sums = 1;
 }
 
 void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to)

@@ -102,13 +102,13 @@ static void process(struct shard *shard, const struct step *step, int asked)
     logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
 }
 
-/* Does the device keep this row, and answer what is asked of it? The others come to the host: what changes their logits is there. */
-static int is_kept(const struct shard *shard, const struct slot_terms *terms)
+/* Does the backend answer what is asked of this row? Of the others the host changes the logits first. */
+static int is_answered(const struct shard *shard, const struct slot_terms *terms)
 {
     return shard->model->backend->ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
 }
 
-/* Where the row's processed logits are, or, of a row that is kept, will be. */
+/* Where the row's processed logits are, or, of a row that the backend answers for, will be. */
 static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int asked)
 {
     return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, asked);
@@ -126,14 +126,20 @@ static struct evidence_row row_of(const struct shard *shard, const struct step *
                                  .support_count = support_count(step, asked)};
 }
 
+/* Brings a row from where the device keeps it. */
+static void fetch(const struct shard *shard, int asked)
+{
+    if (shard->model->backend->fetch != NULL)
+        shard->model->backend->fetch(shard->model->context, asked, row_at(shard, shard->logits, asked));
+}
+
 enum status shard_row(struct shard *shard, const struct step *step, int asked, const float **logits)
 {
     const struct slot_terms *terms = terms_of(shard, step, asked);
-    const struct backend *backend = shard->model->backend;
 
-    if (is_kept(shard, terms)) {
-        backend->fetch(shard->model->context, asked, row_at(shard, shard->logits, asked));
-        TRY(backend->finish(shard->model->context));
+    if (is_answered(shard, terms)) {
+        fetch(shard, asked);
+        TRY(shard->model->backend->finish(shard->model->context));
         if (is_processed(terms))
             process(shard, step, asked);
     }
@@ -141,18 +147,18 @@ enum status shard_row(struct shard *shard, const struct step *step, int asked, c
     return STATUS_OK;
 }
 
-/* The draw that a row of rejection may need after it is judged, in the same go: outside q's support where it has one, else among all. So the
- * device need not be asked once more. */
-static void ask_draw(const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
+/* The draw that a row of rejection may need after it is judged, in the same go: outside q's support where it has one, else among all. So a
+ * device need not be asked once more; where logits are in the host's memory, asking costs less than the draws that no row turns out to need. */
+static void ask_draw(const struct shard *shard, const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
 {
-    if (evidence_kind(sampling) != EVIDENCE_SUPPORT)
+    if (shard->model->backend->fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
         return;
     query->races = 1;
     query->purpose = RNG_RESIDUAL;
     query->excludes = row->support_count > 0;
 }
 
-/* What the device is to answer of the rows that it keeps.  evidence: where the answers will be written */
+/* What the backend is to answer.  evidence: where the answers will be written */
 static int write_questions(struct shard *shard, const struct step *step, char *evidence)
 {
     int queries = 0;
@@ -161,13 +167,13 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);
 
-        if (is_kept(shard, terms)) {
+        if (is_answered(shard, terms)) {
             struct kept_query *query = &shard->queries[queries++];
 
             query->row = a;
             query->scale = distribution_scale(&terms->sampling);
             evidence_ask(&terms->sampling, &row, evidence, &query->query);
-            ask_draw(&terms->sampling, &row, &query->query);
+            ask_draw(shard, &terms->sampling, &row, &query->query);
         }
         evidence += evidence_bytes(&terms->sampling, row.support_count);
     }
@@ -178,19 +184,17 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
 static void fetch_others(struct shard *shard, const struct step *step)
 {
     for (int a = 0; a < step->asked; a++)
-        if (!is_kept(shard, terms_of(shard, step, a)))
-            shard->model->backend->fetch(shard->model->context, a, row_at(shard, shard->logits, a));
+        if (!is_answered(shard, terms_of(shard, step, a)))
+            fetch(shard, a);
 }
 
 static enum status run_forward(struct shard *shard, const struct step *step, void *evidence)
 {
-    int keeps = shard->model->backend->ask != NULL && step->asked > 0;
     const struct forward_questions questions = {
-        .first = shard->model->vocab_first, .queries = shard->queries, .count = keeps ? write_questions(shard, step, evidence) : 0};
+        .first = shard->model->vocab_first, .queries = shard->queries, .count = write_questions(shard, step, evidence)};
 
-    TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, keeps ? NULL : shard->logits, &questions));
-    if (keeps)
-        fetch_others(shard, step);
+    TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, shard->logits, &questions));
+    fetch_others(shard, step);
     return forward_end(&shard->forward);
 }
 
@@ -217,11 +221,11 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);
 
-        if (is_kept(shard, terms)) {
+        if (is_answered(shard, terms)) {
             const struct row_query *query = &shard->queries[queries++].query;
 
             evidence_put(&terms->sampling, &row, query, to);
-            shard->is_drawn[a] = evidence_kind(&terms->sampling) == EVIDENCE_SUPPORT;
+            shard->is_drawn[a] = query->races && query->purpose == RNG_RESIDUAL;
             if (shard->is_drawn[a])
                 shard->drawn[a] = winner_of(query, row.first);
         } else {
@@ -266,7 +270,7 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
             winners[i] = shard->drawn[orders[i].asked];
             continue;
         }
-        if (is_kept(shard, terms)) {
+        if (is_answered(shard, terms)) {
             order_of[queries] = i;
             shard->queries[queries++] = (struct kept_query){orders[i].asked, distribution_scale(&terms->sampling), query};
             continue;
@@ -283,18 +287,20 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
     return STATUS_OK;
 }
 
-/* The logits of the noted tokens, as the model gave them, of rows that are kept. */
-static enum status fetch_noted(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
+/* The logits of the noted tokens, as the model gave them; any number for another shard's.  logits: [count] */
+static enum status look_up_noted(struct shard *shard, const struct step *step, const struct commit_note *notes, int count, float *logits)
 {
     const struct model *model = shard->model;
     int queries = 0;
 
-    for (int i = 0; i < count; i++)
-        if (is_kept(shard, terms_of(shard, step, notes[i].asked)))
-            shard->queries[queries++] = (struct kept_query){
-                .row = notes[i].asked,
-                .scale = 1.0f,
-                .query = {.token = &notes[i].token, .tokens = 1, .logit = row_at(shard, shard->logits, notes[i].asked)}};
+    for (int i = 0; i < count; i++) {
+        struct row_query query = {.token = &notes[i].token, .tokens = 1, .logit = &logits[i]};
+
+        if (is_answered(shard, terms_of(shard, step, notes[i].asked)))
+            shard->queries[queries++] = (struct kept_query){.row = notes[i].asked, .scale = 1.0f, .query = query};
+        else
+            backend_look_up(&query, row_at(shard, shard->logits, notes[i].asked), 1.0f, model->vocab_first, model->vocab_count);
+    }
     if (queries == 0)
         return STATUS_OK;
     model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
@@ -303,7 +309,9 @@ static enum status fetch_noted(struct shard *shard, const struct step *step, con
 
 enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
 {
-    TRY(fetch_noted(shard, step, notes, count));
+    float logits[count + 1]; /* there may be no notes */
+
+    TRY(look_up_noted(shard, step, notes, count, logits));
     for (int i = 0; i < count; i++) {
         int asked = notes[i].asked, at = notes[i].token - shard->model->vocab_first;
         struct {
@@ -317,7 +325,7 @@ enum status shard_note(struct shard *shard, const struct step *step, const struc
         entry.request = terms_of(shard, step, asked)->request;
         entry.position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1;
         entry.token = notes[i].token;
-        entry.logit = row_at(shard, shard->logits, asked)[is_kept(shard, terms_of(shard, step, asked)) ? 0 : at];
+        entry.logit = logits[i];
         shard->hash += digest_bytes(&entry, sizeof entry, 0);
     }
     return STATUS_OK;

@@ -35,11 +35,11 @@ struct shard {
     struct arena arena;
     struct slot_terms *terms; /* [slots] */
     int32_t *history;         /* [slots][context] tokens fed */
-    float *logits;            /* [max_asked][vocab_count] as the model gave them; a row that the device keeps is here when it was fetched */
+    float *logits;            /* [max_asked][vocab_count] as the model gave them; rows that a device keeps are here once they are fetched */
     struct kept_query *queries; /* [max_asked] */
     struct evidence_winner *drawn; /* [max_asked] of the last step: a draw that the device made beforehand; */
     char *is_drawn;                /* [max_asked] whether it did */
-    float *processed;         /* [max_asked][vocab_count] after biases, penalties and temperature; only rows that have any */
+    float *processed;         /* [max_asked][vocab_count] after biases, penalties and temperature; rows that have any, when the host reads them */
     int32_t *tally;           /* [vocab_count] zero between rows */
     uint32_t *excluded;       /* [(vocab_count + 31) / 32] zero between races */
     int max_asked;

@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* Sets or clears the bits of the query's tokens. */
-static void mark(const struct row_query *query, int32_t first, int count, uint32_t *excluded, int on)
+void backend_exclude(const struct row_query *query, int32_t first, int count, uint32_t *excluded, int on)
 {
     for (int i = 0; i < query->tokens; i++) {
         int32_t at = query->token[i] - first;
@@ -13,12 +12,12 @@ static void mark(const struct row_query *query, int32_t first, int count, uint32
     }
 }
 
-static void look_up(struct row_query *query, const float *logits, int32_t first, int count)
+void backend_look_up(struct row_query *query, const float *logits, float scale, int32_t first, int count)
 {
     for (int i = 0; i < query->tokens; i++) {
         int32_t at = query->token[i] - first;
 
-        query->logit[i] = at >= 0 && at < count ? logits[at] : -INFINITY;
+        query->logit[i] = at >= 0 && at < count ? logits[at] * scale : -INFINITY;
     }
 }
 
@@ -26,15 +25,15 @@ void backend_answer(const struct backend *backend, struct backend_context *conte
                     uint32_t *excluded, struct row_query *query)
 {
     if (query->scans)
-        backend->row_scan(context, logits, count, &query->stats);
+        backend->row_scan(context, logits, count, query->sums, &query->stats);
     if (query->races && query->excludes)
-        mark(query, first, count, excluded, 1);
+        backend_exclude(query, first, count, excluded, 1);
     if (query->races)
         backend->row_race(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
     if (query->races && query->excludes)
-        mark(query, first, count, excluded, 0);
+        backend_exclude(query, first, count, excluded, 0);
     if (query->logit != NULL)
-        look_up(query, logits, first, count);
+        backend_look_up(query, logits, 1.0f, first, count);
     query->best_count = query->top > 0 ? backend->row_top(context, logits, count, query->top, query->best) : 0;
 }
 

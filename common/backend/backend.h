@@ -150,9 +150,10 @@ struct scored_token {
     int32_t token; /* index in the shard */
 };
 
-/* What is asked of one row of logits, and what it answers. The logits are those of ids first .. first + count - 1. */
+/* What is asked of one row of logits, and what it answers, which may be more. The logits are those of ids first .. first + count - 1. */
 struct row_query {
-    int scans;             /* whether `stats` is asked for */
+    int scans;             /* whether max and argmax of `stats` are asked for */
+    int sums;              /* whether its sum is, with these */
     int races;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
     int excludes;          /* whether the ids of `token` take no part in the race */
     struct rng_key key;
@@ -168,10 +169,10 @@ struct row_query {
     int best_count;             /* min(top, count) */
 };
 
-/* A query of a row that the device has. */
+/* A query of a row that a head has made. */
 struct kept_query {
-    int row;     /* of the last head that kept its logits */
-    float scale; /* logits are multiplied by it first */
+    int row;     /* of the last head */
+    float scale; /* above 0; logits are multiplied by it first */
     struct row_query query;
 };
 
@@ -312,14 +313,15 @@ struct backend {
     void (*tree_sum)(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 
     /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so; or
-     * NULL where `ask` is there: the device keeps them until the next head */
+     * NULL where `fetch` is there: the device keeps them until the next head. Behind ask_begin it may answer as it goes. */
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
 
-    /* What follows is about logits that the device keeps; NULL where its memory is the host's.
+    /* What follows is about the logits of the last head: those that the device keeps or, where `fetch` is NULL, those in the host's memory, which
+     * are still there, as the head left them. NULL where nothing is answered.
      * Answers `count` queries (at least 1, at most max_rows). first: the id of the rows' first logit, a multiple of 4. The
-     * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as the CPU would have them; the sum is
-     * of the same terms but for their rounding, in an order of its own. */
+     * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as backend_answer would have them from
+     * the scaled row; a device's sum is of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
     /* The same in three parts, of which the second belongs to what is recorded: before the operations of the step, behind its head, behind
      * replay or what takes its place. ask_begin returns what the second part depends on, for replay. */
@@ -334,7 +336,7 @@ struct backend {
     uint64_t (*draft_begin)(struct backend_context *context, const struct draft_terms *terms);
     void (*draft_step)(struct backend_context *context, int step);
     void (*draft_end)(struct backend_context *context);
-    /* to = the row, there when finish says so.  to: [outputs of head], in the host's memory */
+    /* to = the row, there when finish says so; NULL where all logits are in the host's memory.  to: [outputs of head], there */
     void (*fetch)(struct backend_context *context, int row, float *to);
 
     /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
@@ -346,9 +348,9 @@ struct backend {
     int (*idle)(struct backend_context *context);
     const struct backend_one_shot *one_shot; /* or NULL */
 
-    /* The last three are about logits in the host's memory.
-     * Statistics of one row.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
-    void (*row_scan)(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
+    /* The last three are about logits in the host's memory, one row at a time.
+     * Its statistics, the sum if `sums`.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
+    void (*row_scan)(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
 
     /* The winner of the Gumbel race: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
      * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL.
@@ -365,6 +367,9 @@ struct backend {
  * before and after, or NULL for a query that excludes nothing */
 void backend_answer(const struct backend *backend, struct backend_context *context, const float *logits, int32_t first, int count,
                     uint32_t *excluded, struct row_query *query);
+/* Parts of it: sets the bits of the query's tokens, or clears them; writes query->logit from a row that is yet to be scaled. */
+void backend_exclude(const struct row_query *query, int32_t first, int count, uint32_t *excluded, int on);
+void backend_look_up(struct row_query *query, const float *logits, float scale, int32_t first, int count);
 
 /* How many of the sequences want more than `step` tokens. */
 int backend_drafts_at(const struct kept_draft *drafts, int count, int step);

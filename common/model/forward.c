@@ -132,10 +132,13 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
-    int asks = questions != NULL && questions->count > 0, replays = is_alone(forward, rows) && (logits == NULL || asked_count == 0);
+    int stays = questions != NULL && backend->fetch != NULL, asks = questions != NULL && questions->count > 0;
+    int replays = is_alone(forward, rows) && (logits == NULL || stays || asked_count == 0);
     uint64_t what = (uint64_t)asked_count;
     enum status status = STATUS_OK;
 
+    if (stays)
+        logits = NULL;
     embed(forward, rows, asked, asked_count);
     if (asks)
         what = digest_bytes(&what, sizeof what, backend->ask_begin(model->context, questions->first, questions->queries, questions->count));

@@ -13,6 +13,7 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
     query->purpose = RNG_NOISE;
     query->races = !is_greedy(sampling) && sampling->accept == ACCEPT_COUPLED && !distribution_truncates(sampling);
     query->scans = !query->races;
+    query->sums = query->scans && !is_greedy(sampling);
     query->top = is_greedy(sampling) || query->races ? 0 : support;
 }
 

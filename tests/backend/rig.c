@@ -12,7 +12,7 @@ struct backend_context *rig_open(int i)
     const char *isa = isas[i / 3];
     struct backend_options options = {
         .threads = i % 3 + 1, .max_rows = 128, .max_hidden = RIG_HIDDEN, .max_qkv = RIG_QKV, .max_columns = RIG_COLUMNS,
-        .max_context = RIG_CONTEXT, .isa = isa};
+        .max_context = RIG_CONTEXT, .max_vocab = RIG_VOCAB, .isa = isa};
     struct backend_context *context = NULL;
 
     if (kernels_find(isa) == NULL) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h> /* after the four that it needs */
 
-enum { RIGS = 15, RIG_HIDDEN = 256, RIG_QKV = 1024, RIG_COLUMNS = 1024, RIG_CONTEXT = 512 };
+enum { RIGS = 15, RIG_HIDDEN = 256, RIG_QKV = 1024, RIG_COLUMNS = 1024, RIG_CONTEXT = 512, RIG_VOCAB = 2048 };
 
 /* Opens configuration i of RIGS: scalar, avx2, avxvnni, avx512, avx512vnni with 1, 2, 3 threads each, scalar with one thread first. NULL, with a line
  * that says why, when this CPU lacks it. */

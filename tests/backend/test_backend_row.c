@@ -41,7 +41,7 @@ static void test_row_scan__is_max_lowest_index_and_sum(void **state)
                 argmax = logits[k] > logits[argmax] ? k : argmax;
             for (int k = 0; k < counts[c]; k++)
                 sum += (double)math32_exp(logits[k] - logits[argmax]);
-            backend_cpu.row_scan(context, logits, counts[c], &stats);
+            backend_cpu.row_scan(context, logits, counts[c], 1, &stats);
             assert_int_equal(stats.argmax, argmax);
             assert_true(stats.max == logits[argmax]);
             assert_true(fabs(stats.sum - sum) <= 1e-12 * sum);
@@ -58,7 +58,7 @@ static void test_row_scan__minus_infinity_alone_has_no_mass(void **state)
     struct row_stats stats;
 
     (void)state;
-    backend_cpu.row_scan(context, logits, 3, &stats);
+    backend_cpu.row_scan(context, logits, 3, 1, &stats);
     assert_true(stats.max == -INFINITY && stats.argmax == 0 && stats.sum == 0);
     backend_cpu.close(context);
 }

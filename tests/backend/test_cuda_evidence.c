@@ -180,6 +180,7 @@ static void check_row(const struct evidence *evidence, int row, int excludes, st
     uint32_t *excluded = zeroed((size_t)evidence->count / 32 + 1, sizeof *excluded);
     struct scored_token best[LISTED];
     struct row_query query = {.scans = 1,
+                              .sums = 1,
                               .races = purpose_of(row) >= 0,
                               .excludes = excludes,
                               .key = evidence->key[row],

@@ -55,6 +55,7 @@ static void write_queries(struct head *head)
             head->token[r][i] = i == 0 ? r % FIRST : FIRST + (i - 1) * apart + r % 3; /* rising; the last may be beyond */
         head->query[r] = (struct kept_query){.row = r, .scale = r % 4 == 0 ? 1.0f : 1.3f};
         *query = (struct row_query){.scans = 1,
+                                    .sums = 1,
                                     .races = r % 3 != 0,
                                     .excludes = r % 5 == 1,
                                     .key = {.seed = 5, .request = 2, .position = (uint32_t)r},

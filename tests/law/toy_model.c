@@ -111,8 +111,9 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
 {
     int ids = toy_law_ids(law);
 
-    *toy = (struct toy_model){.law = law, .is_draft = is_draft};
-    toy->model = (struct model){.backend = &backend_cpu,
+    *toy = (struct toy_model){.law = law, .is_draft = is_draft, .backend = backend_cpu};
+    toy->backend.ask = NULL; /* there is no head to ask */
+    toy->model = (struct model){.backend = &toy->backend,
                                 .context = context,
                                 .group = group,
                                 .config = {.layers = 1},
@@ -173,7 +174,7 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
 {
     struct toy_model *toy = (struct toy_model *)(void *)forward->model;
 
-    assert_true(questions == NULL || questions->count == 0); /* its logits are the host's */
+    assert_true(questions == NULL || questions->count == 0);
     assert_in_range(rows->count, 1, forward->model->max_rows);
     for (int r = 0; r < rows->count; r++)
         *seen(forward, rows, r, rows->place[r]) = (float)rows->token[r];

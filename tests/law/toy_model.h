@@ -37,6 +37,7 @@ struct toy_law {
 
 struct toy_model {
     struct model model; /* first: the forward pass finds the rest through it */
+    struct backend backend;
     const struct toy_law *law;
     int is_draft;
     struct kv_cache *cache; /* the last that a forward was opened on: key [slot][place] is the token fed there, or NaN */

@@ -13,12 +13,28 @@ enum {
     QKV_BUFFERS = 2,   /* one sweep is written while a slow thread still reads the other */
 };
 
+/* What a thread has found of a query in the panels that it made: indices in the row. */
+struct finding {
+    struct scored_token best;
+    struct scored_token winner;
+};
+
+/* What is asked of the last head's rows. */
+struct asking {
+    int32_t first;
+    struct kept_query *queries;
+    int count; /* 0: nothing is asked */
+    int found; /* the head was asked: the threads have their findings */
+};
+
 /* One thread's own. */
 struct scratch {
     float *normed;                 /* [SWEEP_ROWS][max_hidden] */
     struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS]; shared, the first two threads' by turns */
     float *chunk;                  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
     float *scores;                 /* [ATTEND_QUERIES][max_context] */
+    struct finding *finding;       /* [max_rows] of each query */
+    uint32_t *excluded;            /* [(max_vocab + 31) / 32] zero between races */
 };
 
 struct backend_context {
@@ -28,6 +44,9 @@ struct backend_context {
     struct arena arena;
     struct scratch *scratch; /* [threads] */
     float *qkv[QKV_BUFFERS]; /* [SWEEP_ROWS][max_qkv], shared */
+    const float *logits;     /* [rows][logits_columns] of the last head, the caller's */
+    int logits_columns;
+    struct asking asking;
     char description[64];
 };
 
@@ -77,10 +96,21 @@ void cpu_add(struct backend_context *context, float *x, const float *sum, size_t
 void cpu_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
               const float *x, float *logits);
+/* ask.c */
+void cpu_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
+void cpu_ask_run(struct backend_context *context);
+void cpu_ask_end(struct backend_context *context);
+/* In the head, by each thread: before its first panel, and when it has the logits [first, last) of the sweep's rows. */
+void cpu_ask_clear(const struct backend_context *context, int thread);
+void cpu_ask_look(const struct backend_context *context, const struct sweep *sweep, int first, int last, int thread);
 /* row.c */
-void cpu_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats);
+void cpu_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
 void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
+/* Of logits that are multiplied by `scale` first. */
+int cpu_row_top_scaled(const struct backend_context *context, const float *logits, float scale, int count, int wanted,
+                       struct scored_token *best);
 
 #endif

@@ -23,10 +23,21 @@ static size_t quantised_bytes(const struct backend_options *options)
     return SWEEP_ROWS * sizeof(struct activations) * (size_t)(options->max_columns > 0 ? matrix_most_blocks(options->max_columns) : 0);
 }
 
+static size_t finding_bytes(const struct backend_options *options)
+{
+    return (size_t)options->max_rows * sizeof(struct finding);
+}
+
+static size_t excluded_bytes(const struct backend_options *options)
+{
+    return ((size_t)options->max_vocab + 31) / 32 * sizeof(uint32_t);
+}
+
 static size_t scratch_bytes(const struct backend_options *options)
 {
     size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(options)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
-                    arena_round(floats(ATTEND_QUERIES, options->max_context));
+                    arena_round(floats(ATTEND_QUERIES, options->max_context)) + arena_round(finding_bytes(options)) +
+                    arena_round(excluded_bytes(options));
 
     return arena_round(sizeof(struct scratch) * (size_t)options->threads) + (size_t)options->threads * thread +
            QKV_BUFFERS * arena_round(floats(SWEEP_ROWS, options->max_qkv));
@@ -44,6 +55,8 @@ static void lay_out_scratch(struct backend_context *context)
             .quantised = arena_take(arena, quantised_bytes(options)),
             .chunk = arena_take(arena, floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)),
             .scores = arena_take(arena, floats(ATTEND_QUERIES, options->max_context)),
+            .finding = arena_take(arena, finding_bytes(options)),
+            .excluded = arena_take(arena, excluded_bytes(options)),
         };
     for (int i = 0; i < QKV_BUFFERS; i++)
         context->qkv[i] = arena_take(arena, floats(SWEEP_ROWS, options->max_qkv));
@@ -182,6 +195,10 @@ const struct backend backend_cpu = {
     .add = cpu_add,
     .tree_sum = cpu_tree_sum,
     .head = cpu_head,
+    .ask = cpu_ask,
+    .ask_begin = cpu_ask_begin,
+    .ask_run = cpu_ask_run,
+    .ask_end = cpu_ask_end,
     .finish = cpu_finish,
     .row_scan = cpu_row_scan,
     .row_race = cpu_row_race,

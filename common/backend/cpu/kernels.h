@@ -53,12 +53,17 @@ struct kernels {
 
     void (*attend)(const struct attend_block *block);
 
-    /* As in struct backend. */
-    void (*row_scan)(const float *logits, int count, struct row_stats *stats);
-    void (*row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,
-                     const uint32_t *excluded, struct scored_token *winner);
-    /* The first i >= first with logits[i] > threshold, or count. */
-    int (*row_find)(const float *logits, int first, int count, float threshold);
+    /* Of one row, of which each logit is multiplied by `scale`, above 0, first. The largest of the logits [first, last) takes the place of
+     * `best` where it is larger. */
+    void (*row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
+    /* Of exp(logit - max), as in struct row_stats. */
+    double (*row_sum)(const float *logits, float scale, int count, float max);
+    /* As in struct backend, among [first, last): one that beats `winner` (token -1: there is none yet) takes its place. first: a multiple of 4,
+     * with `excluded` of 64 */
+    void (*row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
+                     enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+    /* The first i >= first with a logit > threshold, or count. */
+    int (*row_find)(const float *logits, float scale, int first, int count, float threshold);
 
     /* Element by element, for tests.  [count] */
     void (*map_exp)(const float *from, float *to, int count);

@@ -153,6 +153,28 @@ void cpu_mlp_out(struct backend_context *context, const struct layer_shape *shap
     cpu_matmul(context, weights->down, rows, from, partial);
 }
 
+/* Each thread looks at what it has made, while that is in its cache. */
+static void asked_part(void *argument, int thread)
+{
+    const struct linear *linear = argument;
+    const struct backend_context *context = linear->context;
+    struct stretch panels = pool_stretch(context->pool, thread, linear->matrix->panels);
+
+    cpu_ask_clear(context, thread);
+    for (int row = 0; row < linear->rows; row += SWEEP_ROWS) {
+        struct sweep sweep = cpu_sweep(row, linear->rows);
+        struct linear_input input = linear_input(linear, &sweep, thread);
+
+        for (int p = panels.first, last; p < panels.last; p = last) {
+            int channel = p * BACKEND_PANEL;
+
+            last = min(p + CHUNK_PANELS, panels.last);
+            cpu_linear_run(context, linear->matrix, p, last, &input, linear->to + (size_t)row * linear->to_stride + channel, linear->to_stride);
+            cpu_ask_look(context, &sweep, channel, min(last * BACKEND_PANEL, linear->matrix->outputs), thread);
+        }
+    }
+}
+
 void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
               const float *x, float *logits)
 {
@@ -166,7 +188,10 @@ void cpu_head(struct backend_context *context, int hidden, float norm_eps, const
                             .to_stride = (size_t)head->outputs};
 
     (void)hidden;
-    pool_run(context->pool, linear_part, &linear);
+    context->logits = logits;
+    context->logits_columns = head->outputs;
+    context->asking.found = context->asking.count > 0;
+    pool_run(context->pool, context->asking.found ? asked_part : linear_part, &linear);
 }
 
 void cpu_add(struct backend_context *context, float *x, const float *sum, size_t count)

@@ -1,17 +1,23 @@
-/* The operations on one row of logits. They are short and run in the caller's thread. */
+/* The operations on one row of logits, each by one thread. */
 #include "common/backend/cpu/context.h"
 
 #include <math.h>
 
-void cpu_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats)
+void cpu_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
 {
-    context->kernels->row_scan(logits, count, stats);
+    struct scored_token best = {.score = -INFINITY};
+
+    context->kernels->row_max(logits, 1.0f, 0, count, &best);
+    *stats = (struct row_stats){.max = best.score, .argmax = best.token};
+    if (sums)
+        stats->sum = context->kernels->row_sum(logits, 1.0f, count, best.score);
 }
 
 void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
-    context->kernels->row_race(logits, count, first_token, key, purpose, excluded, winner);
+    *winner = (struct scored_token){.score = -INFINITY, .token = -1};
+    context->kernels->row_race(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
 }
 
 /* Is a to be listed after b? */
@@ -50,17 +56,17 @@ static void unheap(struct scored_token *heap /* [count] */, int count)
 
 /* The `kept` best of many logits: a heap of the best so far, worst on top; the kernel finds the next logit above the worst. Later ties
  * lose, as they should. */
-static void top_by_heap(struct backend_context *context, const float *logits, int count, int kept, struct scored_token *best)
+static void top_by_heap(const struct kernels *kernels, const float *logits, float scale, int count, int kept, struct scored_token *best)
 {
     for (int i = 0; i < kept; i++)
-        best[i] = (struct scored_token){.score = logits[i], .token = i};
+        best[i] = (struct scored_token){.score = logits[i] * scale, .token = i};
     for (int i = kept / 2 - 1; i >= 0; i--)
         sink(best, i, kept);
     for (int i = kept;; i++) {
-        i = context->kernels->row_find(logits, i, count, best[0].score);
+        i = kernels->row_find(logits, scale, i, count, best[0].score);
         if (i >= count)
             break;
-        best[0] = (struct scored_token){.score = logits[i], .token = i};
+        best[0] = (struct scored_token){.score = logits[i] * scale, .token = i};
         sink(best, 0, kept);
     }
     unheap(best, kept);
@@ -102,18 +108,18 @@ static void push_last(struct scored_token *heap, int *held, int room, struct sco
 }
 
 /* The `kept` best of a short row: counted into bins by distance from the largest, then placed bin by bin; bins hold few tokens each. */
-static void top_by_bins(struct backend_context *context, const float *logits, int count, int kept, struct scored_token *best)
+static void top_by_bins(const struct kernels *kernels, const float *logits, float scale, int count, int kept, struct scored_token *best)
 {
     int start[BINS + 1] = {0}, next[BINS], last = 0, held = 0;
-    struct row_stats stats;
+    struct scored_token largest = {.score = -INFINITY};
 
-    context->kernels->row_scan(logits, count, &stats);
-    if (!isfinite(stats.max)) { /* nothing to measure distances from */
-        top_by_heap(context, logits, count, kept, best);
+    kernels->row_max(logits, scale, 0, count, &largest);
+    if (!isfinite(largest.score)) { /* nothing to measure distances from */
+        top_by_heap(kernels, logits, scale, count, kept, best);
         return;
     }
     for (int i = 0; i < count; i++)
-        start[bin_of(stats.max, logits[i]) + 1]++;
+        start[bin_of(largest.score, logits[i] * scale) + 1]++;
     for (int b = 0; b < BINS; b++) {
         start[b + 1] += start[b];
         next[b] = start[b];
@@ -121,8 +127,8 @@ static void top_by_bins(struct backend_context *context, const float *logits, in
     while (start[last + 1] < kept)
         last++;
     for (int i = 0; i < count; i++) {
-        int bin = bin_of(stats.max, logits[i]);
-        struct scored_token token = {.score = logits[i], .token = i};
+        struct scored_token token = {.score = logits[i] * scale, .token = i};
+        int bin = bin_of(largest.score, token.score);
 
         if (bin < last)
             best[next[bin]++] = token;
@@ -134,15 +140,21 @@ static void top_by_bins(struct backend_context *context, const float *logits, in
     unheap(best + start[last], kept - start[last]);
 }
 
-int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
+int cpu_row_top_scaled(const struct backend_context *context, const float *logits, float scale, int count, int wanted,
+                       struct scored_token *best)
 {
     int kept = wanted < count ? wanted : count;
 
     if (kept <= 0)
         return 0;
     if (count <= BIN_LIMIT)
-        top_by_bins(context, logits, count, kept, best);
+        top_by_bins(context->kernels, logits, scale, count, kept, best);
     else
-        top_by_heap(context, logits, count, kept, best);
+        top_by_heap(context->kernels, logits, scale, count, kept, best);
     return kept;
+}
+
+int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
+{
+    return cpu_row_top_scaled(context, logits, 1.0f, count, wanted, best);
 }

@@ -330,9 +330,9 @@ static enum status cuda_matrix_pack(struct backend_context *context, const struc
     return STATUS_OK;
 }
 
-static void cuda_row_scan(struct backend_context *context, const float *logits, int count, struct row_stats *stats)
+static void cuda_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
 {
-    backend_cpu.row_scan(context->host, logits, count, stats);
+    backend_cpu.row_scan(context->host, logits, count, sums, stats);
 }
 
 static void cuda_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,

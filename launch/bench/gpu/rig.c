@@ -101,7 +101,7 @@ enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count
     for (int i = 0; i < asked; i++)
         rig->query[i] = (struct kept_query){.row = i, .scale = 1.0f, .query = {.scans = 1}};
     rig->answered = 1;
-    TRY(forward_begin(&rig->forward, &rows, chain.asked, asked, NULL, &questions));
+    TRY(forward_begin(&rig->forward, &rows, chain.asked, asked, rig->logits, &questions));
     return forward_end(&rig->forward);
 }
 
@@ -150,7 +150,7 @@ int32_t rig_best(const struct rig *rig, int i)
 
     if (rig->answered)
         return rig->query[i].query.stats.argmax;
-    model->backend->row_scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, &stats);
+    model->backend->row_scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, 0, &stats);
     return stats.argmax;
 }
 

@@ -1,23 +1,24 @@
-/* One row of logits: its statistics, the Gumbel race, and the search that row_top is made of. */
+/* One row of logits, or a stretch of it: the largest, the sum of exp, the Gumbel race, and the search that row_top is made of. Each logit is
+ * multiplied by `scale` first, which changes none when it is 1. */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/vec.h"
 
 #include <math.h>
 
 /* Lanes past the end read as minus infinity: no logit is lower. */
-SPECIALISED vec load_logits(const float *logits, int left)
+SPECIALISED vec load_logits(const float *logits, float scale, int left)
 {
     if (left >= LANES)
-        return vec_load(logits);
-    return vec_select(vecm_of_bits((1u << left) - 1), vec_load_part(logits, left), vec_set(-INFINITY));
+        return vec_mul(vec_load(logits), vec_set(scale));
+    return vec_select(vecm_of_bits((1u << left) - 1), vec_mul(vec_load_part(logits, left), vec_set(scale)), vec_set(-INFINITY));
 }
 
-int KERNEL(row_find)(const float *logits, int first, int count, float threshold)
+int KERNEL(row_find)(const float *logits, float scale, int first, int count, float threshold)
 {
     vec bar = vec_set(threshold);
 
     for (int i = first; i < count; i += LANES) {
-        uint32_t above = vecm_bits(vec_less(bar, load_logits(logits + i, count - i)));
+        uint32_t above = vecm_bits(vec_less(bar, load_logits(logits + i, scale, count - i)));
 
         if (above != 0)
             return i + __builtin_ctz(above);
@@ -25,7 +26,7 @@ int KERNEL(row_find)(const float *logits, int first, int count, float threshold)
     return count;
 }
 
-static float find_max(const float *logits, int count)
+static float find_max(const float *logits, float scale, int count)
 {
     vec largest[4];
 
@@ -33,16 +34,16 @@ static float find_max(const float *logits, int count)
         largest[j] = vec_set(-INFINITY);
     for (int i = 0; i < count; i += 4 * LANES)
         UNROLL for (int j = 0; j < 4; j++) if (i + j * LANES < count) largest[j] =
-            vec_max(largest[j], load_logits(logits + i + j * LANES, count - i - j * LANES));
+            vec_max(largest[j], load_logits(logits + i + j * LANES, scale, count - i - j * LANES));
     return vec_largest(vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
 }
 
-static int find_equal(const float *logits, int count, float value)
+static int find_equal(const float *logits, float scale, int count, float value)
 {
     vec wanted = vec_set(value);
 
     for (int i = 0; i < count; i += LANES) {
-        uint32_t equal = vecm_bits(vec_equal(wanted, load_logits(logits + i, count - i)));
+        uint32_t equal = vecm_bits(vec_equal(wanted, load_logits(logits + i, scale, count - i)));
 
         if (equal != 0)
             return i + __builtin_ctz(equal);
@@ -50,19 +51,25 @@ static int find_equal(const float *logits, int count, float value)
     return 0;
 }
 
-void KERNEL(row_scan)(const float *logits, int count, struct row_stats *stats)
+void KERNEL(row_max)(const float *logits, float scale, int first, int last, struct scored_token *best)
 {
-    float max = find_max(logits, count);
+    float max = find_max(logits + first, scale, last - first);
+
+    if (!(max > best->score))
+        return;
+    best->token = first + find_equal(logits + first, scale, last - first, max);
+    best->score = logits[best->token] * scale; /* of two zeros, the one that stands there */
+}
+
+double KERNEL(row_sum)(const float *logits, float scale, int count, float max)
+{
     vecd sum = vecd_zero();
 
-    stats->argmax = find_equal(logits, count, max);
-    stats->max = logits[stats->argmax]; /* of two zeros, the one that stands there */
-    stats->sum = 0;
     if (max == -INFINITY)
-        return;
+        return 0;
     for (int i = 0; i < count; i += LANES)
-        sum = vecd_add(sum, vec_exp(vec_sub(load_logits(logits + i, count - i), vec_set(max))));
-    stats->sum = vecd_sum(sum);
+        sum = vecd_add(sum, vec_exp(vec_sub(load_logits(logits + i, scale, count - i), vec_set(max))));
+    return vecd_sum(sum);
 }
 
 /* Philox4x32-10 on 16 counters (index, position, request, purpose) at once. */
@@ -140,18 +147,18 @@ static uint64_t excluded_bits(const uint32_t *excluded, int i, int count)
     return bits;
 }
 
-void KERNEL(row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,
-                      const uint32_t *excluded, struct scored_token *winner)
+void KERNEL(row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
+                      enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
-    struct scored_token best = {.score = -INFINITY, .token = -1};
+    struct scored_token best = *winner;
 
-    for (int i = 0; i < count; i += RACE) {
-        uint64_t out = excluded_bits(excluded, i, count);
+    for (int i = first; i < last; i += RACE) {
+        uint64_t out = excluded_bits(excluded, i, last);
         vec part[4], largest;
         veci words[4];
 
         for (int j = 0; j < 4; j++)
-            part[j] = i + j * LANES < count ? load_logits(logits + i + j * LANES, count - i - j * LANES) : vec_set(-INFINITY);
+            part[j] = i + j * LANES < last ? load_logits(logits + i + j * LANES, scale, last - i - j * LANES) : vec_set(-INFINITY);
         largest = vec_max(vec_max(part[0], part[1]), vec_max(part[2], part[3]));
         if (vecm_bits(vec_less(vec_set(best.score), vec_add(largest, vec_set(RNG_GUMBEL_MAX)))) == 0)
             continue; /* the largest noise of all would not do */

@@ -43,10 +43,11 @@ void KERNEL(swiglu)(const float *pairs, int count, float *to);
 void KERNEL(add)(float *x, const float *y, size_t count);
 void KERNEL(round_bf16)(float *x, int count);
 void KERNEL(attend)(const struct attend_block *block);
-void KERNEL(row_scan)(const float *logits, int count, struct row_stats *stats);
-void KERNEL(row_race)(const float *logits, int count, int32_t first_token, const struct rng_key *key, enum rng_purpose purpose,
-                      const uint32_t *excluded, struct scored_token *winner);
-int KERNEL(row_find)(const float *logits, int first, int count, float threshold);
+void KERNEL(row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
+double KERNEL(row_sum)(const float *logits, float scale, int count, float max);
+void KERNEL(row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
+                      enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+int KERNEL(row_find)(const float *logits, float scale, int first, int count, float threshold);
 void KERNEL(map_exp)(const float *from, float *to, int count);
 void KERNEL(map_log)(const float *from, float *to, int count);
 void KERNEL(map_gumbel)(const uint32_t *from, float *to, int count);

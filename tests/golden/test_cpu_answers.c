@@ -1,0 +1,234 @@
+/* A shard and a drafter whose backend answers with the head, beside ones that take all from whole rows of logits: the same bits. */
+#include "common/base/digest.h"
+#include "drafter/draft.h"
+#include "tests/support/golden.h"
+#include "verifier/shard.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 6, ROWS = 4, ASKED = SLOTS * ROWS, LISTED = 5, SUPPORT = 24, PROMPT = 7, ROUNDS = 6, CONTEXT = 128 };
+
+static char model_path[GOLDEN_PATH];
+static struct backend from_rows; /* the same, but that it answers nothing */
+
+/* Greedy, coupled at 1 and below, rejection over all and truncated, and one that penalties leave to the host. */
+static struct sampling sampling_of(int slot)
+{
+    struct sampling sampling = sampling_default;
+
+    sampling.seed = 9;
+    sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
+    sampling.accept = slot == 1 || slot == 2 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+    if (slot == 4)
+        sampling.top_p = 0.9;
+    if (slot == 5)
+        sampling.repetition_penalty = 1.3;
+    return sampling;
+}
+
+/* A verifier's shard, of a model of its own. */
+struct side {
+    struct group self;
+    struct model *model;
+    struct shard shard;
+    char *evidence;
+};
+
+/* Four tokens of each slot, all asked; the rows of a slot but the last have a support in mode rejection. */
+static void build(struct step *step)
+{
+    int asked = 0, ids = 0;
+
+    step->words = calloc(1, step_bytes(ASKED, ASKED, ASKED * LISTED));
+    assert_non_null(step->words);
+    step_layout(step, ASKED, ASKED, 3 * (ROWS - 1) * LISTED);
+    for (int s = 0; s < SLOTS; s++) {
+        const int32_t tokens[ROWS] = {3 + s, 40 - s, 7, 90};
+        int first = step_add_chain(step, s, 0, tokens, ROWS);
+
+        for (int r = 0; r < ROWS; r++) {
+            for (int i = 0; i < LISTED && s >= 3 && r < ROWS - 1; i++)
+                step->id[ids++] = s + 2 * r + i * 19;
+            step->asked_row[asked] = first + r;
+            step->support_first[++asked] = ids;
+        }
+    }
+}
+
+static void side_open(struct side *side, const struct backend *backend, const struct step *step)
+{
+    group_open_self(&side->self);
+    const struct model_options options = {.threads = 2, .max_rows = ASKED, .backend = backend};
+    assert_int_equal(model_open(model_path, &side->self, &options, &side->model), STATUS_OK);
+    assert_int_equal(shard_open(&side->shard, side->model, SLOTS, ASKED), STATUS_OK);
+    for (int s = 0; s < SLOTS; s++) {
+        struct slot_terms terms = {.sampling = sampling_of(s), .request = 40 + (uint32_t)s, .prompt_count = 1, .slot = s};
+
+        bias_init(&terms.bias);
+        shard_open_slot(&side->shard, &terms);
+    }
+    assert_non_null(side->evidence = calloc(1, shard_evidence_bytes(&side->shard, step)));
+    assert_int_equal(shard_step(&side->shard, step, side->evidence), STATUS_OK);
+}
+
+static void side_close(struct side *side)
+{
+    free(side->evidence);
+    shard_close(&side->shard);
+    model_close(side->model);
+    group_close(&side->self);
+}
+
+static void draw(struct side *side, const struct step *step, struct evidence_winner *winners)
+{
+    struct draw_order orders[ASKED];
+
+    for (int i = 0; i < ASKED; i++)
+        orders[i] = (struct draw_order){.asked = ASKED - 1 - i, .residual = i % 2};
+    assert_int_equal(shard_draws(&side->shard, step, orders, ASKED, winners), STATUS_OK);
+}
+
+static void note(struct side *side, const struct step *step)
+{
+    struct commit_note notes[ASKED];
+
+    for (int i = 0; i < ASKED; i++)
+        notes[i] = (struct commit_note){.asked = i, .token = 3 * i + 1};
+    assert_int_equal(shard_note(&side->shard, step, notes, ASKED), STATUS_OK);
+}
+
+static void test_cpu_answers__a_shard_tells_what_whole_rows_tell(void **state)
+{
+    static struct side with, without;
+    struct evidence_winner winners[2][ASKED];
+    struct step step;
+
+    (void)state;
+    build(&step);
+    side_open(&with, &backend_cpu, &step);
+    side_open(&without, &from_rows, &step);
+    assert_memory_equal(with.evidence, without.evidence, shard_evidence_bytes(&with.shard, &step));
+    draw(&with, &step, winners[0]);
+    draw(&without, &step, winners[1]);
+    assert_memory_equal(winners[0], winners[1], sizeof winners[0]);
+    note(&with, &step);
+    note(&without, &step);
+    assert_true(with.shard.hash != 0 && with.shard.hash == without.shard.hash);
+    for (int i = 0; i < ASKED; i++) {
+        const float *a, *b;
+
+        assert_int_equal(shard_row(&with.shard, &step, i, &a), STATUS_OK);
+        assert_int_equal(shard_row(&without.shard, &step, i, &b), STATUS_OK);
+        assert_memory_equal(a, b, (size_t)with.model->vocab_count * sizeof *a);
+    }
+    side_close(&with);
+    side_close(&without);
+    free(step.words);
+}
+
+/* A drafter with a mirror of each sequence. */
+struct drafting {
+    struct group self;
+    struct model *model;
+    struct draft draft;
+    struct arena arena;
+    struct mirror mirror[SLOTS], *batch[SLOTS];
+    struct draft_output output[SLOTS];
+};
+
+static void drafting_open(struct drafting *drafting, const struct backend *backend)
+{
+    int32_t prompt[PROMPT];
+
+    group_open_self(&drafting->self);
+    const struct model_options options = {.threads = 2, .max_rows = BACKEND_MAX_ROWS, .backend = backend, .drafts = 1};
+    assert_int_equal(model_open(model_path, &drafting->self, &options, &drafting->model), STATUS_OK);
+    assert_int_equal(draft_open_model(&drafting->draft, drafting->model, SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(arena_open(&drafting->arena, SLOTS * mirror_bytes(CONTEXT), "the mirrors"), STATUS_OK);
+    for (int s = 0; s < SLOTS; s++) {
+        for (int i = 0; i < PROMPT; i++)
+            prompt[i] = (13 * i + 29 * s + 5) % 128;
+        const struct open_message open = {
+            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
+
+        mirror_init(&drafting->mirror[s], &drafting->arena, s, CONTEXT);
+        assert_true(mirror_open(&drafting->mirror[s], &open));
+        drafting->batch[s] = &drafting->mirror[s];
+    }
+}
+
+static void drafting_close(struct drafting *drafting)
+{
+    arena_close(&drafting->arena);
+    draft_close(&drafting->draft);
+    model_close(drafting->model);
+    group_close(&drafting->self);
+}
+
+/* One draft stands, and another token follows. */
+static void draft_round(struct drafting *drafting, int round)
+{
+    assert_int_equal(drafting->draft.kind->propose(drafting->draft.state, drafting->batch, SLOTS, drafting->output), STATUS_OK);
+    for (int s = 0; s < SLOTS; s++) {
+        struct mirror *mirror = &drafting->mirror[s];
+        const int32_t tokens[2] = {drafting->output[s].token[0], (11 * s + round) % 128};
+        const struct commit commit = {.request = mirror->request,
+                                      .old_length = (uint32_t)mirror->length,
+                                      .accepted = 1,
+                                      .tokens = tokens,
+                                      .count = 2,
+                                      .keep = (uint32_t)mirror->length + 1,
+                                      .digest = digest_tokens(mirror->digest, tokens, 2),
+                                      .draft_length = 1 + (uint32_t)((round + s) % 4)};
+
+        assert_true(mirror_commit(mirror, &commit));
+    }
+}
+
+static void compare_drafts(const struct draft_output *with, const struct draft_output *without)
+{
+    assert_true(with->count > 0 && with->count == without->count);
+    assert_memory_equal(with->token, without->token, (size_t)with->count * sizeof *with->token);
+    for (int k = 0; k < with->count; k++) {
+        size_t count = (size_t)with->q[k].count;
+
+        assert_int_equal(with->q[k].count, without->q[k].count);
+        assert_memory_equal(with->q[k].id, without->q[k].id, count * sizeof *with->q[k].id);
+        assert_memory_equal(with->q[k].weight, without->q[k].weight, count * sizeof *with->q[k].weight);
+    }
+}
+
+static void test_cpu_answers__a_drafter_draws_what_it_draws_from_whole_rows(void **state)
+{
+    static struct drafting with, without;
+
+    (void)state;
+    drafting_open(&with, &backend_cpu);
+    drafting_open(&without, &from_rows);
+    for (int round = 0; round < ROUNDS; round++) {
+        draft_round(&with, round);
+        draft_round(&without, round);
+        for (int s = 0; s < SLOTS; s++)
+            compare_drafts(&with.output[s], &without.output[s]);
+    }
+    drafting_close(&with);
+    drafting_close(&without);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cpu_answers__a_shard_tells_what_whole_rows_tell),
+        cmocka_unit_test(test_cpu_answers__a_drafter_draws_what_it_draws_from_whole_rows),
+    };
+
+    golden_path("tests/golden/models/qwen3", model_path);
+    from_rows = backend_cpu;
+    from_rows.ask = NULL;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
