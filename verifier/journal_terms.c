@@ -48,7 +48,7 @@ static int is_about_files(const char *name)
 
 static int is_about_drafts(const char *name)
 {
-    return strcmp(name, "draft-length") == 0 || strcmp(name, "support") == 0;
+    return strcmp(name, "draft-length") == 0 || strcmp(name, "support") == 0 || strcmp(name, "draft-vocabulary") == 0;
 }
 
 /* New options of input and sampling count until they are known not to. */

@@ -30,6 +30,8 @@ static json_t *configuration_of(const struct report *report)
         failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
     if (options->cache == CACHE_BF16)
         failed |= json_object_set_new(object, "cache", json_string("bf16"));
+    if (options->draft_vocabulary > 0)
+        failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->draft_vocabulary));
     if (options->synthetic_acceptance >= 0)
         failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->synthetic_acceptance));
     return json_text_whole(object, failed);

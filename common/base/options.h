@@ -62,6 +62,7 @@ struct options {
     int ignore_eos;
     int draft_length; /* -1: the default */
     int support;
+    int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
     int max_sequences;
     int context; /* 0: the model's */
     int backend; /* enum backend_choice */

@@ -50,6 +50,11 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     return STATUS_OK;
 }
 
+int model_draft_vocab(const struct options *options, int vocab)
+{
+    return options->draft_vocabulary > 0 && options->draft_vocabulary < vocab ? options->draft_vocabulary : vocab;
+}
+
 enum dtype model_quantise(const struct options *options, int drafts)
 {
     if (drafts && options->draft_way.bits > 0)

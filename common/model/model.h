@@ -68,6 +68,8 @@ enum status model_check(const char *path, int width, const struct model_options 
 
 /* Local. What --quantise says of the target (`drafts` is 0) or of what drafts, for which --draft self:bits=N goes before: for model_options. */
 enum dtype model_quantise(const struct options *options, int drafts);
+/* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
+int model_draft_vocab(const struct options *options, int vocab);
 
 /* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
 enum status model_open_tables(struct model *model);

@@ -222,6 +222,14 @@ static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
     }
 }
 
+static void test_forward_gguf__a_draft_has_the_ids_asked_for_but_no_more_than_there_are(void **state)
+{
+    (void)state;
+    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 0}, 100), 100);
+    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 7}, 100), 7);
+    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 101}, 100), 100);
+}
+
 /* What has no more bits than is asked for is as it is in the file. */
 static void test_forward_gguf__weights_of_no_more_bits_stay(void **state)
 {
@@ -293,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_of_their_blocks),
         cmocka_unit_test(test_forward_gguf__weights_of_no_more_bits_stay),
         cmocka_unit_test(test_forward_gguf__bits_of_a_draft_are_not_the_targets),
+        cmocka_unit_test(test_forward_gguf__a_draft_has_the_ids_asked_for_but_no_more_than_there_are),
         cmocka_unit_test(test_forward_gguf__a_matrix_of_several_dtypes_is_near_its_values),
         cmocka_unit_test(test_forward_gguf__a_published_file_gives_the_bits_of_its_llama2c_form),
     };

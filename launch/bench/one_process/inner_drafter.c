@@ -30,7 +30,7 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
                                         .context = options->context,
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
-                                        .vocab = tokenizer_size(tokenizer),
+                                        .vocab = model_draft_vocab(options, tokenizer_size(tokenizer)),
                                         .quantise = model_quantise(options, 1),
                                         .cache = options->cache,
                                         .drafts = 1};

@@ -66,6 +66,7 @@ passes copies --verifiers 2 --draft lookup
 grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
 says copies 'nothing to draw: [0-9,]+ drafts are copies'
 passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
+passes frequent --verifiers 1 --draft-vocabulary 600 --law-contexts 3 --temperature 1
 breaks q-temperature draws --law-contexts 2
 breaks q-top-k draws --law-contexts 2
 breaks accept-all equality --law-contexts 2

@@ -53,6 +53,7 @@ default) # every draft length with every number of verifiers; the rest takes tur
     speculative few 8 2 1 8 --draft lookup # which has nothing to propose in many rounds
     speculative few 3 1 2 1 --draft lookup:min=2,max=3
     speculative few 4 2 1 8 --draft self:layers=3
+    speculative few 4 2 1 8 --draft-vocabulary 600 # an embedded draft that knows less than a third of its ids
     turn=0
     for length in 1 2 3 4 5 6 7 8; do
         for verifiers in 1 2 4; do

@@ -59,6 +59,7 @@ cp "$WORK/job.jsonl.journal" "$WORK/kept"
 refused 65 'their draft model was another one' "${copies[@]}" --resume --draft lookup:max=3
 refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:layers=3
 refused 65 'their draft model was another one' "${copies[@]}" --resume --draft self:bits=4
+refused 65 'draft-vocabulary' "${copies[@]}" --resume --draft lookup:max=4 --draft-vocabulary 600
 run job "${copies[@]}" --resume --draft lookup:max=4
 check "copies: exit $CODE, expected 0" [ "$CODE" = 0 ]
 rm -f "$WORK"/job.jsonl*

@@ -41,10 +41,17 @@ drafted lookup --draft lookup
 drafted layers --draft self:layers=3 --threads 2
 drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
+drafted frequent --draft-vocabulary 600
+one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 drafted coupled --accept coupled --temperature 0.8 --seed 5
 same one_together one_model
 same one_lookup one_model
 same one_layers one_model
+same one_frequent one_model
+same one_no_word one_model
+checks=$((checks + 2))
+[ "$(figure one_no_word accepted)" = 0 ] && [ "$(figure one_no_word drafted)" -gt 0 ] || fail "no text has id 0, and yet a draft of nothing else stood"
+[ "$(figure one_frequent accepted)" -lt "$(figure one_model accepted)" ] || fail "600 ids draft no worse than all"
 
 # What is wrong ends it.
 checks=$((checks + 2))
