@@ -166,12 +166,12 @@ static void attend_run_block(const struct attend *attend, const struct run *run,
     const struct rows *rows = attend->rows;
     int group = shape->heads / shape->kv_heads, h = b / run->blocks;
     int first = run->queries * (b % run->blocks) / run->blocks, last = run->queries * (b % run->blocks + 1) / run->blocks;
+    const struct kernels *kernels = attend->context->kernels;
     const struct cache_layer *cache = attend->cache;
     size_t offset = cache_offset(shape, rows->slot[run->first], h) * dtype_bytes(cache->dtype);
     struct attend_block block = {.count = last - first,
                                  .head_dim = shape->head_dim,
                                  .context = shape->context,
-                                 .dtype = cache->dtype,
                                  .keys = (const char *)cache->keys + offset,
                                  .values = (const char *)cache->values + offset,
                                  .scores = attend->context->scratch[thread].scores};
@@ -185,7 +185,7 @@ static void attend_run_block(const struct attend *attend, const struct run *run,
         block.base[i] = rows->base[row];
         block.ancestors[i] = rows->ancestors[row];
     }
-    attend->context->kernels->attend(&block);
+    (cache->dtype == DTYPE_BF16 ? kernels->attend_bf16 : kernels->attend)(&block);
 }
 
 static void attend_part(void *argument, int thread)

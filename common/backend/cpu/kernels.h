@@ -17,8 +17,7 @@ struct attend_block {
     float *to[ATTEND_QUERIES];          /* [head_dim] each */
     int32_t base[ATTEND_QUERIES];       /* as in struct rows */
     uint64_t ancestors[ATTEND_QUERIES]; /* as in struct rows */
-    enum dtype dtype;                   /* of keys and values, F32 or BF16 */
-    const void *keys;                   /* [context / 16][head_dim][16] */
+    const void *keys;                   /* of the cache's dtype: [context / 16][head_dim][16] */
     const void *values;                 /* [context][head_dim] */
     float *scores;                      /* [ATTEND_QUERIES][context], scratch */
 };
@@ -51,7 +50,9 @@ struct kernels {
     /* Puts in place of each value the nearest that bf16 has, ties to even; NaN stays NaN.  x: [count] */
     void (*round_bf16)(float *x, int count);
 
+    /* With keys and values in float32; in bf16. */
     void (*attend)(const struct attend_block *block);
+    void (*attend_bf16)(const struct attend_block *block);
 
     /* Of one row, of which each logit is multiplied by `scale`, above 0, first. The largest of the logits [first, last) takes the place of
      * `best` where it is larger. */

@@ -2,7 +2,8 @@
  * dimensions) with their maximum; exp(score - max); then the values in rising order of the place, each output one chain and the
  * weights' sum another, divided at the end. A place that a query does not see takes no part in any chain, so its content does not
  * matter and neither does the gap it leaves: a token's result is the same at the end of a chain and inside a tree. Keys and values in bf16
- * are widened as they are loaded: `dtype` is a constant wherever it is passed on, so each form has loops of its own. */
+ * are widened as they are loaded: `dtype` is a constant wherever it is passed on. Two functions, for in one GCC made the loops of float32
+ * slower. */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/vec.h"
 
@@ -241,8 +242,10 @@ SPECIALISED void attend_cache(const struct attend_block *block, enum dtype dtype
 
 void KERNEL(attend)(const struct attend_block *block)
 {
-    if (block->dtype == DTYPE_BF16)
-        attend_cache(block, DTYPE_BF16);
-    else
-        attend_cache(block, DTYPE_F32);
+    attend_cache(block, DTYPE_F32);
+}
+
+void KERNEL(attend_bf16)(const struct attend_block *block)
+{
+    attend_cache(block, DTYPE_BF16);
 }

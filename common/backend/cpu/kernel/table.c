@@ -12,6 +12,7 @@ const struct kernels KERNEL_QUANTISED(kernels) = {
     .add = KERNEL(add),
     .round_bf16 = KERNEL(round_bf16),
     .attend = KERNEL(attend),
+    .attend_bf16 = KERNEL(attend_bf16),
     .row_max = KERNEL(row_max),
     .row_sum = KERNEL(row_sum),
     .row_race = KERNEL(row_race),

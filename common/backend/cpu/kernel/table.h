@@ -43,6 +43,7 @@ void KERNEL(swiglu)(const float *pairs, int count, float *to);
 void KERNEL(add)(float *x, const float *y, size_t count);
 void KERNEL(round_bf16)(float *x, int count);
 void KERNEL(attend)(const struct attend_block *block);
+void KERNEL(attend_bf16)(const struct attend_block *block);
 void KERNEL(row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
 double KERNEL(row_sum)(const float *logits, float scale, int count, float max);
 void KERNEL(row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
