@@ -126,8 +126,8 @@ const struct option_entry option_table[] = {
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, 1024, NULL, 0,
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
     {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(draft_vocabulary), 0, 1 << 30, NULL, 0,
-     "drafts are of the first N ids alone, so the drafter's head reads no more of its weights than that; in vocabularies made by merging, as BPE's, those "
-     "are the frequent ones. Default 0: all. What comes out has the target's law all the same; a token beyond is never drafted"},
+     "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as BPE's, those "
+     "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's law all the same. Lookup copies any"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(draft_deadline_ms), 0, 1e6, NULL, 0,
      "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(max_sequences), 1, 256, NULL, 0,
