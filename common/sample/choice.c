@@ -47,7 +47,7 @@ DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int voc
     float best = -INFINITY;
 
     if (query->races)
-        return query->winner.token;
+        return query->winner.token < 0 ? 0 : query->winner.token; /* all that it may draft is banned: any token will do */
     for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
         float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
 
@@ -56,7 +56,7 @@ DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int voc
             winner = query->best[i].token;
         }
     }
-    return winner;
+    return winner < 0 ? 0 : winner;
 }
 
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,

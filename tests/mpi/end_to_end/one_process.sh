@@ -43,6 +43,11 @@ drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted frequent --draft-vocabulary 600
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
+echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
+job banned --solo --verifiers 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits || fail "banned: exit $?"
+one one_banned 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits --draft-length 4 --draft-vocabulary 2 ||
+    fail "one_banned: exit $?"
+same one_banned banned
 drafted coupled --accept coupled --temperature 0.8 --seed 5
 same one_together one_model
 same one_lookup one_model
