@@ -33,9 +33,11 @@ static void check_two(const char *topology, cpu_set_t own, int threads, int on_f
 {
     const cpu_set_t node[2] = {cores(0, 3), cores(4, 7)};
     cpu_set_t place[MOST_THREADS];
+    struct nodes nodes;
 
     setenv("HWLOC_SYNTHETIC", topology, 1);
-    assert_int_equal(nodes_places(&own, threads, place), 2);
+    nodes_find(&own, &nodes);
+    assert_int_equal(nodes_places(&nodes, threads, place), 2);
     for (int t = 0; t < threads; t++) {
         cpu_set_t wanted;
 
@@ -47,9 +49,11 @@ static void check_two(const char *topology, cpu_set_t own, int threads, int on_f
 static void check_one(const char *topology, cpu_set_t own, int threads)
 {
     cpu_set_t place[MOST_THREADS];
+    struct nodes nodes;
 
     setenv("HWLOC_SYNTHETIC", topology, 1);
-    assert_int_equal(nodes_places(&own, threads, place), 1);
+    nodes_find(&own, &nodes);
+    assert_int_equal(nodes_places(&nodes, threads, place), 1);
 }
 
 static void test_nodes__threads_keep_to_their_part_of_the_cores(void **state)

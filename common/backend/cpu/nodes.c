@@ -41,57 +41,58 @@ static int has_own_cores(hwloc_obj_t node, const hwloc_obj_t *before, int count,
     return 1;
 }
 
+void nodes_find(const cpu_set_t *own, struct nodes *nodes)
+{
+    hwloc_topology_t topology = load(own);
+    hwloc_obj_t node[NODES_MOST], next = NULL;
+    int count = 0;
+
+    *nodes = (struct nodes){.count = 1};
+    if (topology == NULL)
+        return;
+    while (count < NODES_MOST && (next = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, next)) != NULL)
+        if (has_own_cores(next, node, count, topology)) {
+            hwloc_cpuset_to_glibc_sched_affinity(topology, next->cpuset, &nodes->cores[count], sizeof nodes->cores[count]);
+            node[count++] = next;
+        }
+    nodes->count = count > 1 ? count : 1;
+    hwloc_topology_destroy(topology);
+}
+
 static int is_even(int threads, int nodes)
 {
     return threads % nodes == 0 || threads >= UNEVEN_THREADS * nodes;
 }
 
-/* node: [count], with own cores */
-static void share_out(hwloc_topology_t topology, const hwloc_obj_t *node, int count, int threads, cpu_set_t *place)
+int nodes_places(const struct nodes *nodes, int threads, cpu_set_t *place)
 {
     int64_t cores = 0;
 
-    for (int i = 0; i < count; i++)
-        cores += hwloc_bitmap_weight(node[i]->cpuset);
+    if (nodes->count == 1 || !is_even(threads, nodes->count))
+        return 1;
+    for (int i = 0; i < nodes->count; i++)
+        cores += CPU_COUNT(&nodes->cores[i]);
     for (int t = 0; t < threads; t++) {
         int64_t core = (2 * t + 1) * cores / (2 * threads);
         int i = 0;
 
-        while (i < count - 1 && core >= hwloc_bitmap_weight(node[i]->cpuset))
-            core -= hwloc_bitmap_weight(node[i++]->cpuset);
-        hwloc_cpuset_to_glibc_sched_affinity(topology, node[i]->cpuset, &place[t], sizeof place[t]);
+        while (i < nodes->count - 1 && core >= CPU_COUNT(&nodes->cores[i]))
+            core -= CPU_COUNT(&nodes->cores[i++]);
+        place[t] = nodes->cores[i];
     }
+    return nodes->count;
 }
 
-int nodes_places(const cpu_set_t *own, int threads, cpu_set_t *place)
-{
-    hwloc_topology_t topology = load(own);
-    int all = topology != NULL ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) : 0, count = 0;
-    hwloc_obj_t *node = calloc(all > 0 ? (size_t)all : 1, sizeof(hwloc_obj_t));
+static struct nodes first_nodes;
 
-    for (int i = 0; i < all && node != NULL; i++) {
-        hwloc_obj_t next = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, (unsigned)i);
-
-        if (has_own_cores(next, node, count, topology))
-            node[count++] = next;
-    }
-    if (count > 1 && is_even(threads, count))
-        share_out(topology, node, count, threads, place);
-    else
-        count = 1;
-    free(node);
-    if (topology != NULL)
-        hwloc_topology_destroy(topology);
-    return count;
-}
-
-static cpu_set_t first_own;
-
-/* Later the caller's thread may be bound by a pool, and a new one's would all follow it. */
+/* Once: it takes milliseconds, and later the caller's thread may be bound by a pool, and a new one's would all follow it. */
 static void look_at_own(void)
 {
-    CPU_ZERO(&first_own);
-    sched_getaffinity(0, sizeof first_own, &first_own);
+    cpu_set_t own;
+
+    first_nodes.count = 1;
+    if (sched_getaffinity(0, sizeof own, &own) == 0)
+        nodes_find(&own, &first_nodes);
 }
 
 static void settle_part(void *argument, int thread)
@@ -109,7 +110,7 @@ int nodes_settle(struct pool *pool)
 
     pthread_once(&once, look_at_own);
     if (place != NULL)
-        nodes = nodes_places(&first_own, pool_threads(pool), place);
+        nodes = nodes_places(&first_nodes, pool_threads(pool), place);
     if (nodes > 1)
         pool_run(pool, settle_part, place);
     free(place);

@@ -6,10 +6,19 @@
 #include "common/backend/cpu/pool.h"
 #include <sched.h>
 
-/* Which cores of `own` each of `threads` threads should keep to: thread by thread from the first node to the last, as many for a core
- * everywhere. Returns the number of nodes, or 1, and then leaves `place` alone, where there is one, or the threads would not come out even:
- * several ranks that all put one more on the first node would crowd it.  place: [threads] */
-int nodes_places(const cpu_set_t *own, int threads, cpu_set_t *place);
+enum { NODES_MOST = 64 };
+
+struct nodes {
+    int count;                   /* at least 1 */
+    cpu_set_t cores[NODES_MOST]; /* [count], of more than one: no core is in two */
+};
+
+/* The nodes that have cores of their own among `own`: one where that cannot be learnt. */
+void nodes_find(const cpu_set_t *own, struct nodes *nodes);
+/* Which cores each of `threads` threads should keep to: thread by thread from the first node to the last, as many for a core everywhere.
+ * Returns the number of nodes, or 1, and then leaves `place` alone, where there is one, or the threads would not come out even: several
+ * ranks that all put one more on the first node would crowd it.  place: [threads] */
+int nodes_places(const struct nodes *nodes, int threads, cpu_set_t *place);
 /* Binds the threads of a pool so, the caller's included: to cores that the process had at the first call. Returns the number of nodes. */
 int nodes_settle(struct pool *pool);
 
