@@ -11,7 +11,8 @@ struct bell {
     _Atomic uint32_t asleep;
     _Atomic uint32_t over; /* the lead says: the job ended in order, and whoever is ended now has nothing to tell */
     char apart[52];        /* one bell to a cache line */
-    _Alignas(64) _Atomic uint32_t threads; /* of the host's first rank: those that its ranks compute with (world_claim_threads) */
+    _Atomic uint32_t threads; /* of the host's first rank: those that its ranks compute with (world_claim_threads) */
+    char apart_too[60];
 };
 
 struct bells {
