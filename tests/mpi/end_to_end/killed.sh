@@ -30,11 +30,13 @@ look() {
 
 # killed NAME OPTION...: one job, killed again and again, at most 12 times.
 killed() {
-    local name=$1 had=0 times=0 pid
+    local name=$1 had=0 times=0 starts=0 pid
     shift
     rm -f "$WORK"/job.*
     : >"$WORK/before"
     while :; do
+        starts=$((starts + 1))
+        [ "$starts" -le 24 ] || { fail "$name: not done after 24 starts, of which 12 were killed: $(head -n 5 "$WORK/job.err")"; return; }
         start job --resume "$@"
         if [ "$times" -lt 12 ] && [ "$kills" -lt "$wanted" ]; then
             [ "$(random 6)" = 0 ] || await_results job $((had + $(random 5)))
