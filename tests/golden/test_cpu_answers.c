@@ -1,6 +1,5 @@
 /* A shard and a drafter whose backend answers with the head, beside ones that take all from whole rows of logits: the same bits. */
-#include "common/base/digest.h"
-#include "drafter/draft.h"
+#include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
 #include "verifier/shard.h"
 
@@ -11,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 6, ROWS = 4, ASKED = SLOTS * ROWS, LISTED = 5, SUPPORT = 24, PROMPT = 7, ROUNDS = 6, CONTEXT = 128 };
+enum { SLOTS = 6, ROWS = 4, ASKED = SLOTS * ROWS, LISTED = 5, ROUNDS = 6 };
 
 static char model_path[GOLDEN_PATH];
 static struct backend from_rows; /* the same, but that it answers nothing */
@@ -131,63 +130,12 @@ static void test_cpu_answers__a_shard_tells_what_whole_rows_tell(void **state)
     free(step.words);
 }
 
-/* A drafter with a mirror of each sequence. */
-struct drafting {
-    struct group self;
-    struct model *model;
-    struct draft draft;
-    struct arena arena;
-    struct mirror mirror[SLOTS], *batch[SLOTS];
-    struct draft_output output[SLOTS];
-};
-
-static void drafting_open(struct drafting *drafting, const struct backend *backend)
-{
-    int32_t prompt[PROMPT];
-
-    group_open_self(&drafting->self);
-    const struct model_options options = {.threads = 2, .max_rows = BACKEND_MAX_ROWS, .backend = backend, .drafts = 1};
-    assert_int_equal(model_open(model_path, &drafting->self, &options, &drafting->model), STATUS_OK);
-    assert_int_equal(draft_open_model(&drafting->draft, drafting->model, SLOTS, SUPPORT), STATUS_OK);
-    assert_int_equal(arena_open(&drafting->arena, SLOTS * mirror_bytes(CONTEXT), "the mirrors"), STATUS_OK);
-    for (int s = 0; s < SLOTS; s++) {
-        for (int i = 0; i < PROMPT; i++)
-            prompt[i] = (13 * i + 29 * s + 5) % 128;
-        const struct open_message open = {
-            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
-
-        mirror_init(&drafting->mirror[s], &drafting->arena, s, CONTEXT);
-        assert_true(mirror_open(&drafting->mirror[s], &open));
-        drafting->batch[s] = &drafting->mirror[s];
-    }
-}
-
-static void drafting_close(struct drafting *drafting)
-{
-    arena_close(&drafting->arena);
-    draft_close(&drafting->draft);
-    model_close(drafting->model);
-    group_close(&drafting->self);
-}
-
 /* One draft stands, and another token follows. */
-static void draft_round(struct drafting *drafting, int round)
+static void draft_round(struct draft_rig *rig, int round)
 {
-    assert_int_equal(drafting->draft.kind->propose(drafting->draft.state, drafting->batch, SLOTS, drafting->output), STATUS_OK);
-    for (int s = 0; s < SLOTS; s++) {
-        struct mirror *mirror = &drafting->mirror[s];
-        const int32_t tokens[2] = {drafting->output[s].token[0], (11 * s + round) % 128};
-        const struct commit commit = {.request = mirror->request,
-                                      .old_length = (uint32_t)mirror->length,
-                                      .accepted = 1,
-                                      .tokens = tokens,
-                                      .count = 2,
-                                      .keep = (uint32_t)mirror->length + 1,
-                                      .digest = digest_tokens(mirror->digest, tokens, 2),
-                                      .draft_length = 1 + (uint32_t)((round + s) % 4)};
-
-        assert_true(mirror_commit(mirror, &commit));
-    }
+    draft_rig_propose(rig);
+    for (int s = 0; s < SLOTS; s++)
+        draft_rig_commit(rig, s, 1, (11 * s + round) % 128, 1 + (round + s) % 4);
 }
 
 static void compare_drafts(const struct draft_output *with, const struct draft_output *without)
@@ -205,19 +153,19 @@ static void compare_drafts(const struct draft_output *with, const struct draft_o
 
 static void test_cpu_answers__a_drafter_draws_what_it_draws_from_whole_rows(void **state)
 {
-    static struct drafting with, without;
+    static struct draft_rig with, without;
 
     (void)state;
-    drafting_open(&with, &backend_cpu);
-    drafting_open(&without, &from_rows);
+    draft_rig_open(&with, model_path, &backend_cpu, 2, SLOTS, sampling_of);
+    draft_rig_open(&without, model_path, &from_rows, 2, SLOTS, sampling_of);
     for (int round = 0; round < ROUNDS; round++) {
         draft_round(&with, round);
         draft_round(&without, round);
         for (int s = 0; s < SLOTS; s++)
             compare_drafts(&with.output[s], &without.output[s]);
     }
-    drafting_close(&with);
-    drafting_close(&without);
+    draft_rig_close(&with);
+    draft_rig_close(&without);
 }
 
 int main(void)

@@ -2,8 +2,8 @@
  * are recorded and played. Emulated, or on a device. */
 #include "common/backend/cuda/context.h"
 #include "common/base/digest.h"
-#include "drafter/draft.h"
 #include "tests/support/capture.h"
+#include "tests/support/draft_rig.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/golden.h"
 
@@ -15,21 +15,11 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 5, SUPPORT = 24, PROMPT = 7, ROUNDS = 9, CONTEXT = 128 };
+enum { SLOTS = 5, ROUNDS = 9 };
 
 void emulation_order(unsigned seed) __attribute__((weak)); /* not there on a device, whose exp errs in its own way */
 void emulation_refuse_recordings(int refuse) __attribute__((weak)); /* nor this */
 int emulation_unprepared(void) __attribute__((weak));
-
-/* A drafter with a mirror of each sequence. */
-struct side {
-    struct group self;
-    struct model *model;
-    struct draft draft;
-    struct arena arena;
-    struct mirror mirror[SLOTS], *batch[SLOTS];
-    struct draft_output output[SLOTS];
-};
 
 static char model_path[GOLDEN_PATH];
 static struct backend stepwise; /* the same, but that it does not draft by itself */
@@ -48,38 +38,9 @@ static struct sampling sampling_of(int slot)
     return sampling;
 }
 
-static void side_open(struct side *side, const struct backend *backend)
+static void side_open(struct draft_rig *side, const struct backend *backend)
 {
-    int32_t prompt[PROMPT];
-
-    group_open_self(&side->self);
-    const struct model_options options = {.threads = 1, .max_rows = 64, .backend = backend, .drafts = 1};
-    assert_int_equal(model_open(model_path, &side->self, &options, &side->model), STATUS_OK);
-    assert_int_equal(draft_open_model(&side->draft, side->model, SLOTS, SUPPORT), STATUS_OK);
-    assert_int_equal(arena_open(&side->arena, SLOTS * mirror_bytes(CONTEXT), "the mirrors"), STATUS_OK);
-    for (int s = 0; s < SLOTS; s++) {
-        for (int i = 0; i < PROMPT; i++)
-            prompt[i] = (13 * i + 29 * s + 5) % 128;
-        const struct open_message open = {
-            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
-
-        mirror_init(&side->mirror[s], &side->arena, s, CONTEXT);
-        assert_true(mirror_open(&side->mirror[s], &open));
-        side->batch[s] = &side->mirror[s];
-    }
-}
-
-static void side_close(struct side *side)
-{
-    arena_close(&side->arena);
-    draft_close(&side->draft);
-    model_close(side->model);
-    group_close(&side->self);
-}
-
-static void propose(struct side *side)
-{
-    assert_int_equal(side->draft.kind->propose(side->draft.state, side->batch, SLOTS, side->output), STATUS_OK);
+    draft_rig_open(side, model_path, backend, 1, SLOTS, sampling_of);
 }
 
 static void compare(const struct draft_output *device, const struct draft_output *host, int wanted)
@@ -108,32 +69,16 @@ static int wanted_after(int round, int slot)
 }
 
 /* Some drafts stand, later none, and another token follows. */
-static void commit(struct side *side, int round)
+static void commit(struct draft_rig *side, int round)
 {
-    for (int s = 0; s < SLOTS; s++) {
-        struct mirror *mirror = &side->mirror[s];
-        int accepted = round < 2 ? round % (side->output[s].count + 1) : 0;
-        int32_t tokens[MESSAGE_MAX_COMMIT];
-
-        memcpy(tokens, side->output[s].token, (size_t)accepted * sizeof *tokens);
-        tokens[accepted] = (11 * s + round) % 128;
-        const struct commit commit = {.request = mirror->request,
-                                      .old_length = (uint32_t)mirror->length,
-                                      .accepted = (uint32_t)accepted,
-                                      .tokens = tokens,
-                                      .count = accepted + 1,
-                                      .keep = (uint32_t)(mirror->length + accepted),
-                                      .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
-                                      .draft_length = (uint32_t)wanted_after(round, s)};
-
-        assert_true(mirror_commit(mirror, &commit));
-    }
+    for (int s = 0; s < SLOTS; s++)
+        draft_rig_commit(side, s, round < 2 ? round % (side->output[s].count + 1) : 0, (11 * s + round) % 128, wanted_after(round, s));
 }
 
 /* Both sides draft the same rounds. Whether steps were played in the end */
 static int draft_beside_the_host(int rounds)
 {
-    static struct side device, host;
+    static struct draft_rig device, host;
     struct backend_context *context;
     int played;
 
@@ -146,8 +91,8 @@ static int draft_beside_the_host(int rounds)
 
         for (int s = 0; s < SLOTS; s++)
             wanted[s] = device.mirror[s].wanted;
-        propose(&device);
-        propose(&host);
+        draft_rig_propose(&device);
+        draft_rig_propose(&host);
         for (int s = 0; s < SLOTS; s++)
             compare(&device.output[s], &host.output[s], wanted[s]);
         for (int s = 0; s < SLOTS; s++)
@@ -158,8 +103,8 @@ static int draft_beside_the_host(int rounds)
     context = device.model->context;
     assert_true(context->steps < host.model->context->steps / 2); /* one for several tokens */
     played = context->replayed > 0;
-    side_close(&device);
-    side_close(&host);
+    draft_rig_close(&device);
+    draft_rig_close(&host);
     return played;
 }
 
@@ -211,7 +156,7 @@ static void test_cuda_draft__rounds_that_cannot_be_recorded_are_drafted(void **s
 static void test_cuda_draft__a_round_is_played(void **state)
 {
     enum { LONG = 8 };
-    static struct side side;
+    static struct draft_rig side;
     int64_t steps, replayed;
 
     (void)state;
@@ -235,7 +180,7 @@ static void test_cuda_draft__a_round_is_played(void **state)
         assert_true(round == 0 || side.model->context->steps == steps + 1);
         assert_true(round < 3 || side.model->context->replayed == replayed + 1);
     }
-    side_close(&side);
+    draft_rig_close(&side);
 }
 
 /* After all of the above: a kernel that is loaded by its first launch may find no memory. */

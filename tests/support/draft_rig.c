@@ -1,0 +1,66 @@
+#include "tests/support/draft_rig.h"
+
+#include "common/base/digest.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PROMPT = 7 };
+
+void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
+                    struct sampling (*sampling_of)(int slot))
+{
+    const struct model_options options = {.threads = threads, .max_rows = BACKEND_MAX_ROWS, .backend = backend, .drafts = 1};
+    int32_t prompt[PROMPT];
+
+    rig->slots = slots;
+    group_open_self(&rig->self);
+    assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
+    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT), STATUS_OK);
+    assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
+    for (int s = 0; s < slots; s++) {
+        for (int i = 0; i < PROMPT; i++)
+            prompt[i] = (13 * i + 29 * s + 5) % 128;
+        const struct open_message open = {
+            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
+
+        mirror_init(&rig->mirror[s], &rig->arena, s, DRAFT_RIG_CONTEXT);
+        assert_true(mirror_open(&rig->mirror[s], &open));
+        rig->batch[s] = &rig->mirror[s];
+    }
+}
+
+void draft_rig_close(struct draft_rig *rig)
+{
+    arena_close(&rig->arena);
+    draft_close(&rig->draft);
+    model_close(rig->model);
+    group_close(&rig->self);
+}
+
+void draft_rig_propose(struct draft_rig *rig)
+{
+    assert_int_equal(rig->draft.kind->propose(rig->draft.state, rig->batch, rig->slots, rig->output), STATUS_OK);
+}
+
+void draft_rig_commit(struct draft_rig *rig, int slot, int accepted, int32_t token, int wanted)
+{
+    struct mirror *mirror = &rig->mirror[slot];
+    int32_t tokens[MESSAGE_MAX_COMMIT];
+
+    memcpy(tokens, rig->output[slot].token, (size_t)accepted * sizeof *tokens);
+    tokens[accepted] = token;
+    const struct commit commit = {.request = mirror->request,
+                                  .old_length = (uint32_t)mirror->length,
+                                  .accepted = (uint32_t)accepted,
+                                  .tokens = tokens,
+                                  .count = accepted + 1,
+                                  .keep = (uint32_t)(mirror->length + accepted),
+                                  .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
+                                  .draft_length = (uint32_t)wanted};
+
+    assert_true(mirror_commit(mirror, &commit));
+}
