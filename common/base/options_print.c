@@ -45,8 +45,12 @@ static void print_group(FILE *to, int group)
     }
 }
 
-static const char *const endings = "Exit codes: 0 done; 1 (10 from a bare mpirun) a check found what does not hold; 64 usage; 65 bad input or model; 66 input missing; 70 internal; 74 I/O; "
-                                   "75 drained, run again; 76 no progress.";
+/* Of the programs and of `tandem`, which has some of its own. */
+static const char *const endings =
+    "Exit codes: 0 done; 1 (10 from a bare mpirun) a check found what does not hold; 64 usage; 65 bad input or model; 66 input missing, or a model "
+    "that is not fetched yet; 69 (of tandem alone) a package or a GPU is missing; 70 internal; 71 (of tandem alone) the ranks could not be started; 74 I/O; "
+    "75 drained, run again; 76 no progress; 128 + N a verifier was killed by signal N, or tandem itself was told to end by it (130, 143), or nobody "
+    "reads its stdout any more (141).";
 
 static void print_help(const char *name, const char *what, FILE *to)
 {

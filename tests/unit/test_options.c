@@ -555,6 +555,34 @@ static void test_options_print__names_every_option(void **state)
     }
 }
 
+/* Those of enum status, and those that the launcher adds. */
+static void test_options_print__names_every_exit_code(void **state)
+{
+    static const char *const asked[] = {"--help", "--help-run", "--help-man"};
+    static const char *const codes[] = {" 0 ", " 1 ", " 64 ", " 65 ", " 66 ", " 69 ", " 70 ", " 71 ", " 74 ", " 75 ", " 76 ", " 128 + N "};
+
+    (void)state;
+    for (size_t a = 0; a < sizeof asked / sizeof *asked; a++) {
+        char *text = NULL, *endings;
+        size_t size = 0;
+        struct options options;
+        FILE *to = open_memstream(&text, &size);
+
+        assert_non_null(to);
+        assert_taken(asked[a], &options);
+        options_print(&options, "tandem-test", "tests things", to);
+        fclose(to);
+        endings = strstr(text, "Exit codes:");
+        assert_non_null(endings);
+        for (char *at = endings; *at != '\0'; at++)
+            *at = *at == '\n' ? ' ' : *at; /* a line may break before or behind one */
+        for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+            if (strstr(endings, codes[i]) == NULL)
+                fail_msg("%s: exit code%sis not shown", asked[a], codes[i]);
+        free(text);
+    }
+}
+
 static int make_path(void **state)
 {
     int descriptor = mkstemp(path);
@@ -661,6 +689,7 @@ int main(void)
         cmocka_unit_test(test_options_set_number__takes_what_a_request_may_set),
         cmocka_unit_test(test_options_set_number__refuses_what_does_not_fit),
         cmocka_unit_test(test_options_print__names_every_option),
+        cmocka_unit_test(test_options_print__names_every_exit_code),
     };
 
     return cmocka_run_group_tests(tests, make_path, remove_path);
