@@ -232,10 +232,12 @@ enum status launch_line_check(const struct options *options)
     paths_target(options, target);
     paths_draft(options, draft);
     TRY(check_input(options));
+    TRY(paths_check("target", options->target));
     TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
     TRY(check_chat(options, target, &large.config));
     if (!is_speculative(options) || options->draft_way.way == DRAFT_LOOKUP)
         return STATUS_OK;
+    TRY(options->draft_way.way == DRAFT_MODEL ? paths_check("draft", options->draft) : STATUS_OK);
     TRY(look_at(options, draft, 1, options->draft_way.layers, &small));
     if (large.digest == small.digest && large.size == small.size)
         return STATUS_OK;

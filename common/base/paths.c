@@ -1,5 +1,7 @@
 #include "common/base/paths.h"
 
+#include "common/base/log.h"
+#include "common/base/options_table.h"
 #include <dirent.h>
 #include <glob.h>
 #include <libgen.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,14 +38,17 @@ void paths_demo(const char *part, char *path, size_t size)
     snprintf(path, size, "%s/%s", TANDEM_DEMO, part);
 }
 
+/* Names of `tandem fetch`; launch/tandem knows where they come from. */
+static const char *const fetched[] = {"smollm2"};
+enum { FETCHED = sizeof fetched / sizeof *fetched, MISSPELT = 2 /* characters */ };
+
 int paths_model(const char *model, char *path, size_t size)
 {
-    static const char *const fetched[] = {"smollm2"}; /* launch/tandem knows where they come from */
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int is_name = 0;
 
     snprintf(path, size, "%s", model);
-    for (size_t i = 0; i < sizeof fetched / sizeof *fetched; i++)
+    for (int i = 0; i < FETCHED; i++)
         is_name |= strcmp(model, fetched[i]) == 0;
     if (!is_name || access(model, F_OK) == 0)
         return 1;
@@ -51,6 +57,20 @@ int paths_model(const char *model, char *path, size_t size)
     else
         snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", model);
     return access(path, R_OK) == 0;
+}
+
+enum status paths_check(const char *option, const char *model)
+{
+    const char *near = NULL;
+
+    if (model == NULL || access(model, F_OK) == 0)
+        return STATUS_OK;
+    for (int i = 0; i < FETCHED && near == NULL; i++)
+        if (strcasecmp(model, fetched[i]) == 0 || option_distance(model, fetched[i]) <= MISSPELT)
+            near = fetched[i];
+    log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch lists%s%s%s",
+              option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    return STATUS_NOINPUT;
 }
 
 void paths_target(const struct options *options, char *path)

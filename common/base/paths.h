@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_BASE_PATHS_H
 
 #include "common/base/options.h"
+#include "common/base/status.h"
 #include <stddef.h>
 
 /* The folder that this program is in: folder: [PATH_MAX]. 0, and ".", where the system does not say. */
@@ -12,6 +13,8 @@ void paths_demo(const char *part, char *path, size_t size);
 /* What `model` of an option means: itself where there is such a file or folder, or where the name is not one of `tandem fetch`; else the file
  * that was fetched by that name. 0 where that is not there. */
 int paths_model(const char *model, char *path, size_t size);
+/* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */
+enum status paths_check(const char *option, const char *model);
 /* The target's path, as it was given or of the embedded pair.  path: [PATH_MAX] */
 void paths_target(const struct options *options, char *path);
 /* The path of the model that drafts: for --draft self the target's; "" where none is needed.  path: [PATH_MAX] */

@@ -95,8 +95,11 @@ $MPIRUN -np 2 "$BIN/tandem-drafter" --prompt Hello >"$WORK/out" 2>"$WORK/err"
 said "drafters without a verifier" $? 64 "2 drafters and no verifier" "$WORK/err"
 
 # Files.
-refused 66 "$WORK/none: " --target "$WORK/none" --draft "$DRAFT" --prompt Hello
-refused 66 "$WORK/none: " --target "$TARGET" --draft "$WORK/none" --prompt Hello
+refused 66 "--target $WORK/none: no such file or folder, expected a model's folder, .* lists$" --target "$WORK/none" --draft "$DRAFT" --prompt Hello
+refused 66 "--draft $WORK/none: no such file or folder, expected a model's folder, .* lists$" --target "$TARGET" --draft "$WORK/none" --prompt Hello
+refused 66 "--target smolm2: .* a name that launch/tandem fetch lists; did you mean 'smollm2'[?]$" --target smolm2 --prompt Hello
+refused_dry 66 "--target SmolLM2: .*; did you mean 'smollm2'[?]$" --target SmolLM2 --prompt Hello
+refused_dry 66 "--draft smollm: .*; did you mean 'smollm2'[?]$" --target "$TARGET" --draft smollm --prompt Hello
 refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
 refused 66 "$WORK/none/tokens: |$WORK/none: " --target "$WORK/none" --prompt Hello
 refused 74 "--stats $WORK/none/s.json: No such file" --prompt Hello --stats "$WORK/none/s.json"
