@@ -12,7 +12,8 @@ struct bell {
     _Atomic uint32_t over; /* the lead says: the job ended in order, and whoever is ended now has nothing to tell */
     char apart[52];        /* one bell to a cache line */
     _Atomic uint32_t threads; /* of the host's first rank: those that its ranks compute with (world_claim_threads) */
-    char apart_too[60];
+    _Atomic uint32_t warned;  /* of the host's first rank: some rank has said that too many were asked for (world_threads) */
+    char apart_too[56];
 };
 
 struct bells {

@@ -133,12 +133,18 @@ void world_claim_threads(const struct world *world, int threads)
     atomic_fetch_add(&world->bells->first->threads, (uint32_t)threads);
 }
 
+/* One rank says it for its host; a process that is no job has no others. */
+static int is_first_to_warn(const struct world *world)
+{
+    return world->bells == NULL || atomic_exchange(&world->bells->first->warned, 1) == 0;
+}
+
 int world_threads(const struct world *world, int asked, int alone)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), own = own_cores(cores);
     long share = cores / (alone ? world->node_team_size : world->node_size);
 
-    if (asked > own && world->node_team_rank == 0)
+    if (asked > own && is_first_to_warn(world))
         log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not started", asked, own,
                  own == 1 ? "" : "s");
     if (asked > 0)

@@ -76,7 +76,7 @@ void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
 /* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks, over those of its own role where they alone
- * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on: where more are asked for a line says so. */
+ * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on: where more are asked for a line says so, once on a host. */
 int world_threads(const struct world *world, int asked, int alone);
 /* Local. Tells the ranks of this host that this one computes with so many threads: where all together have more than there are cores, a wait
  * soon gives its core away. */

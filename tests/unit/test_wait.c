@@ -1,5 +1,6 @@
 #include "common/base/clock.h"
 #include "common/world/bells.h"
+#include "tests/support/capture.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -124,6 +125,22 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
+/* A drafter and a verifier, each the first of its role on this host. */
+static void test_world__too_many_threads_are_warned_of_once_on_a_host(void **state)
+{
+    struct bell first = {.threads = 0}, second = {.threads = 0};
+    struct bells pages[] = {{.mine = &first, .first = &first}, {.mine = &second, .first = &first}};
+    struct capture capture;
+    char said[1024];
+
+    (void)state;
+    capture_begin(&capture);
+    for (int i = 0; i < 2; i++)
+        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_team_size = 1, .bells = &pages[i]}, 1 << 20, 0);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "--threads 1048576, but a rank may run on");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
         cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
+        cmocka_unit_test(test_world__too_many_threads_are_warned_of_once_on_a_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
