@@ -259,13 +259,15 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
 /* Tells the output what it is for. */
 static enum status begin_output(struct job *job, const struct request_list *requests)
 {
-    struct journal_terms terms = {.options = job->options, .requests = requests, .context = job->model->shape.context};
+    struct options meant = *job->options;
+    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->shape.context};
     struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
     enum status status;
     char *text;
 
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
+    meant.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
     TRY(model_identity(job->target, &terms.target));
     if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
         TRY(identify_draft(job, terms.target, &terms.draft));

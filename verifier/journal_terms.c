@@ -59,7 +59,7 @@ static int counts(const struct journal_terms *terms, const struct option_entry *
     if (strcmp(entry->name, "quantise") == 0)
         return terms->options->quantise != QUANTISE_NONE;
     if (strcmp(entry->name, "cache") == 0)
-        return terms->options->cache == CACHE_BF16; /* f32 is what auto is on the CPU, and elsewhere refused */
+        return terms->options->cache == CACHE_BF16;
     if (strcmp(entry->name, "synthetic-acceptance") == 0)
         return terms->options->synthetic_acceptance >= 0;
     return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);
@@ -150,13 +150,16 @@ char *journal_terms_write(const struct journal_terms *terms)
     return text;
 }
 
-/* As its user would write it: one of the choices by its name; -1 is what --draft-length is where it was not given. NULL: not given. */
+/* As its user would write it: one of the choices by its name; -1 is what --draft-length is where it was not given. NULL: not given. A cache
+ * that does not count is one in float32, whether or not anybody asked for it. */
 static char *words_of(const char *key, const json_t *value)
 {
     const struct option_entry *entry = option_find(key);
     json_int_t number = json_is_integer(value) ? json_integer_value(value) : 0;
     const char *choice = entry != NULL && entry->kind == OPTION_CHOICE && json_is_integer(value) ? entry->choices : NULL;
 
+    if (value == NULL && strcmp(key, "cache") == 0)
+        return strdup("f32");
     if (value == NULL || (number < 0 && entry != NULL))
         return NULL;
     for (; choice != NULL && number > 0; number--)

@@ -7,7 +7,7 @@
 #include "verifier/request.h"
 
 struct journal_terms {
-    const struct options *options;
+    const struct options *options; /* with --cache as what it means to the backend: bf16 or f32 */
     const struct request_list *requests;
     int context;       /* tokens that a sequence may have */
     uint64_t target;   /* model_identity */

@@ -56,6 +56,20 @@ paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+
 checks=$((checks + 1)) # and it would be seen
 sed -E 's/ 17 / 18 /2' "$WORK/taught" | "$TEACHER" "$WORK/target.bin" 0.05 && fail "another token is not noticed"
 
+# Keys and values are in bf16 there, asked for or not: --resume looks at what they are, not at what was said.
+# resumed CODE PATTERN OPTION...: what a job with --resume says of the output of one on devices.
+resumed() {
+    local code
+    checks=$((checks + 1))
+    job solo_greedy "${ALL[@]}" --solo --max-sequences 3 --resume "${@:3}"
+    code=$?
+    [ $code = "$1" ] && grep -q "$2" "$WORK/solo_greedy.err" || fail "--resume ${*:3}: exit code $code: $(head -n 5 "$WORK/solo_greedy.err")"
+}
+for cache in auto bf16; do
+    resumed 0 "is complete .*: nothing to do" --backend cuda --cache $cache
+done
+resumed 65 "cache is bf16 there and f32 here" --backend cpu
+
 # broken WHAT FAULT CODE PATTERN OPTION...: a job of one drafter and two verifiers in which NCCL does as told.
 broken() {
     local code
