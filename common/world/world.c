@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/recorder.h"
 #include "common/world/bells.h"
@@ -11,7 +12,6 @@
 #include "common/world/life.h"
 #include "common/world/watchdog.h"
 #include <execinfo.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,9 +123,9 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
 /* Who started the rank may have bound it to some. */
 static long own_cores(long cores)
 {
-    cpu_set_t own;
+    const cpu_set_t *own = cores_own();
 
-    return sched_getaffinity(0, sizeof own, &own) == 0 ? CPU_COUNT(&own) : cores;
+    return own != NULL ? CPU_COUNT(own) : cores;
 }
 
 void world_claim_threads(const struct world *world, int threads)

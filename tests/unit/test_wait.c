@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -99,12 +100,40 @@ static void test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time(void 
     assert_true(look_ns(ROLE_DRAFTER, 2, 3) == look_ns(ROLE_DRAFTER, 1, 2)); /* more ranks than cores */
 }
 
+static int counts_its_one_core(void)
+{
+    const struct world crowd = {.node_size = 3, .node_team_size = 2};
+    cpu_set_t all, one;
+
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return 0;
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0 && world_threads(&(struct world){.node_size = 1, .node_team_size = 1}, 0, 0) == 1 &&
+           world_threads(&crowd, 5, 0) == 1;
+}
+
+/* In a process of its own, for each learns its cores once. */
+static void test_world__a_rank_that_is_bound_to_a_core_has_one_thread(void **state)
+{
+    pid_t child = fork();
+    int ended = -1;
+
+    (void)state;
+    if (child == 0)
+        _exit(counts_its_one_core() ? 0 : 1);
+    assert_true(child > 0 && waitpid(child, &ended, 0) == child);
+    assert_int_equal(ended, 0);
+}
+
 /* Three ranks on this host, two of this one's role. */
 static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use(void **state)
 {
     const struct world crowd = {.node_size = 3, .node_team_size = 2};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t all, one;
+    cpu_set_t all;
 
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
@@ -115,14 +144,6 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
         assert_int_equal(world_threads(&crowd, 0, 1), cores < 4 ? 1 : cores / 2);
         assert_int_equal(world_threads(&(struct world){.node_size = 3, .node_team_size = 1}, 0, 1), cores);
     }
-    CPU_ZERO(&one);
-    for (int i = 0; CPU_COUNT(&one) == 0; i++)
-        if (CPU_ISSET(i, &all))
-            CPU_SET(i, &one);
-    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(world_threads(&(struct world){.node_size = 1, .node_team_size = 1}, 0, 0), 1);
-    assert_int_equal(world_threads(&crowd, 5, 0), 1);
-    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
 /* A drafter and a verifier, each the first of its role on this host. */
@@ -148,6 +169,7 @@ int main(void)
         cmocka_unit_test(test_wait__a_ring_is_looked_for_as_often),
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
         cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
+        cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
         cmocka_unit_test(test_world__too_many_threads_are_warned_of_once_on_a_host),
     };

@@ -1,5 +1,6 @@
 #include "common/backend/cpu/nodes.h"
 
+#include "common/base/cores.h"
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
 #include <pthread.h>
@@ -83,16 +84,16 @@ int nodes_places(const struct nodes *nodes, int threads, cpu_set_t *place)
     return nodes->count;
 }
 
-static struct nodes first_nodes;
+static struct nodes own_nodes;
 
-/* Once: it takes milliseconds, and later the caller's thread may be bound by a pool, and a new one's would all follow it. */
+/* Once: it takes milliseconds. */
 static void look_at_own(void)
 {
-    cpu_set_t own;
+    const cpu_set_t *own = cores_own();
 
-    first_nodes.count = 1;
-    if (sched_getaffinity(0, sizeof own, &own) == 0)
-        nodes_find(&own, &first_nodes);
+    own_nodes.count = 1;
+    if (own != NULL)
+        nodes_find(own, &own_nodes);
 }
 
 static void settle_part(void *argument, int thread)
@@ -110,7 +111,7 @@ int nodes_settle(struct pool *pool)
 
     pthread_once(&once, look_at_own);
     if (place != NULL)
-        nodes = nodes_places(&first_nodes, pool_threads(pool), place);
+        nodes = nodes_places(&own_nodes, pool_threads(pool), place);
     if (nodes > 1)
         pool_run(pool, settle_part, place);
     free(place);

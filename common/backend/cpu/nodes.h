@@ -19,7 +19,7 @@ void nodes_find(const cpu_set_t *own, struct nodes *nodes);
  * Returns the number of nodes, or 1, and then leaves `place` alone, where there is one, or the threads would not come out even: several
  * ranks that all put one more on the first node would crowd it.  place: [threads] */
 int nodes_places(const struct nodes *nodes, int threads, cpu_set_t *place);
-/* Binds the threads of a pool so, the caller's included: to cores that the process had at the first call. Returns the number of nodes. */
+/* Binds the threads of a pool so, the caller's included: to cores that the process was given (cores_own). Returns the number of nodes. */
 int nodes_settle(struct pool *pool);
 
 #endif

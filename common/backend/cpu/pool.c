@@ -1,5 +1,6 @@
 #include "common/backend/cpu/pool.h"
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include <linux/futex.h>
 #include <pthread.h>
@@ -150,9 +151,9 @@ static void stop_workers(struct pool *pool, int started)
 /* Whether each of them can have a core: else who spins keeps another from what it waits for. */
 static int has_cores(int threads)
 {
-    cpu_set_t own;
+    const cpu_set_t *own = cores_own();
 
-    return sched_getaffinity(0, sizeof own, &own) != 0 || threads <= CPU_COUNT(&own);
+    return own == NULL || threads <= CPU_COUNT(own);
 }
 
 enum status pool_open(int threads, struct pool **pool)

@@ -1,0 +1,11 @@
+/* The cores that this process was given by whoever started it. They are looked at once, for later a thread may be bound to a part of them
+ * (common/backend/cpu/nodes.h), and what it starts would take that part for the whole. So the first call comes before that. */
+#ifndef TANDEM_COMMON_BASE_CORES_H
+#define TANDEM_COMMON_BASE_CORES_H
+
+#include <sched.h>
+
+/* Those of the caller's thread at the first call; NULL where the system did not say. */
+const cpu_set_t *cores_own(void);
+
+#endif
