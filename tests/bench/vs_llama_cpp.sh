@@ -1,23 +1,8 @@
 #!/usr/bin/env bash
 # The summary of launch/bench/vs-llama-cpp: bars hold only where they are measured and hold; and what bench_step says. vs_llama_cpp.sh STEP, bench_step
-set -u
 step=$1
-top=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-checks=0 failures=0
-# expect CODE COUNT WHAT: the summary of $work/x.tsv ends so, and says that so many of 24 hold.
-expect() {
-    local found
-    "$top/launch/bench/vs-llama-cpp" --summary "$work/x.tsv" >"$work/out"
-    found=$?
-    checks=$((checks + 1))
-    if [ $found != "$1" ] || ! grep -q "^$2 of 24 bars hold" "$work/out"; then
-        failures=$((failures + 1))
-        printf 'FAILED: %s: exit %s, expected %s and %s bars\n%s\n' "$3" $found "$1" "$2" "$(cat "$work/out")"
-    fi
-}
-line() { printf '%s\t%s\t%s\n' "$@"; }
+COMPARISON=vs-llama-cpp BARS=24
+. "$(dirname "$0")/comparison.sh"
 {
     echo "# a machine"
     line read machine 20
@@ -36,16 +21,9 @@ line() { printf '%s\t%s\t%s\n' "$@"; }
     line speculation peer 10
     line cost_1 ours 4.9
     line cost_2 ours -1
-} >"$work/all.tsv"
-cp "$work/all.tsv" "$work/x.tsv"
-expect 0 24 "all hold"
-: >"$work/x.tsv"
-expect 1 0 "nothing is measured"
+} >"$WORK/all.tsv"
 # One figure less or worse is one bar less, or those that it is part of.
-while read -r bars pattern change; do
-    sed -E "/^$pattern/$change" "$work/all.tsv" >"$work/x.tsv"
-    expect 1 "$bars" "$pattern $change"
-done <<'END'
+summaries <<'END'
 23 speculation\tpeer d
 23 speculation\tours s/20/19/
 23 cost_1 s/4.9/5.1/
@@ -59,31 +37,20 @@ done <<'END'
 23 decode_1.Q8_0\tpeer,.flash.attention.on s/60/63/
 21 decode_1.Q8_0\tours d
 END
-"$top/launch/bench/vs-llama-cpp" --summary "$work/nothing" 2>/dev/null
-code=$?
-checks=$((checks + 1))
-[ $code = 66 ] || { failures=$((failures + 1)); echo "FAILED: a file that is not there: exit $code"; }
-for wrong in "--repeat 0" "--tokens x" "--prompts 0" "--prompts 25" "--cores 4096"; do
-    said=$("$top/launch/bench/vs-llama-cpp" $wrong 2>&1)
-    code=$?
-    checks=$((checks + 1))
-    [ $code = 64 ] && grep -q "^vs-llama-cpp: $wrong, expected" <<<"$said" || { failures=$((failures + 1)); echo "FAILED: $wrong: exit $code, $said"; }
-done
+refusals
 
 # says PATTERN ARGUMENT...: what bench_step prints. No figure of time means anything here, but that it is there.
 says() {
     local pattern=$1 said
     shift
     said=$("$step" "$@")
-    checks=$((checks + 1))
-    grep -qE "$pattern" <<<"$said" || { failures=$((failures + 1)); echo "FAILED: bench_step $*: $said"; }
+    check "bench_step $*: $said" grep -qE "$pattern" <<<"$said"
 }
-target=$top/launch/demo/target
+target=$TOP/launch/demo/target
 says '^\{"threads": 1, "read": [0-9.e+]*[1-9][0-9.e+]*, "fma": ' peaks 1
 says '^\{"threads": 1, "packed_bytes": [1-9][0-9]*, "ns": \{("[0-9]+": [1-9][0-9]*(, )?){6}\}\}$' steps 1 2 "$target"
 says '^\{"threads": 1, "places": 128, "F32": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}, "BF16": \{"cache_bytes": [1-9][0-9]*(, "[148]": [1-9][0-9]*){3}\}\}$' deep 1 2 "$target" 100
-says '^\{"positions": 40, "largest": 0, "kl": -?0, "same": 1\}$' quality 1 "$target" "$target" "$top/README.md" 40
-says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": -?[0-9.]*[1-9].*, "same": ' quality 1 "$target" "$target" "$top/README.md" 40 bf16
-says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": [0-9.]*[1-9].*, "same": 0' quality 1 "$target" "$top/launch/demo/draft" "$top/README.md" 40
-printf '%d checks, %d failed\n' $checks $failures
-[ $failures = 0 ]
+says '^\{"positions": 40, "largest": 0, "kl": -?0, "same": 1\}$' quality 1 "$target" "$target" "$TOP/README.md" 40
+says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": -?[0-9.]*[1-9].*, "same": ' quality 1 "$target" "$target" "$TOP/README.md" 40 bf16
+says '^\{"positions": 40, "largest": [0-9.]*[1-9].*, "kl": [0-9.]*[1-9].*, "same": 0' quality 1 "$target" "$TOP/launch/demo/draft" "$TOP/README.md" 40
+finish
