@@ -72,9 +72,10 @@ struct backend_options {
  * backend_tree_sum. One slice is the plain chain.
  *
  * Where the CPU packs quantised rows, activations are quantised, too: in each slice those of a block of 32 columns of the file (or of the part of
- * it that the slice has) are x = a X with integers X = rint(x (127 / max |x|)), ties to even, and a = max |x| / 127; both are 0 where max |x| is
- * at most 2^-100. An output is then one chain over the blocks of each slice in rising order, starting from +0: s = fma(sum of q X, d a, s),
- * where q is the file's integer, less 8 for Q4_0, and for Q4_1 after it s = fma(m, a sum of X, s). A block with an activation that is not finite
+ * it that the slice has) are x = a X with integers X = min(rint(x (-128 / l)), 127), ties to even, and a = l / -128, where l is the one of largest
+ * magnitude, of two such the positive one; both are 0 where |l| is at most 2^-100. An output is then one chain over the blocks of each slice in
+ * rising order, starting from +0: s = fma(sum of q X, d a, s), where q is the file's integer, less 8 for Q4_0, and for Q4_1 after it
+ * s = fma(m, a sum of X, s). A block with an activation that is not finite
  * makes the row's outputs NaN.
  *
  * With row_dtype each row is of a dtype of its own. One that is not `dtype`, which is Q8_0 or Q4_0 then, is rounded to it by dtype_round as it is

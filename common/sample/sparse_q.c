@@ -51,7 +51,7 @@ DEVICE_CODE uint32_t sparse_q_share(double p, double held)
 {
     double share = floor(p / held * SPARSE_Q_SUM);
 
-    return share < 1 ? 1 : (uint32_t)share;
+    return share >= 1 ? (uint32_t)share : 1; /* also where nothing is held */
 }
 
 DEVICE_CODE void sparse_q_fill(struct sparse_q *q, const struct scored_token *best, const double *p, int count, double mass, int most)

@@ -40,15 +40,16 @@ static float chain(enum dtype dtype, const unsigned char *row, const float *x, i
 
     for (int begin = first, end; begin < last; begin = end) {
         const unsigned char *block = row + (size_t)(begin / 32) * dtype_row_bytes(dtype, 32);
-        float most = 0, scale;
+        float largest = 0, scale;
         int products = 0, total = 0;
 
         end = (begin / 32 + 1) * 32 < last ? (begin / 32 + 1) * 32 : last;
         for (int k = begin; k < end; k++)
-            most = fabsf(x[k]) > most ? fabsf(x[k]) : most;
-        scale = most > 0x1p-100f ? most / 127 : 0;
+            if (fabsf(x[k]) > fabsf(largest) || x[k] == fabsf(largest))
+                largest = x[k];
+        scale = fabsf(largest) > 0x1p-100f ? largest / -128 : 0;
         for (int k = begin; k < end; k++) {
-            int value = most > 0x1p-100f ? (int)nearbyintf(x[k] * (127 / most)) : 0;
+            int value = fabsf(largest) > 0x1p-100f ? (int)fminf(nearbyintf(x[k] * (-128 / largest)), 127) : 0;
 
             products += integer_of(dtype, row, k) * value;
             total += value;
@@ -233,7 +234,7 @@ static void check_near(struct backend_context *context, enum dtype dtype)
                 size += fabs((double)w[k]);
                 most = fmax(most, fabs((double)x[k]));
             }
-            bound += size * most * (0.5 / 127 + 0x1p-20);
+            bound += size * most * (0.5 / 128 + 0x1p-20);
         }
         assert_true(fabs((double)to[i] - exact) <= bound);
     }
@@ -327,16 +328,19 @@ static void check_ends(struct backend_context *context, enum dtype dtype)
             memcpy(block, (const unsigned char[]){0, 0x3c, 0, 0x3c}, dtype == DTYPE_Q4_1 ? 4 : 2);
         }
     for (int k = 0; k < COLUMNS; k++) {
-        from[k] = 127;
-        from[COLUMNS + k] = -127;
-        from[2 * COLUMNS + k] = k % 2 == 0 ? 127 : -127;
+        from[k] = 128;
+        from[COLUMNS + k] = -128;
+        from[2 * COLUMNS + k] = k % 2 == 0 ? 128 : -128; /* of which only one can be whole */
     }
     backend_cpu.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
     for (int i = 0; i < COMPANY * OUTPUTS; i++) {
         int exact = 0;
 
-        for (int k = 0; k < COLUMNS; k++)
-            exact += (int)from[i / OUTPUTS * COLUMNS + k] * (integer_of(dtype, row_of(&weights, i % OUTPUTS), k) + (dtype == DTYPE_Q4_1));
+        for (int k = 0; k < COLUMNS; k++) {
+            int taken = i / OUTPUTS == 2 && k % 2 != 0 ? -127 : (int)from[i / OUTPUTS * COLUMNS + k];
+
+            exact += taken * (integer_of(dtype, row_of(&weights, i % OUTPUTS), k) + (dtype == DTYPE_Q4_1));
+        }
         assert_true(to[i] == (float)exact);
     }
     arena_close(&arena);

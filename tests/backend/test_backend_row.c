@@ -51,6 +51,30 @@ static void test_row_scan__is_max_lowest_index_and_sum(void **state)
         }
 }
 
+static void test_row__not_a_number_hides_no_logit(void **state)
+{
+    enum { COUNT = 300, KEPT = 10 };
+    struct scored_token best[KEPT];
+    float logits[COUNT];
+
+    (void)state;
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+        struct row_stats stats;
+
+        if (context == NULL)
+            continue;
+        for (int k = 0; k < COUNT; k++)
+            logits[k] = k >= 128 ? NAN : -(float)k;
+        backend_cpu.row_scan(context, logits, COUNT, 1, &stats);
+        assert_int_equal(stats.argmax, 0);
+        assert_int_equal(backend_cpu.row_top(context, logits, COUNT, KEPT, best), KEPT);
+        for (int k = 0; k < KEPT; k++)
+            assert_int_equal(best[k].token, k);
+        backend_cpu.close(context);
+    }
+}
+
 static void test_row_scan__minus_infinity_alone_has_no_mass(void **state)
 {
     const float logits[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -173,7 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_scan__is_max_lowest_index_and_sum),  cmocka_unit_test(test_row_scan__minus_infinity_alone_has_no_mass),
         cmocka_unit_test(test_row_race__winner_is_that_of_rng_gumbel), cmocka_unit_test(test_row_race__nothing_to_win_gives_no_token),
-        cmocka_unit_test(test_row_top__is_the_head_of_the_sorted_row),
+        cmocka_unit_test(test_row_top__is_the_head_of_the_sorted_row), cmocka_unit_test(test_row__not_a_number_hides_no_logit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

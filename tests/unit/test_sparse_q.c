@@ -120,6 +120,19 @@ static void test_sparse_q__weight_is_0_outside(void **state)
 }
 
 /* A flat row of as many tokens as there may be: the floor of 1 must not be undercut when too much is taken back. */
+/* Where every token is banned, p and what is held are 0 / 0: the one token that stands for them has all of q. */
+static void test_sparse_q__nothing_held_is_a_point(void **state)
+{
+    const struct scored_token best = {.token = 4};
+    const double p = NAN;
+
+    (void)state;
+    assert_int_equal(sparse_q_share(p, 0), 1);
+    sparse_q_fill(&q, &best, &p, 1, NAN, 1);
+    assert_int_equal(q.count, 1);
+    assert_int_equal(q.weight[0], SPARSE_Q_SUM);
+}
+
 static void test_sparse_q__one_large_and_many_tiny_settle(void **state)
 {
     uint32_t sum = 0;
@@ -145,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_sparse_q__quantising_moves_each_weight_by_less_than_the_count),
         cmocka_unit_test(test_sparse_q__draw_is_the_inverse_distribution_function),
         cmocka_unit_test(test_sparse_q__weight_is_0_outside),
+        cmocka_unit_test(test_sparse_q__nothing_held_is_a_point),
         cmocka_unit_test(test_sparse_q__one_large_and_many_tiny_settle),
     };
 

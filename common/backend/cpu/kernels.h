@@ -31,8 +31,9 @@ struct kernels {
     void (*matmul)(const struct matrix *matrix, int first, int last, int rows, const float *from, size_t from_stride, float *to,
                    size_t to_stride);
 
-    /* A row of activations as the quantised matrix takes them, in blocks of 32 columns and of each slice for itself: a block's scale is its
-     * largest magnitude / 127, its values are rint(x (127 / largest)), ties to even. A block with a value that is not finite has the scale NaN.
+    /* A row of activations as the quantised matrix takes them, in blocks of 32 columns and of each slice for itself: a block's scale is the one of
+     * largest magnitude, of two such the positive one, / -128, its values are min(rint(x (-128 / largest)), 127), ties to even. A block with a value
+     * that is not finite has the scale NaN.
      * from: [columns]  to: block b at to[b * stride] */
     void (*quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride);
     /* As matmul, of a quantised matrix.  from: [blocks][stride], row r of a block at r */

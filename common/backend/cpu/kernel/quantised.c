@@ -29,7 +29,21 @@ static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
 #endif
 
 enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
-#define LEAST 0x1p-100f /* 127 / x overflows far below; blocks of less count as zeros */
+#define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
+
+/* The one of largest magnitude, `most`; of two the positive one. */
+INLINE float largest_of(vec low, vec high, float most)
+{
+    vec positive = vec_set(most);
+
+    return (vecm_bits(vec_equal(low, positive)) | vecm_bits(vec_equal(high, positive))) != 0 ? most : -most;
+}
+
+/* -128 .. 127: the largest is -128, its opposite, where it is there as well, 127. */
+INLINE veci byte_of(vec x, vec inverse)
+{
+    return veci_of_integral(vec_min(vec_rint(vec_mul(x, inverse)), vec_set(127)));
+}
 
 /* Columns of one block, zeros where other slices have theirs. */
 static void quantise_block(const float *from /* [32] */, int offset, struct activations *to)
@@ -39,18 +53,19 @@ static void quantise_block(const float *from /* [32] */, int offset, struct acti
     vec high_size = vec_of_bits(veci_and(veci_of_vec_bits(high), veci_set(0x7fffffff)));
     int finite = (vecm_bits(vec_less(low_size, infinite)) & vecm_bits(vec_less(high_size, infinite))) == 0xffff;
     float most = finite ? vec_max_lane(vec_max(low_size, high_size)) : 0;
-    vec inverse = vec_set(most > LEAST ? 127.0f / most : 0);
+    float largest = most > LEAST ? largest_of(low, high, most) : 0;
+    vec inverse = vec_set(most > LEAST ? -128 / largest : 0);
     veci first, second;
     int32_t sum;
 
     if (!finite)
         low = high = vec_zero();
-    first = veci_of_integral(vec_rint(vec_mul(low, inverse)));
-    second = veci_of_integral(vec_rint(vec_mul(high, inverse)));
+    first = byte_of(low, inverse);
+    second = byte_of(high, inverse);
     veci_store_bytes(to->value, first);
     veci_store_bytes(to->value + LANES, second);
     sum = veci_sum(veci_add(first, second));
-    to->scale = !finite ? NAN : most > LEAST ? most / 127.0f : 0;
+    to->scale = finite ? largest / -128 : NAN;
     to->start = -offset * sum;
     to->total = to->scale * (float)sum;
 }

@@ -34,7 +34,7 @@ static float find_max(const float *logits, float scale, int count)
         largest[j] = vec_set(-INFINITY);
     for (int i = 0; i < count; i += 4 * LANES)
         UNROLL for (int j = 0; j < 4; j++) if (i + j * LANES < count) largest[j] =
-            vec_max(largest[j], load_logits(logits + i + j * LANES, scale, count - i - j * LANES));
+            vec_max(load_logits(logits + i + j * LANES, scale, count - i - j * LANES), largest[j]); /* in this order: NaN is none */
     return vec_largest(vec_max(vec_max(largest[0], largest[1]), vec_max(largest[2], largest[3])));
 }
 
@@ -154,12 +154,13 @@ void KERNEL(row_race)(const float *logits, float scale, int first, int last, int
 
     for (int i = first; i < last; i += RACE) {
         uint64_t out = excluded_bits(excluded, i, last);
-        vec part[4], largest;
+        vec part[4], largest = vec_set(-INFINITY);
         veci words[4];
 
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < 4; j++) {
             part[j] = i + j * LANES < last ? load_logits(logits + i + j * LANES, scale, last - i - j * LANES) : vec_set(-INFINITY);
-        largest = vec_max(vec_max(part[0], part[1]), vec_max(part[2], part[3]));
+            largest = vec_max(part[j], largest);
+        }
         if (vecm_bits(vec_less(vec_set(best.score), vec_add(largest, vec_set(RNG_GUMBEL_MAX)))) == 0)
             continue; /* the largest noise of all would not do */
         race_words(key, purpose, (uint32_t)first_token + (uint32_t)i, words);

@@ -5,7 +5,7 @@
  *
  * vec, veci (16 x uint32_t), vecm (a truth value per lane), vecd (16 doubles).
  *   vec_load_part, vec_store_part   the first `lanes` (0 .. 16) lanes; the rest read as 0, are not written, and are not touched
- *   vec_max, vec_min                undefined sign for two zeros: only for results in which it is lost
+ *   vec_max, vec_min                undefined sign for two zeros: only for results in which it is lost; the second where either is NaN
  *   vec_rint, veci_of_integral      to the nearest, ties to even; exact
  *   veci_multiply                   low words returned, high words in *high
  *   veci_transpose                  in each quarter of 4 lanes: lane i of w[v] becomes lane v of w[i]
