@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
+enum { RANGE = 96 };
 
 static const struct options options_default = {
     .drafters = -1,
@@ -38,12 +39,21 @@ static enum status refuse(const char *where, const struct option_entry *entry, c
     return STATUS_USAGE;
 }
 
+/* "a whole number from 0 to 32" */
+static void write_range(const struct option_entry *entry, double low, double high, char expected[RANGE])
+{
+    if (entry->choices != NULL)
+        snprintf(expected, RANGE, "%s", entry->choices);
+    else
+        snprintf(expected, RANGE, "a %snumber from %.10g to %.10g", entry->kind == OPTION_DOUBLE ? "" : "whole ", low, high);
+}
+
 static enum status set_number(struct options *options, const struct option_entry *entry, const char *text, const char *where)
 {
-    char *end, expected[96];
+    char *end, expected[RANGE];
     double value = strtod(text, &end);
 
-    snprintf(expected, sizeof expected, "a %snumber from %.10g to %.10g", entry->kind == OPTION_INT ? "whole " : "", entry->low, entry->high);
+    write_range(entry, entry->low, entry->high, expected);
     if (end == text || *end != '\0' || !(value >= entry->low && value <= entry->high))
         return refuse(where, entry, text, expected);
     if (entry->kind == OPTION_INT && value != floor(value))
@@ -234,6 +244,22 @@ static enum status check_conversation(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* Of `tandem run`: what there is to complete, and to compare. A check and a sweep have prompts of their own. */
+static enum status check_asked(const struct options *options)
+{
+    int is_run = options->check == CHECK_OFF && options->sweep == NULL && !options->conversation;
+
+    if (is_run && options->chat != NULL && options->prompt == NULL && options->prompts == NULL) {
+        log_error("--chat has no message, expected TEXT behind it, --prompt or --prompts");
+        return STATUS_USAGE;
+    }
+    if (is_run && options->compare && (options->solo || options->drafters == 0 || (options->target != NULL && options->draft == NULL))) {
+        log_error("--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter, and no --solo");
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
 static enum status check_together(const struct options *options)
 {
     char reason[160];
@@ -247,6 +273,7 @@ static enum status check_together(const struct options *options)
         return STATUS_USAGE;
     }
     TRY(check_conversation(options));
+    TRY(check_asked(options));
     if (options->draft != NULL && options->draft_way.way == DRAFT_MODEL && options->target == NULL) {
         log_error("--draft needs --target");
         return STATUS_USAGE;
@@ -284,6 +311,25 @@ static enum status check_together(const struct options *options)
     return STATUS_OK;
 }
 
+/* The last one of an option counts, and the line before a config. Only of two texts to complete one would be lost without a word. */
+static enum status take_line(struct options *options, int argc, char **argv)
+{
+    const char *const configured[] = {options->prompt, options->chat};
+
+    for (int at = 1; at < argc;) {
+        const char *const before[] = {options->prompt, options->chat};
+        const char *const *now[] = {&options->prompt, &options->chat};
+
+        TRY(take_argument(options, argc, argv, &at));
+        for (int i = 0; i < 2; i++)
+            if (before[i] != configured[i] && *now[i] != before[i]) {
+                log_error("--%s is given twice, '%s' and '%s', expected one; --prompts FILE has several", i == 0 ? "prompt" : "chat", before[i], *now[i]);
+                return STATUS_USAGE;
+            }
+    }
+    return STATUS_OK;
+}
+
 static enum status take_all(struct options *options, int argc, char **argv)
 {
     for (int at = 1; at < argc; at++) {
@@ -292,9 +338,7 @@ static enum status take_all(struct options *options, int argc, char **argv)
         else if (strcmp(argv[at], "--config") == 0 && at + 1 < argc)
             TRY(option_read_config(options, argv[at + 1]));
     }
-    for (int at = 1; at < argc;)
-        TRY(take_argument(options, argc, argv, &at));
-    return STATUS_OK;
+    return take_line(options, argc, argv);
 }
 
 const char *option_keep(struct options *options, const char *text)
@@ -340,8 +384,6 @@ enum status options_parse(int argc, char **argv, struct options *out)
     TRY_TO(take_all(&options, argc, argv), release);
     if (options.prompt == NULL && options.chat != NULL && *options.chat != '\0')
         options.prompt = options.chat;
-    if (options.prompt == NULL && options.prompts == NULL && !options.conversation)
-        options.compare = 1; /* the embedded prompts, shown */
     if (options.launcher < 0)
         options.launcher = options.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
     if (options.max_sequences < 0)
@@ -352,6 +394,8 @@ enum status options_parse(int argc, char **argv, struct options *out)
         TRY_TO(find_model(&options, "target", &options.target), release);
         TRY_TO(find_model(&options, "draft", &options.draft), release);
     }
+    if (options.prompt == NULL && options.prompts == NULL && !options.conversation)
+        options.compare = 1; /* the embedded prompts, shown */
     *out = options;
     return STATUS_OK;
 
@@ -376,12 +420,11 @@ int options_set_number(struct options *options, const char *name, double value, 
     if (entry == NULL || !entry->per_request)
         return 0;
     double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
-    if (!(value >= low && value <= high)) { /* 2^53: beyond it a number of JSON is not exact */
-        snprintf(reason, reason_size, "%s is %.10g, expected a number from %.10g to %.10g", name, value, low, high);
-        return -1;
-    }
-    if (entry->kind != OPTION_DOUBLE && value != floor(value)) {
-        snprintf(reason, reason_size, "%s is %.10g, expected a whole number", name, value);
+    if (!(value >= low && value <= high) || (entry->kind != OPTION_DOUBLE && value != floor(value))) { /* 2^53: beyond it a number of JSON is not exact */
+        char expected[RANGE];
+
+        write_range(entry, low, high, expected);
+        snprintf(reason, reason_size, "%s is %.10g, expected %s", name, value, expected);
         return -1;
     }
     if (entry->kind == OPTION_DOUBLE)

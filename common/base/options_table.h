@@ -21,7 +21,7 @@ struct option_entry {
     enum option_group group;
     size_t at; /* offset in struct options */
     double low, high;    /* of a text that may be given several times: high is how often */
-    const char *choices; /* "rejection|coupled": the value is the index */
+    const char *choices; /* "rejection|coupled": the value is the index; of a number whose range has an open end: the range in words, or NULL */
     int per_request;     /* may stand in a line of --prompts */
     const char *help;
 };

@@ -239,6 +239,33 @@ static void test_options__open_ends_of_ranges_are_refused(void **state)
     assert_refused("--repetition-penalty 0", STATUS_USAGE, "--repetition-penalty is 0, expected");
 }
 
+/* Beyond one end or the other, as an option or in a line: the same range. */
+static void test_options__one_range_is_told(void **state)
+{
+    static const struct {
+        const char *low, *high, *key, *range;
+        double beyond;
+    } told[] = {
+        {"--top-p 0", "--top-p 1.5", "top_p", "expected a number above 0 and at most 1\n", 1.5},
+        {"--min-p 1", "--min-p 2", "min_p", "expected a number from 0 to below 1\n", 2},
+        {"--repetition-penalty 0", "--repetition-penalty 101", "repetition_penalty", "expected a number above 0 and at most 100\n", 101},
+        {"--max-tokens -1", "--max-tokens 1.5", "max_tokens", "expected a whole number from 0 to 1000000000\n", 1.5},
+        {"--draft-length -1", "--draft-length 33", "draft_length", "expected a whole number from 0 to 32\n", 33},
+    };
+    struct options options;
+    char reason[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        assert_refused(told[i].low, STATUS_USAGE, told[i].range);
+        assert_refused(told[i].high, STATUS_USAGE, told[i].range);
+        assert_taken("", &options);
+        assert_int_equal(options_set_number(&options, told[i].key, told[i].beyond, reason, sizeof reason - 2), -1);
+        strcat(reason, "\n");
+        assert_non_null(strstr(reason, told[i].range));
+    }
+}
+
 static void test_options__choices_and_flags_are_spelled_out(void **state)
 {
     (void)state;
@@ -259,6 +286,37 @@ static void test_options__what_excludes_each_other_is_refused(void **state)
     assert_refused("--draft a", STATUS_USAGE, "--draft needs --target");
     assert_taken("--draft a --help", &options); /* who asks for help gets it */
     assert_int_equal(options.print, OPTIONS_PRINT_HELP);
+}
+
+/* A prompt of a config is replaced, as any option is. */
+static void test_options__of_two_texts_to_complete_none_is_lost(void **state)
+{
+    struct options options;
+    char line[128];
+
+    (void)state;
+    assert_refused("--prompt a --prompt b", STATUS_USAGE, "--prompt is given twice, 'a' and 'b', expected one");
+    assert_refused("--chat a --solo --chat=b", STATUS_USAGE, "--chat is given twice, 'a' and 'b', expected one");
+    assert_config_taken("prompt = a\n", "--prompt b", &options);
+    assert_string_equal(options.prompt, "b");
+    options_release(&options);
+    write_config("prompt = a\n");
+    snprintf(line, sizeof line, "--config %s --prompt b --prompt c", path);
+    assert_refused(line, STATUS_USAGE, "--prompt is given twice, 'b' and 'c'");
+}
+
+static void test_options__a_comparison_needs_two_things(void **state)
+{
+    static const char *const alone[] = {"--compare --solo", "--compare --prompts f --target a", "--compare --prompt a --drafters 0"};
+    struct options options;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
+        assert_refused(alone[i], STATUS_USAGE, "--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter");
+    assert_taken("--solo", &options); /* the built-in prompts, which nobody asked to compare */
+    assert_true(options.compare);
+    assert_taken("--compare --target a --draft lookup --prompt b", &options);
+    assert_taken("--compare=0 --solo --prompt b", &options);
 }
 
 static void test_options__to_resume_needs_a_file_of_output(void **state)
@@ -435,6 +493,10 @@ static void test_options__chat_has_a_text_or_none(void **state)
     assert_taken("--chat=--solo", &options);
     assert_string_equal(options.prompt, "--solo");
     assert_int_equal(options.solo, 0);
+    options_release(&options);
+    assert_refused("--chat", STATUS_USAGE, "--chat has no message, expected TEXT behind it, --prompt or --prompts");
+    assert_refused("--target a --solo --chat --max-tokens 8", STATUS_USAGE, "--chat has no message");
+    assert_taken("--chat --check quick", &options); /* which has prompts */
     options_release(&options);
     assert_refused("--chat a --prompt b", STATUS_USAGE, "--chat with a text and --prompt or --prompts exclude each other");
     assert_refused("--prompts b --chat a", STATUS_USAGE, "exclude each other");
@@ -671,6 +733,9 @@ int main(void)
         cmocka_unit_test(test_options__a_missing_value_is_refused),
         cmocka_unit_test(test_options__numbers_that_do_not_fit_are_refused),
         cmocka_unit_test(test_options__open_ends_of_ranges_are_refused),
+        cmocka_unit_test(test_options__one_range_is_told),
+        cmocka_unit_test(test_options__of_two_texts_to_complete_none_is_lost),
+        cmocka_unit_test(test_options__a_comparison_needs_two_things),
         cmocka_unit_test(test_options__choices_and_flags_are_spelled_out),
         cmocka_unit_test(test_options__what_excludes_each_other_is_refused),
         cmocka_unit_test(test_options__to_resume_needs_a_file_of_output),

@@ -1,7 +1,9 @@
+#include "common/base/paths.h"
 #include "common/text/tokenizer_json.h"
 #include "tests/support/capture.h"
 #include "verifier/request.h"
 
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -277,6 +279,25 @@ static void test_request__a_byte_order_mark_is_no_text(void **state)
     request_release(&alone);
 }
 
+/* The prompts of `tandem run` without one. */
+static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void **state)
+{
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = CONTEXT, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+    char path[PATH_MAX];
+
+    (void)state;
+    paths_demo("prompts.jsonl", path, sizeof path);
+    assert_int_equal(request_read(&list, &terms, path), STATUS_OK);
+    assert_int_equal(list.count, 3);
+    for (int i = 0; i < list.count; i++) {
+        assert_null(list.request[i].error);
+        assert_int_equal(list.request[i].max_tokens, options.max_tokens);
+        assert_true(list.request[i].paced);
+    }
+    request_release(&list);
+}
+
 static void test_request__wrong_values_are_named(void **state)
 {
     (void)state;
@@ -488,6 +509,7 @@ int main(void)
         cmocka_unit_test(test_request__wrong_biases_and_bans_are_named),
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
         cmocka_unit_test(test_request__a_byte_order_mark_is_no_text),
+        cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__lines_have_limits),
         cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),
