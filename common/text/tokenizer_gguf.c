@@ -247,21 +247,13 @@ static enum status set_up_spaces(struct reader *reader)
     return STATUS_OK;
 }
 
-static enum status find_byte_tokens(struct reader *reader)
+static void find_byte_tokens(struct reader *reader)
 {
     struct bpe *bpe = &reader->tokenizer->bpe;
-    int missing = 0;
 
-    for (int byte = 0; byte < 256; byte++) {
-        char one = (char)byte;
-        int in_utf8 = byte < 0xC0 || (byte > 0xC1 && byte < 0xF5);
-
-        bpe->byte_token[byte] = piece_table_find_key(&bpe->pieces, &one, 1);
-        missing += in_utf8 && bpe->byte_token[byte] < 0;
-    }
-    if (missing > 0)
-        log_file_warning("%s: %d bytes have no token: text that holds them loses them", reader->gguf->name, missing);
-    return STATUS_OK;
+    for (int byte = 0; byte < 256; byte++)
+        bpe->byte_token[byte] = piece_table_find_key(&bpe->pieces, &(char){(char)byte}, 1);
+    tokenizer_parts_warn_of_bytes(reader->tokenizer, reader->gguf->name);
 }
 
 static enum status check_count(const struct reader *reader, const char *key, const struct gguf_value *list)
@@ -311,7 +303,7 @@ static enum status read_all(struct reader *reader)
     TRY(read_specials(reader));
     if (tokenizer->bpe.byte_level) {
         TRY(read_merges(reader));
-        TRY(find_byte_tokens(reader)); /* last, because it may warn: a refusal is one line */
+        find_byte_tokens(reader); /* last, because it may warn: a refusal is one line */
     } else {
         TRY(read_scores(reader));
         TRY(tokenizer_parts_derive_merges(tokenizer, reader->ranks));

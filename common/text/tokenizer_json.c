@@ -239,7 +239,7 @@ static enum status find_bytes(struct reader *reader)
 {
     const char *unknown = json_string_value(json_object_get(reader->model, "unk_token"));
     struct bpe *bpe = &reader->tokenizer->bpe;
-    int fallback = json_parts_flag(reader->model, "byte_fallback", 0), missing = 0;
+    int fallback = json_parts_flag(reader->model, "byte_fallback", 0);
 
     if (unknown != NULL && (bpe->unknown = id_of(reader, unknown, strlen(unknown))) < 0) {
         log_error("%s: model.unk_token is not in the vocabulary", reader->name);
@@ -247,17 +247,15 @@ static enum status find_bytes(struct reader *reader)
     }
     for (int byte = 0; byte < 256; byte++) {
         char one = (char)byte, name[8];
-        int in_utf8 = byte < 0xC0 || (byte > 0xC1 && byte < 0xF5);
 
         snprintf(name, sizeof name, "<0x%02X>", (unsigned)byte);
         if (bpe->byte_level)
             bpe->byte_token[byte] = piece_table_find_key(&bpe->pieces, &one, 1);
         else if (fallback)
             bpe->byte_token[byte] = id_of(reader, name, 6);
-        missing += in_utf8 && bpe->byte_level && bpe->byte_token[byte] < 0;
     }
-    if (missing > 0)
-        log_file_warning("%s: %d bytes have no piece: text that holds them loses them", reader->name, missing);
+    if (bpe->byte_level)
+        tokenizer_parts_warn_of_bytes(reader->tokenizer, reader->name);
     return STATUS_OK;
 }
 

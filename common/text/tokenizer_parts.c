@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +75,20 @@ void tokenizer_parts_free(struct tokenizer *tokenizer)
     pretokenizer_release(&tokenizer->pretokenizer);
     bpe_release(&tokenizer->bpe);
     free(tokenizer);
+}
+
+void tokenizer_parts_warn_of_bytes(const struct tokenizer *tokenizer, const char *file)
+{
+    enum { NAMED = 8 };
+    char names[3 * NAMED + 1];
+    int missing = 0;
+
+    for (int byte = 0; byte < 256; byte++)
+        if ((byte < 0xC0 || (byte > 0xC1 && byte < 0xF5)) && tokenizer->bpe.byte_token[byte] < 0) {
+            if (missing < NAMED)
+                snprintf(names + 3 * missing, 4, " %02x", (unsigned)byte);
+            missing++;
+        }
+    if (missing > 0)
+        log_file_warning("%s: %d bytes have no token, text loses them:%s%s", file, missing, names, missing > NAMED ? " ..." : "");
 }

@@ -40,5 +40,7 @@ uint32_t tokenizer_parts_rank(uint32_t bits);
 enum status tokenizer_parts_derive_merges(struct tokenizer *tokenizer, const uint32_t *ranks);
 /* The byte that a piece named <0xNN> stands for, or -1. */
 int tokenizer_parts_byte(const char *text, size_t length);
+/* Of bytes as pieces: warns where UTF-8 has some that no token stands for, by name. */
+void tokenizer_parts_warn_of_bytes(const struct tokenizer *tokenizer, const char *file);
 
 #endif
