@@ -54,11 +54,12 @@ enum status journal_open(struct journal *journal, const char *output, int resume
     size_t count;
 
     *journal = (struct journal){.file.fd = -1, .resume = resume};
-    /* An output without a journal is a job that is done; whether it is this one is seen when the input is known. */
-    TRY(journal_file_claim(&journal->file, output, !resume || access(output, F_OK) != 0, JOURNAL_FILE_PATIENCE_S));
-    if (journal->file.fd < 0)
-        return STATUS_OK;
+    TRY(journal_file_claim(&journal->file, output, JOURNAL_FILE_PATIENCE_S));
     TRY(journal_file_read(&journal->file, &journal->found, &count));
+    /* An output beside which nothing was begun is a job that is done; whether it is this one is seen when the input is known. Only who has the
+     * lock may look: until then another job may put its output there. */
+    if (resume && count == 0 && access(output, F_OK) == 0)
+        return journal_file_remove(&journal->file);
     TRY(journal_scan_open(&journal->scan, journal->found, count));
     return look_at_found(journal);
 }

@@ -33,8 +33,7 @@ static enum status cannot(const char *what, const char *path)
     return STATUS_IO;
 }
 
-/* Opens the file, or creates it. fd stays -1 when there is none and none is to be made. */
-static enum status open_or_create(struct journal_file *file, int create)
+static enum status open_or_create(struct journal_file *file)
 {
     struct stat found;
 
@@ -44,8 +43,6 @@ static enum status open_or_create(struct journal_file *file, int create)
             break;
         if (errno != ENOENT)
             return cannot("open", file->path);
-        if (!create)
-            return STATUS_OK;
         file->fd = open(file->path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (file->fd >= 0)
             break;
@@ -93,7 +90,7 @@ static void lock(const struct journal_file *file, int *locked)
     *locked = 1; /* the fencing number is what is left */
 }
 
-enum status journal_file_claim(struct journal_file *file, const char *output, int create, int patience_s)
+enum status journal_file_claim(struct journal_file *file, const char *output, int patience_s)
 {
     int64_t started = clock_ns(), patience = (int64_t)patience_s * 1000000000;
     char holder[160];
@@ -111,9 +108,7 @@ enum status journal_file_claim(struct journal_file *file, const char *output, in
             log_info("drained: nothing was begun");
             return STATUS_DRAINED;
         }
-        TRY(open_or_create(file, create));
-        if (file->fd < 0)
-            return STATUS_OK;
+        TRY(open_or_create(file));
         lock(file, &locked);
         if (locked && is_still_there(file))
             return STATUS_OK;
@@ -129,6 +124,14 @@ enum status journal_file_claim(struct journal_file *file, const char *output, in
         told |= !locked;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
+}
+
+enum status journal_file_remove(struct journal_file *file)
+{
+    enum status status = unlink(file->path) == 0 ? STATUS_OK : cannot("remove", file->path);
+
+    let_go(file);
+    return status;
 }
 
 void journal_file_close(struct journal_file *file)

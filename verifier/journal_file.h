@@ -16,9 +16,11 @@ struct journal_file {
     uint64_t end;       /* the file has so many bytes as long as nobody else writes to it */
 };
 
-/* Opens and locks the journal of `output`, and creates it where `create` says so; fd stays -1 when there is none. Another job that holds it
- * is waited for, because the ranks of a job whose mpirun was killed live on for some seconds, but no longer than `patience_s`. */
-enum status journal_file_claim(struct journal_file *file, const char *output, int create, int patience_s);
+/* Opens and locks the journal of `output`, and creates it where there is none. Another job that holds it is waited for, because the ranks of a
+ * job whose mpirun was killed live on for some seconds, but no longer than `patience_s`. */
+enum status journal_file_claim(struct journal_file *file, const char *output, int patience_s);
+/* Removes the file, then releases the lock. */
+enum status journal_file_remove(struct journal_file *file);
 /* Releases the lock; the file stays. */
 void journal_file_close(struct journal_file *file);
 /* All of it: to be freed. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,6 +106,20 @@ struct rig {
     struct journal_job job;
     char *whole; /* what the output must be */
 };
+
+static struct journal *waited_for; /* the job that ends while another one waits for it */
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)time;
+    (void)left;
+    assert_non_null(waited_for);
+    assert_int_equal(journal_finish(waited_for), STATUS_OK);
+    assert_int_equal(journal_close(waited_for), STATUS_OK);
+    waited_for = NULL;
+    return 0;
+}
 
 static void line_of(uint32_t index, char text[80])
 {
@@ -463,15 +478,54 @@ static void test_journal__one_job_at_a_time(void **state)
     assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
     capture_end(&capture, said, sizeof said);
     capture_begin(&capture);
-    assert_int_equal(journal_file_claim(&second, rig->output, 1, 0), STATUS_IO);
+    assert_int_equal(journal_file_claim(&second, rig->output, 0), STATUS_IO);
     capture_end(&capture, said, sizeof said);
     snprintf(part, sizeof part, "out.jsonl is being written by another job, process %d on here", (int)getpid());
     capture_assert_one_line(said, part);
     journal_file_close(&second);
     assert_true(exists(rig->path));
     assert_int_equal(journal_close(&journal), STATUS_OK);
-    assert_int_equal(journal_file_claim(&second, rig->output, 1, 0), STATUS_OK);
+    assert_int_equal(journal_file_claim(&second, rig->output, 0), STATUS_OK);
     journal_file_close(&second);
+}
+
+/* A first job that adds `most` results, and ends while the second waits. */
+static enum status run_second(struct rig *rig, int most, const char *terms, int resume, char said[2048])
+{
+    struct journal first;
+    char text[80];
+
+    assert_int_equal(journal_open(&first, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&first, &rig->job), STATUS_OK);
+    for (int i = 0; i < most; i++) {
+        line_of(rig->request[i].index, text);
+        assert_int_equal(journal_add(&first, &rig->request[i], text), STATUS_OK);
+    }
+    waited_for = &first;
+    rig->job.terms = terms;
+    return run_quietly(rig, resume, 0, said);
+}
+
+/* What was found when the wait began does not count. */
+static void test_journal__who_waited_judges_what_the_other_job_left(void **state)
+{
+    struct rig *rig = *state;
+    const char *same = rig->job.terms, *other = "{\"seed\":8,\"target\":\"a\"}";
+    char said[2048];
+
+    assert_int_equal(run_second(rig, RESULTS, other, 1, said), STATUS_DATA);
+    assert_non_null(strstr(said, "is complete, but of another job: seed is 7 there and 8 here"));
+    assert_whole(rig);
+    assert_int_equal(unlink(rig->output), 0);
+    rig->job.terms = same;
+    assert_int_equal(run_second(rig, RESULTS, same, 1, said), STATUS_OK);
+    assert_non_null(strstr(said, "is complete (60 results): nothing to do"));
+    assert_whole(rig);
+    assert_int_equal(unlink(rig->output), 0);
+    assert_int_equal(run_second(rig, 12, same, 0, said), STATUS_USAGE);
+    assert_non_null(strstr(said, "holds 12 results of 60: add --resume to go on, or remove it"));
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
 }
 
 /* Where locks do not hold, a writer sees that the journal has grown under it. */
@@ -636,6 +690,7 @@ int main(void)
         RIGGED(test_journal__a_result_that_is_there_twice_is_damage),
         RIGGED(test_journal__a_result_of_another_request_is_damage),
         RIGGED(test_journal__one_job_at_a_time),
+        RIGGED(test_journal__who_waited_judges_what_the_other_job_left),
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),
         RIGGED(test_journal__other_prompts_are_told_before_what_follows_from_them),

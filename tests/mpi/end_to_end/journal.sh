@@ -82,10 +82,21 @@ lead=$(ranks tandem-verifier | head -n 1)
 kill -STOP "$lead"
 cp "$WORK/job.jsonl.journal" "$WORK/kept"
 refused 74 "job.jsonl is being written by another job, process $lead on $(hostname | tr -c 'a-zA-Z0-9.\n-' _)" "${options[@]}" --resume --max-tokens 64
+# A third waits, too, and then judges what the first has left.
+third=$("$BIN/tandem-verifier" --dry-run --prompts "$INPUT" --plain-results --output "$WORK/job.jsonl" "${options[@]}" --resume --max-tokens 63)
+eval "$third" >"$WORK/third.out" 2>"$WORK/third.err" </dev/null &
+third=$!
+for ((i = 0; i < 600; i++)); do grep -q 'waiting up to' "$WORK/third.err" && break; sleep 0.05; done
 kill -CONT "$lead"
 PID=$first
 ended 60
 check "the first of two jobs: exit $CODE, expected 0" [ "$CODE" = 0 ]
+mv "$WORK/job.err" "$WORK/first.err"
+PID=$third
+ended 60
+mv "$WORK/third.err" "$WORK/job.err"
+check "who waited did not wait" grep -q 'waiting up to' "$WORK/job.err"
+exits 65 "job.jsonl is complete, but of another job: max-tokens is 64 there and 63 here"
 mv "$WORK/job.jsonl" "$WORK/first.jsonl"
 run job "${options[@]}" --max-tokens 64
 check "the first of two jobs: its output differs" cmp -s "$WORK/job.jsonl" "$WORK/first.jsonl"
