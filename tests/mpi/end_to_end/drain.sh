@@ -119,4 +119,19 @@ kill -USR1 "$PID"
 ended 120
 check "a drain that had time: exit $CODE, expected 0" [ "$CODE" = 0 ]
 check "a drain that had time: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
+
+# An mpirun that takes its time after its ranks: a signal that comes then changes nothing.
+mkdir "$WORK/slow"
+printf '#!/bin/sh\n%s "$@"; code=$?; touch %s; sleep 3; exit $code\n' "$(type -P mpirun)" "$WORK/ranks.ended" >"$WORK/slow/mpirun"
+chmod +x "$WORK/slow/mpirun"
+rm -f "$WORK"/job.*
+PATH=$WORK/slow:$PATH "$WORK/bin/tandem" run --prompts "$INPUT" --plain-results --quiet --output "$WORK/job.jsonl" "${solo[@]}" --max-tokens 400 \
+    >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
+PID=$!
+for ((i = 0; i < 1200; i++)); do [ -e "$WORK/ranks.ended" ] && break; sleep 0.05; done
+kill -USR1 "$PID"
+ended 120
+check "a drain after the end: exit $CODE, expected 0" [ "$CODE" = 0 ]
+check "a drain after the end: something was said" [ ! -s "$WORK/job.err" ]
+check "a drain after the end: the output differs" cmp -s "$WORK/job.jsonl" "$WORK/reference.jsonl"
 finish
