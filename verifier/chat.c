@@ -86,7 +86,7 @@ static enum status ask(const struct chat *chat, struct request_list *requests)
     const struct request_terms terms = {.options = &options,
                                         .tokenizer = chat->job->tokenizer,
                                         .chat = &chat->template,
-                                        .context = chat->job->model->shape.context,
+                                        .context = chat->job->model->longest,
                                         .vocab = chat->job->model->vocab};
     json_t *line = json_pack("{s:O}", "messages", chat->messages);
     char *text = json_text_write(line, JSON_COMPACT);

@@ -48,7 +48,7 @@ void check_progress(const struct check *check, const char *what, int at, int of)
 /* The prompts that can be completed, as many as the size has. */
 static enum status choose_prompts(struct check *check)
 {
-    int context = check->job->model->shape.context;
+    int context = check->job->model->longest;
 
     check->prompt = calloc((size_t)check->asked->count + 1, sizeof *check->prompt);
     if (check->prompt == NULL)

@@ -120,7 +120,7 @@ static enum status choose_text(struct trial *trial, int prompt, int at, int *is_
     const struct request *request = &check->prompt[prompt];
     struct request asked = law_request(trial, prompt, 1);
     int most = output->count - (output->finish == FINISH_STOP), from = most * (at % 4) / 4;
-    int room = check->job->model->shape.context - request->prompt_count - check->sample.draft_length[1] - 1, is_sure;
+    int room = check->job->model->longest - request->prompt_count - check->sample.draft_length[1] - 1, is_sure;
 
     *is_found = 0;
     memcpy(trial->text, request->tokens, (size_t)request->prompt_count * sizeof *trial->text);

@@ -87,7 +87,7 @@ static enum status meet(struct job *job)
                          .vocab_size = (uint32_t)tokenizer_size(job->tokenizer),
                          .bos = job->model->config.bos,
                          .eos = job->model->config.eos_count > 0 ? job->model->config.eos[0] : -1,
-                         .context = (uint32_t)job->model->shape.context,
+                         .context = (uint32_t)job->model->longest,
                          .pid = (uint32_t)getpid()};
 
     job->hello = calloc((size_t)job->world.size, sizeof *job->hello);
@@ -104,7 +104,7 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
 {
     const struct options *options = job->options;
     const struct request_terms terms = {
-        .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->shape.context, .vocab = job->model->vocab};
+        .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
     const char *path = options->prompts;
     char demo[PATH_MAX];
 
@@ -260,7 +260,7 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
 static enum status begin_output(struct job *job, const struct request_list *requests)
 {
     struct options meant = *job->options;
-    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->shape.context};
+    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
     struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
     enum status status;
     char *text;

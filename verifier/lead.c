@@ -64,7 +64,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
         .sampling = request->sampling, .request = request->index, .prompt_count = request->prompt_count, .slot = sequence->slot};
 
     recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
-    TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->shape.context));
+    TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
     terms.bias = sequence->bias;
     if (is_paced(request) && lead->pace.choices > 0) /* where no draft is worth while, reading the prompt for one is not either */
         sequence->paced = lead->pace_length;

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static enum status choose_context(const struct config *config, int asked, int *context)
+/* The cache is made of whole panels; a sequence ends where it was asked to. */
+static enum status choose_context(const struct config *config, int asked, int *longest, int *context)
 {
     int tokens = asked > 0 ? asked : config->context < MODEL_DEFAULT_CONTEXT ? config->context : MODEL_DEFAULT_CONTEXT;
 
@@ -16,6 +17,7 @@ static enum status choose_context(const struct config *config, int asked, int *c
         log_error("a context of %d tokens was asked for, the model has %d", tokens, config->context);
         return STATUS_USAGE;
     }
+    *longest = tokens;
     *context = (tokens + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL;
     return STATUS_OK;
 }
@@ -37,7 +39,7 @@ static enum status cut_shard(struct model *model, const struct model_options *op
                                         .head_dim = config->head_dim,
                                         .ffn = config->ffn / size,
                                         .norm_eps = config->norm_eps};
-    TRY(choose_context(config, options->context, &model->shape.context));
+    TRY(choose_context(config, options->context, &model->longest, &model->shape.context));
     model->max_rows = options->max_rows;
     model->vocab = options->vocab > 0 && options->vocab < config->vocab ? options->vocab : config->vocab;
     model->vocab_first = (int)((int64_t)model->vocab * rank / size / BACKEND_PANEL * BACKEND_PANEL);

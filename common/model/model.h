@@ -46,6 +46,7 @@ struct model {
     const void *table; /* the same in the device's memory, or NULL */
     enum dtype table_dtype;
     struct layer_shape shape; /* this rank's; shape.context is the cache's */
+    int longest;              /* tokens that a sequence may have; at most shape.context */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */
     struct matrix *head;

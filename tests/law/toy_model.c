@@ -118,6 +118,7 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
                                 .group = group,
                                 .config = {.layers = 1},
                                 .shape = {.kv_heads = 1, .head_dim = 1, .context = TOY_CONTEXT},
+                                .longest = TOY_CONTEXT,
                                 .vocab = ids,
                                 .vocab_first = ids / group->size * group->rank,
                                 .vocab_count = ids / group->size,

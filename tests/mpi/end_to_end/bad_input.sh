@@ -112,6 +112,17 @@ refused_dry 64 "--hosts is '', expected HOST" --prompt Hello --hosts ""
 by_hand --prompts "$WORK/nothing.in" --output "$WORK/nothing.jsonl" || fail "a file without prompts: exit $?"
 grep -q -- "warning: --prompts $WORK/nothing.in has no prompts" "$WORK/err" || fail "a file without prompts: $(cat "$WORK/err")"
 
+# A context holds so many tokens, whatever the cache is rounded to.
+echo '{"prompt": "The sea was", "max_tokens": 100, "ignore_eos": true}' >"$WORK/long.in"
+for way in --solo "--draft-length 4"; do
+    by_hand --prompts "$WORK/long.in" --context 21 $way --output "$WORK/long.jsonl" || fail "--context 21 $way: $(cat "$WORK/err")"
+    checks=$((checks + 1))
+    grep -q '"finish_reason":"length","usage":{"prompt_tokens":3,"completion_tokens":18}' "$WORK/long.jsonl" || fail "--context 21 $way: $(cat "$WORK/long.jsonl")"
+    rm -f "$WORK"/long.jsonl*
+done
+by_hand --prompts "$WORK/long.in" --context 3 --output "$WORK/long.jsonl"
+grep -q 'the prompt has 3 tokens, the context has room for 2 and one new one' "$WORK/long.jsonl" || fail "--context 3: $(cat "$WORK/long.jsonl")"
+
 # Batch scripts.
 batch=(--launcher srun --prompts "$PROMPTS" --output "$WORK/batch.jsonl" --batch-script)
 refused_dry 64 "--array: all tasks would write one --output, expected --shards N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
