@@ -8,6 +8,8 @@
 
 enum { VERDICT = 600 };
 
+static const char too_few[] = "too few samples to see anything";
+
 /* 21934 as "21,934". */
 static const char *grouped(int64_t number, char text[32])
 {
@@ -50,8 +52,11 @@ static void sum_sample(const struct check *check, struct check_result *result)
     *result = (struct check_result){.name = "law", .holds = check_sample_holds(sample)};
     snprintf(result->what, sizeof result->what, "%d texts x %s requests, draft lengths %d and %d, %d cells", sample->contexts,
              grouped(check->sizes.samples, samples), sample->draft_length[0], sample->draft_length[1], sample->cells);
+    result->is_blind = result->holds && !check_sample_sees(sample);
     if (sample->drafted == 0)
         snprintf(result->found, sizeof result->found, "no draft came: nothing was compared");
+    else if (result->is_blind)
+        snprintf(result->found, sizeof result->found, "%s", too_few);
     else
         snprintf(result->found, sizeof result->found, "G %.0f of at most %.0f, its worst text %.0f of %.0f, tokens with p > q %+.2f %% of %.2f %%%s",
                  sample->g, sample->g_bar, worst->fit.g, sample->worst_bar, 100 * sample->lean, 100 * sample->lean_bar,
@@ -130,7 +135,8 @@ static void put_table(FILE *to, const struct check *check, const struct check_re
     for (int i = 0; i < CHECK_KINDS; i++) {
         const struct check_result *result = &results[i];
 
-        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (result->holds ? "\033[32m" : "\033[31m") : "", result->holds ? "holds" : "FAILS",
+        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (result->is_blind ? "\033[33m" : result->holds ? "\033[32m" : "\033[31m") : "",
+                result->is_blind ? "blind" : result->holds ? "holds" : "FAILS",
                 colour ? "\033[0m" : "", result->name, result->what, "", result->found);
     }
     for (int i = 0; i < check->equal.differences; i++)
@@ -144,12 +150,25 @@ static void put_table(FILE *to, const struct check *check, const struct check_re
     }
 }
 
-static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
+/* What the law's check says where it holds. */
+static void write_law(const struct check *check, int is_blind, char words[160])
 {
     const struct check_sample *sample = &check->sample;
-    int breakage = check->job->options->breakage, failing = 0;
-    char failed[64] = "", samples[32], drawn[32], outputs[32];
+    char samples[32];
 
+    if (is_blind)
+        snprintf(words, 160, "law: %s", too_few);
+    else
+        snprintf(words, 160, "law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft", sample->p_chi_square, sample->contexts,
+                 grouped(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
+}
+
+static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
+{
+    int breakage = check->job->options->breakage, failing = 0;
+    char failed[64] = "", law[160], drawn[32], outputs[32];
+
+    write_law(check, results[1].is_blind, law);
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!results[i].holds)
             snprintf(failed + strlen(failed), sizeof failed - strlen(failed), "%s%s", failing++ > 0 ? ", " : "", results[i].name);
@@ -159,11 +178,8 @@ static void write_verdict(const struct check *check, const struct check_result *
     else if (failing > 0)
         snprintf(verdict, VERDICT, "NOT LOSSLESS: %s of 3 checks fail%s (%s)", failing == 1 ? "1" : failing == 2 ? "2" : "3", failing == 1 ? "s" : "", failed);
     else
-        snprintf(verdict, VERDICT,
-                 "lossless: 3 checks hold (%s outputs equal, law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft, "
-                 "%s drafts %s)",
-                 grouped(check->equal.outputs, outputs), sample->p_chi_square, sample->contexts, grouped(check->sizes.samples, samples),
-                 100 * sample->variation, 100 * sample->lean_seen,
+        snprintf(verdict, VERDICT, "lossless: %d checks hold (%s outputs equal, %s, %s drafts %s)", results[1].is_blind ? 2 : 3,
+                 grouped(check->equal.outputs, outputs), law,
                  grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn), check->draws.drawn > 0 ? "drawn again" : "copied");
 }
 

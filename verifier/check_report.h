@@ -9,6 +9,7 @@ enum { CHECK_KINDS = 3 };
 struct check_result {
     const char *name; /* equality, law, draws */
     int holds;
+    int is_blind;     /* it held, and would have whatever the law is */
     char what[160];   /* what was compared */
     char found[200];  /* and what came out */
 };

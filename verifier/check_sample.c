@@ -271,7 +271,7 @@ static void sum_up(struct check_sample *sample)
     sample->log_p = sample->impossible > 0 ? -INFINITY : fmin(0, sample->log_p + log(3));
     sample->p_chi_square = chi_square_p(sample->g, sample->df);
     sample->variation = bounds_variation(sample->df, ALARM, n);
-    sample->lean_seen = bounds_mean_found(1, n, ALARM);
+    sample->lean_seen = fmin(1, bounds_mean_found(1, n, ALARM));
 }
 
 enum status check_sample_run(struct check *check)
@@ -299,6 +299,11 @@ enum status check_sample_run(struct check *check)
 int check_sample_holds(const struct check_sample *sample)
 {
     return sample->drafted > 0 && sample->log_p > log(CHECK_ALARM);
+}
+
+int check_sample_sees(const struct check_sample *sample)
+{
+    return sample->variation < 1 || sample->lean_seen < 1;
 }
 
 void check_sample_release(struct check_sample *sample)

@@ -38,6 +38,8 @@ struct check;
 /* Collective over the group, on the lead. */
 enum status check_sample_run(struct check *check);
 int check_sample_holds(const struct check_sample *sample);
+/* Are there enough samples to see any law that is off? With fewer it holds whatever the law is. */
+int check_sample_sees(const struct check_sample *sample);
 void check_sample_release(struct check_sample *sample);
 
 #endif

@@ -188,11 +188,11 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
     return status;
 }
 
-/* Two streams come through mpirun in any order. So on a terminal the prompt, its completion and the figures are one, or the figures would stand in
- * the midst of the text. */
+/* Two streams come through mpirun in any order. So where both go to one place, as on a terminal, the completion and the figures are one, or the figures
+ * would stand in the midst of the text. */
 static int is_shown_whole(const struct options *options)
 {
-    return options->prompt != NULL && options->output == NULL && (options->terminal & 1);
+    return options->prompt != NULL && options->output == NULL && (options->terminal & (1 | 16)) != 0;
 }
 
 /* Where the completion, and where everything else goes. */

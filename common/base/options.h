@@ -94,7 +94,7 @@ struct options {
     const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
     int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
-    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks */
+    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks; bit 4, stdout and stderr go to one place */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
     struct options_text *texts; /* those of a config file, and paths that names of models stand for */
     int check;        /* enum check_size: check losslessness instead of completing prompts */

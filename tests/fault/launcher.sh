@@ -86,6 +86,14 @@ brief no-stdin 0 0 "error" --prompt Hi --output "$WORK/no-stdin.jsonl" <&- >&-
 brief no-ranks 71 1 "mpirun could not start the ranks" --prompt Hi --mpirun-options --bogus
 brief no-shell 134 0 "error:" --prompt Hi --mpirun-options "\$(touch $WORK/touched)"
 expect no-shell "a shell ran what an option says" '[ ! -e "$WORK/touched" ]'
+# Where both streams go to one place, the figures come behind the text, as one stream; else stdout has the text alone.
+brief alone 0 1 "^4 tokens in .* tokens/s" --prompt Hi >"$WORK/alone.out"
+timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 4 --verifiers 1 --prompt Hi >"$WORK/both.out" 2>&1
+eval "$("$BIN/tandem-verifier" --dry-run --terminal 16 --max-tokens 4 --verifiers 1 --prompt Hi)" >"$WORK/one.out" 2>"$WORK/one.err"
+for name in both one; do
+    expect $name "the text, then the figures: $(cat "$WORK/$name.out")" 'grep -q "^4 tokens in .* tokens/s" <(tail -n 1 "$WORK/$name.out") &&
+        cmp -s "$WORK/alone.out" <(head -n -1 "$WORK/$name.out")'
+done
 cat "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" >"$WORK/many.in"
 timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 16 --prompts "$WORK/many.in" 2>"$WORK/head.err" | head -n 1 >"$WORK/head.out"
 CODE=${PIPESTATUS[0]} TOOK=0

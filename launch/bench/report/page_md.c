@@ -20,7 +20,8 @@ const char page_md_why_theory[] =
     "Theorem 3.8 takes three things for granted: that each draft stands with the same probability alpha, independently; that the target's step over "
     "gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the other two: "
     "drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation (1) with its "
-    "alpha over the time that these say.";
+    "alpha over the time that these say. `best K 3.8` and `best K with v and wire` are the draft lengths that these two predict to be the fastest, be they "
+    "among those that were measured or not.";
 const char page_md_why_residual[] =
     "Measured over predicted is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is expected over "
     "what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean over all.";

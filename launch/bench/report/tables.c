@@ -47,7 +47,7 @@ void table_theory(const struct run *run, const struct figures_of_placement *all,
     static struct table table;
 
     table_begin(&table, to, form,
-                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best K measured");
+                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best K with v and wire");
     for (int i = 0; i < run->cells; i++) {
         const struct figures *f = &all->cell[i];
         char name[128];

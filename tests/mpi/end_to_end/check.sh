@@ -86,6 +86,11 @@ says accept-all '^    solo    "'
 checks=$((checks + 1))
 line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-contexts 1 --law-samples 50 --json -) && eval "$line" >"$WORK/stdout" 2>/dev/null
 [ "$(head -c 1 "$WORK/stdout")" = '{' ] && [ "$(tail -n 1 "$WORK/stdout")" = '}' ] || fail "--json - does not give one object: $(head -n 3 "$WORK/stdout")"
+# Where the law's check could see nothing it is not counted, and no law is off by more than 100 %.
+check few 0 --verifiers 1 --law-contexts 1 --law-samples 10
+says few '^blind  law'
+says few '^lossless: 2 checks hold .*law: too few samples to see anything'
+grep -qE '^ *"smallest_lean": 1(\.0)?,$' "$WORK/few.json" || fail "few: $(grep smallest_ "$WORK/few.json")"
 # A prompt that cannot be completed is left out; none at all is an error. What makes no sense is refused before anything starts.
 printf '%s\n' '{"prompt": ""}' '{"prompt": "The sea was"}' >"$WORK/one_good.in"
 printf '%s\n' '{"prompt": ""}' >"$WORK/none_good.in"
