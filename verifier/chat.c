@@ -96,7 +96,7 @@ static enum status ask(const struct chat *chat, struct request_list *requests)
     if (text == NULL)
         return no_memory();
     options.first_index += chat->turn;
-    status = request_add_line(requests, &terms, text, strlen(text));
+    status = request_add_line(requests, &terms, text, strlen(text), chat->input.number);
     free(text);
     return status;
 }
@@ -123,7 +123,7 @@ static enum status take_turn(struct chat *chat, const char *line, size_t length)
     enum status status;
 
     if (bad < length) {
-        log_error("the line is not valid UTF-8 (byte %zu)", bad);
+        log_error("line %d is not valid UTF-8 (byte %zu)", chat->input.number, bad);
         return STATUS_OK;
     }
     TRY(add_message(chat, "user", line, length));

@@ -94,5 +94,6 @@ int chat_input_next(struct chat_input *input, const char **line, size_t *length)
     }
     if (*length > 0 && (*line)[*length - 1] == '\r')
         --*length;
+    input->number++;
     return 1;
 }

@@ -9,6 +9,7 @@ struct chat_input {
     int fd;
     struct byte_buffer bytes; /* what was read, from the first line that is not taken yet */
     size_t taken;             /* bytes of it that belong to the line that was given last */
+    int number;               /* of that line, from 1; those that a stop dropped have none */
     int closed;               /* nothing more can be read */
     int ended;                /* all lines before the end were given */
     int stop;                 /* a stop was read; whoever heeds it sets it back */

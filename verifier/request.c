@@ -330,7 +330,7 @@ static enum status take_line(struct request *request, const struct request_terms
     return take_object(request, terms, line);
 }
 
-static enum status add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
+enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
 {
     static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
     char fault[JSON_TEXT_FAULT];
@@ -357,11 +357,6 @@ static enum status add_line(struct request_list *list, const struct request_term
     if (status == STATUS_OK)
         status = check(request, terms);
     return status == STATUS_OK && request->error != NULL ? place_error(request, number) : status;
-}
-
-enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length)
-{
-    return add_line(list, terms, line, length, list->count + 1);
 }
 
 /* A file of prompts that is read line by line. */
@@ -423,7 +418,7 @@ static enum status read_lines(struct request_list *list, const struct request_te
     shifted.options = &options;
     for (int64_t at = 0; at < end && (length = next_line(reading)) >= 0; at++)
         if (at >= first)
-            TRY(add_line(list, &shifted, reading->line, (size_t)length, reading->number));
+            TRY(request_add_line(list, &shifted, reading->line, (size_t)length, reading->number));
     if (feof(reading->file) || end < INT64_MAX)
         return STATUS_OK;
     log_error("--prompts %s: %s", path, strerror(errno)); /* it cannot be read, or a line has no room */

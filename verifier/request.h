@@ -56,8 +56,8 @@ struct request_terms {
 enum status request_prepare(struct request_list *list, const struct request_terms *terms);
 /* One request from a text: a prompt, or with --chat a user's message. */
 enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length);
-/* One request from a line of JSON. */
-enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length);
+/* One request from a line of JSON. number: the line's, from 1, by which an error names it. */
+enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number);
 /* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
 void request_release(struct request_list *list);

@@ -79,11 +79,13 @@ static void test_chat_input__lines_come_whole_and_in_order(void **state)
     assert_none(&rig, 0);
     write_text(&rig, "o\r\n\nthree\n");
     assert_line(&rig, "two");
+    assert_int_equal(rig.input.number, 2);
     write_text(&rig, "four\n"); /* while the line before is in use no longer */
     assert_line(&rig, "");
     assert_line(&rig, "three");
     assert_line(&rig, "four");
     assert_none(&rig, 0);
+    assert_int_equal(rig.input.number, 5);
     close_rig(&rig);
 }
 

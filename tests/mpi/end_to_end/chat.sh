@@ -58,7 +58,7 @@ for way in "--solo --verifiers 1" "--verifiers 2" "--verifiers 1 --temperature 0
     { plain "$first"; plain "$second"; plain "$third"; plain "$first"; } >"$WORK/expected"
     expect "${way[*]}: the replies differ: $(diff "$WORK/out" "$WORK/expected" | head -n 5)" cmp -s "$WORK/out" "$WORK/expected"
     expect "${way[*]}: three replies that are not the same" [ "$(printf '%s\n' "$first" "$second" "$third" | sort -u | wc -l)" = 3 ]
-    expect "${way[*]}: the line that is not UTF-8" [ "$(grep -c 'error: the line is not valid UTF-8 (byte 4)' "$WORK/err")" = 1 ]
+    expect "${way[*]}: the line that is not UTF-8" [ "$(grep -c 'error: line 5 is not valid UTF-8 (byte 4)' "$WORK/err")" = 1 ]
     expect "${way[*]}: what was counted" grep -q '^[0-9]* tokens in .* tokens/s' "$WORK/err"
 done
 way=()
@@ -68,9 +68,9 @@ expect "nothing at all" [ -z "$("$WORK/bin/tandem" chat --quiet "${CHAT[@]}" 2>"
 
 # A prompt that has no room is told, and the chat goes on.
 long=$(printf 'word %.0s' $(seq 60))
-"$WORK/bin/tandem" chat --quiet --context 60 --template zephyr --max-tokens 8 >"$WORK/out" 2>"$WORK/err" < <(printf '%s\nHi\n' "$long")
+"$WORK/bin/tandem" chat --quiet --context 60 --template zephyr --max-tokens 8 >"$WORK/out" 2>"$WORK/err" < <(printf '/reset\n\n%s\nHi\n' "$long")
 expect "too long: exit $?" [ $? = 0 ]
-expect "too long: a word" grep -q 'the prompt has .* tokens, the context has room for .*; /reset begins anew' "$WORK/err"
+expect "too long: a word" grep -q 'error: line 3: the prompt has .* tokens, the context has room for .*; /reset begins anew' "$WORK/err"
 expect "too long: the reply after it: $(cat "$WORK/out")" [ -s "$WORK/out" ]
 
 # On a terminal, which `script` makes: a sign asks for each line; Ctrl-C, to the whole group as a terminal sends it, ends a reply or nothing, and the
