@@ -119,7 +119,7 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     path = path != NULL ? path : demo;
     TRY(request_read(requests, &terms, path));
     if (requests->count == 0 && options->shard == NULL)
-        log_warn("--prompts %s has no prompts: there is nothing to do", path);
+        log_warn("--prompts %s has no prompts: there is nothing to do", (options->terminal & OPTIONS_FROM_STDIN) != 0 ? "- (stdin)" : path);
     return STATUS_OK;
 }
 

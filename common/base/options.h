@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
-enum { OPTIONS_WILL_START = 8 }; /* a bit of `terminal` */
+enum { OPTIONS_WILL_START = 8, OPTIONS_FROM_STDIN = 32 }; /* bits of `terminal` */
 enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
 enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
@@ -94,7 +94,8 @@ struct options {
     const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
     int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
-    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks; bit 4, stdout and stderr go to one place */
+    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks; bit 4, stdout and stderr go to
+                     one place; bit 5, the prompts are those that stdin had */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
     struct options_text *texts; /* those of a config file, and paths that names of models stand for */
     int check;        /* enum check_size: check losslessness instead of completing prompts */

@@ -34,6 +34,12 @@ ended 120
 expect undisturbed "expected exit 0" '[ $CODE = 0 ]'
 clean undisturbed
 
+# Input of nothing has the name that the user gave it, not the file's that it was kept in.
+: | TMPDIR=$WORK/tmp timeout -k 5 120 "$WORK/bin/tandem" run --prompts - --verifiers 1 --solo >"$WORK/nothing.out" 2>"$WORK/nothing.err"
+CODE=${PIPESTATUS[1]}
+expect nothing "expected exit 0" '[ $CODE = 0 ]'
+said nothing 1 "warning: --prompts - (stdin) has no prompts"
+
 for way in INT:130 TERM:143; do
     name=${way%:*}
     launch "$name"
