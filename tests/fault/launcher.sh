@@ -39,6 +39,11 @@ clean undisturbed
 CODE=${PIPESTATUS[1]}
 expect nothing "expected exit 0" '[ $CODE = 0 ]'
 said nothing 1 "warning: --prompts - (stdin) has no prompts"
+for way in "--prompts -" "--prompts=-" "--prompts none.in --prompts=-" "--prompts=none.in --prompts -"; do
+    echo '{"prompt": "Call me"}' | TMPDIR=$WORK/tmp timeout -k 5 120 "$WORK/bin/tandem" run $way --quiet --verifiers 1 --solo --max-tokens 4 >"$WORK/stdin.out" 2>"$WORK/stdin.err"
+    CODE=${PIPESTATUS[1]}
+    expect stdin "$way: expected one result" '[ $CODE = 0 ] && [ "$(wc -l <"$WORK/stdin.out")" = 1 ]'
+done
 
 for way in INT:130 TERM:143; do
     name=${way%:*}
