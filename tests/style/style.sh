@@ -82,6 +82,14 @@ grep -nHE '^[a-zA-Z].*\b[a-z_]*(rollback|helper|util|manager|handler|candidate|v
     expect "the words of the design"
 grep -nHE '\s+$' "${code[@]}" | expect "no space at the end of a line"
 
+# A mutant (tests/mutants) quotes one place of its file, and one only: what moves code moves its mutants.
+for mutant in tests/mutants/*/*.mutant; do
+    awk 'NR == FNR { if (/^file: /) ARGV[2] = substr($0, 7); else if (/^-/) quoted = quoted (quoted == "" ? "" : "\n") substr($0, 2); next }
+         { text = text $0 "\n" }
+         END { at = index(text, quoted); exit !(quoted != "" && at && !index(substr(text, at + length(quoted)), quoted)) }' "$mutant" its_file ||
+        echo "$mutant:1: $(sed -n 's/^file: //p' "$mutant")" | expect "a quotation that this file has once"
+done
+
 # Sizes: files above 350 lines and functions above 60.
 for file in "${programs[@]}"; do
     lines=$(wc -l <"$file")
