@@ -288,6 +288,8 @@ static const char *const srun_was_ended =
     "\n";
 
 static const char *const the_code =
+    "# A warning that comes when mpirun has let go of its ranks ends it with 138, whatever they did.\n"
+    "if [ \"$code\" = 138 ] && [ -e \"$output\" ] && [ ! -e \"$output.journal\" ]; then code=0; fi\n"
     "# 0, and so --dependency=afterok, only where every prompt has its line in the output: srun may end with 0 where nothing was started.\n"
     "if [ \"$code\" = 0 ] && { [ ! -e \"$output\" ] || [ -e \"$output.journal\" ]; }; then code=71; fi\n"
     "case $code in\n"

@@ -82,4 +82,17 @@ script --slurm-layout hetjob || fail "a script for a heterogeneous job: exit $?:
 stuck "the output is complete" 0 "touch '$WORK/out.jsonl'"
 stuck "there is a journal still" 137 "touch '$WORK/out.jsonl' '$WORK/out.jsonl.journal'"
 stuck "there is no output" 137 ""
+
+# An mpirun that dies of SLURM's warning. killed WHAT CODE RANKS
+killed() {
+    rm -f "$WORK/out.jsonl" "$WORK/out.jsonl.journal"
+    printf '#!/bin/bash\n%s\nkill -USR1 $$\n' "$3" >"$WORK/path/mpirun" && chmod +x "$WORK/path/mpirun"
+    PATH=$WORK/path:$PATH SLURM_JOB_ID=1 timeout 50 bash "$WORK/script" >"$WORK/out" 2>&1
+    code=$?
+    checks=$((checks + 1))
+    [ $code = "$2" ] || fail "mpirun dies of a warning, $1: exit $code, expected $2: $(cat "$WORK/out")"
+}
+script --launcher mpirun || fail "a script for mpirun: exit $?: $(cat "$WORK/err")"
+killed "the output is complete" 0 "touch '$WORK/out.jsonl'"
+killed "there is a journal still" 75 "touch '$WORK/out.jsonl' '$WORK/out.jsonl.journal'"
 finish
