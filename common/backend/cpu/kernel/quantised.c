@@ -14,20 +14,21 @@
 
 #if defined(TANDEM_ISA_AVX512)
 enum { MAX_ROWS = 8, MAX_PANELS = 4 };
-/* Most panels that go with r rows. With more rows there are chains enough in one, and the compiler would keep activations of one panel for
- * the next, which no register is left for. */
-static const int most_panels[MAX_ROWS + 1] = {0, 4, 4, 2, 1, 1, 1, 1, 1};
+static const int most_panels[MAX_ROWS + 1] = {0, 4, 4, 3, 3, 3, 2, 2, 2}; /* that go with r rows */
 #define BLOCKS(X, T)                                                                                                                       \
     X(1, 4, T)                                                                                                                             \
     X(1, 2, T)                                                                                                                             \
     X(1, 1, T)                                                                                                                             \
-    X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 2, T) X(3, 1, T) X(4, 1, T) X(5, 1, T) X(6, 1, T) X(7, 1, T) X(8, 1, T)
+    X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 3, T) X(3, 2, T) X(3, 1, T) X(4, 3, T) X(4, 2, T) X(4, 1, T) X(5, 3, T) X(5, 2, T) X(5, 1, T)    \
+    X(6, 2, T) X(6, 1, T) X(7, 2, T) X(7, 1, T) X(8, 2, T) X(8, 1, T)
 #else
 enum { MAX_ROWS = 4, MAX_PANELS = 2 };
 static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
 #define BLOCKS(X, T) X(1, 2, T) X(1, 1, T) X(2, 1, T) X(3, 1, T) X(4, 1, T)
 #endif
 
+/* From so many rows on reading activations is what a core is short of, and panels share it; for fewer a panel's blocks one by one are faster. */
+enum { TOGETHER = 3 };
 enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
@@ -108,51 +109,68 @@ INLINE void prefetch(const unsigned char *line)
     __builtin_prefetch(line, 0, 2);
 }
 
-/* Four columns of 16 channels into the integer sums of all rows. */
-SPECIALISED void add_columns(int rows, veci weights, int group, const struct activations *from, veci *dot /* [rows] */)
+/* 16 channels of a block of each panel, in the file's bytes; `next` is what will be read later. */
+SPECIALISED void load_words(int panels, const unsigned char *at, size_t panel_bytes, const unsigned char *next, veci *words /* [panels] */)
 {
-    UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_dot(dot[r], weights, from[r].value + 4 * group);
+    UNROLL for (int p = 0; p < panels; p++)
+    {
+        words[p] = veci_load((const uint32_t *)(const void *)(at + (size_t)p * panel_bytes));
+        prefetch(next + (size_t)p * panel_bytes);
+    }
 }
 
-SPECIALISED void dot_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, const unsigned char *next,
-                           veci *dot /* [rows] */)
+/* Four columns of 16 channels of each panel into the integer sums of all rows: activations are read once for all panels. */
+SPECIALISED void add_columns(int rows, int panels, const veci *weights /* [panels] */, int group, const struct activations *from,
+                             veci *dot /* [panels][rows] */)
 {
-    const uint32_t *words = (const uint32_t *)(const void *)at;
-    veci halves = veci_set(0x0f0f0f0f);
+    UNROLL for (int r = 0; r < rows; r++)
+    {
+        UNROLL for (int p = 0; p < panels; p++) dot[p * rows + r] = veci_dot(dot[p * rows + r], weights[p], from[r].value + 4 * group);
+    }
+}
 
-    UNROLL for (int r = 0; r < rows; r++) dot[r] = veci_set((uint32_t)from[r].start);
+SPECIALISED void dot_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+                            const unsigned char *next, veci *dot /* [panels][rows] */)
+{
+    veci halves = veci_set(0x0f0f0f0f), words[MAX_PANELS], half[MAX_PANELS];
+
+    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
     if (dtype == DTYPE_Q8_0) {
         UNROLL for (int g = 0; g < 8; g++)
         {
-            prefetch(next + 64 * g);
-            add_columns(rows, veci_load(words + 16 * g), g, from, dot);
+            load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+            add_columns(rows, panels, words, g, from, dot);
         }
         return;
     }
     UNROLL for (int g = 0; g < 4; g++)
     {
-        veci pairs = veci_load(words + 16 * g);
-
-        prefetch(next + 64 * g);
-        add_columns(rows, veci_and(pairs, halves), g, from, dot);
-        add_columns(rows, veci_and(veci_right(pairs, 4), halves), g + 4, from, dot);
+        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(words[p], halves);
+        add_columns(rows, panels, half, g, from, dot);
+        UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(veci_right(words[p], 4), halves);
+        add_columns(rows, panels, half, g + 4, from, dot);
     }
 }
 
-/* One block of one panel into the sums of all rows; `next` is what will be read later. */
-SPECIALISED void add_block(int rows, enum dtype dtype, const unsigned char *at, const struct activations *from, const unsigned char *next,
-                           vec *sum /* [rows] */)
+/* One block of each panel into the sums of all rows. */
+SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+                            const unsigned char *next, vec *sum /* [panels][rows] */)
 {
-    veci dot[MAX_ROWS];
-    vec scale = vec_widen_f16(at);
+    veci dot[MAX_ROWS * MAX_PANELS];
 
-    dot_block(rows, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), from, next, dot);
-    prefetch(next + (dtype == DTYPE_Q8_0 ? 512 : 256));
-    UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
-    if (dtype == DTYPE_Q4_1) {
-        vec least = vec_widen_f16(at + 32);
+    dot_blocks(rows, panels, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), panel_bytes, from, next, dot);
+    UNROLL for (int p = 0; p < panels; p++, at += panel_bytes, next += panel_bytes, sum += rows)
+    {
+        vec scale = vec_widen_f16(at);
 
-        UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(least, vec_set(from[r].total), sum[r]);
+        prefetch(next + (dtype == DTYPE_Q8_0 ? 512 : 256));
+        UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[p * rows + r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
+        if (dtype == DTYPE_Q4_1) {
+            vec least = vec_widen_f16(at + 32);
+
+            UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(least, vec_set(from[r].total), sum[r]);
+        }
     }
 }
 
@@ -162,14 +180,15 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
                             const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
 {
     const size_t bytes = dtype == DTYPE_Q8_0 ? 544 : dtype == DTYPE_Q4_0 ? 288 : 320;
+    const int together = rows < TOGETHER ? 1 : panels;
     size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
         const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
 
-        UNROLL for (int p = 0; p < panels; p++)
-            add_block(rows, dtype, at + (size_t)p * panel_bytes, from, next + (size_t)p * panel_bytes, sum + p * rows);
+        UNROLL for (int p = 0; p < panels; p += together)
+            add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, from, next + (size_t)p * panel_bytes, sum + p * rows);
     }
 }
 
