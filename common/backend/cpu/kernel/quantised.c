@@ -27,8 +27,7 @@ static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
 #define BLOCKS(X, T) X(1, 2, T) X(1, 1, T) X(2, 1, T) X(3, 1, T) X(4, 1, T)
 #endif
 
-/* From so many rows on reading activations is what a core is short of, and panels share it; for fewer a panel's blocks one by one are faster. */
-enum { TOGETHER = 3 };
+enum { TOGETHER = 3 };  /* so many rows and more go through all panels block by block, for a core is short of reads of activations */
 enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
@@ -109,7 +108,7 @@ INLINE void prefetch(const unsigned char *line)
     __builtin_prefetch(line, 0, 2);
 }
 
-/* 16 channels of a block of each panel, in the file's bytes; `next` is what will be read later. */
+/* The next vector of each panel's bytes, 16 channels; `next` is what will be read later. */
 SPECIALISED void load_words(int panels, const unsigned char *at, size_t panel_bytes, const unsigned char *next, veci *words /* [panels] */)
 {
     UNROLL for (int p = 0; p < panels; p++)
