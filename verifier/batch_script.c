@@ -247,6 +247,9 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
 static const char *const before_the_step =
     "results() { cat \"$output.journal\" 2>/dev/null | grep -c '^{\"index\"'; } # that are done so far\n"
     "had=$(results)\n"
+    "state() { stat -c '%i %y' \"$output\" 2>/dev/null; }\n"
+    "before=$(state)\n"
+    "made() { [ -e \"$output\" ] && [ ! -e \"$output.journal\" ] && [ \"$(state)\" != \"$before\" ]; } # since this start, and whole\n"
     "\n"
     "# SLURM's warning is passed on to the ranks: they finish what runs and end with 75. It is repeated, for what comes before the ranks listen\n"
     "# is lost.\n"
@@ -284,12 +287,12 @@ static const char *const the_wait =
     "\n";
 
 static const char *const srun_was_ended =
-    "if read -t 0 -u 8 && [ -e \"$output\" ] && [ ! -e \"$output.journal\" ]; then code=0; fi\n"
+    "if read -t 0 -u 8 && made; then code=0; fi\n"
     "\n";
 
 static const char *const the_code =
     "# A warning that comes when mpirun has let go of its ranks ends it with 138, whatever they did.\n"
-    "if [ \"$code\" = 138 ] && [ -e \"$output\" ] && [ ! -e \"$output.journal\" ]; then code=0; fi\n"
+    "if [ \"$code\" = 138 ] && made; then code=0; fi\n"
     "# 0, and so --dependency=afterok, only where every prompt has its line in the output: srun may end with 0 where nothing was started.\n"
     "if [ \"$code\" = 0 ] && { [ ! -e \"$output\" ] || [ -e \"$output.journal\" ]; }; then code=71; fi\n"
     "case $code in\n"
@@ -302,7 +305,12 @@ static const char *const the_code =
     "    else\n"
     "        echo \"tandem: nothing was finished since this start, so it is not queued again: it needs a longer --time\"\n"
     "    fi ;;\n"
-    "*) echo \"tandem: the ranks ended with $code; what is done is in $output.journal, and submitted once more the job goes on\" ;;\n"
+    "*)\n"
+    "    if [ -e \"$output.journal\" ]; then\n"
+    "        echo \"tandem: the ranks ended with $code; what is done is in $output.journal, and submitted once more the job goes on\"\n"
+    "    else\n"
+    "        echo \"tandem: the ranks ended with $code; nothing was finished\"\n"
+    "    fi ;;\n"
     "esac\n"
     "exit \"$code\"\n";
 

@@ -20,3 +20,8 @@ double figures_mean_accepted_length(const struct figures *figures)
 {
     return figures->rounds > 0 ? (double)figures->tokens / (double)figures->rounds : 0.0;
 }
+
+double figures_us_per_round(const struct figures *figures, const struct span_sum *spans)
+{
+    return figures->rounds > 0 ? (double)spans->ns / 1000.0 / (double)figures->rounds : 0.0;
+}

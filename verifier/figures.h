@@ -2,6 +2,7 @@
 #ifndef TANDEM_VERIFIER_FIGURES_H
 #define TANDEM_VERIFIER_FIGURES_H
 
+#include "common/base/clock.h"
 #include "common/wire/message.h"
 #include <stdint.h>
 
@@ -23,7 +24,8 @@ struct figures {
     int drained;     /* the job was told to end before all results were there */
     int64_t resumed; /* results of earlier jobs, which no other figure counts */
     int64_t wall_ns; /* of decoding, prefill included */
-    double draft_us, wire_us, verify_us, decide_us, group_us; /* means by step */
+    double draft_us, wire_us; /* means over all rounds, those without a proposal too: so with verify_us and decide_us they make a round */
+    double verify_us, decide_us, group_us; /* means by step */
 };
 
 /* Share of judged drafts that stood: the counted alpha. */
@@ -31,5 +33,7 @@ double figures_alpha(const struct figures *figures);
 double figures_tokens_per_second(const struct figures *figures);
 /* Committed tokens per round of a sequence. */
 double figures_mean_accepted_length(const struct figures *figures);
+/* Microseconds of `spans` in a round, on the average of all rounds. */
+double figures_us_per_round(const struct figures *figures, const struct span_sum *spans);
 
 #endif

@@ -57,28 +57,35 @@ static int collide(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
 }
 
+/* No file that is written may be another that is read or written. */
 static enum status check_files(const struct options *options)
 {
-    const char *const read_or_written[] = {options->prompts, options->output, options->stats, options->json};
-    static const char *const names[] = {"prompts", "output", "stats", "json"};
-    char journal[PATH_MAX];
+    enum { READ = 4, FILES = 9 };
+    char journal[PATH_MAX], terms[PATH_MAX];
+    const int has_output = options->output != NULL;
+    const struct {
+        const char *name, *path;
+    } files[FILES] = {{"the file of --prompts", options->prompts}, {"the model of --target", options->target},
+                      {"the model of --draft", options->draft}, {"the file of --config", options->config},
+                      {"the file of --output", options->output}, {"the file of --stats", options->stats},
+                      {"the file of --json", options->json}, {"the journal of --output", has_output ? journal : NULL},
+                      {"the terms of --output", has_output ? terms : NULL}};
+    static const char *const options_of[FILES] = {"prompts", "target", "draft", "config", "output", "stats", "json", "output", "output"};
 
-    if (options->output != NULL && options->output[0] == '\0') {
+    if (has_output && options->output[0] == '\0') {
         log_error("--output is '', expected a file or -");
         return STATUS_USAGE;
     }
-    for (int i = 1; i < 4; i++)
+    snprintf(journal, sizeof journal, "%s.journal", has_output ? options->output : "");
+    snprintf(terms, sizeof terms, "%s.terms", has_output ? options->output : "");
+    for (int i = READ; i < FILES; i++)
         for (int j = 0; j < i; j++)
-            if (collide(read_or_written[i], read_or_written[j])) {
-                log_error("--%s %s is the file of --%s, expected another one", names[i], read_or_written[i], names[j]);
+            if (collide(files[i].path, files[j].path)) {
+                const int named = i > FILES - 3 ? j : i, other = i > FILES - 3 ? i : j; /* by the option that the user gave */
+
+                log_error("--%s %s is %s, expected another file", options_of[named], files[named].path, files[other].name);
                 return STATUS_USAGE;
             }
-    snprintf(journal, sizeof journal, "%s.journal", options->output != NULL ? options->output : "");
-    for (int i = 0; i < 4 && options->output != NULL; i++)
-        if (collide(read_or_written[i], journal)) {
-            log_error("--%s %s is the journal of --output, expected another file", names[i], read_or_written[i]);
-            return STATUS_USAGE;
-        }
     return STATUS_OK;
 }
 

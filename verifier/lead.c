@@ -222,8 +222,8 @@ static void sum_up(struct lead *lead, int64_t started)
     }
     figures->stale = lead->peers->stale;
     figures->refused = lead->peers->refused;
-    figures->draft_us = clock_mean_us(&lead->peers->draft);
-    figures->wire_us = clock_mean_us(&lead->peers->wire);
+    figures->draft_us = figures_us_per_round(figures, &lead->peers->draft);
+    figures->wire_us = figures_us_per_round(figures, &lead->peers->wire);
     figures->verify_us = clock_mean_us(&lead->verify->step);
     figures->decide_us = clock_mean_us(&lead->verify->decide);
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;

@@ -98,6 +98,8 @@ static enum status encode(struct request *request, const struct request_terms *t
         fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
     else if (status == STATUS_DATA)
         fail(request, "the prompt cannot be cut into tokens");
+    else if (status == STATUS_OK && request->prompt_count == 0 && length > 0)
+        fail(request, "the tokenizer has no token for any of the prompt's %zu bytes", length);
     else
         TRY(status);
     return STATUS_OK;

@@ -270,10 +270,12 @@ static enum status take_count(struct cursor *cursor, const char *what, int most,
 {
     uint64_t found = 0;
 
+    size_t room = cursor->gguf->size / least_bytes;
+
     TRY(take(cursor, "the header", &found, sizeof found));
-    if (found > (uint64_t)most || found > cursor->gguf->size / least_bytes) {
-        log_error("%s: the header claims %llu %s in %zu bytes, expected at most %d", cursor->gguf->name, (unsigned long long)found, what,
-                  cursor->gguf->size, most);
+    if (found > (uint64_t)most || found > room) {
+        log_error("%s: the header claims %llu %s, expected at most %zu in a file of %zu bytes", cursor->gguf->name, (unsigned long long)found,
+                  what, room < (size_t)most ? room : (size_t)most, cursor->gguf->size);
         return STATUS_DATA;
     }
     *count = (int)found;

@@ -397,9 +397,11 @@ enum status weights_pack(struct model *model, size_t beside)
 {
     struct packing packing = {.model = model};
     enum status status;
+    char what[128];
 
+    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache),", (double)beside / 0x1p30);
     TRY_TO(first_pass(&packing), release);
-    TRY_TO(model->backend->memory_check(model->context, "this rank's share of the weights, with its cache,", packing.bytes + beside),
+    TRY_TO(model->backend->memory_check(model->context, what, packing.bytes + beside),
            release);
     TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
     packing.wide = malloc(packing.wide_room * sizeof *packing.wide + 1);

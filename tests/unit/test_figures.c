@@ -24,14 +24,28 @@ static void test_figures__means_are_over_rounds_and_time(void **state)
     assert_true(figures_tokens_per_second(&figures) == 150.0);
 }
 
+/* Else the phases of a job that seldom drafts would be longer than its rounds. */
+static void test_figures__rounds_without_a_proposal_count_in_the_time_of_drafting(void **state)
+{
+    const struct figures figures = {.rounds = 8};
+    struct span_sum drafting = {0};
+
+    (void)state;
+    clock_add(&drafting, 12000);
+    clock_add(&drafting, 4000);
+    assert_true(figures_us_per_round(&figures, &drafting) == 2.0);
+}
+
 static void test_figures__nothing_gives_zero(void **state)
 {
     const struct figures figures = {0};
+    const struct span_sum drafting = {.ns = 1000, .count = 1};
 
     (void)state;
     assert_true(figures_alpha(&figures) == 0.0);
     assert_true(figures_mean_accepted_length(&figures) == 0.0);
     assert_true(figures_tokens_per_second(&figures) == 0.0);
+    assert_true(figures_us_per_round(&figures, &drafting) == 0.0);
 }
 
 int main(void)
@@ -39,6 +53,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_figures__alpha_is_the_share_of_judged_drafts),
         cmocka_unit_test(test_figures__means_are_over_rounds_and_time),
+        cmocka_unit_test(test_figures__rounds_without_a_proposal_count_in_the_time_of_drafting),
         cmocka_unit_test(test_figures__nothing_gives_zero),
     };
 

@@ -226,7 +226,7 @@ static const struct change {
     {NULL, 4, "\2", 1, "GGUF version 2, expected 3"},
     {NULL, 4, "\0\0\0\3", 4, "GGUF version 50331648, expected 3, little-endian"},
     {NULL, 8, MANY, 8, "claims 18446744073709551615 tensors"},
-    {NULL, 8, "\xFF", 1, "claims 255 tensors"},
+    {NULL, 8, "\xFF", 1, "claims 255 tensors, expected at most "},
     {NULL, 16, HALF, 8, "claims 9223372036854775808 keys"},
     {NULL, 24, MANY, 8, "ends within a key"},
     {NULL, 24, "\0", 1, "the name of a key is empty"},

@@ -425,6 +425,7 @@ static void test_request__a_tokenizer_may_fail_and_may_be_small(void **state)
     (void)state;
     assert_int_equal(tokenizer_json_open("small", json, strlen(json), &tokenizer), STATUS_OK);
     expect_error("{\"prompt\": \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"}", "the prompt cannot be cut into tokens");
+    expect_error("{\"prompt\": \"xy\"}", "the tokenizer has no token for any of the prompt's 2 bytes");
     expect_error("{\"prompt\": \"ab\", \"min_tokens\": 1}", "bad_words and min_tokens could ban all 2 tokens");
     tokenizer_close(tokenizer);
     tokenizer = before;

@@ -26,6 +26,11 @@ function versus(what, figure, bar,    ours, theirs) {
     ours = best(figure, "ours"); theirs = best(figure, "peer")
     row(what, ours, theirs, over(ours, theirs), bar, 1, "x")
 }
+# no bar
+function beside(what, figure,    ours, theirs, ratio) {
+    ours = best(figure, "ours"); theirs = best(figure, "peer"); ratio = over(ours, theirs)
+    printf "| %s | %s | %s | %s |\n", what, shown(ours), shown(theirs), ratio == "" ? "not measured" : sprintf("%.3gx", ratio)
+}
 function worse(what, figure,    ours, theirs) {
     ours = best(figure, "ours"); theirs = best(figure, "peer")
     row(what, ours, theirs, over(ours, theirs), 1, 2, "x")

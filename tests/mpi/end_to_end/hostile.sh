@@ -51,6 +51,24 @@ cp "$WORK/nul.in" "$WORK/same.in"
 alone --prompts "$WORK/same.in" --output "$WORK/same.in"
 expect "output over prompts" 64 $? "is the file of --prompts"
 cmp -s "$WORK/nul.in" "$WORK/same.in" || fail "output over prompts: the prompts are gone"
+# kept WHAT FILE OPTION...: refused, because FILE is WHAT, and as it was.
+kept() {
+    local what=$1 file=$2 before
+    shift 2
+    before=$(sha256sum "$file")
+    alone "$@"
+    expect "over $what" 64 $? "$file is $what, expected another file"
+    checks=$((checks + 1))
+    [ "$(sha256sum "$file")" = "$before" ] || fail "over $what: $file is gone"
+}
+cp "$TARGET/model.safetensors" "$WORK/model.bin" # a file, as a GGUF is one: what is in it is not looked at
+echo "temperature = 0" >"$WORK/some.conf"
+cp "$WORK/nul.in" "$WORK/results.jsonl.terms"
+kept "the model of --target" "$WORK/model.bin" --target "$WORK/model.bin" --prompts "$WORK/nul.in" --output "$WORK/model.bin"
+kept "the model of --target" "$WORK/model.bin" --target "$WORK/model.bin" --prompt "The" --stats "$WORK/model.bin"
+kept "the file of --config" "$WORK/some.conf" --config "$WORK/some.conf" --prompts "$WORK/nul.in" --output "$WORK/some.conf"
+kept "the terms of --output" "$WORK/results.jsonl.terms" --prompts "$WORK/results.jsonl.terms" --output "$WORK/results.jsonl"
+kept "the terms of --output" "$WORK/results.jsonl.terms" --prompts "$WORK/nul.in" --output "$WORK/results.jsonl" --stats "$WORK/results.jsonl.terms"
 "$BIN/tandem-verifier" --solo --prompt "The" --max-tokens 4 >/dev/full 2>"$WORK/err"
 expect "a completion to a full disk" 74 $? "could not be written"
 alone --prompts "$WORK/nul.in" --output /dev/full
