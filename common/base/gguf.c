@@ -268,9 +268,8 @@ static enum status place_tensors(struct gguf *gguf, size_t directory_end, const 
 
 static enum status take_count(struct cursor *cursor, const char *what, int most, size_t least_bytes, int *count)
 {
+    const size_t room = cursor->gguf->size / least_bytes;
     uint64_t found = 0;
-
-    size_t room = cursor->gguf->size / least_bytes;
 
     TRY(take(cursor, "the header", &found, sizeof found));
     if (found > (uint64_t)most || found > room) {

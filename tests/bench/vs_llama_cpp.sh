@@ -22,13 +22,13 @@ COMPARISON=vs-llama-cpp BARS=24
     line cost_1 ours 4.9
     line cost_2 ours -1
 } >"$WORK/all.tsv"
-# One figure less or worse is one bar less, or those that it is part of.
 # The embedded pair has no bars: neither what it has nor what is missing counts.
 line decode_8.embedded.BF16 ours 90 >"$WORK/embedded"
 line decode_8.embedded.BF16 "peer, flash attention on" 20 >>"$WORK/embedded"
 cat "$WORK/all.tsv" "$WORK/embedded" >"$WORK/pair.tsv"
 ends 0 "^| 8 rows with all logits, BF16 | 90 | 20 | 4.5x |$" --summary "$WORK/pair.tsv"
 ends 0 "^| prompt of 512 tokens, Q8_0 | not measured | not measured | not measured |$" --summary "$WORK/pair.tsv"
+# One figure less or worse is one bar less, or those that it is part of.
 summaries <<'END'
 23 speculation\tpeer d
 23 speculation\tours s/20/19/
