@@ -1,5 +1,5 @@
 /* The emulation behaves as a device does where kernels rely on it: barriers, exchanges within a warp, the order of threads. */
-#include "common/backend/cuda/kernel/cuda.h"
+#include "common/backend/cuda/kernel/warp.h"
 
 #include <csetjmp>
 #include <cstdarg>
@@ -56,6 +56,21 @@ static __global__ void half_of_it_leaves(int *count)
         return;
     __syncthreads();
     atomicAdd(count, 1);
+}
+
+/* The first warp meets alone, the others among themselves, and as often as they like. */
+static __global__ void meet_in_parts(int *to)
+{
+    SHARED(shared);
+    int *all = (int *)(void *)shared, i = (int)threadIdx.x, part = i / 32 == 0 ? 0 : 1, size = part == 0 ? 32 : THREADS - 32;
+
+    for (int round = 0; round < (part == 0 ? 2 : 3); round++) {
+        all[i] = i + round;
+        warp_meet(part, size);
+        to[i] = all[part == 0 ? 31 - i : THREADS - 1 - (i - 32)] - round;
+        warp_meet(part, size);
+    }
+    __syncthreads();
 }
 
 static __global__ void see_shared(float *to)
@@ -138,6 +153,19 @@ static void test_emulation__who_has_left_is_not_waited_for(void **)
     assert_int_equal(count, THREADS);
 }
 
+static void test_emulation__parts_of_a_block_meet_apart(void **)
+{
+    int to[THREADS], *target = to;
+
+    for (unsigned seed = 0; seed < 6; seed++) {
+        emulation_order(seed);
+        LAUNCH(meet_in_parts, 2, THREADS, THREADS * sizeof(int), NULL, target);
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(to[i], i < 32 ? 31 - i : THREADS - 1 - (i - 32));
+    }
+    emulation_order(0);
+}
+
 static void test_emulation__shared_memory_begins_as_nan(void **)
 {
     float to[THREADS], *target = to;
@@ -155,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_emulation__a_warp_that_runs_ahead_shows_a_barrier_too_few),
         cmocka_unit_test(test_emulation__a_warp_exchanges_among_its_own),
         cmocka_unit_test(test_emulation__who_has_left_is_not_waited_for),
+        cmocka_unit_test(test_emulation__parts_of_a_block_meet_apart),
         cmocka_unit_test(test_emulation__shared_memory_begins_as_nan),
     };
 

@@ -31,8 +31,8 @@ struct device_graph {
 
 namespace
 {
-enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64 };
-enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED };
+enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64, PLACES = 2 };
+enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED, AT_PLACE /* and those after it */ };
 
 struct fiber {
     ucontext_t context;
@@ -53,6 +53,7 @@ struct warp {
 
 struct block {
     int threads, arrived, ended;
+    int met[PLACES]; /* threads that wait there */
     struct fiber *current;
     const std::function<void()> *body;
 };
@@ -214,6 +215,7 @@ void run_block(dim3 size)
 {
     block.threads = (int)(size.x * size.y * size.z);
     block.arrived = block.ended = 0;
+    memset(block.met, 0, sizeof block.met);
     for (int w = 0; w * WARP < block.threads; w++) {
         warps[w].lanes = block.threads - w * WARP < WARP ? block.threads - w * WARP : WARP;
         warps[w].arrived = warps[w].ended = 0;
@@ -341,6 +343,22 @@ void __syncthreads()
 {
     block.arrived++;
     give_way(AT_BLOCK);
+}
+
+void emulation_meet(int place, int threads)
+{
+    enum waiting at = (enum waiting)(AT_PLACE + place);
+
+    if (place < 0 || place >= PLACES || threads % WARP != 0 || threads > block.threads)
+        fault("whole warps of the block meet, at place 0 or 1");
+    if (++block.met[place] < threads) {
+        give_way(at);
+        return;
+    }
+    block.met[place] = 0;
+    for (int i = 0; i < block.threads; i++)
+        if (fibers[i].waiting == at)
+            fibers[i].waiting = RUNNING;
 }
 
 void __syncwarp(unsigned)

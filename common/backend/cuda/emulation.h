@@ -80,6 +80,8 @@ extern "C" void emulation_order(unsigned seed);
 
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xffffffffu);
+/* Until `threads` of the block are at this place, 0 or 1. */
+void emulation_meet(int place, int threads);
 /* Every lane of the calling thread's warp gives `bytes` (at most 64); returns all of them, [32][64], anything for lanes that have ended.
  * Valid until the lane's next but one exchange. */
 const unsigned char *emulation_exchange(const void *mine, size_t bytes);

@@ -1,14 +1,15 @@
 /* A linear map of few rows: the weights are read once, for all rows, as fast as memory gives them, and everything else hides behind that.
  *
- * A block takes a group of one or two panels of 16 output channels, then the group gridDim.x further on, and so on. Its warps share out the
- * tiles of a panel: warp w has the tiles w, w + 8, w + 16 ... A tile goes from memory straight into the registers in which the matrix
- * instruction wants it (kernels.h has the layout), eight of them ahead of use, across barriers and from one group to the next. They do not
- * depend on the kernel ahead in the stream, so the first are on their way before it has ended.
+ * A team of eight warps takes a group of one or two panels of 16 output channels, then the group that is as many further on as there are
+ * teams, and so on. Its warps share out the tiles of a panel: warp w has the tiles w, w + 8, w + 16 ... A tile goes from memory straight into
+ * the registers in which the matrix instruction wants it (kernels.h has the layout), eight of them ahead of use, across barriers and from one
+ * group to the next. They do not depend on the kernel ahead in the stream, so the first are on their way before it has ended.
  *
  * The rows, rounded to the type of the weights, are the other operand. They are staged in shared memory, all columns at once where they
- * fit, else in chunks: 8 bytes for each row and lane, 32 for each row and tile, so that a warp reads 8 rows at once without conflicts. Lane
- * l has of row l / 4 the columns 4 (l % 4) .. + 3: the matrix unit does not care which column is called which, as long as both operands
- * agree.
+ * fit, else in chunks, anew for each group: 8 bytes for each row and lane, 32 for each row and tile, so that a warp reads 8 rows at once
+ * without conflicts. Lane l has of row l / 4 the columns 4 (l % 4) .. + 3: the matrix unit does not care which column is called which, as long
+ * as both operands agree. A block is two teams, which share what is staged, where there is more than one row and work for both: a
+ * multiprocessor, which has room for one such block or two of one team, reads each row once.
  *
  * A norm's weights are applied while rows are staged. Its scale is a number for each row and is applied to the sums; where numbers are f16,
  * whose range is small, it is found first and applied before rounding.
@@ -20,13 +21,14 @@
 namespace
 {
 enum {
-    WARPS = 8,
+    WARPS = 8, /* of a team */
     THREADS = 32 * WARPS,
-    SWEEP = 4 * THREADS, /* columns that the threads stage at once, four each */
+    MOST_TEAMS = 2, /* of a block */
+    SWEEP = 4 * THREADS, /* columns that a team stages at once, four a thread */
     SWEEP_TILES = SWEEP / 16,
     AHEAD = 8,               /* tiles of weights on their way to a warp; AHEAD x WARPS divides SWEEP_TILES */
     BATCH = 4,               /* loads on their way to a thread that stages */
-    STAGED_BYTES = 80 << 10, /* two blocks fit on a multiprocessor of sm_90 */
+    CHUNK_BYTES = 64 << 10,  /* staged at once where all is too much: meanwhile, weights arrive in as many bytes of registers */
     BLOCK_BYTES = 1 << 10,   /* of shared memory that CUDA keeps for itself */
     PREFETCH_BYTES = 32 << 10,
 };
@@ -40,6 +42,7 @@ struct plan {
     int tiles; /* of a panel */
     int panels;
     int groups;
+    int teams;                         /* of a block */
     int chunk;                         /* tiles staged at once, a multiple of SWEEP_TILES, or all */
     int slots;                         /* rows that shared memory has room for: 1, or 8 for each tile of rows */
     int segments;                      /* of 128 columns, whose squares are summed by one warp */
@@ -50,10 +53,20 @@ struct plan {
 
 struct shared_parts {
     uint2 *staged;  /* [chunk][slots][4] */
-    float *sums;    /* [WARPS][PANELS][TILES][32][4] */
     float *squares; /* [rows][segments] */
-    float *scale;   /* [rows] */
+    float *sums;    /* of the team, [WARPS][PANELS][TILES][32][4] */
+    float *scale;   /* of the team, [rows] */
 };
+
+/* A team and a thread of it */
+struct member {
+    int team, thread;
+};
+
+__device__ __forceinline__ struct member own_member()
+{
+    return {(int)threadIdx.x / THREADS, (int)threadIdx.x % THREADS};
+}
 
 __device__ __forceinline__ float4 read_four(const struct plan &plan, const float *vector, int column)
 {
@@ -95,15 +108,16 @@ template <typename T> __device__ __forceinline__ uint2 round_four(const float4 &
 }
 
 /* Takes the columns of the tiles [first, first + count) of all rows: into shared memory if `stores`, their squares into shared.squares if
- * `squares`. An item is four columns of one row. */
+ * `squares`. An item is four columns of one row; teams take BATCH of them in turns. */
 template <typename T>
 __device__ void stage(const struct plan &plan, const struct shared_parts &shared, int first, int count, bool stores, bool squares)
 {
     const struct linear_launch &launch = plan.launch;
-    int thread = (int)threadIdx.x, lane = thread % 32, sweeps = (count + SWEEP_TILES - 1) / SWEEP_TILES, items = sweeps * launch.rows;
+    const struct member self = own_member();
+    int thread = self.thread, lane = thread % 32, sweeps = (count + SWEEP_TILES - 1) / SWEEP_TILES, items = sweeps * launch.rows;
     bool scales = launch.is_f16 && launch.norm != NULL;
 
-    for (int item = 0; item < items; item += BATCH) {
+    for (int item = self.team * BATCH; item < items; item += plan.teams * BATCH) {
         float4 x[BATCH], norm[BATCH];
         float square[BATCH];
 
@@ -139,10 +153,10 @@ __device__ void stage(const struct plan &plan, const struct shared_parts &shared
     }
 }
 
-/* The scale of the norm of each row, from the squares of all its columns. */
+/* The scale of the norm of each row, from the squares of all its columns; a team finds its own. */
 __device__ void find_scales(const struct plan &plan, const struct shared_parts &shared)
 {
-    int row = (int)threadIdx.x;
+    int row = own_member().thread;
     float sum = 0.0f;
 
     if (row >= plan.launch.rows)
@@ -210,7 +224,7 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
     int width = SWIGLU ? 16 : 16 * PANELS, channels = SWIGLU ? launch.ffn : launch.outputs;
     bool scales = launch.norm != NULL && !launch.is_f16;
 
-    for (int i = (int)threadIdx.x; i < width * launch.rows; i += THREADS) {
+    for (int i = own_member().thread; i < width * launch.rows; i += THREADS) {
         int row = i / width, within = i % width, channel = group * width + within;
         float scale = scales ? shared.scale[row] : 1.0f, value;
 
@@ -248,7 +262,7 @@ template <int TILES, int PANELS> __device__ void give_evidence(const struct plan
     constexpr int width = 16 * PANELS;
     bool scales = launch.norm != NULL && !launch.is_f16;
 
-    for (int i = (int)threadIdx.x; i < (width * launch.rows + 31) / 32 * 32; i += THREADS) { /* warps as a whole */
+    for (int i = own_member().thread; i < (width * launch.rows + 31) / 32 * 32; i += THREADS) { /* warps as a whole */
         int row = i / width, within = i % width, channel = group * width + within;
         bool is_there = row < launch.rows && channel < launch.outputs;
         struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}};
@@ -271,30 +285,49 @@ template <int TILES, int PANELS> __device__ void give_evidence(const struct plan
                 evidence.logit[listed] = logit;
         }
         part.winner = evidence_best(part.winner, width);
-        if (within == 0 && row < launch.rows)
+        if (within == 0 && row < launch.rows && group < plan.groups)
             static_cast<struct evidence_part *>(evidence.scratch)[(size_t)row * (size_t)plan.groups + (size_t)group] = part;
     }
 }
 
+/* Teams of a block that the registers of a multiprocessor are enough for. */
+constexpr int most_teams(int tiles, int panels)
+{
+    return tiles * panels <= 8 ? MOST_TEAMS : 1;
+}
+
+/* The team waits for its own, or, where teams go through what is staged together, for the other one, too. */
+__device__ __forceinline__ void meet(const struct plan &plan, int team)
+{
+    if (plan.restage)
+        __syncthreads();
+    else
+        warp_meet(team, THREADS);
+}
+
 template <typename T, int TILES, int PANELS, enum giving GIVING>
-__global__ void __launch_bounds__(THREADS, TILES <= 2 ? 2 : 1) linear_kernel(const __grid_constant__ struct plan plan)
+__global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_kernel(const __grid_constant__ struct plan plan)
 {
     SHARED(memory);
-    const struct shared_parts shared = {reinterpret_cast<uint2 *>(memory), reinterpret_cast<float *>(memory + plan.at_sums),
-                                        reinterpret_cast<float *>(memory + plan.at_squares),
-                                        reinterpret_cast<float *>(memory + plan.at_scale)};
+    const struct member self = own_member();
+    const struct shared_parts shared = {
+        reinterpret_cast<uint2 *>(memory), reinterpret_cast<float *>(memory + plan.at_squares),
+        reinterpret_cast<float *>(memory + plan.at_sums) + self.team * WARPS * PANELS * TILES * 128,
+        reinterpret_cast<float *>(memory + plan.at_scale) + self.team * plan.launch.rows};
     constexpr int depth = AHEAD / PANELS;
-    int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, group = (int)blockIdx.x;
+    int warp = self.thread / 32, lane = self.thread % 32, group = (int)blockIdx.x * plan.teams + self.team;
+    int stride = (int)gridDim.x * plan.teams; /* in groups */
     int steps = (plan.tiles + WARPS * depth - 1) / (WARPS * depth) * depth; /* of a warp through a panel */
     int own = plan.slots > 1 ? ((lane / 4) ^ (warp & 3)) * 4 + lane % 4 : lane % 4;
     bool scales_first = plan.launch.norm != NULL && plan.launch.is_f16, squares = plan.launch.norm != NULL && !plan.launch.is_f16;
+    bool is_first = true;
     uint4 ahead[depth][PANELS];
 
     overlap_allow();
 #pragma unroll
     for (int i = 0; i < depth; i++)
         fetch<PANELS>(plan, group, i * WARPS + warp, ahead[i]);
-    if (threadIdx.x == 0 && plan.launch.overlaps)
+    if (self.thread == 0 && plan.launch.overlaps)
         prefetch(plan, group * PANELS, depth * WARPS);
     overlap_wait();
     if (scales_first) {
@@ -302,9 +335,8 @@ __global__ void __launch_bounds__(THREADS, TILES <= 2 ? 2 : 1) linear_kernel(con
         __syncthreads();
         find_scales(plan, shared);
     }
-    for (; group < plan.groups; group += (int)gridDim.x) {
+    for (; group - self.team < plan.groups; group += stride, is_first = false) { /* both teams, the last time one perhaps for nothing */
         float sums[PANELS][TILES][4] = {};
-        bool is_first = group == (int)blockIdx.x;
 
         for (int first = 0; first < plan.tiles; first += plan.chunk) {
             int count = min(plan.chunk, plan.tiles - first), end = min(steps, (first + plan.chunk) / WARPS);
@@ -324,18 +356,18 @@ __global__ void __launch_bounds__(THREADS, TILES <= 2 ? 2 : 1) linear_kernel(con
                     if (tile < plan.tiles)
                         multiply<T, TILES, PANELS>(shared.staged + (size_t)((tile - first) * plan.slots) * 4 + own, ahead[i], sums);
                     next -= wraps ? steps : 0;
-                    fetch<PANELS>(plan, wraps ? group + (int)gridDim.x : group, next * WARPS + warp, ahead[i]);
+                    fetch<PANELS>(plan, wraps ? group + stride : group, next * WARPS + warp, ahead[i]);
                 }
             }
         }
-        __syncthreads(); /* nobody reads the last group's sums any more, nor, where sums take their place, staged rows */
+        meet(plan, self.team); /* nobody reads the last group's sums any more, nor, where sums take their place, staged rows */
 #pragma unroll
         for (int p = 0; p < PANELS; p++)
 #pragma unroll
             for (int n = 0; n < TILES; n++)
                 reinterpret_cast<float4 *>(shared.sums)[((warp * PANELS + p) * TILES + n) * 32 + lane] = {sums[p][n][0], sums[p][n][1],
                                                                                                           sums[p][n][2], sums[p][n][3]};
-        __syncthreads();
+        meet(plan, self.team);
         if (GIVING == GIVE_EVIDENCE)
             give_evidence<TILES, PANELS>(plan, shared, group);
         else
@@ -351,22 +383,23 @@ int round_up(int value, int to)
 /* Lays out shared memory; gives its size. Where all does not fit beside each other the sums take the place of the rows, which are staged again. */
 int lay_out(struct plan *plan, int tiles, int panels)
 {
-    int rows = plan->launch.rows, sums = WARPS * panels * tiles * 512, scales = 4 * round_up(rows, 4), squares, tile_bytes, most;
+    int rows = plan->launch.rows, sums = plan->teams * WARPS * panels * tiles * 512, scales = 4 * plan->teams * round_up(rows, 4);
+    int squares = plan->launch.norm != NULL ? 4 * rows * plan->segments : 0, tile_bytes, staged;
 
     plan->slots = rows == 1 ? 1 : 8 * tiles;
     tile_bytes = 32 * plan->slots;
-    most = STAGED_BYTES / tile_bytes / SWEEP_TILES * SWEEP_TILES;
-    most = most > SWEEP_TILES ? most : (int)SWEEP_TILES;
-    plan->chunk = plan->tiles < most ? round_up(plan->tiles, WARPS) : most;
-    plan->restage = plan->tiles > most;
-    plan->at_sums = plan->chunk * tile_bytes;
-    plan->at_squares = plan->at_sums + sums;
-    squares = plan->launch.norm != NULL ? 4 * rows * plan->segments : 0;
-    if (tiles == 8 || plan->at_squares + squares + scales > plan->launch.block_bytes) {
-        plan->restage = 1;
-        plan->at_squares = plan->at_sums > sums ? plan->at_sums : sums;
+    plan->chunk = round_up(plan->tiles, WARPS);
+    plan->at_sums = staged = plan->chunk * tile_bytes;
+    plan->restage = staged + sums + squares + scales > plan->launch.block_bytes;
+    if (plan->restage) {
+        int most = CHUNK_BYTES / tile_bytes / SWEEP_TILES * SWEEP_TILES;
+
+        most = most > SWEEP_TILES ? most : (int)SWEEP_TILES;
+        plan->chunk = plan->chunk < most ? plan->chunk : most;
+        staged = plan->chunk * tile_bytes;
         plan->at_sums = 0;
     }
+    plan->at_squares = plan->restage && staged > sums ? staged : plan->at_sums + sums;
     plan->at_scale = plan->at_squares + squares;
     return plan->at_scale + scales;
 }
@@ -374,9 +407,10 @@ int lay_out(struct plan *plan, int tiles, int panels)
 /* Of any launch of up to so many rows, where the sums take the place of the rows. */
 constexpr int most_shared(int rows)
 {
-    int staged = SWEEP_TILES * 32 * rows;
+    int staged = SWEEP_TILES * 32 * rows, sums = MOST_TEAMS * WARPS * 2 * rows / 8 * 512;
 
-    return (staged > STAGED_BYTES ? staged : (int)STAGED_BYTES) + 4 * rows * (KERNEL_MAX_HIDDEN / 128) + 4 * rows;
+    staged = staged > CHUNK_BYTES ? staged : (int)CHUNK_BYTES;
+    return (staged > sums ? staged : sums) + 4 * rows * (KERNEL_MAX_HIDDEN / 128) + 4 * MOST_TEAMS * rows;
 }
 constexpr int FEW_ROWS = KERNEL_ROWS / 2;
 static_assert(most_shared(KERNEL_ROWS) <= 163 << 10, "what sm_80 has for a block");
@@ -384,12 +418,13 @@ static_assert(most_shared(FEW_ROWS) <= 99 << 10, "what sm_86, sm_89 and sm_120 h
 
 template <typename T, int TILES, int PANELS, enum giving GIVING> void start(struct plan plan, struct CUstream_st *stream)
 {
-    int shared_bytes = lay_out(&plan, TILES, PANELS);
-    bool two = TILES <= 2 && 2 * (shared_bytes + BLOCK_BYTES) <= plan.launch.processor_bytes;
+    plan.groups = (plan.panels + PANELS - 1) / PANELS;
+    plan.teams = plan.launch.rows > 1 && plan.groups > plan.launch.processors ? most_teams(TILES, PANELS) : 1;
+    int shared_bytes = lay_out(&plan, TILES, PANELS), blocks = (plan.groups + plan.teams - 1) / plan.teams;
+    bool two = plan.teams == 1 && most_teams(TILES, PANELS) == 2 && 2 * (shared_bytes + BLOCK_BYTES) <= plan.launch.processor_bytes;
     int resident = plan.launch.processors * (two ? 2 : 1);
 
-    plan.groups = (plan.panels + PANELS - 1) / PANELS;
-    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, GIVING>), (unsigned)(plan.groups < resident ? plan.groups : resident), THREADS,
+    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, GIVING>), (unsigned)(blocks < resident ? blocks : resident), plan.teams * THREADS,
                  (size_t)shared_bytes, stream, plan.launch.overlaps, plan);
 }
 
@@ -461,9 +496,9 @@ extern "C" int linear_rows(int block_bytes)
 
 extern "C" int linear_prepare(int block_bytes)
 {
-    int most = most_shared(KERNEL_ROWS), bytes = block_bytes < most ? block_bytes : most, error = prepare_type<bf16>(bytes);
+    int error = prepare_type<bf16>(block_bytes);
 
-    return error != 0 ? error : prepare_type<f16>(bytes);
+    return error != 0 ? error : prepare_type<f16>(block_bytes);
 }
 
 extern "C" int linear_parts(int outputs, int processors)

@@ -123,6 +123,16 @@ static __device__ __forceinline__ void warp_pause()
 {
 }
 
+/* Waits until `threads` of the block, whole warps, have come to this place, 0 or 1. Each is a barrier by name: for one that is computed, a block would
+ * be given all sixteen. */
+static __device__ __forceinline__ void warp_meet(int place, int threads)
+{
+    if (place == 0)
+        asm volatile("barrier.sync 1, %0;" ::"r"(threads) : "memory");
+    else
+        asm volatile("barrier.sync 2, %0;" ::"r"(threads) : "memory");
+}
+
 #else
 
 static inline unsigned warp_round(bf16, float value)
@@ -227,6 +237,10 @@ static inline unsigned warp_look(const unsigned *at)
 static inline void warp_pause()
 {
     sched_yield(); /* the others are processes of this machine */
+}
+static inline void warp_meet(int place, int threads)
+{
+    emulation_meet(place, threads);
 }
 /* Touches both ends, so that a sanitizer sees where they lie. */
 static inline void warp_prefetch(const uint4 *from, unsigned bytes)
