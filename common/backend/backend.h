@@ -287,24 +287,25 @@ struct backend {
                       const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                       float *q);
 
-    /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees, K and V widened to float32.  q, to: [rows][heads][head_dim] */
-    void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
-                   const struct cache_layer *cache, float *to);
+    /* to[r][h] = softmax(q[r][h] K^T) V over the places that row r sees, K and V widened to float32.  q, to: [rows][heads][head_dim]; what is
+     * in `to`, in the room of so many float32, is between the backend and its attend_out */
+    void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                   const struct rows *rows, const float *q, const struct cache_layer *cache, float *to);
 
-    /* partial = W_out from.  from: [rows][heads][head_dim]  partial: [rows][hidden] */
+    /* partial = W_out from.  from: [rows][heads][head_dim], as attend left it  partial: [rows][hidden] */
     void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                        const float *from, float *partial);
 
-    /* to = silu(W_gate norm(x)) * (W_up norm(x)).  x: [rows][hidden]  to: [rows][ffn] */
+    /* to = silu(W_gate norm(x)) * (W_up norm(x)).  x: [rows][hidden]  to: [rows][ffn], between the backend and its mlp_out */
     void (*mlp_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                    const float *x, float *to);
 
-    /* partial = W_down from.  from: [rows][ffn]  partial: [rows][hidden] */
+    /* partial = W_down from.  from: [rows][ffn], as mlp_in left it  partial: [rows][hidden] */
     void (*mlp_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                     const float *from, float *partial);
 
     /* x += W from: attend_out or mlp_out and add at once, with their bits, where there is no group to sum over. NULL where it is no faster.
-     * from: [rows][columns]  x: [rows][hidden] */
+     * from: [rows][columns], as theirs  x: [rows][hidden] */
     void (*matmul_add)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
 
     /* x += sum */

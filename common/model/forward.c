@@ -74,7 +74,7 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
     const struct cache_layer *cache = &forward->cache->layer[i];
 
     backend->attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
-    backend->attend(model->context, &model->shape, rows, forward->q, cache, forward->attended);
+    backend->attend(model->context, &model->shape, layer, rows, forward->q, cache, forward->attended);
     TRY(add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x));
     backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
     return add_residual(forward, rows, layer, backend->mlp_out, layer->down, forward->ffn, x);

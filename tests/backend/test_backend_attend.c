@@ -140,7 +140,7 @@ static void attend(struct backend_context *context, struct step *step, int first
                         .base = step->base + first,
                         .ancestors = step->ancestors + first};
 
-    backend_cpu.attend(context, &step->shape, &rows, step->q + (size_t)first * row_floats(step), &step->cache, to);
+    backend_cpu.attend(context, &step->shape, NULL, &rows, step->q + (size_t)first * row_floats(step), &step->cache, to);
 }
 
 /* One shape: near the naive result, same bits everywhere, each row the same alone, with NaN where nothing is seen. */

@@ -108,11 +108,11 @@ static int sees(const struct step *step, int row, int place)
     return past < 0 || (past < 64 && (step->ancestors[row] >> past & 1) != 0);
 }
 
-/* Attends the `count` rows order[i] of the step on the device, in this order, with room for `room` at once.  to: [count][heads][head_dim]
- */
-static void attend(const struct step *step, const int *order, int count, int longest, int room, float *to)
+/* Attends the `count` rows order[i] of the step on the device, in this order, with room for `room` at once.
+ * to: [count][heads][head_dim] of what it gives */
+static void attend_giving(const struct step *step, const int *order, int count, int longest, int room, enum kernel_numbers gives, void *to)
 {
-    size_t row = row_count(step), scratch_bytes = attend_scratch_bytes((int)row, CONTEXT) / KERNEL_ROWS * (size_t)room;
+    size_t row = row_count(step), to_bytes = (size_t)count * row * kernel_numbers_bytes(gives), scratch_bytes = attend_scratch_bytes((int)row, CONTEXT) / KERNEL_ROWS * (size_t)room;
     int32_t slot[MOST_ROWS], base[MOST_ROWS], place[MOST_ROWS];
     uint64_t ancestors[MOST_ROWS];
     float *q = zeroed((size_t)count * row, sizeof *q);
@@ -137,7 +137,8 @@ static void attend(const struct step *step, const int *order, int count, int lon
                                              .head_dim = step->shape.head_dim,
                                              .context = CONTEXT},
                                    .q = device_put(q, (size_t)count * row * sizeof *q),
-                                   .to = device_blank((size_t)count * row * sizeof *to),
+                                   .to = device_blank(to_bytes),
+                                   .gives = gives,
                                    .scratch = device_blank(scratch_bytes),
                                    .scratch_bytes = scratch_bytes,
                                    .longest = longest,
@@ -146,13 +147,18 @@ static void attend(const struct step *step, const int *order, int count, int lon
 
     attend_start(&launch, device_stream(device_rig_open()));
     device_launched(device_rig_open(), "attend");
-    device_get(to, launch.to, (size_t)count * row * sizeof *to);
+    device_get(to, launch.to, to_bytes);
     const void *given[] = {launch.rows.position, launch.rows.slot,    launch.rows.place, launch.rows.base, launch.rows.ancestors,
                            launch.cache.keys,    launch.cache.values, launch.q,          launch.to,        launch.scratch};
 
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         device_free((void *)(uintptr_t)given[i]);
     free(q);
+}
+
+static void attend(const struct step *step, const int *order, int count, int longest, int room, float *to)
+{
+    attend_giving(step, order, count, longest, room, KERNEL_F32, to);
 }
 
 static int longest_of(const struct step *step)
@@ -230,7 +236,7 @@ static double check_against_cpu(const struct step *step, const float *to)
     struct bound bound;
     double used = 0;
 
-    backend_cpu.attend(context, &step->shape, &step->rows, step->q, &step->cache, expected);
+    backend_cpu.attend(context, &step->shape, NULL, &step->rows, step->q, &step->cache, expected);
     for (int r = 0; r < step->rows.count; r++)
         for (int head = 0; head < step->shape.heads; head++) {
             bound_init(&bound, step, r, head);
@@ -353,6 +359,38 @@ static void test_cuda_attend__the_same_places_have_the_same_bits_however_they_ar
     step_release(&step);
 }
 
+/* In rows that end in the first chunk and others, several of them at once. */
+static void test_cuda_attend__gives_the_nearest_numbers_of_a_type(void **state)
+{
+    static const enum kernel_numbers types[] = {KERNEL_BF16, KERNEL_F16};
+    struct step step;
+    size_t count;
+
+    (void)state;
+    step_init(&step, 6, 2, 72, edges, 5);
+    count = (size_t)step.rows.count * row_count(&step);
+    float *exact = zeroed(count, sizeof *exact), *given = zeroed(count, sizeof *given);
+    uint16_t *to = zeroed(count, sizeof *to);
+    int order[MOST_ROWS];
+
+    for (int r = 0; r < MOST_ROWS; r++)
+        order[r] = r;
+    attend_all(&step, exact);
+    for (int t = 0; t < 2; t++) {
+        attend_giving(&step, order, step.rows.count, longest_of(&step), 4, types[t], to);
+        dtype_widen(t == 0 ? DTYPE_BF16 : DTYPE_F16, to, given, count);
+        for (size_t i = 0; i < count; i++) {
+            if (t == 0)
+                assert_int_equal(to[i], bf16_of(exact[i]));
+            assert_true(fabsf(given[i] - exact[i]) <= (t == 0 ? 0x1p-8f : 0x1p-11f) * fabsf(exact[i]) + 0x1p-25f);
+        }
+    }
+    free(exact);
+    free(given);
+    free(to);
+    step_release(&step);
+}
+
 /* Only the emulation has orders to choose from; a device is asked again, and has its own. */
 static void test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits(void **state)
 {
@@ -470,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_cuda_attend__matches_cpu),
         cmocka_unit_test(test_cuda_attend__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told),
+        cmocka_unit_test(test_cuda_attend__gives_the_nearest_numbers_of_a_type),
         cmocka_unit_test(test_cuda_attend__the_order_of_threads_and_blocks_changes_no_bits),
         cmocka_unit_test(test_cuda_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_cuda_attend__a_value_that_is_not_finite_is_told_where_it_is_seen),

@@ -140,6 +140,7 @@ struct case_of {
     struct cuda_pair pair;
     const float *norm; /* on the device */
     int ffn;
+    enum dtype down;
 };
 static struct case_of now;
 
@@ -148,12 +149,43 @@ static void run_matmul(struct cuda_rig *rig, int rows, const float *from, float 
     backend_cuda.matmul(rig->cuda, now.pair.cuda, rows, from, to);
 }
 
+static struct matrix *pack_on_device(struct cuda_rig *rig, const struct matrix_source *source)
+{
+    struct arena device = {.base = (char *)cuda_rig_put(rig, NULL, backend_cuda.matrix_bytes(source) / sizeof(float)),
+                           .size = backend_cuda.matrix_bytes(source)};
+    struct matrix *matrix = NULL;
+
+    assert_int_equal(backend_cuda.matrix_pack(rig->cuda, source, &device, &matrix), STATUS_OK);
+    return matrix;
+}
+
+static struct matrix *pack_identity(struct cuda_rig *rig, enum dtype dtype, int size)
+{
+    uint16_t *numbers = zeroed((size_t)size * (size_t)size, sizeof *numbers);
+    const void **rows = zeroed((size_t)size, sizeof *rows);
+    struct matrix *matrix;
+
+    for (size_t i = 0; i < (size_t)size; i++) {
+        rows[i] = numbers + i * (size_t)size;
+        numbers[i * (size_t)size + i] = dtype == DTYPE_F16 ? 0x3c00 : 0x3f80;
+    }
+    matrix = pack_on_device(
+        rig, &(struct matrix_source){.rows = rows, .outputs = size, .columns = size, .dtype = dtype, .slices = 1});
+    free(rows);
+    free(numbers);
+    return matrix;
+}
+
+/* What mlp_in leaves is read by mlp_out, here with the identity. */
 static void run_mlp_in(struct cuda_rig *rig, int rows, const float *from, float *to)
 {
     const struct layer_shape shape = {.ffn = now.ffn, .norm_eps = 1e-5f};
-    const struct layer_weights weights = {.gate_up = now.pair.cuda, .mlp_norm = now.norm};
+    const struct layer_weights weights = {
+        .gate_up = now.pair.cuda, .mlp_norm = now.norm, .down = pack_identity(rig, now.down, now.ffn)};
+    float *left = cuda_rig_put(rig, NULL, (size_t)rows * (size_t)now.ffn);
 
-    backend_cuda.mlp_in(rig->cuda, &shape, &weights, rows, from, to);
+    backend_cuda.mlp_in(rig->cuda, &shape, &weights, rows, from, left);
+    backend_cuda.mlp_out(rig->cuda, &shape, &weights, rows, left, to);
 }
 
 /* Rows alone, and the same rows among up to MOST_ROWS others, in every order of threads that is tried. */
@@ -214,7 +246,6 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
     size_t bytes = (size_t)weights->columns * dtype_bytes(weights->dtype);
     struct matrix_source source = {
         .rows = rows, .outputs = 2 * blocks * BACKEND_PANEL, .columns = weights->columns, .dtype = weights->dtype, .slices = 1};
-    struct arena device;
 
     for (int c = 0; c < ffn; c++)
         for (int up = 0; up < 2; up++)
@@ -222,9 +253,7 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
                 (const char *)weights->data + (size_t)(up * ffn + c) * bytes;
     assert_int_equal(arena_open(&pair->arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
     assert_int_equal(backend_cpu.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
-    device = (struct arena){.base = (char *)cuda_rig_put(rig, NULL, backend_cuda.matrix_bytes(&source) / sizeof(float)),
-                            .size = backend_cuda.matrix_bytes(&source)};
-    assert_int_equal(backend_cuda.matrix_pack(rig->cuda, &source, &device, &pair->cuda), STATUS_OK);
+    pair->cuda = pack_on_device(rig, &source);
     free(rows);
 }
 
@@ -290,6 +319,7 @@ static void test_cuda_linear__a_device_of_less_shared_memory_gives_the_same_bits
         now.ffn = 0;
         check_small(&random, run_matmul, dtypes[d], 16 * 24 + 3, 900, 16 * 24 + 3);
         now.ffn = 20;
+        now.down = dtypes[d];
         check_small(&random, run_mlp_in, dtypes[d], 2 * now.ffn, 4500, now.ffn);
         check_small(&random, run_mlp_in, dtypes[d], 2 * now.ffn, 700, now.ffn);
     }
@@ -326,9 +356,11 @@ static void check_mlp_in(struct random *random, enum dtype dtype, int hidden, in
     pack_gate_up(&rig, &weights, ffn, &now.pair);
     weights_of = (struct layer_weights){.gate_up = now.pair.cpu, .mlp_norm = norm};
     backend_cpu.mlp_in(rig.cpu, &shape, &weights_of, rows, x, expected);
-    weights_of = (struct layer_weights){.gate_up = now.pair.cuda, .mlp_norm = cuda_rig_put(&rig, norm, in)};
+    now.ffn = ffn;
+    now.down = dtype == DTYPE_F16 ? DTYPE_BF16 : DTYPE_F16;
+    now.norm = cuda_rig_put(&rig, norm, in);
     device_to = cuda_rig_put(&rig, NULL, (size_t)rows * out);
-    backend_cuda.mlp_in(rig.cuda, &shape, &weights_of, rows, cuda_rig_put(&rig, x, (size_t)rows * in), device_to);
+    run_mlp_in(&rig, rows, cuda_rig_put(&rig, x, (size_t)rows * in), device_to);
     cuda_rig_get(&rig, device_to, to, (size_t)rows * out);
     for (size_t r = 0; r < (size_t)rows; r++) {
         double squares = 0.0, scale;
@@ -347,6 +379,7 @@ static void check_mlp_in(struct random *random, enum dtype dtype, int hidden, in
                     size[up] += fabs(product);
                 }
             bound[r * out + c] = swiglu_bound(sum[0], sum[1], off * size[0], off * size[1]);
+            bound[r * out + c] += unit_of(now.down) * (fabs((double)expected[r * out + c]) + bound[r * out + c]); /* for mlp_out */
         }
     }
     assert_within(to, expected, bound, (size_t)rows * out);
@@ -386,6 +419,7 @@ static void test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company(void
         float norm[1204];
 
         now.ffn = i / 2 == 0 ? 70 : 9; /* for two teams, the last time for one of them; for one */
+        now.down = dtypes[i % 2];
         cuda_rig_open(&rig, hidden, 0, 0, 0);
         weights_init(&weights, &random, dtypes[i % 2], 2 * now.ffn, hidden);
         pack_gate_up(&rig, &weights, now.ffn, &now.pair);
@@ -396,6 +430,64 @@ static void test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company(void
         weights_release(&weights);
         cuda_rig_close(&rig);
     }
+}
+
+/* Rows that are rounded already, as mlp_in and attend leave them, give the bits of the same numbers in f32; and those with a residual, of their sum with it. */
+static void check_rounded(struct random *random, int device, enum dtype dtype, int outputs, int columns, int rows)
+{
+    size_t values = (size_t)rows * (size_t)outputs, numbers = (size_t)rows * (size_t)columns;
+    float *expected = zeroed(values, sizeof *expected), *to = zeroed(values, sizeof *to), *x = zeroed(values, sizeof *x), *device_to, *from;
+    const struct layer_shape shape = {0};
+    struct layer_weights layer = {0};
+    struct weights weights, row;
+    struct cuda_rig rig;
+
+    cuda_rig_on(device);
+    cuda_rig_open(&rig, 0, 0, 0, 0);
+    cuda_rig_on(0);
+    weights_init(&weights, random, dtype, outputs, columns);
+    weights_init(&row, random, dtype, rows, columns);
+    random_floats(random, x, values);
+    cuda_rig_pack(&rig, &weights, 0, columns, &now.pair);
+    layer.down = now.pair.cuda;
+    device_to = cuda_rig_put(&rig, NULL, values);
+    backend_cuda.matmul(rig.cuda, now.pair.cuda, rows, cuda_rig_put(&rig, row.wide, numbers), device_to);
+    cuda_rig_get(&rig, device_to, expected, values);
+    from = cuda_rig_put(&rig, NULL, (numbers + 1) / 2);
+    backend_cuda.write(rig.cuda, from, row.data, numbers * sizeof(uint16_t));
+    backend_cuda.mlp_out(rig.cuda, &shape, &layer, rows, from, device_to);
+    cuda_rig_get(&rig, device_to, to, values);
+    assert_same_bits(to, expected, values);
+    device_to = cuda_rig_put(&rig, x, values);
+    backend_cuda.matmul_add(rig.cuda, now.pair.cuda, rows, from, device_to);
+    cuda_rig_get(&rig, device_to, to, values);
+    for (size_t i = 0; i < values; i++)
+        expected[i] += x[i];
+    assert_same_bits(to, expected, values);
+    arena_close(&now.pair.arena);
+    weights_release(&weights);
+    weights_release(&row);
+    cuda_rig_close(&rig);
+    free(expected);
+    free(to);
+    free(x);
+}
+
+static void test_cuda_linear__rows_that_are_rounded_give_the_same_bits(void **state)
+{
+    static const struct {
+        int outputs, columns, rows;
+    } shapes[] = {{1, 1, 1}, {40, 136, 1}, {33, 333, 7}, {99, 64, 16}, {200, 1040, 9}, {70, 2704, 20}, {35, 1400, 65}, {35, 7001, 5}, {70, 6600, 3}};
+    struct random random = {12};
+    int devices = cuda_rig_is_emulated() ? 2 : 1;
+
+    (void)state;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int i = 0; i < 2 * devices; i++) {
+            cuda_rig_order((unsigned)(s + (size_t)i) % 4);
+            check_rounded(&random, i < 2 ? 0 : SMALL_DEVICE, dtypes[i % 2], shapes[s].outputs, shapes[s].columns, shapes[s].rows);
+        }
+    cuda_rig_order(0);
 }
 
 /* The columns of a rank, and the ranks' partial sums together. */
@@ -636,6 +728,7 @@ int main(void)
         cmocka_unit_test(test_cuda_linear__mlp_in_matches_cpu),
         cmocka_unit_test(test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_linear__a_device_of_less_shared_memory_gives_the_same_bits),
+        cmocka_unit_test(test_cuda_linear__rows_that_are_rounded_give_the_same_bits),
         cmocka_unit_test(test_cuda_linear__shards_add_up_to_the_whole),
         cmocka_unit_test(test_cuda_linear__weights_of_f32_are_rounded_with_one_warning),
         cmocka_unit_test(test_cuda_linear__logits_are_there_when_finish_says_so),

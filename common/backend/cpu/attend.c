@@ -208,10 +208,11 @@ static void attend_part(void *argument, int thread)
     }
 }
 
-void cpu_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
-                const struct cache_layer *cache, float *to)
+void cpu_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                const struct rows *rows, const float *q, const struct cache_layer *cache, float *to)
 {
     struct attend attend = {.context = context, .shape = shape, .rows = rows, .q = q, .cache = cache, .to = to};
 
+    (void)weights;
     pool_run(context->pool, attend_part, &attend);
 }

@@ -79,8 +79,8 @@ void cuda_matmul_add(struct backend_context *context, const struct matrix *matri
 void cuda_attend_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                     const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                     float *q);
-void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
-                 const struct cache_layer *cache, float *to);
+void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                 const struct rows *rows, const float *q, const struct cache_layer *cache, float *to);
 void cuda_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                      const float *from, float *partial);
 void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,

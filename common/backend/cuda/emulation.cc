@@ -34,6 +34,12 @@ namespace
 enum { WARP = 32, MOST_THREADS = 1024, STACK_BYTES = 256 << 10, EXCHANGE_BYTES = 64, PLACES = 2 };
 enum waiting { RUNNING, AT_WARP, AT_BLOCK, ENDED, AT_PLACE /* and those after it */ };
 
+struct copy {
+    void *to;
+    const void *from; /* NULL for zeros */
+    size_t bytes;
+};
+
 struct fiber {
     ucontext_t context;
     void *place[5];
@@ -44,6 +50,7 @@ struct fiber {
     dim3 thread;
     enum waiting waiting;
     unsigned exchanges;
+    std::vector<struct copy> copies; /* begun */
 };
 
 struct warp {
@@ -154,6 +161,8 @@ void begin_fiber()
     ARRIVE(NULL);
     for (;;) {
         (*block.body)();
+        if (!block.current->copies.empty())
+            fault("a thread ends before what it copies has come");
         warps[index_of(block.current) / WARP].ended++;
         block.ended++;
         give_way(ENDED); /* up to the next block */
@@ -343,6 +352,22 @@ void __syncthreads()
 {
     block.arrived++;
     give_way(AT_BLOCK);
+}
+
+void emulation_copy_later(void *to, const void *from, size_t bytes)
+{
+    memset(to, 0xff, bytes);
+    block.current->copies.push_back({to, from, bytes});
+}
+
+void emulation_copied()
+{
+    for (const auto &copy : block.current->copies)
+        if (copy.from != NULL)
+            memcpy(copy.to, copy.from, copy.bytes);
+        else
+            memset(copy.to, 0, copy.bytes);
+    block.current->copies.clear();
 }
 
 void emulation_meet(int place, int threads)

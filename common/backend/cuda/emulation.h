@@ -80,6 +80,9 @@ extern "C" void emulation_order(unsigned seed);
 
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xffffffffu);
+/* Copies what lies at `from`, or zeros for NULL, when the thread comes to emulation_copied; up to then there is NaN. It may not end before. */
+void emulation_copy_later(void *to, const void *from, size_t bytes);
+void emulation_copied();
 /* Until `threads` of the block are at this place, 0 or 1. */
 void emulation_meet(int place, int threads);
 /* Every lane of the calling thread's warp gives `bytes` (at most 64); returns all of them, [32][64], anything for lanes that have ended.

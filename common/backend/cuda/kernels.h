@@ -21,6 +21,13 @@ enum {
     KERNEL_MAX_HIDDEN = 16384, /* most columns of a linear map with a norm before it */
 };
 
+/* The type of numbers that one kernel hands on to another. */
+enum kernel_numbers { KERNEL_F32, KERNEL_BF16, KERNEL_F16 };
+static inline size_t kernel_numbers_bytes(enum kernel_numbers numbers)
+{
+    return numbers == KERNEL_F32 ? 4 : 2;
+}
+
 /* The rows of a launch, as in struct rows, each [count]. */
 struct kernel_rows {
     int count;
@@ -59,21 +66,24 @@ void evidence_start(const struct evidence_launch *launch, struct CUstream_st *st
 /* The second half, where linear_start has made the parts: so many of each row. */
 void evidence_join_start(const struct evidence_launch *launch, int parts, struct CUstream_st *stream);
 
-/* linear.cu: to[r] = W norm(from[r]).
+/* linear.cu: to[r] = W norm(from[r]). What enters a product is rounded to the type of the weights: here, or, where there is no norm, by the kernel that
+ * made it, so that it is half as long a way.
  *
  * Weights lie in tiles of 16 output channels x 16 columns, each as the 32 lanes of a warp want it: lane l has of the channels l / 4 and
  * l / 4 + 8 the columns 4 (l % 4) .. + 3, in the order c0 k0 k1, c8 k0 k1, c0 k2 k3, c8 k2 k3: 16 bytes. A panel is 16 channels, its tiles
  * in rising order of the column. Channels and columns that are not there are zeros. */
 struct linear_launch {
     const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8] */
-    int is_f16;          /* of IEEE half precision, else bfloat16; the rows are rounded to the same */
+    int is_f16;          /* of IEEE half precision, else bfloat16 */
     int outputs, columns;
     int rows;          /* 1 .. linear_rows */
-    const float *from; /* [rows][columns] */
+    const void *from;  /* [rows][columns] */
+    int is_rounded;    /* from is of the type of the weights, else float32; without norm */
     const float *norm; /* weights of the RMS norm of from, [columns], or NULL for none */
     float norm_eps;
     int ffn;        /* 0, or: the panels are pairs (gate, up) and to = silu(gate) * up has `ffn` channels */
-    float *to;      /* [rows][outputs], or [rows][ffn], or NULL: what is to be known of the outputs goes into the scratch of `evidence` */
+    void *to;       /* [rows][outputs], or [rows][ffn], or NULL: what is to be known of the outputs goes into the scratch of `evidence` */
+    enum kernel_numbers gives;       /* in `to`; KERNEL_F32 for outputs */
     struct evidence_launch evidence; /* where to is NULL: its row r is the launch's */
     int adds;       /* to += instead */
     int processors; /* of the device */
@@ -118,7 +128,8 @@ struct attend_launch {
     struct kernel_rows rows;
     struct kernel_cache cache;
     const float *q;       /* [rows][heads][head_dim] */
-    float *to;            /* [rows][heads][head_dim] */
+    void *to;             /* [rows][heads][head_dim] */
+    enum kernel_numbers gives;
     void *scratch;        /* [scratch_bytes], aligned to 256 */
     size_t scratch_bytes; /* rows that do not fit go in several launches; one must */
     int longest;          /* no row sees a place from here on */

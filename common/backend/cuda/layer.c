@@ -43,6 +43,11 @@ void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked
     device_launched(context->device, "pick");
 }
 
+static enum kernel_numbers numbers_of(const struct matrix *matrix)
+{
+    return matrix->is_f16 ? KERNEL_F16 : KERNEL_BF16;
+}
+
 /* A linear map of some rows: what is the matrix's and the device's is filled in here. */
 static void run_linear(struct backend_context *context, const struct matrix *matrix, const char *what, struct linear_launch launch)
 {
@@ -61,9 +66,9 @@ static void run_linear(struct backend_context *context, const struct matrix *mat
         launch.rows = min(most, rows - first);
         linear_start(&launch, device_stream(context->device));
         device_launched(context->device, what);
-        launch.from += (size_t)launch.rows * (size_t)launch.columns;
+        launch.from = (const char *)launch.from + (size_t)launch.rows * (size_t)launch.columns * (launch.is_rounded ? 2 : sizeof(float));
         if (launch.to != NULL)
-            launch.to += (size_t)launch.rows * outputs;
+            launch.to = (char *)launch.to + (size_t)launch.rows * outputs * kernel_numbers_bytes(launch.gives);
     }
 }
 
@@ -76,27 +81,32 @@ void cuda_attend_out(struct backend_context *context, const struct layer_shape *
                      const float *from, float *partial)
 {
     (void)shape;
-    run_linear(context, weights->out, "attend_out", (struct linear_launch){.rows = rows, .from = from, .to = partial});
+    run_linear(context, weights->out, "attend_out", (struct linear_launch){.rows = rows, .from = from, .is_rounded = 1, .to = partial});
 }
 
 void cuda_mlp_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                   const float *from, float *partial)
 {
     (void)shape;
-    run_linear(context, weights->down, "mlp_out", (struct linear_launch){.rows = rows, .from = from, .to = partial});
+    run_linear(context, weights->down, "mlp_out", (struct linear_launch){.rows = rows, .from = from, .is_rounded = 1, .to = partial});
 }
 
 void cuda_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x)
 {
-    run_linear(context, matrix, "matmul_add", (struct linear_launch){.rows = rows, .from = from, .to = x, .adds = 1});
+    run_linear(context, matrix, "matmul_add", (struct linear_launch){.rows = rows, .from = from, .is_rounded = 1, .to = x, .adds = 1});
 }
 
 void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                  const float *x, float *to)
 {
     run_linear(context, weights->gate_up, "mlp_in",
-               (struct linear_launch){
-                   .rows = rows, .from = x, .norm = weights->mlp_norm, .norm_eps = shape->norm_eps, .ffn = shape->ffn, .to = to});
+               (struct linear_launch){.rows = rows,
+                                      .from = x,
+                                      .norm = weights->mlp_norm,
+                                      .norm_eps = shape->norm_eps,
+                                      .ffn = shape->ffn,
+                                      .to = to,
+                                      .gives = numbers_of(weights->down)});
 }
 
 void cuda_add(struct backend_context *context, float *x, const float *sum, size_t count)
@@ -175,15 +185,18 @@ int cuda_longest(const struct backend_context *context, const struct rows *rows,
     return min((longest + LONGEST_STEP - 1) / LONGEST_STEP * LONGEST_STEP, context->options.max_context);
 }
 
-void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct rows *rows, const float *q,
-                 const struct cache_layer *cache, float *to)
+void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
+                 const struct rows *rows, const float *q, const struct cache_layer *cache, float *to)
 {
+    enum kernel_numbers gives = numbers_of(weights->out);
+
     for (int first = 0; first < rows->count; first += KERNEL_ROWS) {
         size_t skipped = (size_t)first * (size_t)(shape->heads * shape->head_dim);
         struct attend_launch launch = {.rows = part_of(context, rows, first),
                                        .cache = cache_of(shape, cache),
                                        .q = q + skipped,
-                                       .to = to + skipped,
+                                       .to = (char *)to + skipped * kernel_numbers_bytes(gives),
+                                       .gives = gives,
                                        .scratch = context->attend_scratch,
                                        .scratch_bytes = context->attend_scratch_bytes,
                                        .processors = device_processors(context->device),

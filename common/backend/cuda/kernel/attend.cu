@@ -156,7 +156,7 @@ __device__ void store_pass(const struct work &work, const struct shared &shared,
             continue;
         if (shared.ends[query] <= ATTEND_CHUNK) {
             if (blockIdx.z == 0)
-                work.launch.to[at * head_dim + d] = sum / total + 0.0f;
+                warp_put(work.launch.to, work.launch.gives, at * head_dim + d, sum / total + 0.0f);
             continue;
         }
         work.sums[(at * work.chunks + blockIdx.z) * head_dim + d] = sum;
@@ -247,7 +247,7 @@ __global__ __launch_bounds__(32) void join_kernel(const __grid_constant__ struct
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, by));
     for (int d = 2 * lane; d < cache.head_dim; d += 64) {
         float total[CHAINS] = {}, x[CHAINS] = {}, y[CHAINS] = {};
-        float *to = work.launch.to + (size_t)blockIdx.x * cache.head_dim + d;
+        size_t at = (size_t)blockIdx.x * cache.head_dim + d;
 
 #pragma unroll 2
         for (int c = 0; c < chunks; c += CHAINS)
@@ -262,8 +262,8 @@ __global__ __launch_bounds__(32) void join_kernel(const __grid_constant__ struct
                 x[i] = __fmaf_rn(weight, sum.x, x[i]);
                 y[i] = __fmaf_rn(weight, sum.y, y[i]);
             }
-        to[0] = ((x[0] + x[1]) + (x[2] + x[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f;
-        to[1] = ((y[0] + y[1]) + (y[2] + y[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f;
+        warp_put(work.launch.to, work.launch.gives, at, ((x[0] + x[1]) + (x[2] + x[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f);
+        warp_put(work.launch.to, work.launch.gives, at + 1, ((y[0] + y[1]) + (y[2] + y[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f);
     }
 }
 
@@ -329,7 +329,7 @@ void attend_start(const struct attend_launch *launch, struct CUstream_st *stream
                             launch->rows.base + first,
                             launch->rows.ancestors + first};
         work.launch.q = launch->q + (size_t)first * width;
-        work.launch.to = launch->to + (size_t)first * width;
+        work.launch.to = (char *)launch->to + (size_t)first * width * kernel_numbers_bytes(launch->gives);
         work.weights = (float2 *)(void *)(work.sums + (size_t)count * width * chunks);
         start_any(work, dim3(count * ((group + ATTEND_QUERIES - 1) / ATTEND_QUERIES), cache->kv_heads, chunks), stream);
         if (chunks > 1)

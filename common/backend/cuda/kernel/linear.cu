@@ -30,7 +30,7 @@ enum {
     BATCH = 4,               /* loads on their way to a thread that stages */
     CHUNK_BYTES = 64 << 10,  /* staged at once where all is too much: meanwhile, weights arrive in as many bytes of registers */
     BLOCK_BYTES = 1 << 10,   /* of shared memory that CUDA keeps for itself */
-    PREFETCH_BYTES = 32 << 10,
+    PREFETCH_BYTES = 4 << 10, /* of weights for each row that is staged meanwhile, and at least for 8 */
 };
 static_assert(SWEEP_TILES % (AHEAD * WARPS) == 0, "a sweep is a whole number of rounds of prefetching");
 
@@ -129,7 +129,7 @@ __device__ void stage(const struct plan &plan, const struct shared_parts &shared
             x[i] = {0.0f, 0.0f, 0.0f, 0.0f};
             if (item + i >= items)
                 continue;
-            x[i] = read_four(plan, launch.from + (size_t)row * (size_t)launch.columns, column);
+            x[i] = read_four(plan, static_cast<const float *>(launch.from) + (size_t)row * (size_t)launch.columns, column);
             if (launch.norm != NULL)
                 norm[i] = read_four(plan, launch.norm, column);
         }
@@ -151,6 +151,29 @@ __device__ void stage(const struct plan &plan, const struct shared_parts &shared
                 shared.squares[mine % launch.rows * plan.segments + sweep * WARPS + thread / 32] = sum;
         }
     }
+}
+
+/* The same of rows that are rounded already, in pieces of eight columns. */
+__device__ void stage_rounded(const struct plan &plan, const struct shared_parts &shared, int first, int count)
+{
+    const struct linear_launch &launch = plan.launch;
+    int pieces = 2 * count;
+
+    for (int i = (int)threadIdx.x; i < launch.rows * pieces; i += plan.teams * THREADS) {
+        int row = i / pieces, tile = i % pieces / 2, half = i % 2, column = 16 * (first + tile) + 8 * half;
+        const unsigned short *from = static_cast<const unsigned short *>(launch.from) + (size_t)row * (size_t)launch.columns + column;
+        int slot = plan.slots > 1 ? row ^ (tile & 3) : 0;
+        uint2 *to = shared.staged + (size_t)(tile * plan.slots + slot) * 4 + 2 * half;
+
+        if (plan.aligned) {
+            warp_copy(to, column < launch.columns ? from : launch.from, column < launch.columns);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            reinterpret_cast<unsigned short *>(to)[k] = column + k < launch.columns ? warp_fresh(from + k) : (unsigned short)0;
+    }
+    warp_copied();
 }
 
 /* The scale of the norm of each row, from the squares of all its columns; a team finds its own. */
@@ -181,11 +204,11 @@ template <int PANELS> __device__ __forceinline__ void fetch(const struct plan &p
     }
 }
 
-/* Brings more of a panel than the registers take, from tile `first` on, as near as the L2 cache. */
-__device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int first)
+/* Brings more of a panel, of so many of a group, than the registers take, from tile `first` on, as near as the L2 cache. */
+__device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int panels, int first)
 {
     const uint4 *all = static_cast<const uint4 *>(plan.launch.weights);
-    int count = min(plan.tiles - first, (int)PREFETCH_BYTES / 512);
+    int count = min(plan.tiles - first, max(plan.launch.rows, 8) * ((int)PREFETCH_BYTES / 512) / panels);
 
     if (count > 0 && panel < plan.panels)
         warp_prefetch(all + ((size_t)panel * (size_t)plan.tiles + (size_t)first) * 32, (unsigned)count * 512);
@@ -233,9 +256,11 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
         value = scale * sum_warps<TILES, PANELS>(shared.sums, SWIGLU ? 0 : within / 16, within % 16, row);
         if (SWIGLU)
             value = value / (1.0f + expf(-value)) * (scale * sum_warps<TILES, PANELS>(shared.sums, PANELS - 1, within, row));
-        float *to = launch.to + (size_t)row * (size_t)channels + (size_t)channel;
+        size_t at = (size_t)row * (size_t)channels + (size_t)channel;
 
-        *to = launch.adds ? *to + value : value;
+        if (!SWIGLU && launch.adds)
+            value = static_cast<const float *>(launch.to)[at] + value;
+        warp_put(launch.to, SWIGLU ? launch.gives : KERNEL_F32, at, value);
     }
 }
 
@@ -327,8 +352,8 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
 #pragma unroll
     for (int i = 0; i < depth; i++)
         fetch<PANELS>(plan, group, i * WARPS + warp, ahead[i]);
-    if (self.thread == 0 && plan.launch.overlaps)
-        prefetch(plan, group * PANELS, depth * WARPS);
+    if (self.thread < PANELS && plan.launch.overlaps)
+        prefetch(plan, group * PANELS + self.thread, PANELS, depth * WARPS);
     overlap_wait();
     if (scales_first) {
         stage<T>(plan, shared, 0, plan.tiles, false, true);
@@ -343,7 +368,10 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
 
             if (plan.restage || is_first) {
                 __syncthreads();
-                stage<T>(plan, shared, first, count, true, squares && is_first);
+                if (plan.launch.is_rounded)
+                    stage_rounded(plan, shared, first, count);
+                else
+                    stage<T>(plan, shared, first, count, true, squares && is_first);
                 __syncthreads();
                 if (squares && is_first && first + count == plan.tiles)
                     find_scales(plan, shared);
@@ -516,7 +544,7 @@ extern "C" void linear_start(const struct linear_launch *launch, struct CUstream
     plan.tiles = (launch->columns + 15) / 16;
     plan.panels = (launch->outputs + 15) / 16;
     plan.segments = (launch->columns + SWEEP - 1) / SWEEP * WARPS;
-    plan.aligned = launch->columns % 4 == 0 && (uintptr_t)launch->from % 16 == 0 && (uintptr_t)launch->norm % 16 == 0;
+    plan.aligned = launch->columns % (launch->is_rounded ? 8 : 4) == 0 && (uintptr_t)launch->from % 16 == 0 && (uintptr_t)launch->norm % 16 == 0;
     if (launch->is_f16)
         start_type<f16>(plan, stream);
     else

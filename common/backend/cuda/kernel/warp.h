@@ -4,6 +4,7 @@
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
 
 #include "common/backend/cuda/kernel/cuda.h"
+#include "common/backend/cuda/kernels.h"
 
 #ifndef __CUDACC__
 #include <sched.h>
@@ -77,12 +78,28 @@ static __device__ __forceinline__ uint4 warp_stream_written(const uint4 *from)
     return value;
 }
 
+/* Begins to copy 16 bytes from the L2 cache into shared memory, or, for `there` = 0, as many zeros; both are aligned to 16. Done for the calling thread
+ * behind its warp_copied, and for others that meet it after that. */
+static __device__ __forceinline__ void warp_copy(void *to, const void *from, int there)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+}
+static __device__ __forceinline__ void warp_copied()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 /* Reads what another kernel has just written: from the L2 cache, where all writes meet. */
 static __device__ __forceinline__ float warp_fresh(const float *from)
 {
     return __ldcg(from);
 }
 static __device__ __forceinline__ float4 warp_fresh(const float4 *from)
+{
+    return __ldcg(from);
+}
+static __device__ __forceinline__ unsigned short warp_fresh(const unsigned short *from)
 {
     return __ldcg(from);
 }
@@ -208,6 +225,14 @@ static inline uint4 warp_stream_written(const uint4 *from)
 {
     return *from;
 }
+static inline void warp_copy(void *to, const void *from, int there)
+{
+    emulation_copy_later(to, there ? from : NULL, 16);
+}
+static inline void warp_copied()
+{
+    emulation_copied();
+}
 template <typename T> static inline T warp_fresh(const T *from)
 {
     return *from;
@@ -255,6 +280,15 @@ static inline void warp_prefetch(const uint4 *from, unsigned bytes)
 static __device__ __forceinline__ float2 warp_unpack(bf16, unsigned pair)
 {
     return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
+}
+
+/* to[at] = value, in these numbers */
+static __device__ __forceinline__ void warp_put(void *to, enum kernel_numbers numbers, size_t at, float value)
+{
+    if (numbers == KERNEL_F32)
+        static_cast<float *>(to)[at] = value;
+    else
+        static_cast<uint16_t *>(to)[at] = (uint16_t)(numbers == KERNEL_F16 ? warp_pack(f16(), value, 0.0f) : warp_pack(bf16(), value, 0.0f));
 }
 
 /* The sum over the lanes, the same bits in each. */
