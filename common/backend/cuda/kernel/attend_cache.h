@@ -12,7 +12,7 @@ template <bool aligned> static __device__ __forceinline__ uint4 load_eight(const
     unsigned word[4] = {0, 0, 0, 0};
 
     if (aligned && wanted && d < head_dim)
-        return warp_stream_written((const uint4 *)(const void *)(place + d));
+        return warp_stream((const uint4 *)(const void *)(place + d));
     for (int i = 0; i < 4 && !aligned; i++)
         if (wanted && d + 2 * i < head_dim)
             word[i] = ((const unsigned *)(const void *)(place + d))[i];

@@ -30,7 +30,7 @@ enum {
     BATCH = 4,               /* loads on their way to a thread that stages */
     CHUNK_BYTES = 64 << 10,  /* staged at once where all is too much: meanwhile, weights arrive in as many bytes of registers */
     BLOCK_BYTES = 1 << 10,   /* of shared memory that CUDA keeps for itself */
-    PREFETCH_BYTES = 4 << 10, /* of weights for each row that is staged meanwhile, and at least for 8 */
+    PREFETCH_BYTES = 4 << 10, /* of weights for each row that is staged meanwhile, for 8 to 16 of them: all teams' are a third of the L2 cache */
 };
 static_assert(SWEEP_TILES % (AHEAD * WARPS) == 0, "a sweep is a whole number of rounds of prefetching");
 
@@ -208,7 +208,7 @@ template <int PANELS> __device__ __forceinline__ void fetch(const struct plan &p
 __device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int panels, int first)
 {
     const uint4 *all = static_cast<const uint4 *>(plan.launch.weights);
-    int count = min(plan.tiles - first, max(plan.launch.rows, 8) * ((int)PREFETCH_BYTES / 512) / panels);
+    int count = min(plan.tiles - first, min(max(plan.launch.rows, 8), 16) * ((int)PREFETCH_BYTES / 512) / panels);
 
     if (count > 0 && panel < plan.panels)
         warp_prefetch(all + ((size_t)panel * (size_t)plan.tiles + (size_t)first) * 32, (unsigned)count * 512);
@@ -340,8 +340,8 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
         reinterpret_cast<float *>(memory + plan.at_sums) + self.team * WARPS * PANELS * TILES * 128,
         reinterpret_cast<float *>(memory + plan.at_scale) + self.team * plan.launch.rows};
     constexpr int depth = AHEAD / PANELS;
-    int warp = self.thread / 32, lane = self.thread % 32, group = (int)blockIdx.x * plan.teams + self.team;
-    int stride = (int)gridDim.x * plan.teams; /* in groups */
+    int warp = self.thread / 32, lane = self.thread % 32, ahead_of_first = self.team * (int)gridDim.x;
+    int group = (int)blockIdx.x + ahead_of_first, stride = plan.teams * (int)gridDim.x; /* the first teams of all blocks come first */
     int steps = (plan.tiles + WARPS * depth - 1) / (WARPS * depth) * depth; /* of a warp through a panel */
     int own = plan.slots > 1 ? ((lane / 4) ^ (warp & 3)) * 4 + lane % 4 : lane % 4;
     bool scales_first = plan.launch.norm != NULL && plan.launch.is_f16, squares = plan.launch.norm != NULL && !plan.launch.is_f16;
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
         __syncthreads();
         find_scales(plan, shared);
     }
-    for (; group - self.team < plan.groups; group += stride, is_first = false) { /* both teams, the last time one perhaps for nothing */
+    for (; group - ahead_of_first < plan.groups; group += stride, is_first = false) { /* both teams, the last time one perhaps for nothing */
         float sums[PANELS][TILES][4] = {};
 
         for (int first = 0; first < plan.tiles; first += plan.chunk) {
@@ -385,6 +385,7 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
                         multiply<T, TILES, PANELS>(shared.staged + (size_t)((tile - first) * plan.slots) * 4 + own, ahead[i], sums);
                     next -= wraps ? steps : 0;
                     fetch<PANELS>(plan, wraps ? group + stride : group, next * WARPS + warp, ahead[i]);
+                    warp_in_turn();
                 }
             }
         }
@@ -448,11 +449,11 @@ template <typename T, int TILES, int PANELS, enum giving GIVING> void start(stru
 {
     plan.groups = (plan.panels + PANELS - 1) / PANELS;
     plan.teams = plan.launch.rows > 1 && plan.groups > plan.launch.processors ? most_teams(TILES, PANELS) : 1;
-    int shared_bytes = lay_out(&plan, TILES, PANELS), blocks = (plan.groups + plan.teams - 1) / plan.teams;
+    int shared_bytes = lay_out(&plan, TILES, PANELS);
     bool two = plan.teams == 1 && most_teams(TILES, PANELS) == 2 && 2 * (shared_bytes + BLOCK_BYTES) <= plan.launch.processor_bytes;
     int resident = plan.launch.processors * (two ? 2 : 1);
 
-    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, GIVING>), (unsigned)(blocks < resident ? blocks : resident), plan.teams * THREADS,
+    LAUNCH_AHEAD((linear_kernel<T, TILES, PANELS, GIVING>), (unsigned)(plan.groups < resident ? plan.groups : resident), plan.teams * THREADS,
                  (size_t)shared_bytes, stream, plan.launch.overlaps, plan);
 }
 

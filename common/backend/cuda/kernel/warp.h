@@ -55,19 +55,9 @@ static __device__ __forceinline__ void warp_mma(f16, float d[4], const uint4 &a,
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
-/* Reads what nobody writes while the kernel runs and nobody reads again soon: it does not stay in the L1 cache. */
+/* Reads what nobody reads again soon: it does not stay in the L1 cache. Not by way of the "non-coherent" cache: a kernel may have written it after this
+ * one began and before it waited for that; and such loads would not heed warp_in_turn. */
 static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
-{
-    uint4 value;
-
-    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-                 : "l"(from));
-    return value;
-}
-
-/* The same of what a kernel may have written after this one began, and before it waited for that. */
-static __device__ __forceinline__ uint4 warp_stream_written(const uint4 *from)
 {
     uint4 value;
 
@@ -112,6 +102,13 @@ static __device__ __forceinline__ void warp_prefetch(const uint4 *from, unsigned
 #else
     (void)from, (void)bytes;
 #endif
+}
+
+/* What a warp has asked for ahead of this it asks for first. Without it the compiler puts all the loads of a loop's body behind all its products, and what
+ * is on its way to the warp runs dry in each turn; seen in the instructions of sm_90a. All lanes. */
+static __device__ __forceinline__ void warp_in_turn()
+{
+    __syncwarp();
 }
 
 /* To another device and from it: 16 bytes, of which each half arrives at once. */
@@ -221,10 +218,6 @@ static inline uint4 warp_stream(const uint4 *from)
 {
     return *from;
 }
-static inline uint4 warp_stream_written(const uint4 *from)
-{
-    return *from;
-}
 static inline void warp_copy(void *to, const void *from, int there)
 {
     emulation_copy_later(to, there ? from : NULL, 16);
@@ -236,6 +229,9 @@ static inline void warp_copied()
 template <typename T> static inline T warp_fresh(const T *from)
 {
     return *from;
+}
+static inline void warp_in_turn()
+{
 }
 static inline void warp_send(uint4 *to, const uint4 &value)
 {
