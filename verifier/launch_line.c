@@ -64,13 +64,17 @@ static enum status check_files(const struct options *options)
     char journal[PATH_MAX], terms[PATH_MAX];
     const int has_output = options->output != NULL;
     const struct {
-        const char *name, *path;
-    } files[FILES] = {{"the file of --prompts", options->prompts}, {"the model of --target", options->target},
-                      {"the model of --draft", options->draft}, {"the file of --config", options->config},
-                      {"the file of --output", options->output}, {"the file of --stats", options->stats},
-                      {"the file of --json", options->json}, {"the journal of --output", has_output ? journal : NULL},
-                      {"the terms of --output", has_output ? terms : NULL}};
-    static const char *const options_of[FILES] = {"prompts", "target", "draft", "config", "output", "stats", "json", "output", "output"};
+        const char *option, *what, *path;
+        int is_beside; /* made beside the file of the option */
+    } files[FILES] = {{"prompts", "the file of --prompts", options->prompts, 0},
+                      {"target", "the model of --target", options->target, 0},
+                      {"draft", "the model of --draft", options->draft, 0},
+                      {"config", "the file of --config", options->config, 0},
+                      {"output", "the file of --output", options->output, 0},
+                      {"stats", "the file of --stats", options->stats, 0},
+                      {"json", "the file of --json", options->json, 0},
+                      {"output", "the journal of --output", has_output ? journal : NULL, 1},
+                      {"output", "the terms of --output", has_output ? terms : NULL, 1}};
 
     if (has_output && options->output[0] == '\0') {
         log_error("--output is '', expected a file or -");
@@ -81,9 +85,9 @@ static enum status check_files(const struct options *options)
     for (int i = READ; i < FILES; i++)
         for (int j = 0; j < i; j++)
             if (collide(files[i].path, files[j].path)) {
-                const int named = i > FILES - 3 ? j : i, other = i > FILES - 3 ? i : j; /* by the option that the user gave */
+                const int named = files[i].is_beside ? j : i, other = files[i].is_beside ? i : j; /* by what the user gave */
 
-                log_error("--%s %s is %s, expected another file", options_of[named], files[named].path, files[other].name);
+                log_error("--%s %s is %s, expected another file", files[named].option, files[named].path, files[other].what);
                 return STATUS_USAGE;
             }
     return STATUS_OK;
