@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 3, CONTEXT = 400, MOST_ROWS = 64 };
+enum { SLOTS = 3, MOST_CONTEXT = 5200, MOST_ROWS = 64 };
+
+/* Of the cache */
+static int context_length = 400;
 
 /* Consecutive rows of one slot: a chain, or a tree whose rows see random ones before them. */
 struct run {
@@ -20,13 +23,13 @@ struct step {
     int32_t token[MOST_ROWS], position[MOST_ROWS], slot[MOST_ROWS], place[MOST_ROWS], base[MOST_ROWS];
     uint64_t ancestors[MOST_ROWS];
     float *q;                 /* [rows][heads][head_dim] */
-    uint16_t *keys, *values;  /* [SLOTS][kv_heads][CONTEXT][head_dim] */
+    uint16_t *keys, *values;  /* [SLOTS][kv_heads][context_length][head_dim] */
     struct cache_layer cache; /* the same, as the CPU wants it */
 };
 
 static size_t cache_count(const struct step *step)
 {
-    return (size_t)SLOTS * (size_t)step->shape.kv_heads * CONTEXT * (size_t)step->shape.head_dim;
+    return (size_t)SLOTS * (size_t)step->shape.kv_heads * (size_t)context_length * (size_t)step->shape.head_dim;
 }
 
 static size_t row_count(const struct step *step)
@@ -36,7 +39,7 @@ static size_t row_count(const struct step *step)
 
 static size_t cache_at(const struct step *step, int slot, int h, int place, int d)
 {
-    return (((size_t)slot * (size_t)step->shape.kv_heads + (size_t)h) * CONTEXT + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
+    return (((size_t)slot * (size_t)step->shape.kv_heads + (size_t)h) * (size_t)context_length + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
 }
 
 static void add_run(struct step *step, struct run run, struct random *random)
@@ -56,7 +59,7 @@ static void add_run(struct step *step, struct run run, struct random *random)
 static void copy_cache(const struct step *step)
 {
     for (int head = 0; head < SLOTS * step->shape.kv_heads; head++)
-        for (int place = 0; place < CONTEXT; place++)
+        for (int place = 0; place < context_length; place++)
             for (int d = 0; d < step->shape.head_dim; d++) {
                 size_t at = cache_at(step, 0, head, place, d), tile = cache_at(step, 0, head, place / 16 * 16, 0);
 
@@ -69,7 +72,7 @@ static void step_init(struct step *step, int heads, int kv_heads, int head_dim, 
 {
     struct random random = {.state = (uint32_t)(heads * 1000 + head_dim)};
 
-    *step = (struct step){.shape = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .context = CONTEXT}};
+    *step = (struct step){.shape = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .context = context_length}};
     step->rows = (struct rows){.token = step->token,
                                .position = step->position,
                                .slot = step->slot,
@@ -112,7 +115,7 @@ static int sees(const struct step *step, int row, int place)
  * to: [count][heads][head_dim] of what it gives */
 static void attend_giving(const struct step *step, const int *order, int count, int longest, int room, enum kernel_numbers gives, void *to)
 {
-    size_t row = row_count(step), to_bytes = (size_t)count * row * kernel_numbers_bytes(gives), scratch_bytes = attend_scratch_bytes((int)row, CONTEXT) / KERNEL_ROWS * (size_t)room;
+    size_t row = row_count(step), to_bytes = (size_t)count * row * kernel_numbers_bytes(gives), scratch_bytes = attend_scratch_bytes((int)row, context_length) / KERNEL_ROWS * (size_t)room;
     int32_t slot[MOST_ROWS], base[MOST_ROWS], place[MOST_ROWS];
     uint64_t ancestors[MOST_ROWS];
     float *q = zeroed((size_t)count * row, sizeof *q);
@@ -135,7 +138,7 @@ static void attend_giving(const struct step *step, const int *order, int count, 
                                              .heads = step->shape.heads,
                                              .kv_heads = step->shape.kv_heads,
                                              .head_dim = step->shape.head_dim,
-                                             .context = CONTEXT},
+                                             .context = context_length},
                                    .q = device_put(q, (size_t)count * row * sizeof *q),
                                    .to = device_blank(to_bytes),
                                    .gives = gives,
@@ -186,7 +189,7 @@ static void attend_all(const struct step *step, float *to)
  * - a weight has 4 units of its own (the difference, exp), here and there; its split loses 2^-18; sums over n places have 2 n additions
  * here and n there, and some to join warps and chunks; all this twice, for what is divided and what it is divided by. */
 struct bound {
-    double p[CONTEXT]; /* 0 where the row does not see */
+    double p[MOST_CONTEXT]; /* 0 where the row does not see */
     double part;
 };
 
@@ -196,7 +199,7 @@ static void bound_init(struct bound *bound, const struct step *step, int row, in
     const float *q = step->q + (size_t)row * row_count(step) + (size_t)head * (size_t)dim;
     double size_most = 0, max = -INFINITY, total = 0, unit = 0x1p-23;
 
-    for (int place = 0; place < CONTEXT; place++) {
+    for (int place = 0; place < context_length; place++) {
         double size = 0, score = 0;
 
         for (int k = 0; k < dim && sees(step, row, place); k++) {
@@ -210,9 +213,9 @@ static void bound_init(struct bound *bound, const struct step *step, int row, in
         bound->p[place] = sees(step, row, place) ? score : -INFINITY;
         max = fmax(max, bound->p[place]);
     }
-    for (int place = 0; place < CONTEXT; place++)
+    for (int place = 0; place < context_length; place++)
         total += bound->p[place] = exp(bound->p[place] - max);
-    for (int place = 0; place < CONTEXT; place++)
+    for (int place = 0; place < context_length; place++)
         bound->p[place] /= total;
     bound->part = expm1(2 * size_most * (0x1p-18 + 3 * dim * unit)) + 2 * (8 * unit + 0x1p-18 + (3 * n + 16) * unit);
 }
@@ -222,7 +225,7 @@ static double bound_of(const struct bound *bound, const struct step *step, int r
     int h = head / (step->shape.heads / step->shape.kv_heads);
     double sizes = 0;
 
-    for (int place = 0; place < CONTEXT; place++)
+    for (int place = 0; place < context_length; place++)
         if (bound->p[place] > 0)
             sizes += bound->p[place] * fabs((double)bf16_wide(step->values[cache_at(step, step->slot[row], h, place, d)]));
     return sizes * bound->part;
@@ -231,11 +234,14 @@ static double bound_of(const struct bound *bound, const struct step *step, int r
 /* Returns the largest part of what is allowed that was used. */
 static double check_against_cpu(const struct step *step, const float *to)
 {
-    struct backend_context *context = rig_open(0);
+    const struct backend_options options = {
+        .threads = 1, .max_rows = MOST_ROWS, .max_hidden = RIG_HIDDEN, .max_qkv = RIG_QKV, .max_columns = RIG_COLUMNS, .max_context = context_length};
+    struct backend_context *context = NULL;
     float *expected = zeroed((size_t)step->rows.count * row_count(step), sizeof *expected);
     struct bound bound;
     double used = 0;
 
+    assert_int_equal(backend_cpu.open(&options, &context), STATUS_OK);
     backend_cpu.attend(context, &step->shape, NULL, &step->rows, step->q, &step->cache, expected);
     for (int r = 0; r < step->rows.count; r++)
         for (int head = 0; head < step->shape.heads; head++) {
@@ -294,6 +300,21 @@ static void test_cuda_attend__matches_cpu(void **state)
     check_shape(2, 1, 16, whole, 1);
 }
 
+/* Rows of one chunk, of as many as are on their way to a chain at once (32 for all chains), and of more. */
+static void test_cuda_attend__many_chunks_match_cpu(void **state)
+{
+    static const struct run runs[] = {{0, 100, 1, 0}, {1, 4090, 9, 0}, {2, 5150, 5, 1}};
+
+    (void)state;
+    context_length = MOST_CONTEXT;
+    device_rig_order(3);
+    check_shape(2, 1, 18, runs, 3);
+    check_shape(1, 1, 72, runs, 3);
+    check_shape(1, 1, 250, runs, 3);
+    device_rig_order(0);
+    context_length = 400;
+}
+
 /* Each row alone; all in falling order and a few at once; every third; in a longer grid. */
 static void check_company(int heads, int kv_heads, int head_dim)
 {
@@ -313,12 +334,12 @@ static void check_company(int heads, int kv_heads, int head_dim)
         assert_same_bits(to, first + (size_t)r * row, row);
         order[r] = count - 1 - r;
     }
-    attend(&step, order, count, CONTEXT, 4, to);
+    attend(&step, order, count, context_length, 4, to);
     for (int r = 0; r < count; r++)
         assert_same_bits(to + (size_t)r * row, first + (size_t)(count - 1 - r) * row, row);
     for (int r = 0; r < count; r += 3)
         order[few++] = r;
-    attend(&step, order, few, CONTEXT, MOST_ROWS, to);
+    attend(&step, order, few, context_length, MOST_ROWS, to);
     for (int i = 0; i < few; i++)
         assert_same_bits(to + (size_t)i * row, first + (size_t)order[i] * row, row);
     free(first);
@@ -422,7 +443,7 @@ static void poison(struct step *step, int row)
     int dim = step->shape.head_dim;
 
     for (int slot = 0; slot < SLOTS; slot++)
-        for (int place = 0; place < CONTEXT; place++) {
+        for (int place = 0; place < context_length; place++) {
             int seen = 0;
 
             for (int r = 0; r < step->rows.count; r++)
@@ -506,6 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_attend__matches_cpu),
+        cmocka_unit_test(test_cuda_attend__many_chunks_match_cpu),
         cmocka_unit_test(test_cuda_attend__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_attend__the_same_places_have_the_same_bits_however_they_are_told),
         cmocka_unit_test(test_cuda_attend__gives_the_nearest_numbers_of_a_type),

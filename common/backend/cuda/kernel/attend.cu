@@ -21,6 +21,7 @@ enum {
     PASS_ROW = PASS + 4, /* of shared memory: rows begin in other banks */
     STEP_BYTES = 1024,   /* of 16 dimensions of the queries */
     CHAINS = 4,          /* in which chunks are put together */
+    JOINED = 8,          /* chunks on their way to a chain */
 };
 const size_t SCRATCH_MOST = (size_t)128 << 20;
 
@@ -140,42 +141,58 @@ __device__ void put_sums(const float sum[8][4], int lane, float to[ATTEND_QUERIE
     }
 }
 
-/* The warps' sums of a pass together: the outcome of a row that ends in the first chunk, else this chunk's part. */
+/* The warps' sums of a pass together, four dimensions a thread: the outcome of a row that ends in the first chunk, else this chunk's part. */
 __device__ void store_pass(const struct work &work, const struct shared &shared, int first_d)
 {
     int head_dim = work.launch.cache.head_dim;
 
-    for (int i = (int)threadIdx.x; i < ATTEND_QUERIES * PASS; i += (int)blockDim.x) {
-        int query = i / PASS, column = i % PASS, d = first_d + column;
-        size_t at = (size_t)shared.index[query];
-        float sum =
-            (shared.sum[0][query][column] + shared.sum[1][query][column]) + (shared.sum[2][query][column] + shared.sum[3][query][column]);
-        float total = (shared.total[0][query] + shared.total[1][query]) + (shared.total[2][query] + shared.total[3][query]);
+    for (int i = (int)threadIdx.x; i < ATTEND_QUERIES * (PASS / 4); i += ATTEND_WARPS * 32) {
+        int query = i / (PASS / 4), column = i % (PASS / 4) * 4, d = first_d + column, index = shared.index[query];
+        float total = (shared.total[0][query] + shared.total[1][query]) + (shared.total[2][query] + shared.total[3][query]), sum[4];
+        float4 of[ATTEND_WARPS];
 
-        if (shared.index[query] < 0 || d >= head_dim)
+        if (index < 0)
             continue;
+#pragma unroll
+        for (int w = 0; w < ATTEND_WARPS; w++)
+            of[w] = *(const float4 *)(const void *)&shared.sum[w][query][column];
+        sum[0] = (of[0].x + of[1].x) + (of[2].x + of[3].x);
+        sum[1] = (of[0].y + of[1].y) + (of[2].y + of[3].y);
+        sum[2] = (of[0].z + of[1].z) + (of[2].z + of[3].z);
+        sum[3] = (of[0].w + of[1].w) + (of[2].w + of[3].w);
         if (shared.ends[query] <= ATTEND_CHUNK) {
-            if (blockIdx.z == 0)
-                warp_put(work.launch.to, work.launch.gives, at * head_dim + d, sum / total + 0.0f);
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if (blockIdx.x == 0 && d + k < head_dim)
+                    warp_put(work.launch.to, work.launch.gives, (size_t)index * head_dim + d + k, sum[k] / total + 0.0f);
             continue;
         }
-        work.sums[(at * work.chunks + blockIdx.z) * head_dim + d] = sum;
+        size_t part = (size_t)index * work.chunks + blockIdx.x;
+#pragma unroll
+        for (int k = 0; k < 4; k += 2)
+            if (d + k < head_dim)
+                *(float2 *)(void *)(work.sums + part * head_dim + d + k) = {sum[k], sum[k + 1]};
         if (d == 0)
-            work.weights[at * work.chunks + blockIdx.z] = {largest_of_warps(shared, query), total};
+            work.weights[part] = {largest_of_warps(shared, query), total};
     }
 }
 
+/* Blocks of the same tile follow each other, so that those without one, where rows share a slot, come last. */
 template <int passes, bool aligned>
 __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_constant__ struct work work)
 {
     SHARED(memory);
     overlap_allow();
-    overlap_wait();
     const struct kernel_cache &cache = work.launch.cache;
     int steps = steps_of(cache.head_dim, passes);
     struct shared shared = lay_out(memory, steps);
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, first = (int)blockIdx.z * ATTEND_CHUNK + warp * ATTEND_STRETCH;
-    struct tile tile = find_tile(work.launch.rows, cache.heads / cache.kv_heads, (int)blockIdx.x, lane);
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, first = (int)blockIdx.x * ATTEND_CHUNK + warp * ATTEND_STRETCH;
+    struct tile tile = find_tile(work.launch.rows, cache.heads / cache.kv_heads, (int)blockIdx.z, lane);
+
+    if (tile.rows == 0) { /* the whole block */
+        overlap_wait();
+        return;
+    }
     struct view view[2] = {find_view(work, tile, lane / 4), find_view(work, tile, lane / 4 + 8)};
     int end0 = row_end(view[0].base, view[0].ancestors, cache.context), end1 = row_end(view[1].base, view[1].ancestors, cache.context);
     int end = largest_of_eight(end0 > end1 ? end0 : end1);
@@ -184,7 +201,8 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
     struct weighed weighed;
     uint4 key[2 * passes][4], value[2][4];
 
-    if ((int)blockIdx.z * ATTEND_CHUNK >= end) /* the whole block; so too where there is no tile */
+    overlap_wait();                             /* up to here only what the host has sent, ahead of all kernels of the step */
+    if ((int)blockIdx.x * ATTEND_CHUNK >= end) /* the whole block */
         return;
     size_t offset = ((size_t)work.launch.rows.slot[tile.first] * cache.kv_heads + blockIdx.y) * cache.context * cache.head_dim;
     const uint16_t *keys = cache.keys + offset, *values = cache.values + offset;
@@ -226,44 +244,64 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
     }
 }
 
-/* One warp: the chunks of one query. A row that ends in the first has been done. */
-__global__ __launch_bounds__(32) void join_kernel(const __grid_constant__ struct work work)
+/* The chunks of one query. A row that ends in the first has been done. A warp has a chain of them, so many on their way to it at once; a lane has
+ * pairs of dimensions that lie 64 apart. */
+template <int pairs> __global__ __launch_bounds__(CHAINS * 32) void join_kernel(const __grid_constant__ struct work work)
 {
+    SHARED(memory);
     overlap_allow();
-    overlap_wait();
     const struct kernel_cache &cache = work.launch.cache;
-    int lane = (int)threadIdx.x, row = (int)blockIdx.x / cache.heads;
+    int lane = (int)threadIdx.x % 32, chain = (int)threadIdx.x / 32, row = (int)blockIdx.x / cache.heads, dims = cache.head_dim;
     int end = row_end(work.launch.rows.base[row], work.launch.rows.ancestors[row], cache.context);
     int chunks = (end + ATTEND_CHUNK - 1) / ATTEND_CHUNK;
     const float2 *weights = work.weights + (size_t)blockIdx.x * work.chunks;
-    const float *sums = work.sums + (size_t)blockIdx.x * work.chunks * cache.head_dim;
-    float largest = -INFINITY;
+    const float *sums = work.sums + (size_t)blockIdx.x * work.chunks * dims;
+    float *joined = (float *)(void *)memory, *totals = joined + CHAINS * dims; /* [CHAINS][dims], [CHAINS] */
+    float largest = -INFINITY, total = 0.0f;
+    float2 x[pairs] = {};
 
+    overlap_wait();
     if (chunks <= 1)
         return;
     for (int c = lane; c < chunks; c += 32)
         largest = fmaxf(largest, weights[c].x);
     for (int by = 16; by > 0; by /= 2)
         largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, by));
-    for (int d = 2 * lane; d < cache.head_dim; d += 64) {
-        float total[CHAINS] = {}, x[CHAINS] = {}, y[CHAINS] = {};
-        size_t at = (size_t)blockIdx.x * cache.head_dim + d;
+    for (int first = chain; first < chunks; first += JOINED * CHAINS) {
+        float2 of[JOINED], sum[JOINED][pairs];
 
-#pragma unroll 2
-        for (int c = 0; c < chunks; c += CHAINS)
 #pragma unroll
-            for (int i = 0; i < CHAINS; i++) {
-                int is_there = c + i < chunks;
-                float2 of = is_there ? weights[c + i] : float2{-INFINITY, 0.0f};
-                float2 sum = is_there ? *(const float2 *)(const void *)(sums + (size_t)(c + i) * cache.head_dim + d) : float2{0.0f, 0.0f};
-                float weight = is_there ? expf(of.x - largest) : 0.0f;
+        for (int i = 0; i < JOINED; i++) {
+            int c = min(first + i * CHAINS, chunks - 1);
 
-                total[i] = __fmaf_rn(weight, of.y, total[i]);
-                x[i] = __fmaf_rn(weight, sum.x, x[i]);
-                y[i] = __fmaf_rn(weight, sum.y, y[i]);
-            }
-        warp_put(work.launch.to, work.launch.gives, at, ((x[0] + x[1]) + (x[2] + x[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f);
-        warp_put(work.launch.to, work.launch.gives, at + 1, ((y[0] + y[1]) + (y[2] + y[3])) / ((total[0] + total[1]) + (total[2] + total[3])) + 0.0f);
+            of[i] = weights[c];
+#pragma unroll
+            for (int k = 0; k < pairs; k++)
+                sum[i][k] = *(const float2 *)(const void *)(sums + (size_t)c * dims + min(2 * lane + 64 * k, dims - 2));
+        }
+        warp_in_turn();
+#pragma unroll
+        for (int i = 0; i < JOINED; i++) {
+            float weight = first + i * CHAINS < chunks ? expf(of[i].x - largest) : 0.0f;
+
+            total = __fmaf_rn(weight, of[i].y, total);
+#pragma unroll
+            for (int k = 0; k < pairs; k++)
+                x[k] = {__fmaf_rn(weight, sum[i][k].x, x[k].x), __fmaf_rn(weight, sum[i][k].y, x[k].y)};
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < pairs; k++)
+        if (2 * lane + 64 * k < dims)
+            *(float2 *)(void *)(joined + chain * dims + 2 * lane + 64 * k) = x[k];
+    if (lane == 0)
+        totals[chain] = total;
+    __syncthreads();
+    total = (totals[0] + totals[1]) + (totals[2] + totals[3]);
+    for (int d = (int)threadIdx.x; d < dims; d += CHAINS * 32) {
+        float sum = (joined[d] + joined[dims + d]) + (joined[2 * dims + d] + joined[3 * dims + d]);
+
+        warp_put(work.launch.to, work.launch.gives, (size_t)blockIdx.x * dims + d, sum / total + 0.0f);
     }
 }
 
@@ -287,6 +325,24 @@ void start_any(const struct work &work, dim3 grid, cudaStream_t stream)
         start<2, true>(work, grid, stream);
 }
 
+template <int pairs> void join(const struct work &work, cudaStream_t stream)
+{
+    const struct kernel_cache &cache = work.launch.cache;
+
+    LAUNCH_AHEAD(join_kernel<pairs>, work.launch.rows.count * cache.heads, CHAINS * 32, sizeof(float) * CHAINS * (cache.head_dim + 1), stream,
+                 work.launch.overlaps, work);
+}
+
+void join_any(const struct work &work, cudaStream_t stream)
+{
+    if (work.launch.cache.head_dim <= 64)
+        join<1>(work, stream);
+    else if (work.launch.cache.head_dim <= 128)
+        join<2>(work, stream);
+    else
+        join<4>(work, stream);
+}
+
 size_t row_bytes(int width, int heads, int chunks)
 {
     return (size_t)chunks * ((size_t)width * sizeof(float) + (size_t)heads * sizeof(float2));
@@ -299,7 +355,9 @@ int attend_prepare(void)
 
     error = error != 0 ? error : SHARED_PREFER((attend_kernel<1, true>));
     error = error != 0 ? error : SHARED_PREFER((attend_kernel<2, true>));
-    return error != 0 ? error : SHARED_PREFER(join_kernel);
+    error = error != 0 ? error : SHARED_PREFER(join_kernel<1>);
+    error = error != 0 ? error : SHARED_PREFER(join_kernel<2>);
+    return error != 0 ? error : SHARED_PREFER(join_kernel<4>);
 }
 
 /* As heads have at least two dimensions. Never falls when one of the two rises. */
@@ -331,8 +389,8 @@ void attend_start(const struct attend_launch *launch, struct CUstream_st *stream
         work.launch.q = launch->q + (size_t)first * width;
         work.launch.to = (char *)launch->to + (size_t)first * width * kernel_numbers_bytes(launch->gives);
         work.weights = (float2 *)(void *)(work.sums + (size_t)count * width * chunks);
-        start_any(work, dim3(count * ((group + ATTEND_QUERIES - 1) / ATTEND_QUERIES), cache->kv_heads, chunks), stream);
+        start_any(work, dim3(chunks, cache->kv_heads, count * ((group + ATTEND_QUERIES - 1) / ATTEND_QUERIES)), stream);
         if (chunks > 1)
-            LAUNCH_AHEAD(join_kernel, count * cache->heads, 32, 0, stream, launch->overlaps, work);
+            join_any(work, stream);
     }
 }

@@ -6,7 +6,13 @@
 
 namespace
 {
-enum { THREADS = 256, WARPS = THREADS / 32, FOURS = 4 /* of a thread */, PART = THREADS * FOURS * 4 };
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    FOURS = 4, /* of a thread */
+    PART = THREADS * FOURS * 4,
+    JOINED = 8, /* parts on their way to a thread */
+};
 
 struct work {
     struct evidence_launch launch;
@@ -142,6 +148,15 @@ __device__ void answer(const struct evidence_launch &launch, int row)
     }
 }
 
+/* The parts that a thread has of those from `first` on, all on their way at once; beyond the last, the last once more. */
+__device__ __forceinline__ void take_parts(const struct work &work, const struct evidence_part *part, int first, struct evidence_part mine[JOINED])
+{
+#pragma unroll
+    for (int i = 0; i < JOINED; i++)
+        mine[i] = part[min(first + i * THREADS + (int)threadIdx.x, work.parts - 1)];
+    warp_in_turn();
+}
+
 /* The parts of one row. */
 __global__ __launch_bounds__(THREADS) void join_kernel(const __grid_constant__ struct work work)
 {
@@ -152,15 +167,27 @@ __global__ __launch_bounds__(THREADS) void join_kernel(const __grid_constant__ s
     const struct evidence_part *part = work.of_row + (size_t)row * work.parts;
     double sum = 0.0;
 
-    for (int p = (int)threadIdx.x; p < work.parts; p += THREADS) {
-        largest = evidence_better(largest, part[p].largest);
-        winner = evidence_better(winner, part[p].winner);
+    for (int first = 0; first < work.parts; first += JOINED * THREADS) {
+        struct evidence_part mine[JOINED];
+
+        take_parts(work, part, first, mine);
+#pragma unroll
+        for (int i = 0; i < JOINED; i++) { /* the same part twice is no matter */
+            largest = evidence_better(largest, mine[i].largest);
+            winner = evidence_better(winner, mine[i].winner);
+        }
     }
     largest = best_of_block(largest, room);
     winner = best_of_block(winner, room);
-    for (int p = (int)threadIdx.x; p < work.parts; p += THREADS)
-        if (part[p].largest.score > -INFINITY)
-            sum += part[p].sum * exp((double)part[p].largest.score - (double)largest.score);
+    for (int first = 0; first < work.parts; first += JOINED * THREADS) {
+        struct evidence_part mine[JOINED];
+
+        take_parts(work, part, first, mine);
+#pragma unroll
+        for (int i = 0; i < JOINED; i++)
+            if (first + i * THREADS + (int)threadIdx.x < work.parts && mine[i].largest.score > -INFINITY)
+                sum += mine[i].sum * exp((double)mine[i].largest.score - (double)largest.score);
+    }
     sum = sum_of_block(sum, sums);
     if (threadIdx.x == 0) {
         work.launch.stats[row].max = largest.score;

@@ -13,7 +13,7 @@ struct pairs {
     float a[MOST_PAIRS], b[MOST_PAIRS];
 };
 
-__device__ struct pairs load_pairs(const float *from, const float *bias, int half, int lane)
+__device__ __forceinline__ struct pairs load_pairs(const float *a, const float *b, int half, int lane)
 {
     struct pairs pairs = {};
 
@@ -22,15 +22,24 @@ __device__ struct pairs load_pairs(const float *from, const float *bias, int hal
         int i = lane + 32 * k;
 
         if (i < half) {
-            pairs.a[k] = bias != NULL ? from[i] + bias[i] : from[i];
-            pairs.b[k] = bias != NULL ? from[i + half] + bias[i + half] : from[i + half];
+            pairs.a[k] = a[i];
+            pairs.b[k] = b[i];
         }
     }
     return pairs;
 }
 
+__device__ __forceinline__ void add_pairs(struct pairs *pairs, const struct pairs &bias)
+{
+#pragma unroll
+    for (int k = 0; k < MOST_PAIRS; k++) {
+        pairs->a[k] += bias.a[k];
+        pairs->b[k] += bias.b[k];
+    }
+}
+
 /* The RMS norm over the head, all lanes together. */
-__device__ void norm_pairs(struct pairs *pairs, const float *weight, float eps, int half, int lane)
+__device__ __forceinline__ void norm_pairs(struct pairs *pairs, const struct pairs &weight, float eps, int half)
 {
     float squares = 0.0f, scale;
 
@@ -40,27 +49,20 @@ __device__ void norm_pairs(struct pairs *pairs, const float *weight, float eps, 
     scale = 1.0f / sqrtf(warp_sum(squares) / (float)(2 * half) + eps);
 #pragma unroll
     for (int k = 0; k < MOST_PAIRS; k++) {
-        int i = lane + 32 * k;
-
-        if (i < half) {
-            pairs->a[k] = pairs->a[k] * scale * weight[i];
-            pairs->b[k] = pairs->b[k] * scale * weight[i + half];
-        }
+        pairs->a[k] = pairs->a[k] * scale * weight.a[k];
+        pairs->b[k] = pairs->b[k] * scale * weight.b[k];
     }
 }
 
-__device__ void turn_pairs(struct pairs *pairs, const float *cosine, const float *sine, float scale, int half, int lane)
+/* turn: cosine, sine */
+__device__ __forceinline__ void turn_pairs(struct pairs *pairs, const struct pairs &turn, float scale)
 {
 #pragma unroll
     for (int k = 0; k < MOST_PAIRS; k++) {
-        int i = lane + 32 * k;
+        float a = pairs->a[k], b = pairs->b[k];
 
-        if (i < half) {
-            float a = pairs->a[k], b = pairs->b[k];
-
-            pairs->a[k] = __fmaf_rn(a, cosine[i], -(b * sine[i])) * scale;
-            pairs->b[k] = __fmaf_rn(b, cosine[i], a * sine[i]) * scale;
-        }
+        pairs->a[k] = __fmaf_rn(a, turn.a[k], -(b * turn.b[k])) * scale;
+        pairs->b[k] = __fmaf_rn(b, turn.a[k], a * turn.b[k]) * scale;
     }
 }
 
@@ -92,33 +94,42 @@ __device__ void store_place(const struct pairs &pairs, uint16_t *to, int half, i
     }
 }
 
-/* One warp for each head of a row: its q heads, then those of k, then those of v. */
+/* One warp for each head of a row: its q heads, then those of k, then those of v. All but the product itself is read while that is still made. */
 __global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ struct heads_launch launch)
 {
     overlap_allow();
-    overlap_wait();
     const struct kernel_cache &cache = launch.cache;
     int lane = (int)threadIdx.x % 32, index = (int)blockIdx.x * WARPS + (int)threadIdx.x / 32, half = cache.head_dim / 2;
-    int all = cache.heads + 2 * cache.kv_heads, row = index / all, head = index % all;
-
-    if (row >= launch.rows.count)
-        return;
+    int all = cache.heads + 2 * cache.kv_heads, row = index / all, head = index % all, r = min(row, launch.rows.count - 1);
     bool is_query = head < cache.heads, is_key = !is_query && head < cache.heads + cache.kv_heads;
     const float *weight = is_query ? launch.q_norm : is_key ? launch.k_norm : NULL;
     const float *bias = launch.bias == NULL ? NULL : launch.bias + head * cache.head_dim;
-    struct pairs pairs = load_pairs(launch.qkv + (size_t)index * cache.head_dim, bias, half, lane);
-    size_t turn = (size_t)launch.rows.position[row] * half;
+    size_t position = (size_t)launch.rows.position[r], at = (size_t)launch.rows.place[r];
+    size_t slot = (size_t)launch.rows.slot[r];
+    struct pairs pairs, added = {}, norm = {}, turn = {};
 
+    if (bias != NULL)
+        added = load_pairs(bias, bias + half, half, lane);
     if (weight != NULL)
-        norm_pairs(&pairs, weight, launch.norm_eps, half, lane);
+        norm = load_pairs(weight, weight + half, half, lane);
     if (is_query || is_key)
-        turn_pairs(&pairs, launch.cosine + turn, launch.sine + turn, is_query ? 1.0f / sqrtf((float)cache.head_dim) : 1.0f, half, lane);
+        turn = load_pairs(launch.cosine + position * half, launch.sine + position * half, half, lane);
+    overlap_wait();
+    if (row >= launch.rows.count)
+        return;
+    pairs = load_pairs(launch.qkv + (size_t)index * cache.head_dim, launch.qkv + (size_t)index * cache.head_dim + half, half, lane);
+    if (bias != NULL)
+        add_pairs(&pairs, added);
+    if (weight != NULL)
+        norm_pairs(&pairs, norm, launch.norm_eps, half);
+    if (is_query || is_key)
+        turn_pairs(&pairs, turn, is_query ? 1.0f / sqrtf((float)cache.head_dim) : 1.0f);
     if (is_query) {
         store_query(pairs, launch.q + ((size_t)row * cache.heads + head) * cache.head_dim, half, lane);
         return;
     }
     int h = (head - cache.heads) % cache.kv_heads;
-    size_t place = (((size_t)launch.rows.slot[row] * cache.kv_heads + h) * cache.context + launch.rows.place[row]) * cache.head_dim;
+    size_t place = ((slot * cache.kv_heads + h) * cache.context + at) * cache.head_dim;
 
     store_place(pairs, (is_key ? cache.keys : cache.values) + place, half, lane);
 }
