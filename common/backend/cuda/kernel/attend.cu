@@ -204,7 +204,7 @@ __global__ __launch_bounds__(ATTEND_WARPS * 32) void attend_kernel(const __grid_
     overlap_wait();                             /* up to here only what the host has sent, ahead of all kernels of the step */
     if ((int)blockIdx.x * ATTEND_CHUNK >= end) /* the whole block */
         return;
-    size_t offset = ((size_t)work.launch.rows.slot[tile.first] * cache.kv_heads + blockIdx.y) * cache.context * cache.head_dim;
+    size_t offset = ((size_t)warp_fresh(work.launch.rows.slot + tile.first) * cache.kv_heads + blockIdx.y) * cache.context * cache.head_dim;
     const uint16_t *keys = cache.keys + offset, *values = cache.values + offset;
 
     load_keys<passes, aligned>(keys, first, end, 0, cache.head_dim, lane, key);
@@ -252,7 +252,7 @@ template <int pairs> __global__ __launch_bounds__(CHAINS * 32) void join_kernel(
     overlap_allow();
     const struct kernel_cache &cache = work.launch.cache;
     int lane = (int)threadIdx.x % 32, chain = (int)threadIdx.x / 32, row = (int)blockIdx.x / cache.heads, dims = cache.head_dim;
-    int end = row_end(work.launch.rows.base[row], work.launch.rows.ancestors[row], cache.context);
+    int end = row_end(warp_fresh(work.launch.rows.base + row), warp_fresh(work.launch.rows.ancestors + row), cache.context);
     int chunks = (end + ATTEND_CHUNK - 1) / ATTEND_CHUNK;
     const float2 *weights = work.weights + (size_t)blockIdx.x * work.chunks;
     const float *sums = work.sums + (size_t)blockIdx.x * work.chunks * dims;

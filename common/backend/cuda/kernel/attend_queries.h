@@ -37,8 +37,8 @@ struct view {
 static __device__ struct tile find_tile(const struct kernel_rows &rows, int group, int index, int lane)
 {
     const int32_t *slot = rows.slot;
-    unsigned low = __ballot_sync(0xffffffffu, lane < rows.count && (lane == 0 || slot[lane] != slot[lane - 1]));
-    unsigned high = __ballot_sync(0xffffffffu, lane + 32 < rows.count && slot[lane + 32] != slot[lane + 31]);
+    unsigned low = __ballot_sync(0xffffffffu, lane < rows.count && (lane == 0 || warp_fresh(slot + lane) != warp_fresh(slot + lane - 1)));
+    unsigned high = __ballot_sync(0xffffffffu, lane + 32 < rows.count && warp_fresh(slot + lane + 32) != warp_fresh(slot + lane + 31));
     uint64_t starts = (uint64_t)high << 32 | low;
 
     for (int first = 0, next; first < rows.count; first = next) {
@@ -64,8 +64,8 @@ static __device__ struct view find_view(const struct work &work, const struct ti
         return view;
     view.row = tile.first + query / group;
     view.head = (int)blockIdx.y * group + query % group;
-    view.base = launch.rows.base[view.row];
-    view.ancestors = launch.rows.ancestors[view.row];
+    view.base = warp_fresh(launch.rows.base + view.row);
+    view.ancestors = warp_fresh(launch.rows.ancestors + view.row);
     return view;
 }
 

@@ -104,8 +104,8 @@ __global__ __launch_bounds__(THREADS) void heads_kernel(const __grid_constant__ 
     bool is_query = head < cache.heads, is_key = !is_query && head < cache.heads + cache.kv_heads;
     const float *weight = is_query ? launch.q_norm : is_key ? launch.k_norm : NULL;
     const float *bias = launch.bias == NULL ? NULL : launch.bias + head * cache.head_dim;
-    size_t position = (size_t)launch.rows.position[r], at = (size_t)launch.rows.place[r];
-    size_t slot = (size_t)launch.rows.slot[r];
+    size_t position = (size_t)warp_fresh(launch.rows.position + r), at = (size_t)warp_fresh(launch.rows.place + r);
+    size_t slot = (size_t)warp_fresh(launch.rows.slot + r);
     struct pairs pairs, added = {}, norm = {}, turn = {};
 
     if (bias != NULL)

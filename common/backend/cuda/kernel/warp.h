@@ -80,16 +80,8 @@ static __device__ __forceinline__ void warp_copied()
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Reads what another kernel has just written: from the L2 cache, where all writes meet. */
-static __device__ __forceinline__ float warp_fresh(const float *from)
-{
-    return __ldcg(from);
-}
-static __device__ __forceinline__ float4 warp_fresh(const float4 *from)
-{
-    return __ldcg(from);
-}
-static __device__ __forceinline__ unsigned short warp_fresh(const unsigned short *from)
+/* Reads what another kernel, or a copy from the host, has just written: from the L2 cache, where all writes meet. */
+template <typename T> static __device__ __forceinline__ T warp_fresh(const T *from)
 {
     return __ldcg(from);
 }
