@@ -95,7 +95,7 @@ static double best_ns(struct backend_context *context, const struct matrix *matr
 
 static void bench_shape(struct backend_context *context, enum dtype dtype, int columns, int outputs, double stream)
 {
-    static const int rows[] = {1, 2, 4, 5, 8, 16, 64};
+    static const int rows[] = {1, 2, 4, 5, 6, 8, 12, 16, 64};
     double weights = (double)columns * outputs, bytes = (double)dtype_row_bytes(dtype, (size_t)columns) * outputs;
     int times = weights > 4e6 ? 60 : 2000;
     struct arena arena;

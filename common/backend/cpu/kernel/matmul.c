@@ -22,9 +22,9 @@ static const int most_panels[MAX_ROWS + 1] = {0, 8, 8, 8, 6, 4, 4, 3, 3};
         X(5, 4, T) X(5, 2, T) X(5, 1, T) X(6, 4, T) X(6, 3, T) X(6, 2, T) X(6, 1, T) X(7, 3, T) X(7, 2, T) X(7, 1, T) X(8, 3, T)           \
             X(8, 2, T) X(8, 1, T)
 #elif defined(TANDEM_ISA_AVX2)
-enum { MAX_ROWS = 6, MAX_PANELS = 4 };
-static const int most_panels[MAX_ROWS + 1] = {0, 4, 2, 1, 1, 1, 1};
-#define BLOCKS(X, T) X(1, 4, T) X(1, 2, T) X(1, 1, T) X(2, 2, T) X(2, 1, T) X(3, 1, T) X(4, 1, T) X(5, 1, T) X(6, 1, T)
+enum { MAX_ROWS = 5, MAX_PANELS = 4 };
+static const int most_panels[MAX_ROWS + 1] = {0, 4, 2, 1, 1, 1};
+#define BLOCKS(X, T) X(1, 4, T) X(1, 2, T) X(1, 1, T) X(2, 2, T) X(2, 1, T) X(3, 1, T) X(4, 1, T) X(5, 1, T)
 #else
 enum { MAX_ROWS = 4, MAX_PANELS = 1 };
 static const int most_panels[MAX_ROWS + 1] = {0, 1, 1, 1, 1};
