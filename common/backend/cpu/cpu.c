@@ -18,9 +18,11 @@ static size_t floats(int rows, int columns)
     return (size_t)rows * (size_t)columns * sizeof(float);
 }
 
-static size_t quantised_bytes(const struct backend_options *options)
+static size_t quantised_bytes(const struct backend_context *context)
 {
-    return SWEEP_ROWS * sizeof(struct activations) * (size_t)(options->max_columns > 0 ? matrix_most_blocks(options->max_columns) : 0);
+    int columns = context->options.max_columns;
+
+    return SWEEP_ROWS * context->kernels->activations_bytes * (size_t)(columns > 0 ? matrix_most_blocks(columns) : 0);
 }
 
 static size_t finding_bytes(const struct backend_options *options)
@@ -33,9 +35,10 @@ static size_t excluded_bytes(const struct backend_options *options)
     return ((size_t)options->max_vocab + 31) / 32 * sizeof(uint32_t);
 }
 
-static size_t scratch_bytes(const struct backend_options *options)
+static size_t scratch_bytes(const struct backend_context *context)
 {
-    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(options)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
+    const struct backend_options *options = &context->options;
+    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(context)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
                     arena_round(floats(ATTEND_QUERIES, options->max_context)) + arena_round(finding_bytes(options)) +
                     arena_round(excluded_bytes(options));
 
@@ -52,7 +55,7 @@ static void lay_out_scratch(struct backend_context *context)
     for (int t = 0; t < options->threads; t++)
         context->scratch[t] = (struct scratch){
             .normed = arena_take(arena, floats(SWEEP_ROWS, options->max_hidden)),
-            .quantised = arena_take(arena, quantised_bytes(options)),
+            .quantised = arena_take(arena, quantised_bytes(context)),
             .chunk = arena_take(arena, floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)),
             .scores = arena_take(arena, floats(ATTEND_QUERIES, options->max_context)),
             .finding = arena_take(arena, finding_bytes(options)),
@@ -92,7 +95,7 @@ static enum status cpu_open(const struct backend_options *options, struct backen
     }
     new->kernels = kernels;
     new->options = *options;
-    TRY_TO(arena_open(&new->arena, scratch_bytes(options), "the CPU backend's scratch"), free_context);
+    TRY_TO(arena_open(&new->arena, scratch_bytes(new), "the CPU backend's scratch"), free_context);
     TRY_TO(pool_open(options->threads, &new->pool), close_arena);
     lay_out_scratch(new);
     describe(new, nodes_settle(new->pool));

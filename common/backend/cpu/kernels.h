@@ -22,8 +22,12 @@ struct attend_block {
     float *scores;                      /* [ATTEND_QUERIES][context], scratch */
 };
 
+/* 32 of one row, rounded to 8 bits; each instruction set has its own. */
+struct activations;
+
 struct kernels {
     const char *isa;
+    size_t activations_bytes;
     int attend_queries;
 
     /* to[r][o] = W[o] . from[r] for the output channels o of the panels [first, last); `to` points at channel 16 first.
@@ -34,7 +38,7 @@ struct kernels {
     /* A row of activations as the quantised matrix takes them, in blocks of 32 columns and of each slice for itself: a block's scale is the one of
      * largest magnitude, of two such the positive one, / -128, its values are min(rint(x (-128 / largest)), 127), ties to even. A block with a value
      * that is not finite has the scale NaN.
-     * from: [columns]  to: block b at to[b * stride] */
+     * from: [columns]  to: block b at to + b * stride, which counts as struct activations does */
     void (*quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride);
     /* As matmul, of a quantised matrix.  from: [blocks][stride], row r of a block at r */
     void (*matmul_quantised)(const struct matrix *matrix, int first, int last, int rows, const struct activations *from, size_t stride,

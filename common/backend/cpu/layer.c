@@ -22,6 +22,12 @@ struct linear {
     size_t to_stride;
 };
 
+/* Row r of the activations' first block. */
+static struct activations *row_of(const struct backend_context *context, struct activations *activations, int r)
+{
+    return (struct activations *)((char *)activations + (size_t)r * context->kernels->activations_bytes);
+}
+
 struct linear_input cpu_linear_input(const struct backend_context *context, const struct matrix *matrix, const float *norm, float norm_eps,
                                      const float *x, const struct sweep *sweep, int thread)
 {
@@ -39,7 +45,7 @@ struct linear_input cpu_linear_input(const struct backend_context *context, cons
         return input;
     input.quantised = shares ? context->scratch[sweep->first / SWEEP_ROWS % 2].quantised : scratch->quantised;
     for (int r = mine.first; r < mine.last; r++)
-        context->kernels->quantise(matrix, input.from + (size_t)r * columns, input.quantised + r, (size_t)sweep->count);
+        context->kernels->quantise(matrix, input.from + (size_t)r * columns, row_of(context, input.quantised, r), (size_t)sweep->count);
     if (shares)
         pool_meet(context->pool);
     return input;

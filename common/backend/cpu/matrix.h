@@ -29,14 +29,6 @@ struct matrix {
     unsigned char *data; /* [panels][panel_bytes] */
 };
 
-/* 32 activations of one row as a quantised matrix takes them: x is about scale * value. */
-struct activations {
-    int8_t value[DTYPE_BLOCK]; /* 0 for columns of other slices */
-    float scale;               /* not a number when one of them is infinite or none */
-    int32_t start;             /* of the sum of products with the matrix's bytes: minus what their offset adds to it */
-    float total;               /* scale * sum of value */
-};
-
 /* Bytes of one slice of a panel that is not quantised. */
 size_t matrix_slice_bytes(enum dtype dtype, int columns);
 /* Of one quantised block of a panel, scales included; of the scales alone. */

@@ -4,6 +4,7 @@
  *
  * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum),
  * and for Q4_1 then sum = fma(minimum, activation scale * sum of the activations' integers, sum). */
+#include "common/backend/cpu/kernel/activations.h"
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/tree.h"
 #include "common/backend/cpu/kernel/vec.h"
@@ -21,6 +22,10 @@ static const int most_panels[MAX_ROWS + 1] = {0, 4, 4, 3, 3, 3, 2, 2, 2}; /* tha
     X(1, 1, T)                                                                                                                             \
     X(2, 4, T) X(2, 2, T) X(2, 1, T) X(3, 3, T) X(3, 2, T) X(3, 1, T) X(4, 3, T) X(4, 2, T) X(4, 1, T) X(5, 3, T) X(5, 2, T) X(5, 1, T)    \
     X(6, 2, T) X(6, 1, T) X(7, 2, T) X(7, 1, T) X(8, 2, T) X(8, 1, T)
+#elif defined(TANDEM_ISA_AVX2)
+enum { MAX_ROWS = 6, MAX_PANELS = 2 };
+static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1, 1, 1};
+#define BLOCKS(X, T) X(1, 2, T) X(1, 1, T) X(2, 1, T) X(3, 1, T) X(4, 1, T) X(5, 1, T) X(6, 1, T)
 #else
 enum { MAX_ROWS = 4, MAX_PANELS = 2 };
 static const int most_panels[MAX_ROWS + 1] = {0, 2, 1, 1, 1};
@@ -46,7 +51,7 @@ INLINE veci byte_of(vec x, vec inverse)
 }
 
 /* Columns of one block, zeros where other slices have theirs. */
-static void quantise_block(const float *from /* [32] */, int offset, struct activations *to)
+static void quantise_block(const float *from /* [32] */, enum dtype dtype, int offset, struct activations *to)
 {
     vec low = vec_load(from), high = vec_load(from + LANES), infinite = vec_set(INFINITY);
     vec low_size = vec_of_bits(veci_and(veci_of_vec_bits(low), veci_set(0x7fffffff)));
@@ -62,8 +67,13 @@ static void quantise_block(const float *from /* [32] */, int offset, struct acti
         low = high = vec_zero();
     first = byte_of(low, inverse);
     second = byte_of(high, inverse);
-    veci_store_bytes(to->value, first);
-    veci_store_bytes(to->value + LANES, second);
+    if (dtype == DTYPE_Q8_0) {
+        veci_store_activations(to->value, first);
+        veci_store_activations(to->value + LANES, second);
+    } else {
+        veci_store_bytes(to->byte, first);
+        veci_store_bytes(to->byte + LANES, second);
+    }
     sum = veci_sum(veci_add(first, second));
     to->scale = finite ? largest / -128 : NAN;
     to->start = -offset * sum;
@@ -82,10 +92,10 @@ void KERNEL_QUANTISED(quantise)(const struct matrix *matrix, const float *from, 
             float part[DTYPE_BLOCK] = {0};
 
             if (count == DTYPE_BLOCK) {
-                quantise_block(from + (column - matrix->phase), offset, to);
+                quantise_block(from + (column - matrix->phase), matrix->dtype, offset, to);
             } else {
                 memcpy(part + column % DTYPE_BLOCK, from + (column - matrix->phase), (size_t)count * sizeof *part);
-                quantise_block(part, offset, to);
+                quantise_block(part, matrix->dtype, offset, to);
             }
             column += count;
         }
@@ -119,12 +129,27 @@ SPECIALISED void load_words(int panels, const unsigned char *at, size_t panel_by
 }
 
 /* Four columns of 16 channels of each panel into the integer sums of all rows: activations are read once for all panels. */
-SPECIALISED void add_columns(int rows, int panels, const veci *weights /* [panels] */, int group, const struct activations *from,
+SPECIALISED void add_bytes(int rows, int panels, const veci *weights /* [panels] */, int group, const struct activations *from,
+                           veci *dot /* [panels][rows] */)
+{
+    veci factor[MAX_PANELS];
+
+    UNROLL for (int part = 0; part < DOT_PARTS; part++)
+    {
+        UNROLL for (int p = 0; p < panels; p++) factor[p] = veci_dot_part(weights[p], part);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            UNROLL for (int p = 0; p < panels; p++) dot[p * rows + r] = veci_dot(dot[p * rows + r], factor[p], from[r].value + 4 * group, part);
+        }
+    }
+}
+
+SPECIALISED void add_nibbles(int rows, int panels, const veci *weights /* [panels] */, int group, const struct activations *from,
                              veci *dot /* [panels][rows] */)
 {
     UNROLL for (int r = 0; r < rows; r++)
     {
-        UNROLL for (int p = 0; p < panels; p++) dot[p * rows + r] = veci_dot(dot[p * rows + r], weights[p], from[r].value + 4 * group);
+        UNROLL for (int p = 0; p < panels; p++) dot[p * rows + r] = veci_dot_nibbles(dot[p * rows + r], weights[p], from[r].byte + 4 * group);
     }
 }
 
@@ -133,23 +158,25 @@ SPECIALISED void dot_blocks(int rows, int panels, enum dtype dtype, const unsign
 {
     veci halves = veci_set(0x0f0f0f0f), words[MAX_PANELS], half[MAX_PANELS];
 
-    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
     if (dtype == DTYPE_Q8_0) {
+        UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
         UNROLL for (int g = 0; g < 8; g++)
         {
             load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
-            add_columns(rows, panels, words, g, from, dot);
+            add_bytes(rows, panels, words, g, from, dot);
         }
         return;
     }
+    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_nibbles_begin(from[i % rows].start);
     UNROLL for (int g = 0; g < 4; g++)
     {
         load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
         UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(words[p], halves);
-        add_columns(rows, panels, half, g, from, dot);
+        add_nibbles(rows, panels, half, g, from, dot);
         UNROLL for (int p = 0; p < panels; p++) half[p] = veci_and(veci_right(words[p], 4), halves);
-        add_columns(rows, panels, half, g + 4, from, dot);
+        add_nibbles(rows, panels, half, g + 4, from, dot);
     }
+    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_nibbles_end(dot[i], from[i % rows].start);
 }
 
 /* One block of each panel into the sums of all rows. */

@@ -1,7 +1,9 @@
 #include "common/backend/cpu/kernel/table.h"
+#include "common/backend/cpu/kernel/activations.h"
 
 const struct kernels KERNEL_QUANTISED(kernels) = {
     .isa = KERNEL_NAME,
+    .activations_bytes = sizeof(struct activations),
     .attend_queries = KERNEL_QUERIES,
     .matmul = KERNEL(matmul),
     .quantise = KERNEL_QUANTISED(quantise),

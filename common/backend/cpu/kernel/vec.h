@@ -10,9 +10,13 @@
  *   veci_multiply                   low words returned, high words in *high
  *   veci_transpose                  in each quarter of 4 lanes: lane i of w[v] becomes lane v of w[i]
  *   veci_left, veci_right           shifts by a constant
- *   veci_dot                        adds to each lane the sum of its four bytes (0 .. 255) times four bytes (-128 .. 127)
+ *   veci_dot                        adds to each lane the sum of its four bytes (0 .. 255) times four activations (-128 .. 127): in DOT_PARTS
+ *                                   parts, each of what veci_dot_part makes of the bytes
+ *   veci_dot_nibbles                as veci_dot, of bytes of 0 .. 15 and activations as bytes, up to eight times, into what veci_nibbles_begin
+ *                                   gives; veci_nibbles_end, with the same start, makes the sums of it
  *   veci_sum                        of all lanes
  *   veci_store_bytes                the low bytes of lanes of -128 .. 127
+ *   veci_store_activations          lanes of -128 .. 127 as veci_dot takes them
  *   vec_max_lane                    as vec_largest, but only for numbers, and undefined sign for two zeros
  *   vec_widen_bf16_even, _odd       16 pairs of bf16: the low halves, the high halves
  *   vec_widen_bf16                  16 consecutive bf16
@@ -25,8 +29,10 @@
 
 #include "common/base/math32.h"
 
+#include <stdint.h>
+
 /* INLINE is for the functions of a vector; SPECIALISED for larger ones that are compiled anew for each set of constant arguments,
- * their loops unrolled. Sanitizer builds are ROLLED: the same code, called and looped. */
+ * their loops unrolled. What is not worth the compiler's time is ROLLED: the same code, called and looped. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline, unused))
 #ifdef TANDEM_KERNELS_ROLLED
 #define SPECIALISED static __attribute__((noinline, unused))
@@ -41,6 +47,17 @@
 #define INLINE ALWAYS_INLINE
 #endif
 
+/* How veci_dot takes activations: as bytes, or, where no instruction multiplies bytes without saturation, as words, in each four the first and
+ * the third before the others. */
+#if (defined(TANDEM_ISA_AVX512) || defined(TANDEM_ISA_AVX2)) && !defined(TANDEM_VNNI)
+#define VEC_WORDS
+typedef int16_t activation;
+enum { DOT_PARTS = 2 };
+#else
+typedef int8_t activation;
+enum { DOT_PARTS = 1 };
+#endif
+
 #if defined(TANDEM_ISA_AVX512)
 #include "common/backend/cpu/kernel/vec_avx512.h"
 #elif defined(TANDEM_ISA_AVX2)
@@ -50,6 +67,35 @@
 #endif
 
 enum { LANES = 16 };
+
+#if !defined(VEC_WORDS)
+INLINE veci veci_dot_part(veci bytes, int part)
+{
+    (void)part;
+    return bytes;
+}
+
+INLINE veci veci_nibbles_begin(int32_t start)
+{
+    return veci_set((uint32_t)start);
+}
+
+INLINE veci veci_dot_nibbles(veci sum, veci nibbles, const int8_t *four)
+{
+    return veci_dot(sum, nibbles, four, 0);
+}
+
+INLINE veci veci_nibbles_end(veci sum, int32_t start)
+{
+    (void)start;
+    return sum;
+}
+
+INLINE void veci_store_activations(activation *to, veci a)
+{
+    veci_store_bytes(to, a);
+}
+#endif
 
 /* The first `left` floats, at most a whole vector; and the same for a store. */
 INLINE vec vec_load_left(const float *from, int left)

@@ -223,28 +223,67 @@ INLINE void veci_transpose(veci w[4])
     }
 }
 
-/* Sums of bytes times bytes. Without VNNI they go as words: the instruction that takes bytes saturates. */
-INLINE __m256i dot_half(__m256i sum, __m256i bytes, __m256i x)
-{
-#if defined(TANDEM_VNNI)
-    return _mm256_dpbusd_avx_epi32(sum, bytes, x);
-#else
-    __m256i even = _mm256_madd_epi16(_mm256_and_si256(bytes, _mm256_set1_epi32(0x00ff00ff)), _mm256_srai_epi16(_mm256_slli_epi16(x, 8), 8));
-    __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(bytes, 8), _mm256_srai_epi16(x, 8));
-
-    return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
-#endif
-}
-
-INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+INLINE __m256i repeated(const void *four_bytes)
 {
     int word;
 
-    __builtin_memcpy(&word, four, sizeof word);
-    __m256i x = _mm256_set1_epi32(word);
-
-    return (veci){{dot_half(sum.half[0], bytes.half[0], x), dot_half(sum.half[1], bytes.half[1], x)}};
+    __builtin_memcpy(&word, four_bytes, sizeof word);
+    return _mm256_set1_epi32(word);
 }
+
+/* A sum of integers that the compiler makes here and now: left to itself it makes all products of a block first, and keeps them in memory. */
+INLINE veci veci_made(veci sum)
+{
+    __asm__("" : "+x"(sum.half[0]), "+x"(sum.half[1]));
+    return sum;
+}
+
+#if !defined(VEC_WORDS)
+INLINE veci veci_dot(veci sum, veci bytes, const activation *four, int part)
+{
+    __m256i x = repeated(four);
+
+    (void)part;
+    return (veci){{_mm256_dpbusd_avx_epi32(sum.half[0], bytes.half[0], x), _mm256_dpbusd_avx_epi32(sum.half[1], bytes.half[1], x)}};
+}
+#else
+/* The instruction that takes bytes saturates, so they go as words: columns 0 and 2, then 1 and 3. */
+INLINE veci veci_dot_part(veci bytes, int part)
+{
+    if (part == 0)
+        return veci_and(bytes, veci_set(0x00ff00ff));
+    return (veci){{_mm256_srli_epi16(bytes.half[0], 8), _mm256_srli_epi16(bytes.half[1], 8)}};
+}
+
+INLINE veci veci_dot(veci sum, veci bytes, const activation *four, int part)
+{
+    __m256i x = repeated(four + 2 * part);
+
+    return veci_made(veci_add(sum, (veci){{_mm256_madd_epi16(bytes.half[0], x), _mm256_madd_epi16(bytes.half[1], x)}}));
+}
+
+INLINE veci veci_nibbles_begin(int32_t start)
+{
+    (void)start;
+    return veci_set(0);
+}
+
+/* Words: sixteen products of at most 15 x 128 are at most 30,720. */
+INLINE veci veci_dot_nibbles(veci sum, veci nibbles, const int8_t *four)
+{
+    __m256i x = repeated(four);
+
+    return veci_made((veci){{_mm256_add_epi16(sum.half[0], _mm256_maddubs_epi16(nibbles.half[0], x)),
+                             _mm256_add_epi16(sum.half[1], _mm256_maddubs_epi16(nibbles.half[1], x))}});
+}
+
+INLINE veci veci_nibbles_end(veci sum, int32_t start)
+{
+    const __m256i one = _mm256_set1_epi16(1);
+
+    return veci_add(veci_set((uint32_t)start), (veci){{_mm256_madd_epi16(sum.half[0], one), _mm256_madd_epi16(sum.half[1], one)}});
+}
+#endif
 
 INLINE int32_t veci_sum(veci a)
 {
@@ -261,6 +300,15 @@ INLINE void veci_store_bytes(int8_t *to, veci a)
 
     _mm_storeu_si128((__m128i *)to, _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
 }
+
+#if defined(VEC_WORDS)
+INLINE void veci_store_activations(activation *to, veci a)
+{
+    __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(a.half[0], a.half[1]), 0xd8);
+
+    _mm256_storeu_si256((__m256i *)to, _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(words, 0xd8), 0xd8));
+}
+#endif
 
 INLINE float vec_max_lane(vec v)
 {

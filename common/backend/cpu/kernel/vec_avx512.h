@@ -193,22 +193,54 @@ INLINE void veci_transpose(veci w[4])
     w[3] = _mm512_unpackhi_epi64(b, d);
 }
 
-/* Sums of bytes times bytes. Without VNNI they go as words: the instruction that takes bytes saturates. */
-INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+/* See vec_avx2.h. */
+INLINE veci veci_made(veci sum)
+{
+    __asm__("" : "+v"(sum));
+    return sum;
+}
+
+INLINE veci repeated(const void *four_bytes)
 {
     int word;
 
-    __builtin_memcpy(&word, four, sizeof word);
-#if defined(TANDEM_VNNI)
-    return _mm512_dpbusd_epi32(sum, bytes, _mm512_set1_epi32(word));
-#else
-    __m512i x = _mm512_set1_epi32(word);
-    __m512i even = _mm512_madd_epi16(_mm512_and_si512(bytes, _mm512_set1_epi32(0x00ff00ff)), _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8));
-    __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(bytes, 8), _mm512_srai_epi16(x, 8));
-
-    return _mm512_add_epi32(sum, _mm512_add_epi32(even, odd));
-#endif
+    __builtin_memcpy(&word, four_bytes, sizeof word);
+    return _mm512_set1_epi32(word);
 }
+
+#if !defined(VEC_WORDS)
+INLINE veci veci_dot(veci sum, veci bytes, const activation *four, int part)
+{
+    (void)part;
+    return _mm512_dpbusd_epi32(sum, bytes, repeated(four));
+}
+#else
+INLINE veci veci_dot_part(veci bytes, int part)
+{
+    return part == 0 ? _mm512_and_si512(bytes, _mm512_set1_epi32(0x00ff00ff)) : _mm512_srli_epi16(bytes, 8);
+}
+
+INLINE veci veci_dot(veci sum, veci bytes, const activation *four, int part)
+{
+    return veci_made(_mm512_add_epi32(sum, _mm512_madd_epi16(bytes, repeated(four + 2 * part))));
+}
+
+INLINE veci veci_nibbles_begin(int32_t start)
+{
+    (void)start;
+    return veci_set(0);
+}
+
+INLINE veci veci_dot_nibbles(veci sum, veci nibbles, const int8_t *four)
+{
+    return veci_made(_mm512_add_epi16(sum, _mm512_maddubs_epi16(nibbles, repeated(four))));
+}
+
+INLINE veci veci_nibbles_end(veci sum, int32_t start)
+{
+    return _mm512_add_epi32(veci_set((uint32_t)start), _mm512_madd_epi16(sum, _mm512_set1_epi16(1)));
+}
+#endif
 
 INLINE int32_t veci_sum(veci a)
 {
@@ -219,6 +251,15 @@ INLINE void veci_store_bytes(int8_t *to, veci a)
 {
     _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(a));
 }
+
+#if defined(VEC_WORDS)
+INLINE void veci_store_activations(activation *to, veci a)
+{
+    __m256i words = _mm512_cvtepi32_epi16(a);
+
+    _mm256_storeu_si256((__m256i *)to, _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(words, 0xd8), 0xd8));
+}
+#endif
 
 INLINE float vec_max_lane(vec v)
 {

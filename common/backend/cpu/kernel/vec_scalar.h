@@ -311,8 +311,9 @@ INLINE void veci_transpose(veci w[4])
     memcpy(w, to, sizeof to);
 }
 
-INLINE veci veci_dot(veci sum, veci bytes, const int8_t *four)
+INLINE veci veci_dot(veci sum, veci bytes, const activation *four, int part)
 {
+    (void)part;
     for (int i = 0; i < 16; i++)
         for (int k = 0; k < 4; k++)
             sum.lane[i] += (uint32_t)((int32_t)(bytes.lane[i] >> 8 * k & 0xff) * four[k]);
