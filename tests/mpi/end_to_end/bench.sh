@@ -106,7 +106,7 @@ expect "a trace into no folder: $code, $(cat "$WORK/err")" '[ $code = 74 ] && gr
 # A trace changes no bit of what comes out.
 head -n 6 "$PROMPTS" >"$WORK/some.in"
 mkdir "$WORK/trace"
-some=(--prompts "$WORK/some.in" --max-tokens 24 --temperature 0.8 --draft-length 3 --seed 3 --verifiers 2 --hash-logits)
+some=(--prompts "$WORK/some.in" --max-tokens 24 --accept coupled --temperature 0.8 --draft-length 3 --seed 3 --verifiers 2 --hash-logits)
 job plain "${some[@]}" || fail "plain: exit $?: $(cat "$WORK/plain.err")"
 job traced "${some[@]}" --trace "$WORK/trace" || fail "traced: exit $?: $(cat "$WORK/traced.err")"
 same traced plain
