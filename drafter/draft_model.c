@@ -43,16 +43,16 @@ static void add_row(struct rows *rows, const struct mirror *mirror, int place, i
     rows->slot[r] = mirror->slot;
     rows->place[r] = place;
     rows->base[r] = base;
-    rows->ancestors[r] = place - base == 63 ? UINT64_MAX : (UINT64_C(1) << (place - base + 1)) - 1;
+    rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - (place - base));
 }
 
-/* Adds the rows of [mirror->cached, upto), at most as many as a step and the mask have room for. */
+/* Adds the rows of [mirror->cached, upto), at most `room`. */
 static void add_chain(struct rows *rows, struct mirror *mirror, int upto, int room)
 {
-    int base = mirror->cached;
+    int first = mirror->cached, end = upto - first < room ? upto : first + room;
 
-    while (mirror->cached < upto && mirror->cached - base < BACKEND_MAX_ROWS && room-- > 0)
-        add_row(rows, mirror, mirror->cached++, base);
+    for (; mirror->cached < end; mirror->cached++)
+        add_row(rows, mirror, mirror->cached, mirror->cached - (mirror->cached - first) % BACKEND_MAX_ROWS);
 }
 
 /* Feeds all but the newest committed token of a long sequence. */
@@ -60,7 +60,7 @@ static enum status prefill(struct model_draft *state, struct mirror *mirror)
 {
     while (mirror->cached < mirror->length - 1) {
         state->rows.count = 0;
-        add_chain(&state->rows, mirror, mirror->length - 1, state->model->max_rows);
+        add_chain(&state->rows, mirror, mirror->length - 1, model_prompt_rows(state->model));
         TRY(forward_run(&state->forward, &state->rows, state->asked, 0, state->logits));
     }
     return STATUS_OK;

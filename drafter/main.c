@@ -64,9 +64,10 @@ static enum status load_model(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
+    int asked = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {.threads = world_threads(&parts->world, options->threads, config_is_large(&config, options->draft_way.layers, 1)),
-                                        .max_rows = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences
-                                                                                                  : BACKEND_MAX_ROWS,
+                                        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
+                                        .max_asked = asked,
                                         .context = options->context,
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,

@@ -14,12 +14,13 @@ enum status check_row_take(struct team *team, const struct request *request, con
     const struct config *config = &team->shard.model->config;
     struct slot_terms slot = {.sampling = request->sampling, .prompt_count = request->prompt_count};
     struct step *step = &team->step;
+    int most = model_prompt_rows(team->shard.model);
     size_t unused;
 
     sequence_fill_bias(request, config->eos, config->eos_count, &slot.bias);
     TRY(team_open_slot(team, &slot));
     while (cached < count) {
-        int chain = count - cached < BACKEND_MAX_ROWS ? count - cached : BACKEND_MAX_ROWS, is_last = cached + chain == count;
+        int chain = count - cached < most ? count - cached : most, is_last = cached + chain == count;
 
         step_layout(step, chain, is_last, 0);
         step_add_chain(step, 0, cached, tokens + cached, chain);

@@ -24,9 +24,9 @@ static int max_asked(const struct options *options)
     return options->max_sequences * MESSAGE_MAX_COMMIT;
 }
 
-static int max_rows(const struct options *options)
+static int max_rows(const struct options *options, const struct backend *backend)
 {
-    return max_asked(options) > BACKEND_MAX_ROWS ? max_asked(options) : BACKEND_MAX_ROWS;
+    return max_asked(options) > backend->prompt_rows ? max_asked(options) : backend->prompt_rows;
 }
 
 static int max_ids(const struct options *options)
@@ -60,7 +60,8 @@ static enum status load(struct job *job)
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
     int alone = job->options->draft_way.way == DRAFT_LOOKUP || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->threads, alone),
-                                        .max_rows = max_rows(job->options),
+                                        .max_rows = max_rows(job->options, backend),
+                                        .max_asked = max_asked(job->options),
                                         .context = job->options->context,
                                         .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),

@@ -56,10 +56,11 @@ void verify_close(struct verify *verify)
 enum status verify_prefill(struct verify *verify, struct sequence *sequence)
 {
     struct step *step = &verify->team->step;
+    int most = model_prompt_rows(verify->team->shard.model);
     size_t unused;
 
     while (sequence->cached < sequence->length - 1) {
-        int left = sequence->length - 1 - sequence->cached, count = left < BACKEND_MAX_ROWS ? left : BACKEND_MAX_ROWS;
+        int left = sequence->length - 1 - sequence->cached, count = left < most ? left : most;
 
         step_layout(step, count, 0, 0);
         step_add_chain(step, sequence->slot, sequence->cached, sequence->tokens + sequence->cached, count);

@@ -56,6 +56,7 @@ struct matrix;          /* packed weights of one linear map */
 struct backend_options {
     int threads;     /* >= 1, the caller's own included */
     int max_rows;    /* rows of one step over all sequences */
+    int max_asked;   /* of these, rows that a head or a question may be about; 0: all */
     int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
     int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
     int max_columns; /* most columns of a quantised matrix; or 0 */
@@ -128,7 +129,8 @@ struct cache_layer {
 };
 
 /* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the
- * 64 from base[i] on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i. */
+ * 64 from base[i] on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i; where it is longer than
+ * BACKEND_MAX_ROWS, the base of its rows moves on by so many. */
 struct rows {
     int count;
     int32_t *token;      /* [count] */
@@ -241,6 +243,7 @@ struct backend {
     enum dtype cache; /* of a cache's numbers where none is asked for */
     unsigned caches;  /* bit d: they may be of dtype d */
     unsigned packs;   /* bit d: matrix_pack takes rows of dtype d */
+    int prompt_rows;  /* of a prompt that a step had best take, a multiple of BACKEND_MAX_ROWS */
 
     enum status (*open)(const struct backend_options *options, struct backend_context **context);
     void (*close)(struct backend_context *context);
@@ -321,7 +324,7 @@ struct backend {
 
     /* What follows is about the logits of the last head: those that the device keeps or, where `fetch` is NULL, those in the host's memory, which
      * are still there, as the head left them. NULL where nothing is answered.
-     * Answers `count` queries (at least 1, at most max_rows). first: the id of the rows' first logit, a multiple of 4. The
+     * Answers `count` queries (at least 1, at most max_asked). first: the id of the rows' first logit, a multiple of 4. The
      * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as backend_answer would have them from
      * the scaled row; a device's sum is of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);

@@ -41,6 +41,7 @@ static enum status cut_shard(struct model *model, const struct model_options *op
                                         .norm_eps = config->norm_eps};
     TRY(choose_context(config, options->context, &model->longest, &model->shape.context));
     model->max_rows = options->max_rows;
+    model->max_asked = options->max_asked > 0 ? options->max_asked : options->max_rows;
     model->vocab = options->vocab > 0 && options->vocab < config->vocab ? options->vocab : config->vocab;
     model->vocab_first = (int)((int64_t)model->vocab * rank / size / BACKEND_PANEL * BACKEND_PANEL);
     last = rank + 1 == size ? model->vocab : (int)((int64_t)model->vocab * (rank + 1) / size / BACKEND_PANEL * BACKEND_PANEL);
@@ -147,6 +148,7 @@ static enum status load(const char *path, const struct model_options *options, s
     TRY(choose_cache(model, (enum cache_choice)options->cache));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
+                                            .max_asked = options->max_asked,
                                             .max_hidden = model->config.hidden,
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
                                             .max_columns = widest(&model->shape),
@@ -218,6 +220,11 @@ void model_close(struct model *model)
         checkpoint_close(model->checkpoint);
     free(model->layer);
     free(model);
+}
+
+int model_prompt_rows(const struct model *model)
+{
+    return model->max_rows < model->backend->prompt_rows ? model->max_rows : model->backend->prompt_rows;
 }
 
 size_t model_bytes(const struct model *model)

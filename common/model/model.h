@@ -17,6 +17,7 @@
 struct model_options {
     int threads;
     int max_rows;    /* rows of one step */
+    int max_asked;   /* of these, rows whose logits are asked for; 0: all */
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
     int slots;       /* of the cache that is to fit beside the weights, or 0 */
     int layers;      /* the first so many, then the final norm and the head: 1 .. config.layers; 0 for all */
@@ -53,7 +54,7 @@ struct model {
     int vocab;       /* ids in use, over all ranks */
     int vocab_first; /* this rank's first id, a multiple of 16 */
     int vocab_count;
-    int max_rows;
+    int max_rows, max_asked; /* of a step; max_asked is not 0 */
     float *cosine; /* [context][head_dim / 2] */
     float *sine;
     struct arena weights; /* of the device */
@@ -74,6 +75,9 @@ int model_draft_vocab(const struct options *options, int vocab);
 
 /* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
 enum status model_open_tables(struct model *model);
+
+/* Rows of a prompt for one step: as many as the backend would like, or the model takes. */
+int model_prompt_rows(const struct model *model);
 
 /* Bytes of packed weights and tables that this rank would hold or holds. */
 size_t model_bytes(const struct model *model);

@@ -39,7 +39,7 @@ int cuda_rig_skip(void)
 void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab)
 {
     const struct backend_options options = {
-        .threads = 2, .max_rows = 128, .max_hidden = max_hidden, .max_qkv = max_qkv, .max_context = max_context, .max_vocab = max_vocab, .device = device_number};
+        .threads = 2, .max_rows = CUDA_RIG_ROWS, .max_hidden = max_hidden, .max_qkv = max_qkv, .max_context = max_context, .max_vocab = max_vocab, .device = device_number};
 
     *rig = (struct cuda_rig){0};
     assert_int_equal(backend_cuda.open(&options, &rig->cuda), STATUS_OK);

@@ -5,6 +5,8 @@
 
 #include "tests/backend/rig.h"
 
+enum { CUDA_RIG_ROWS = 160 }; /* of a step */
+
 struct cuda_rig {
     struct backend_context *cuda, *cpu;
     struct arena *arena; /* [count], of the device, one for each array */
@@ -20,7 +22,7 @@ void cuda_rig_on(int number);
 /* The exit code for a test of a device where none answers, with the reason printed, else 0. */
 int cuda_rig_skip(void);
 
-/* Both contexts for steps of up to 128 rows. */
+/* Both contexts for steps of up to CUDA_RIG_ROWS rows. */
 void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab);
 void cuda_rig_close(struct cuda_rig *rig);
 

@@ -123,6 +123,44 @@ static void test_cuda_forward__a_row_has_the_same_bits_in_any_company(void **sta
     }
 }
 
+/* A prompt of more rows than the mask has bits goes in one step, and so may go what was in several. */
+static void test_cuda_forward__a_long_prompt_has_the_same_bits_at_once_and_in_parts(void **state)
+{
+    enum { PLACES = 90, PART = 45 };
+
+    (void)state;
+    for (int m = 0; m < MODELS; m++) {
+        struct sample sample;
+        int32_t tokens[PLACES];
+        float *parts, *at_once, *cpu_parts, *cpu_at_once;
+        struct model_rig cpu;
+        size_t bytes;
+
+        sample_open(&sample, models[m]);
+        model_rig_open(&cpu, sample.folder, NULL, 1, NULL);
+        for (int i = 0; i < PLACES; i++)
+            tokens[i] = sample.tokens[i % sample.count];
+        bytes = (size_t)(PLACES * sample.vocab) * sizeof(float);
+        parts = logits_of(&sample, PLACES);
+        at_once = logits_of(&sample, PLACES);
+        cpu_parts = logits_of(&sample, PLACES);
+        cpu_at_once = logits_of(&sample, PLACES);
+        model_rig_feed(&sample.rig, 0, tokens, PLACES, PART, parts);
+        model_rig_feed(&sample.rig, 1, tokens, PLACES, PLACES, at_once);
+        assert_memory_equal(at_once, parts, bytes);
+        model_rig_feed(&cpu, 0, tokens, PLACES, PART, cpu_parts);
+        model_rig_feed(&cpu, 1, tokens, PLACES, PLACES, cpu_at_once);
+        assert_memory_equal(cpu_at_once, cpu_parts, bytes);
+        assert_int_equal(golden_difference(parts, parts, (size_t)(PLACES * sample.vocab)), 0); /* no NaN */
+        free(parts);
+        free(at_once);
+        free(cpu_parts);
+        free(cpu_at_once);
+        model_rig_close(&cpu);
+        sample_close(&sample);
+    }
+}
+
 /* Rows 2 and 3 are two guesses for place 2 of one sequence; row 4 continues row 3. */
 static void test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain(void **state)
 {
@@ -326,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_cuda_forward__a_cache_of_float32_is_refused),
         cmocka_unit_test(test_cuda_forward__logits_match_cpu),
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
+        cmocka_unit_test(test_cuda_forward__a_long_prompt_has_the_same_bits_at_once_and_in_parts),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
         cmocka_unit_test(test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one),
         cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),

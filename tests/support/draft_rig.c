@@ -8,13 +8,13 @@
 
 #include <cmocka.h>
 
-enum { PROMPT = 7 };
+enum { PROMPT = 7, LONG_PROMPT = 75 }; /* more than a mask has bits */
 
 void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
                     struct sampling (*sampling_of)(int slot))
 {
-    const struct model_options options = {.threads = threads, .max_rows = BACKEND_MAX_ROWS, .backend = backend, .drafts = 1};
-    int32_t prompt[PROMPT];
+    const struct model_options options = {.threads = threads, .max_rows = DRAFT_RIG_CONTEXT, .backend = backend, .drafts = 1};
+    int32_t prompt[LONG_PROMPT];
 
     rig->slots = slots;
     group_open_self(&rig->self);
@@ -22,10 +22,12 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
     assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT), STATUS_OK);
     assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < slots; s++) {
-        for (int i = 0; i < PROMPT; i++)
+        int count = s == slots - 1 ? LONG_PROMPT : PROMPT;
+
+        for (int i = 0; i < count; i++)
             prompt[i] = (13 * i + 29 * s + 5) % 128;
         const struct open_message open = {
-            .request = 3 + (uint32_t)s, .prompt_count = PROMPT, .tokens = prompt, .count = PROMPT, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
+            .request = 3 + (uint32_t)s, .prompt_count = (uint32_t)count, .tokens = prompt, .count = count, .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
 
         mirror_init(&rig->mirror[s], &rig->arena, s, DRAFT_RIG_CONTEXT);
         assert_true(mirror_open(&rig->mirror[s], &open));

@@ -14,7 +14,7 @@ struct model_rig {
     struct forward forward;
 };
 
-/* Tokens for the places [first, first + count) of a slot, count <= BACKEND_MAX_ROWS. */
+/* Tokens for the places [first, first + count) of a slot. */
 struct chain {
     int slot;
     int first;

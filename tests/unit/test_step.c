@@ -8,26 +8,28 @@
 
 #include <cmocka.h>
 
-enum { WORDS = 1024 };
+enum { WORDS = 2048 };
 
 static int32_t words[WORDS] __attribute__((aligned(64))), copy[WORDS] __attribute__((aligned(64)));
 
 static void test_step__chain_rows_see_their_ancestors(void **state)
 {
-    const int32_t tokens[64] = {7, 8, 9};
+    enum { COUNT = 150 }; /* more than a mask has bits */
+    const int32_t tokens[COUNT] = {7, 8, 9};
     struct step step = {.words = words};
 
     (void)state;
-    step_layout(&step, 64, 0, 0);
-    assert_int_equal(step_add_chain(&step, 3, 20, tokens, 64), 0);
-    for (int i = 0; i < 64; i++) {
+    step_layout(&step, COUNT, 0, 0);
+    assert_int_equal(step_add_chain(&step, 3, 20, tokens, COUNT), 0);
+    for (int i = 0; i < COUNT; i++) {
         assert_int_equal(step.rows.token[i], tokens[i]);
         assert_int_equal(step.rows.slot[i], 3);
         assert_int_equal(step.rows.place[i], 20 + i);
         assert_int_equal(step.rows.position[i], 20 + i);
-        assert_int_equal(step.rows.base[i], 20);
-        for (int j = 0; j < 64; j++)
-            assert_int_equal(step.rows.ancestors[i] >> j & 1, j <= i);
+        assert_in_range(step.rows.base[i], 20, 20 + i);
+        for (int j = step.rows.base[i]; j < step.rows.base[i] + 64; j++)
+            assert_int_equal(step.rows.ancestors[i] >> (j - step.rows.base[i]) & 1, j <= 20 + i);
+        assert_true(20 + i < step.rows.base[i] + 64);
     }
 }
 

@@ -177,6 +177,7 @@ const struct backend backend_cpu = {
     .cache = DTYPE_F32,
     .caches = 1u << DTYPE_F32 | 1u << DTYPE_BF16,
     .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
+    .prompt_rows = BACKEND_MAX_ROWS,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,

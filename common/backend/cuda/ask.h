@@ -7,11 +7,11 @@
 
 /* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
 struct ask_arrays {
-    struct rng_key *key; /* [max_rows] */
+    struct rng_key *key; /* [max_asked] */
     int32_t *row, *excludes, *purpose;
     float *scale;
-    int32_t *token_first, *best_first; /* [max_rows + 1] */
-    int32_t *token;                    /* [max_rows BACKEND_MAX_ASKED], and so are logit and best */
+    int32_t *token_first, *best_first; /* [max_asked + 1] */
+    int32_t *token;                    /* [max_asked BACKEND_MAX_ASKED], and so are logit and best */
     struct row_stats *stats;
     struct scored_token *winner;
     float *logit;

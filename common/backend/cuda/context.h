@@ -31,8 +31,10 @@ struct backend_context {
 
     struct arena scratch; /* of the device */
     struct row_arrays rows;
-    float *qkv;    /* [KERNEL_ROWS][max_qkv] */
-    float *logits; /* [max_rows][max_vocab] */
+    float *qkv;    /* [max_rows][max_qkv] */
+    uint16_t *rounded; /* [max_rows][max_hidden] of the type of some weights, for wide.cu */
+    float *norm_scale; /* [max_rows], the same */
+    float *logits; /* [max_asked][max_vocab] */
     int logits_columns; /* of the last head */
     struct head_step head;
     struct ask_arrays ask;

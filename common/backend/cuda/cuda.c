@@ -73,20 +73,23 @@ static enum status open_scratch(struct backend_context *context)
     size_t attend = attend_scratch_bytes(options->max_qkv, options->max_context);
     struct arena *arena = &context->scratch;
 
-    size_t evidence = arena_round(evidence_scratch_bytes(options->max_rows, options->max_vocab));
+    size_t evidence = arena_round(evidence_scratch_bytes(options->max_asked, options->max_vocab));
     size_t top = arena_round(top_scratch_bytes(KERNEL_ROWS, options->max_vocab));
+    size_t rounded = arena_round(floats(options->max_rows, options->max_hidden) / 2), scales = arena_round(floats(options->max_rows, 1));
 
     TRY(cuda_memory_open(context,
-                         row_bytes(options->max_rows) + arena_round(floats(KERNEL_ROWS, options->max_qkv)) +
-                             arena_round(floats(options->max_rows, options->max_vocab)) + ask_bytes(options->max_rows) + evidence + top +
+                         row_bytes(options->max_rows) + arena_round(floats(options->max_rows, options->max_qkv)) + rounded + scales +
+                             arena_round(floats(options->max_asked, options->max_vocab)) + ask_bytes(options->max_asked) + evidence + top +
                              draft_bytes() + one_shot_counter_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
     context->attend_scratch_bytes = attend;
     lay_out_rows(&context->rows, arena, options->max_rows);
-    context->qkv = arena_take(arena, floats(KERNEL_ROWS, options->max_qkv));
-    context->logits = arena_take(arena, floats(options->max_rows, options->max_vocab));
-    ask_lay_out(&context->ask, arena, options->max_rows);
+    context->qkv = arena_take(arena, floats(options->max_rows, options->max_qkv));
+    context->rounded = arena_take(arena, rounded);
+    context->norm_scale = arena_take(arena, scales);
+    context->logits = arena_take(arena, floats(options->max_asked, options->max_vocab));
+    ask_lay_out(&context->ask, arena, options->max_asked);
     context->evidence_scratch = arena_take(arena, evidence);
     context->top_scratch = arena_take(arena, top);
     draft_lay_out(&context->draft.on_device, arena);
@@ -100,7 +103,7 @@ static int fetch_rows(const struct backend_options *options)
     size_t row = floats(1, options->max_vocab), rows = row > 0 ? FETCH_BYTES / row : 0;
 
     rows = rows > 0 ? rows : 1;
-    return rows < (size_t)options->max_rows ? (int)rows : options->max_rows;
+    return rows < (size_t)options->max_asked ? (int)rows : options->max_asked;
 }
 
 static enum status open_pinned(struct backend_context *context)
@@ -113,13 +116,13 @@ static enum status open_pinned(struct backend_context *context)
     struct arena *arena = &context->pinned;
     void *base;
 
-    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_rows) + fetched + draft_bytes() + one_shot_counter_bytes();
+    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_asked) + fetched + draft_bytes() + one_shot_counter_bytes();
     TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
     arena->base = base;
     lay_out_rows(&context->pinned_rows, arena, options->max_rows);
     context->pinned_x = arena_take(arena, x);
     context->pinned_logits = arena_take(arena, logits);
-    ask_lay_out(&context->pinned_ask, arena, options->max_rows);
+    ask_lay_out(&context->pinned_ask, arena, options->max_asked);
     draft_lay_out(&context->draft.pinned, arena);
     context->one_shot.stop = arena_take(arena, one_shot_counter_bytes());
     context->fetched = arena_take(arena, fetched);
@@ -164,6 +167,8 @@ static enum status prepare_kernels(const struct backend_context *context)
     }
     error = linear_prepare(bytes);
 
+    if (error == 0)
+        error = wide_prepare();
     if (error == 0)
         error = attend_prepare();
     if (error == 0)
@@ -237,6 +242,8 @@ static enum status cuda_open(const struct backend_options *options, struct backe
         return STATUS_INTERNAL;
     }
     new->options = *options;
+    if (new->options.max_asked == 0)
+        new->options.max_asked = options->max_rows;
     status = open_parts(new);
     if (status != STATUS_OK) {
         cuda_close(new);
@@ -351,6 +358,7 @@ const struct backend backend_cuda = {
     .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
     .cache = DTYPE_BF16,
     .caches = 1u << DTYPE_BF16,
+    .prompt_rows = 512,
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,

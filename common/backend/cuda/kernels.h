@@ -17,7 +17,7 @@ extern "C" {
 struct CUstream_st;
 
 enum {
-    KERNEL_ROWS = 64,          /* most rows of a launch */
+    KERNEL_ROWS = 64,          /* most rows of a launch, but for wide.cu */
     KERNEL_MAX_HIDDEN = 16384, /* most columns of a linear map with a norm before it */
 };
 
@@ -99,6 +99,34 @@ int linear_prepare(int block_bytes);
 void linear_start(const struct linear_launch *launch, struct CUstream_st *stream);
 /* Parts of a row that a launch without `to` makes. */
 int linear_parts(int outputs, int processors);
+
+/* wide.cu: to[r] = scale[r] W from[r] of more rows at once, each with the bits of linear_start. Columns are a multiple of 8, rows aligned to 16 bytes. */
+struct wide_launch {
+    const void *weights; /* and what follows: as in linear_launch */
+    int is_f16, outputs, columns;
+    int rows;           /* 1 or more */
+    const void *from;   /* [rows][columns] of the type of the weights */
+    const float *scale; /* [rows], or NULL for 1 */
+    int ffn;
+    void *to;
+    enum kernel_numbers gives;
+    int adds, overlaps;
+};
+/* For both. */
+int wide_prepare(void);
+void wide_start(const struct wide_launch *launch, struct CUstream_st *stream);
+/* Its rows, of float32: to = norm(from), rounded to the type of the weights as linear_start rounds them. */
+struct round_launch {
+    int is_f16;
+    int rows, columns;  /* at most KERNEL_MAX_HIDDEN columns */
+    const float *from;  /* [rows][columns] */
+    const float *norm;  /* [columns], or NULL for none */
+    float norm_eps;
+    uint16_t *to;       /* [rows][columns] */
+    float *scale;       /* [rows] of the norm, which `to` lacks then; NULL: it has it */
+    int overlaps;
+};
+void round_start(const struct round_launch *launch, struct CUstream_st *stream);
 
 /* attend.cu, around the cache. Its numbers are bfloat16.  keys, values: [slots][kv_heads][context][head_dim] */
 struct kernel_cache {

@@ -1,4 +1,4 @@
-/* The operations of a step: each asks for kernels and returns. Steps of more than KERNEL_ROWS rows go part by part. */
+/* The operations of a step: each asks for kernels and returns. Around the cache, steps of more than KERNEL_ROWS rows go part by part. */
 #include "common/backend/cuda/context.h"
 
 #include <string.h>
@@ -48,6 +48,47 @@ static enum kernel_numbers numbers_of(const struct matrix *matrix)
     return matrix->is_f16 ? KERNEL_F16 : KERNEL_BF16;
 }
 
+/* Rows that no kernel has rounded have room to be, where they are of the residual stream. */
+static int is_wide(const struct backend_context *context, const struct linear_launch *launch)
+{
+    return launch->rows > KERNEL_ROWS && launch->columns % 8 == 0 && (launch->is_rounded || launch->columns <= context->options.max_hidden);
+}
+
+static void run_wide(struct backend_context *context, const struct linear_launch *launch, const char *what)
+{
+    struct CUstream_st *stream = device_stream(context->device);
+    struct wide_launch wide = {.weights = launch->weights,
+                               .is_f16 = launch->is_f16,
+                               .outputs = launch->outputs,
+                               .columns = launch->columns,
+                               .rows = launch->rows,
+                               .from = launch->from,
+                               .ffn = launch->ffn,
+                               .to = launch->to,
+                               .gives = launch->gives,
+                               .adds = launch->adds,
+                               .overlaps = launch->overlaps};
+
+    if (!launch->is_rounded) {
+        const struct round_launch round = {.is_f16 = launch->is_f16,
+                                           .rows = launch->rows,
+                                           .columns = launch->columns,
+                                           .from = launch->from,
+                                           .norm = launch->norm,
+                                           .norm_eps = launch->norm_eps,
+                                           .to = context->rounded,
+                                           .scale = launch->norm != NULL && !launch->is_f16 ? context->norm_scale : NULL,
+                                           .overlaps = launch->overlaps};
+
+        round_start(&round, stream);
+        device_launched(context->device, what);
+        wide.from = round.to;
+        wide.scale = round.scale;
+    }
+    wide_start(&wide, stream);
+    device_launched(context->device, what);
+}
+
 /* A linear map of some rows: what is the matrix's and the device's is filled in here. */
 static void run_linear(struct backend_context *context, const struct matrix *matrix, const char *what, struct linear_launch launch)
 {
@@ -62,6 +103,10 @@ static void run_linear(struct backend_context *context, const struct matrix *mat
     launch.processor_bytes = device_shared_bytes(context->device);
     launch.block_bytes = device_block_bytes(context->device);
     launch.overlaps = device_overlaps(context->device);
+    if (is_wide(context, &launch)) {
+        run_wide(context, &launch, what);
+        return;
+    }
     for (int first = 0; first < rows; first += most) {
         launch.rows = min(most, rows - first);
         linear_start(&launch, device_stream(context->device));
@@ -149,10 +194,14 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
                     const struct rows *rows, const float *x, const float *cosine, const float *sine, const struct cache_layer *cache,
                     float *q)
 {
+    int width = (shape->heads + 2 * shape->kv_heads) * shape->head_dim;
+
+    run_linear(context, weights->qkv, "attend_in",
+               (struct linear_launch){.rows = rows->count, .from = x, .norm = weights->attn_norm, .norm_eps = shape->norm_eps, .to = context->qkv});
     for (int first = 0; first < rows->count; first += KERNEL_ROWS) {
         struct heads_launch launch = {.rows = part_of(context, rows, first),
                                       .cache = cache_of(shape, cache),
-                                      .qkv = context->qkv,
+                                      .qkv = context->qkv + (size_t)first * (size_t)width,
                                       .bias = weights->qkv_bias,
                                       .q_norm = weights->q_norm,
                                       .k_norm = weights->k_norm,
@@ -162,12 +211,6 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
                                       .q = q + (size_t)first * (size_t)(shape->heads * shape->head_dim),
                                       .overlaps = device_overlaps(context->device)};
 
-        run_linear(context, weights->qkv, "attend_in",
-                   (struct linear_launch){.rows = launch.rows.count,
-                                          .from = x + (size_t)first * (size_t)shape->hidden,
-                                          .norm = weights->attn_norm,
-                                          .norm_eps = shape->norm_eps,
-                                          .to = context->qkv});
         heads_start(&launch, device_stream(context->device));
         device_launched(context->device, "attend_in's heads");
     }

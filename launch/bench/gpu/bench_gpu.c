@@ -71,6 +71,9 @@ static enum status run_steps(struct rig *rig, const struct settings *settings)
             fflush(stdout);
         }
     }
+    int64_t start = clock_ns();
+    TRY_TO(rig_fill(rig, 0, filled), free_times);
+    printf("prompt,%d,%d,%.2f,us\n", rig_prompt_rows(rig), filled, (double)(clock_ns() - start) * 1e-3);
 
 free_times:
     free(times);
@@ -122,7 +125,7 @@ static enum status run(const struct settings *settings)
 {
     const struct backend *backend = strcmp(settings->backend, "cpu") == 0 ? &backend_cpu : &backend_cuda;
     int longest = settings->context[settings->contexts - 1];
-    struct seeded_options options = {.shape = settings->shape, .max_rows = BACKEND_MAX_ROWS, .threads = settings->threads};
+    struct seeded_options options = {.shape = settings->shape, .max_rows = backend->prompt_rows, .max_asked = BACKEND_MAX_ROWS, .threads = settings->threads};
     struct rig rig;
     enum status status;
 

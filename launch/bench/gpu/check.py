@@ -98,6 +98,9 @@ def steps(model):
                 if one and many:
                     check.report.add("summary", model, f"v{rows}", many / one, "steps", "", context)
                     told.append(f"v({rows}) {many / one:.3f}")
+        prompt = check.report.value("prompt", model, "512", "8192")
+        if prompt:
+            check.report.add("summary", model, "prompt", 8192e6 / prompt, "tokens/s", "", "8192")
         if not told:
             raise Failure("it printed no steps")
         return ", ".join(told[:2]) + " at context 128"

@@ -10,10 +10,10 @@ static enum status open_rest(struct rig *rig)
 {
     TRY(kv_cache_open(&rig->cache, rig->model, 1));
     TRY(forward_open(&rig->forward, rig->model, &rig->cache));
-    rig->logits = malloc((size_t)BACKEND_MAX_ROWS * (size_t)rig->model->vocab * sizeof *rig->logits);
+    rig->logits = malloc((size_t)rig->model->max_asked * (size_t)rig->model->vocab * sizeof *rig->logits);
     if (rig->logits != NULL)
         return STATUS_OK;
-    log_error("no memory for the logits of %d rows", BACKEND_MAX_ROWS);
+    log_error("no memory for the logits of %d rows", rig->model->max_asked);
     return STATUS_INTERNAL;
 }
 
@@ -61,10 +61,10 @@ void rig_close(struct rig *rig)
     *rig = (struct rig){0};
 }
 
-/* The rows of a step, [BACKEND_MAX_ROWS] each. */
+/* The rows of a step */
 struct chain {
-    int32_t token[BACKEND_MAX_ROWS], place[BACKEND_MAX_ROWS], slot[BACKEND_MAX_ROWS], base[BACKEND_MAX_ROWS], asked[BACKEND_MAX_ROWS];
-    uint64_t ancestors[BACKEND_MAX_ROWS];
+    int32_t token[RIG_MOST_ROWS], place[RIG_MOST_ROWS], slot[RIG_MOST_ROWS], base[RIG_MOST_ROWS], asked[RIG_MOST_ROWS];
+    uint64_t ancestors[RIG_MOST_ROWS];
 };
 
 static struct rows lay_out(struct chain *chain, const int32_t *tokens, int first, int count, int asked)
@@ -73,8 +73,8 @@ static struct rows lay_out(struct chain *chain, const int32_t *tokens, int first
         chain->token[i] = tokens[i];
         chain->place[i] = first + i;
         chain->slot[i] = 0;
-        chain->base[i] = first;
-        chain->ancestors[i] = UINT64_MAX >> (63 - i);
+        chain->base[i] = first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
+        chain->ancestors[i] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
     }
     for (int i = 0; i < asked; i++)
         chain->asked[i] = count - asked + i;
@@ -159,12 +159,20 @@ int32_t rig_token(const struct rig *rig, int place)
     return (int32_t)((uint32_t)(place + 1) * UINT32_C(2654435761) % (uint32_t)rig->model->vocab);
 }
 
+int rig_prompt_rows(const struct rig *rig)
+{
+    int most = model_prompt_rows(rig->model);
+
+    return most < RIG_MOST_ROWS ? most : RIG_MOST_ROWS;
+}
+
 enum status rig_fill(struct rig *rig, int first, int context)
 {
-    int32_t tokens[BACKEND_MAX_ROWS];
+    int32_t tokens[RIG_MOST_ROWS];
+    int most = rig_prompt_rows(rig);
 
     while (first < context) {
-        int count = context - first < BACKEND_MAX_ROWS ? context - first : BACKEND_MAX_ROWS;
+        int count = context - first < most ? context - first : most;
 
         for (int i = 0; i < count; i++)
             tokens[i] = rig_token(rig, first + i);

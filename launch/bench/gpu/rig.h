@@ -6,13 +6,15 @@
 #include "common/model/forward.h"
 #include "launch/bench/gpu/seeded.h"
 
+enum { RIG_MOST_ROWS = 512 };
+
 struct rig {
     struct group self;
     struct model *model;
     struct seeded_model *seeded; /* the owner of the model, or NULL: it is from files */
     struct kv_cache cache;
     struct forward forward;
-    float *logits; /* [BACKEND_MAX_ROWS][vocab] of the last rig_step */
+    float *logits; /* [model->max_asked][vocab] of the last rig_step */
     struct kept_query query[BACKEND_MAX_ROWS]; /* of the last rig_ask */
     int answered;  /* the last one was rig_ask, and the device has answered */
 };
@@ -21,7 +23,7 @@ enum status rig_open_seeded(struct rig *rig, const struct seeded_options *option
 enum status rig_open_files(struct rig *rig, const char *path, const struct model_options *options);
 void rig_close(struct rig *rig);
 
-/* Feeds 1 .. BACKEND_MAX_ROWS tokens to the places from `first` on and gives the logits of the last `asked` of them. */
+/* Feeds tokens, at most RIG_MOST_ROWS and as many as the model takes, to the places from `first` on and gives the logits of the last `asked` of them. */
 enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked);
 /* The same as a greedy verifier does it: what is asked is the largest logit of each row, and where the backend keeps logits they stay there. */
 enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count, int asked);
@@ -30,7 +32,9 @@ enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count
 enum status rig_draft(struct rig *rig, const int32_t *tokens, int first, int count, int wanted, int32_t *to);
 /* The token with the largest logit of row i of those asked for, the lowest of equals. */
 int32_t rig_best(const struct rig *rig, int i);
-/* Feeds tokens that follow from a seed to the places [first, context). */
+/* Of a prompt in one step. */
+int rig_prompt_rows(const struct rig *rig);
+/* Feeds tokens that follow from a seed to the places [first, context), rig_prompt_rows in a step. */
 enum status rig_fill(struct rig *rig, int first, int context);
 /* The token at a place of such a text. */
 int32_t rig_token(const struct rig *rig, int place);

@@ -25,7 +25,8 @@ struct seeded_options {
     int first;  /* layers that are not scaled by `further`; 0: all */
     float further;
     int context; /* tokens */
-    int max_rows;
+    int max_rows;  /* of a step */
+    int max_asked; /* of these, whose logits are asked for; 0: all */
     int threads; /* of the CPU backend */
     int drafts;  /* the device gets the embedding, too, so that it drafts by itself where it can */
 };

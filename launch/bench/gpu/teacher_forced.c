@@ -5,7 +5,7 @@
  * The device decodes greedily. The CPU, whose arithmetic is the reference, is fed the device's tokens, so that one token that differs does
  * not hide what comes after it. Each token must be the CPU's argmax, or a near-tie: no logit may differ by more than LARGEST_DIFFERENCE, so
  * the CPU may prefer another token by twice that at most, and only for few tokens. Then the device is fed the same tokens again, several in
- * a step: every logit must have the same bits, or greedy output would depend on the drafts.
+ * a step, and prompt and tokens at once: every logit must have the same bits, or greedy output would depend on the drafts.
  *
  * The last line sums up. Exit: 0, 1 with a line for the first thing that does not hold, or 77 where no device answers. */
 #include "common/backend/cuda/device.h"
@@ -130,6 +130,18 @@ static enum status repeat(struct course *course, int rows)
     return STATUS_OK;
 }
 
+/* The device again, all in one step, as a prompt goes. */
+static enum status repeat_at_once(struct course *course)
+{
+    size_t vocab = (size_t)course->device.model->vocab;
+
+    TRY(rig_step(&course->device, course->text, 0, course->prompt + course->tokens - 1, course->tokens));
+    if (memcmp(course->device.logits, course->logits, (size_t)course->tokens * vocab * sizeof(float)) == 0)
+        return STATUS_OK;
+    log_error("tokens have other bits when all %d are fed in a step than one by one", course->prompt + course->tokens - 1);
+    return STATUS_CHECK;
+}
+
 static enum status run_prompts(struct course *course, FILE *file, int prompts)
 {
     static char line[LONGEST_LINE];
@@ -140,6 +152,7 @@ static enum status run_prompts(struct course *course, FILE *file, int prompts)
         TRY(follow(course));
         TRY(repeat(course, 5));
         TRY(repeat(course, BACKEND_MAX_ROWS));
+        TRY(repeat_at_once(course));
     }
     return STATUS_OK;
 }
@@ -157,7 +170,7 @@ static enum status judge(const struct tally *tally, const char *model)
 
 static enum status run_model(const char *name, int prompts, int tokens, struct tally *sum)
 {
-    struct model_options options = {.threads = 1, .max_rows = BACKEND_MAX_ROWS, .backend = &backend_cuda};
+    struct model_options options = {.threads = 1, .max_rows = BACKEND_MAX_ROWS + MOST_TOKENS, .backend = &backend_cuda};
     struct course course = {.tokens = tokens};
     FILE *file = fopen("launch/demo/golden/greedy.jsonl", "r");
     enum status status;
@@ -213,7 +226,7 @@ int main(int count, char **words)
     if (status == STATUS_OK)
         status = run_model("draft", (int)prompts, (int)tokens, &sum);
     if (status == STATUS_OK)
-        printf("%ld tokens: %ld near-ties, the rest the CPU's argmax; logits differ by %.4f at most; the same bits at 1, 5 and %d rows\n",
+        printf("%ld tokens: %ld near-ties, the rest the CPU's argmax; logits differ by %.4f at most; the same bits at 1, 5 and %d rows and all at once\n",
                sum.tokens, sum.near_ties, (double)sum.difference, BACKEND_MAX_ROWS);
     return (int)status;
 }

@@ -259,7 +259,7 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
         size_t at = (size_t)row * (size_t)channels + (size_t)channel;
 
         if (!SWIGLU && launch.adds)
-            value = static_cast<const float *>(launch.to)[at] + value;
+            value = warp_fresh(static_cast<const float *>(launch.to) + at) + value;
         warp_put(launch.to, SWIGLU ? launch.gives : KERNEL_F32, at, value);
     }
 }

@@ -68,6 +68,18 @@ static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
     return value;
 }
 
+/* The same of what another warp of the block is about to read as well: it may stay in the L1 cache. */
+static __device__ __forceinline__ uint4 warp_stream_near(const uint4 *from)
+{
+    uint4 value;
+
+    asm volatile("ld.global.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from)
+                 : "memory");
+    return value;
+}
+
 /* Begins to copy 16 bytes from the L2 cache into shared memory, or, for `there` = 0, as many zeros; both are aligned to 16. Done for the calling thread
  * behind its warp_copied, and for others that meet it after that. */
 static __device__ __forceinline__ void warp_copy(void *to, const void *from, int there)
@@ -207,6 +219,10 @@ template <typename T> static inline void warp_mma(T type, float d[4], const uint
 }
 
 static inline uint4 warp_stream(const uint4 *from)
+{
+    return *from;
+}
+static inline uint4 warp_stream_near(const uint4 *from)
 {
     return *from;
 }
