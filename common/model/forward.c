@@ -6,13 +6,11 @@
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
-    const struct layer_shape *shape = &model->shape;
-    size_t rows = (size_t)model->max_rows * sizeof(float);
-    size_t hidden = arena_round(rows * (size_t)shape->hidden), ffn = arena_round(rows * (size_t)shape->ffn);
-    size_t heads = arena_round(rows * (size_t)(shape->heads * shape->head_dim));
+    struct model_activations bytes = model_activations(model);
+    size_t hidden = bytes.hidden, heads = bytes.heads;
 
     *forward = (struct forward){.model = model, .cache = cache};
-    TRY(model->backend->memory_open(model->context, 3 * hidden + 2 * heads + ffn, "the activations", &forward->arena));
+    TRY(model->backend->memory_open(model->context, bytes.all, "the activations", &forward->arena));
     forward->x = arena_take(&forward->arena, hidden);
     forward->partial = group_buffer(model->group, hidden); /* sums are fastest in the group's own memory, where it has some */
     if (forward->partial == NULL)
@@ -20,7 +18,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
     forward->asked = arena_take(&forward->arena, hidden);
     forward->q = arena_take(&forward->arena, heads);
     forward->attended = arena_take(&forward->arena, heads);
-    forward->ffn = arena_take(&forward->arena, ffn);
+    forward->ffn = arena_take(&forward->arena, bytes.ffn);
     return STATUS_OK;
 }
 

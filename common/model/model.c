@@ -141,6 +141,18 @@ static enum status choose_cache(struct model *model, enum cache_choice asked)
     return STATUS_USAGE;
 }
 
+struct model_activations model_activations(const struct model *model)
+{
+    const struct layer_shape *shape = &model->shape;
+    size_t rows = (size_t)model->max_rows * sizeof(float);
+    struct model_activations bytes = {.hidden = arena_round(rows * (size_t)shape->hidden),
+                                      .heads = arena_round(rows * (size_t)(shape->heads * shape->head_dim)),
+                                      .ffn = arena_round(rows * (size_t)shape->ffn)};
+
+    bytes.all = 3 * bytes.hidden + 2 * bytes.heads + bytes.ffn;
+    return bytes;
+}
+
 static enum status load(const char *path, const struct model_options *options, struct model *model)
 {
     TRY(look(path, options, model));
@@ -162,7 +174,7 @@ static enum status load(const char *path, const struct model_options *options, s
 
         snprintf(model->computing, sizeof model->computing, "computing on device %d [%s] %s", device->number, device->place, device->name);
     }
-    TRY(weights_pack(model, kv_cache_need(model, options->slots)));
+    TRY(weights_pack(model, kv_cache_need(model, options->slots), model_activations(model).all));
     return model_open_tables(model);
 }
 

@@ -76,6 +76,13 @@ int model_draft_vocab(const struct options *options, int vocab);
 /* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
 enum status model_open_tables(struct model *model);
 
+/* Bytes of what a step has between its operations: so many numbers for each row. */
+struct model_activations {
+    size_t hidden, heads, ffn;
+    size_t all; /* that forward_open takes: three of hidden, two of heads, one of ffn */
+};
+struct model_activations model_activations(const struct model *model);
+
 /* Rows of a prompt for one step: as many as the backend would like, or the model takes. */
 int model_prompt_rows(const struct model *model);
 

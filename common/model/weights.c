@@ -393,15 +393,16 @@ enum status weights_check(struct model *model)
     return status;
 }
 
-enum status weights_pack(struct model *model, size_t beside)
+enum status weights_pack(struct model *model, size_t cache, size_t activations)
 {
     struct packing packing = {.model = model};
     enum status status;
-    char what[128];
+    char what[192];
 
-    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache),", (double)beside / 0x1p30);
+    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB of activations,",
+             (double)cache / 0x1p30, (double)activations / 0x1p30);
     TRY_TO(first_pass(&packing), release);
-    TRY_TO(model->backend->memory_check(model->context, what, packing.bytes + beside),
+    TRY_TO(model->backend->memory_check(model->context, what, packing.bytes + cache + activations),
            release);
     TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
     packing.wide = malloc(packing.wide_room * sizeof *packing.wide + 1);

@@ -335,7 +335,7 @@ static void test_cuda_forward__what_does_not_fit_is_refused_before_it_is_loaded(
     const struct model_options options = {.threads = 1, .max_rows = 1, .slots = 1 << 30, .backend = &backend_cuda};
 
     (void)state;
-    assert_refused(&options, STATUS_INTERNAL, "(--context times --max-sequences, --cache), takes ");
+    assert_refused(&options, STATUS_INTERNAL, "(--context times --max-sequences, --cache) and 0.0 GiB of activations, takes ");
 }
 
 static void test_cuda_forward__quantising_is_refused_before_anything_is_loaded(void **state)
