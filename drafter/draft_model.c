@@ -34,7 +34,8 @@ struct model_draft {
     enum breakage breakage;
 };
 
-static void add_row(struct rows *rows, const struct mirror *mirror, int place, int base)
+/* A row of a chain from the place `first` on. */
+static void add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
 {
     int r = rows->count++;
 
@@ -42,8 +43,7 @@ static void add_row(struct rows *rows, const struct mirror *mirror, int place, i
     rows->position[r] = place;
     rows->slot[r] = mirror->slot;
     rows->place[r] = place;
-    rows->base[r] = base;
-    rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - (place - base));
+    backend_see_chain(rows, r, first, place - first);
 }
 
 /* Adds the rows of [mirror->cached, upto), at most `room`. */
@@ -52,7 +52,7 @@ static void add_chain(struct rows *rows, struct mirror *mirror, int upto, int ro
     int first = mirror->cached, end = upto - first < room ? upto : first + room;
 
     for (; mirror->cached < end; mirror->cached++)
-        add_row(rows, mirror, mirror->cached, mirror->cached - (mirror->cached - first) % BACKEND_MAX_ROWS);
+        add_row(rows, mirror, mirror->cached, first);
 }
 
 /* Feeds all but the newest committed token of a long sequence. */

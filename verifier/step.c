@@ -55,8 +55,7 @@ int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens
         rows->position[r] = first + i;
         rows->slot[r] = slot;
         rows->place[r] = first + i;
-        rows->base[r] = first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
-        rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
+        backend_see_chain(rows, r, first, i);
     }
     return start;
 }

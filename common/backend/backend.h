@@ -141,6 +141,13 @@ struct rows {
     uint64_t *ancestors; /* [count] */
 };
 
+/* Row r is the i-th of a chain from the place `first` on: sets what it sees. */
+static inline void backend_see_chain(struct rows *rows, int r, int first, int i)
+{
+    rows->base[r] = first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
+    rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
+}
+
 /* What one shard knows of one row of logits (DESIGN section 7). */
 struct row_stats {
     float max;      /* the largest logit */

@@ -13,8 +13,8 @@ count() { grep -cE "^$1,[0-9]+,[0-9a-z]+,[0-9.e+-]+,[^,]+\$" <<<"$2"; }
 
 steps=$("$bin/bench_gpu_emulated" steps tiny contexts=20 repetitions=1) || failed=1
 expect "a step of 1, 2, 4 .. 64 rows" '[ "$(count step "$steps")" = 7 ] && [ "$(count step_without_logits "$steps")" = 7 ]'
-# 3 layers of (64 x (64 + 2 x 32) + 64 x 64 + 3 x 64 x 88) and a head of 256 x 64 weights of 2 bytes; 3 x 2 x 2 x 16 numbers of 2 bytes a place
 expect "a prompt" '[ "$(count prompt "$steps")" = 1 ]'
+# 3 layers of (64 x (64 + 2 x 32) + 64 x 64 + 3 x 64 x 88) and a head of 256 x 64 weights of 2 bytes; 3 x 2 x 2 x 16 numbers of 2 bytes a place
 expect "the bytes of a step are those of its weights and its cache" '[ "$(sed -n "s/^step_bytes,1,20,\([0-9]*\),bytes/\1/p" <<<"$steps")" = 215552 ]'
 
 cuda=$("$bin/bench_gpu_emulated" decode tiny contexts=16 tokens=8) || failed=1

@@ -74,8 +74,7 @@ void model_rig_step(struct model_rig *rig, const struct chain *chains, int count
             token[row] = chains[c].tokens[i];
             place[row] = chains[c].first + i;
             slot[row] = chains[c].slot;
-            base[row] = chains[c].first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
-            ancestors[row] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
+            backend_see_chain(&rows, row, chains[c].first, i);
             asked[before[c] + i] = row;
             rows.count++;
         }

@@ -69,16 +69,17 @@ struct chain {
 
 static struct rows lay_out(struct chain *chain, const int32_t *tokens, int first, int count, int asked)
 {
+    struct rows rows = {count, chain->token, chain->place, chain->slot, chain->place, chain->base, chain->ancestors};
+
     for (int i = 0; i < count; i++) {
         chain->token[i] = tokens[i];
         chain->place[i] = first + i;
         chain->slot[i] = 0;
-        chain->base[i] = first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
-        chain->ancestors[i] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
+        backend_see_chain(&rows, i, first, i);
     }
     for (int i = 0; i < asked; i++)
         chain->asked[i] = count - asked + i;
-    return (struct rows){count, chain->token, chain->place, chain->slot, chain->place, chain->base, chain->ancestors};
+    return rows;
 }
 
 enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked)

@@ -17,6 +17,7 @@
  * Row-invariance. An output is summed over a warp's tiles in rising order, then over the warps in rising order; the sum of squares over 128
  * columns by a fixed tree, then over these in rising order. Nothing there knows how many rows there are, nor chunks or groups. */
 #include "common/backend/cuda/kernel/evidence.h"
+#include "common/backend/cuda/kernel/linear.h"
 
 namespace
 {
@@ -101,12 +102,6 @@ __device__ __forceinline__ float sum_four(const float value[BATCH], int lane)
     return sum;
 }
 
-/* Four columns of a row, as they enter the product. */
-template <typename T> __device__ __forceinline__ uint2 round_four(const float4 &x, const float4 &norm, float scale)
-{
-    return {warp_pack(T(), x.x * norm.x * scale, x.y * norm.y * scale), warp_pack(T(), x.z * norm.z * scale, x.w * norm.w * scale)};
-}
-
 /* Takes the columns of the tiles [first, first + count) of all rows: into shared memory if `stores`, their squares into shared.squares if
  * `squares`. An item is four columns of one row; teams take BATCH of them in turns. */
 template <typename T>
@@ -141,7 +136,7 @@ __device__ void stage(const struct plan &plan, const struct shared_parts &shared
             square[i] = x[i].x * x[i].x + x[i].y * x[i].y + (x[i].z * x[i].z + x[i].w * x[i].w);
             if (stores && item + i < items && tile < count)
                 shared.staged[(size_t)(tile * plan.slots + slot) * 4 + thread % 4] =
-                    round_four<T>(x[i], norm[i], scales ? shared.scale[row] : 1.0f);
+                    linear_round_four<T>(x[i], norm[i], scales ? shared.scale[row] : 1.0f);
         }
         if (squares) {
             float sum = sum_four(square, lane);
@@ -212,20 +207,6 @@ __device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int
 
     if (count > 0 && panel < plan.panels)
         warp_prefetch(all + ((size_t)panel * (size_t)plan.tiles + (size_t)first) * 32, (unsigned)count * 512);
-}
-
-/* sums += the tile's weights x its rows. */
-template <typename T, int TILES, int PANELS>
-__device__ __forceinline__ void multiply(const uint2 *rows, const uint4 weights[PANELS], float sums[PANELS][TILES][4])
-{
-#pragma unroll
-    for (int n = 0; n < TILES; n++) {
-        uint2 tokens = rows[n * 32];
-
-#pragma unroll
-        for (int p = 0; p < PANELS; p++)
-            warp_mma(T(), sums[p][n], weights[p], tokens);
-    }
 }
 
 /* The sum over the warps of one output of the group. */
@@ -382,7 +363,7 @@ __global__ void __launch_bounds__(most_teams(TILES, PANELS) * THREADS) linear_ke
                     int tile = (step + i) * WARPS + warp, next = step + i + depth, wraps = next >= steps;
 
                     if (tile < plan.tiles)
-                        multiply<T, TILES, PANELS>(shared.staged + (size_t)((tile - first) * plan.slots) * 4 + own, ahead[i], sums);
+                        linear_multiply<T, TILES, PANELS>(shared.staged + (size_t)((tile - first) * plan.slots) * 4 + own, ahead[i], sums);
                     next -= wraps ? steps : 0;
                     fetch<PANELS>(plan, wraps ? group + stride : group, next * WARPS + warp, ahead[i]);
                     warp_in_turn();

@@ -8,7 +8,7 @@
  *
  * The bits are linear.cu's: an output is summed over the tiles w, w + 8, w + 16 ... in rising order for each w of 0 .. 7, then over these sums in rising
  * order, by the same instruction with the same operands. There a warp has one w; here a warp goes through all, one after the other. */
-#include "common/backend/cuda/kernel/warp.h"
+#include "common/backend/cuda/kernel/linear.h"
 
 namespace
 {
@@ -65,20 +65,6 @@ __device__ __forceinline__ void stage(const struct plan &plan, unsigned char *st
         const unsigned short *from = static_cast<const unsigned short *>(launch.from);
 
         warp_copy(staged + 16 * piece, there ? from + (size_t)row * (size_t)launch.columns + column : from, there);
-    }
-}
-
-/* sums += the weights of one tile x its rows. */
-template <typename T>
-__device__ __forceinline__ void multiply(const uint2 *rows, const uint4 weights[PANELS], float sums[PANELS][TILES][4])
-{
-#pragma unroll
-    for (int n = 0; n < TILES; n++) {
-        uint2 tokens = rows[n * 32];
-
-#pragma unroll
-        for (int p = 0; p < PANELS; p++)
-            warp_mma(T(), sums[p][n], weights[p], tokens);
     }
 }
 
@@ -192,7 +178,7 @@ template <typename T, bool SWIGLU> __global__ void __launch_bounds__(THREADS) wi
                     int next = step + i + AHEAD, wraps = next >= plan.steps;
 
                     if ((step + i) * SLICES + slice < plan.tiles)
-                        multiply<T>(rows + (step - first + i) * (ROWS * ROW_BYTES / 8), ahead[i], sums);
+                        linear_multiply<T, TILES, PANELS>(rows + (step - first + i) * (ROWS * ROW_BYTES / 8), ahead[i], sums);
                     fetch(plan, panel, slice + wraps, wraps ? next - plan.steps : next, ahead[i]);
                     warp_in_turn();
                 }
@@ -252,8 +238,7 @@ template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(co
 
         if (launch.norm != NULL)
             norm = warp_fresh(reinterpret_cast<const float4 *>(launch.norm + column));
-        *reinterpret_cast<uint2 *>(launch.to + row + column) = {warp_pack(T(), x.x * norm.x * scale, x.y * norm.y * scale),
-                                                                warp_pack(T(), x.z * norm.z * scale, x.w * norm.w * scale)};
+        *reinterpret_cast<uint2 *>(launch.to + row + column) = linear_round_four<T>(x, norm, scale);
     }
 }
 
