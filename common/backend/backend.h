@@ -302,6 +302,11 @@ struct backend {
     void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                    const struct rows *rows, const float *q, const struct cache_layer *cache, float *to);
 
+    /* Between steps: the keys and values of the places [first, first + count) of slot `from` are copied to the same places of slot `to`, another
+     * one; count may be 0. The steps before it are done with both, those behind it see the copy. */
+    void (*cache_copy)(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
+                       int first, int count);
+
     /* partial = W_out from.  from: [rows][heads][head_dim], as attend left it  partial: [rows][hidden] */
     void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                        const float *from, float *partial);

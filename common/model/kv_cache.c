@@ -57,3 +57,11 @@ size_t kv_cache_bytes(const struct kv_cache *cache)
 {
     return cache->arena.size;
 }
+
+void kv_cache_copy(struct kv_cache *cache, int from, int to, int first, int count)
+{
+    const struct model *model = cache->model;
+
+    for (int i = 0; i < model->config.layers && from != to; i++)
+        model->backend->cache_copy(model->context, &model->shape, &cache->layer[i], from, to, first, count);
+}

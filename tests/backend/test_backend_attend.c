@@ -324,6 +324,60 @@ static void test_attend__gaps_of_a_tree_change_no_bits(void **state)
     backend_cpu.close(context);
 }
 
+/* Key or value number d of a place. */
+static size_t number_at(const struct layer_shape *shape, int is_key, int slot, int h, int place, int d)
+{
+    size_t head = (size_t)(slot * shape->kv_heads + h) * (size_t)(shape->context * shape->head_dim);
+
+    return head + (size_t)(is_key ? (place / 16 * shape->head_dim + d) * 16 + place % 16 : place * shape->head_dim + d);
+}
+
+/* Places are copied number by number on the one side, by the backend on the other, from the same caches. */
+static void check_copy(struct backend_context *context, enum dtype dtype, int head_dim, int from, int to, int first, int count)
+{
+    const struct layer_shape shape = {.heads = 6, .kv_heads = 3, .head_dim = head_dim, .context = CONTEXT};
+    size_t bytes = dtype_bytes(dtype), all = (size_t)(3 * shape.kv_heads * CONTEXT * head_dim);
+    char *expected[2] = {zeroed(all, bytes), zeroed(all, bytes)};
+    struct cache_layer cache = {dtype, zeroed(all, bytes), zeroed(all, bytes)};
+    void *found[2] = {cache.keys, cache.values};
+    struct random random = {.state = (uint32_t)(first * 1000 + count)};
+
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < all * bytes; i++)
+            expected[side][i] = (char)random_word(&random);
+        memcpy(found[side], expected[side], all * bytes);
+        for (int place = first; place < first + count; place++)
+            for (int i = 0; i < shape.kv_heads * head_dim; i++)
+                memcpy(expected[side] + number_at(&shape, side == 0, to, i / head_dim, place, i % head_dim) * bytes,
+                       expected[side] + number_at(&shape, side == 0, from, i / head_dim, place, i % head_dim) * bytes, bytes);
+    }
+    backend_cpu.cache_copy(context, &shape, &cache, from, to, first, count);
+    for (int side = 0; side < 2; side++) {
+        assert_memory_equal(found[side], expected[side], all * bytes);
+        free(expected[side]);
+        free(found[side]);
+    }
+}
+
+/* Within a tile, over its edges, whole tiles, nothing, and the whole slot; to a later slot and to an earlier one. */
+static void test_cache_copy__moves_the_places_and_nothing_else(void **state)
+{
+    static const int ranges[][2] = {{0, CONTEXT}, {0, 16}, {0, 1}, {3, 9}, {15, 2}, {5, 11}, {16, 32}, {7, 100}, {30, 35}, {CONTEXT - 1, 1}, {4, 0}};
+
+    (void)state;
+    for (int i = 0; i < RIGS; i++) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
+            check_copy(context, DTYPE_F32, 24, 0, 2, ranges[r][0], ranges[r][1]);
+            check_copy(context, DTYPE_BF16, 10, 2, 1, ranges[r][0], ranges[r][1]);
+        }
+        backend_cpu.close(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers),
         cmocka_unit_test(test_attend__what_a_row_does_not_see_does_not_matter_to_it),
         cmocka_unit_test(test_attend__gaps_of_a_tree_change_no_bits),
+        cmocka_unit_test(test_cache_copy__moves_the_places_and_nothing_else),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* The heads of q, k and v on their way to the cache, and the small kernels, against the CPU's loops. Where there is no norm every bit is
  * the CPU's; a norm adds its squares in another order. */
+#include "tests/backend/cuda_rig.h"
 #include "tests/backend/device_rig.h"
 
 #include "common/backend/cpu/kernel/table.h"
@@ -281,11 +282,51 @@ static void test_cuda_step__picks_rows_and_adds(void **state)
     free(sum);
 }
 
+/* Places [first, first + count) of a cache of bf16 by the backend, against a copy number by number. */
+static void check_copy(int from, int to, int first, int count)
+{
+    const struct layer_shape shape = {.heads = 4, .kv_heads = 2, .head_dim = 26, .context = CONTEXT};
+    size_t dim = (size_t)shape.head_dim, head = CONTEXT * dim, slot = (size_t)shape.kv_heads * head, all = SLOTS * slot;
+    uint16_t *expected = zeroed(all, sizeof *expected), *found = zeroed(all, sizeof *found);
+    struct random random = {.state = (uint32_t)(first + count)};
+    struct cuda_rig rig;
+
+    for (size_t i = 0; i < all; i++)
+        expected[i] = (uint16_t)random_word(&random);
+    cuda_rig_open(&rig, 64, 208, CONTEXT, 0);
+
+    struct cache_layer cache = {DTYPE_BF16, cuda_rig_put(&rig, (float *)(void *)expected, all / 2),
+                                cuda_rig_put(&rig, (float *)(void *)expected, all / 2)};
+
+    backend_cuda.cache_copy(rig.cuda, &shape, &cache, from, to, first, count);
+    for (int h = 0; h < shape.kv_heads; h++)
+        for (size_t i = (size_t)first * dim; i < (size_t)(first + count) * dim; i++)
+            expected[(size_t)to * slot + (size_t)h * head + i] = expected[(size_t)from * slot + (size_t)h * head + i];
+    for (int side = 0; side < 2; side++) {
+        cuda_rig_get(&rig, side == 0 ? cache.keys : cache.values, (float *)(void *)found, all / 2);
+        assert_memory_equal(found, expected, all * sizeof *found);
+    }
+    free(expected);
+    free(found);
+    cuda_rig_close(&rig);
+}
+
+static void test_cuda_cache_copy__moves_the_places_and_nothing_else(void **state)
+{
+    (void)state;
+    check_copy(0, 2, 0, CONTEXT);
+    check_copy(2, 1, 0, 1);
+    check_copy(1, 0, 7, 30);
+    check_copy(1, 2, CONTEXT - 1, 1);
+    check_copy(0, 1, 5, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_heads__have_the_bits_of_the_cpu_without_norms),
         cmocka_unit_test(test_cuda_heads__match_the_cpu_with_bias_and_norms),
+        cmocka_unit_test(test_cuda_cache_copy__moves_the_places_and_nothing_else),
         cmocka_unit_test(test_cuda_step__picks_rows_and_adds),
     };
 

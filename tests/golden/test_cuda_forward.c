@@ -203,6 +203,18 @@ static void step_of_three(struct sample *sample, const float *expected)
     free(got);
 }
 
+static void test_cuda_forward__a_copied_prefix_gives_the_bits_of_one_that_is_fed(void **state)
+{
+    (void)state;
+    for (int m = 1; m < MODELS; m += 4) {
+        struct sample sample;
+
+        sample_open(&sample, models[m]);
+        model_rig_assert_copied(&sample.rig, sample.tokens, 20, 17);
+        sample_close(&sample);
+    }
+}
+
 /* Steps that are recorded and played, in two slots in turns, against steps that are not. */
 static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void **state)
 {
@@ -366,6 +378,7 @@ int main(void)
         cmocka_unit_test(test_cuda_forward__a_row_has_the_same_bits_in_any_company),
         cmocka_unit_test(test_cuda_forward__a_long_prompt_has_the_same_bits_at_once_and_in_parts),
         cmocka_unit_test(test_cuda_forward__a_branch_of_a_tree_gets_the_bits_of_its_chain),
+        cmocka_unit_test(test_cuda_forward__a_copied_prefix_gives_the_bits_of_one_that_is_fed),
         cmocka_unit_test(test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one),
         cmocka_unit_test(test_cuda_forward__greedy_speculation_gives_the_bits_of_solo),
     };

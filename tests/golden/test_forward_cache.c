@@ -1,4 +1,5 @@
-/* A cache in bf16, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. */
+/* A cache in bf16, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. And what is copied
+ * from slot to slot, in caches of both dtypes. */
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
 
@@ -164,12 +165,36 @@ static void test_forward_cache__bf16_takes_half_the_memory(void **state)
     model_rig_close(&narrow);
 }
 
+static void test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fed(void **state)
+{
+    static const int kept[] = {1, 15, 16, 17, 23};
+
+    (void)state;
+    for (int m = 0; m < MODELS; m++) {
+        struct model_rig wide, narrow;
+        struct sample sample;
+
+        sample_open(&sample, models[m]);
+        assert_true(sample.count > 23);
+        model_rig_open(&wide, sample.folder, NULL, 2, NULL);
+        model_rig_open_narrow(&narrow, sample.folder, 2, NULL);
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+            model_rig_assert_copied(&wide, sample.tokens, sample.count, kept[k]);
+            model_rig_assert_copied(&narrow, sample.tokens, sample.count, kept[k]);
+        }
+        model_rig_close(&wide);
+        model_rig_close(&narrow);
+        sample_close(&sample);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward_cache__bf16_has_the_bits_of_rounded_float32),
         cmocka_unit_test(test_forward_cache__bf16_is_near_float32_and_another),
         cmocka_unit_test(test_forward_cache__bf16_takes_half_the_memory),
+        cmocka_unit_test(test_forward_cache__a_copied_prefix_gives_the_bits_of_one_that_is_fed),
     };
 
     return cmocka_run_group_tests(tests, make_backend, NULL);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -106,6 +107,26 @@ void model_rig_poison(struct model_rig *rig, int slot, int first)
                     values[p * dim + d] = NAN;
                 }
         }
+}
+
+void model_rig_assert_copied(struct model_rig *rig, const int32_t *tokens, int count, int kept)
+{
+    size_t vocab = (size_t)rig->model->vocab_count;
+    float *expected = calloc((size_t)count * vocab, sizeof *expected), *found = calloc((size_t)(count - kept) * vocab, sizeof *found);
+    int32_t other[MODEL_RIG_ROWS];
+    struct chain rest = {2, kept, count - kept, tokens + kept};
+
+    assert_true(expected != NULL && found != NULL);
+    for (int i = 0; i < count; i++)
+        other[i] = tokens[count - 1 - i];
+    model_rig_feed(rig, 0, tokens, count, count, expected);
+    model_rig_feed(rig, 2, other, count, count, NULL);
+    kv_cache_copy(&rig->cache, 0, 2, 0, kept / 2);
+    kv_cache_copy(&rig->cache, 0, 2, kept / 2, kept - kept / 2);
+    model_rig_step(rig, &rest, 1, found);
+    assert_memory_equal(found, expected + (size_t)kept * vocab, (size_t)(count - kept) * vocab * sizeof *found);
+    free(expected);
+    free(found);
 }
 
 int32_t model_rig_argmax(const float *logits, int count, float *margin)

@@ -41,6 +41,9 @@ void model_rig_feed(struct model_rig *rig, int slot, const int32_t *tokens, int 
 /* Writes NaN to all places of the slot from `first` on, in the CPU backend's cache of float32. */
 void model_rig_poison(struct model_rig *rig, int slot, int first);
 
+/* Feeds the tokens to slot 0, and others to slot 2; copies the first `kept` there, in two parts, and feeds the rest: the same logits to the bit. */
+void model_rig_assert_copied(struct model_rig *rig, const int32_t *tokens, int count, int kept);
+
 /* The largest logit's lowest index, and how far the next one is below it (margin may be NULL). */
 int32_t model_rig_argmax(const float *logits, int count, float *margin);
 

@@ -216,3 +216,56 @@ void cpu_attend(struct backend_context *context, const struct layer_shape *shape
     (void)weights;
     pool_run(context->pool, attend_part, &attend);
 }
+
+struct copy {
+    struct backend_context *context;
+    const struct layer_shape *shape;
+    const struct cache_layer *cache;
+    int from, to;    /* slots */
+    int first, last; /* places */
+};
+
+static void copy_numbers(const struct copy *copy, void *side, size_t to, size_t from, size_t count)
+{
+    size_t bytes = dtype_bytes(copy->cache->dtype);
+
+    memcpy((char *)side + to * bytes, (const char *)side + from * bytes, count * bytes);
+}
+
+/* The places [first, last) of one tile and key/value head. A key's numbers lie apart, each beside those of the tile's other places. */
+static void copy_places(const struct copy *copy, int h, int first, int last)
+{
+    size_t dim = (size_t)copy->shape->head_dim, count = (size_t)(last - first);
+    size_t from = cache_offset(copy->shape, copy->from, h), to = cache_offset(copy->shape, copy->to, h);
+    size_t values = (size_t)first * dim, keys = (size_t)(first / BACKEND_PANEL) * dim * BACKEND_PANEL + (size_t)(first % BACKEND_PANEL);
+
+    copy_numbers(copy, copy->cache->values, to + values, from + values, count * dim);
+    if (count == BACKEND_PANEL) {
+        copy_numbers(copy, copy->cache->keys, to + keys, from + keys, count * dim);
+        return;
+    }
+    for (size_t d = 0; d < dim; d++)
+        copy_numbers(copy, copy->cache->keys, to + keys + d * BACKEND_PANEL, from + keys + d * BACKEND_PANEL, count);
+}
+
+static void copy_part(void *argument, int thread)
+{
+    const struct copy *copy = argument;
+    int first_tile = copy->first / BACKEND_PANEL, tiles = (copy->last + BACKEND_PANEL - 1) / BACKEND_PANEL - first_tile;
+    struct stretch mine = pool_stretch(copy->context->pool, thread, copy->shape->kv_heads * tiles);
+
+    for (int i = mine.first; i < mine.last; i++) {
+        int tile = (first_tile + i % tiles) * BACKEND_PANEL, end = tile + BACKEND_PANEL;
+
+        copy_places(copy, i / tiles, tile > copy->first ? tile : copy->first, end < copy->last ? end : copy->last);
+    }
+}
+
+void cpu_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
+                    int first, int count)
+{
+    struct copy copy = {.context = context, .shape = shape, .cache = cache, .from = from, .to = to, .first = first, .last = first + count};
+
+    if (count > 0)
+        pool_run(context->pool, copy_part, &copy);
+}

@@ -193,6 +193,7 @@ const struct backend backend_cpu = {
     .matmul_add = cpu_matmul_add,
     .attend_in = cpu_attend_in,
     .attend = cpu_attend,
+    .cache_copy = cpu_cache_copy,
     .attend_out = cpu_attend_out,
     .mlp_in = cpu_mlp_in,
     .mlp_out = cpu_mlp_out,

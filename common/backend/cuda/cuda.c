@@ -375,6 +375,7 @@ const struct backend backend_cuda = {
     .matmul = cuda_matmul,
     .attend_in = cuda_attend_in,
     .attend = cuda_attend,
+    .cache_copy = cuda_cache_copy,
     .attend_out = cuda_attend_out,
     .mlp_in = cuda_mlp_in,
     .mlp_out = cuda_mlp_out,

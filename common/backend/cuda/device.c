@@ -274,6 +274,11 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
     note(device, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device->stream), "a copy from the device");
 }
 
+void device_copy(struct device *device, void *to, const void *from, size_t pitch, size_t bytes, size_t rows)
+{
+    note(device, cudaMemcpy2DAsync(to, pitch, from, pitch, bytes, rows, cudaMemcpyDeviceToDevice, device->stream), "a copy within the device");
+}
+
 void device_launched(struct device *device, const char *kernel)
 {
     note(device, cudaGetLastError(), kernel);

@@ -58,6 +58,8 @@ void device_write(struct device *device, void *to, const void *from, size_t byte
 /* Copies in the stream; the host's memory is pinned and stays as it is until device_finish. */
 void device_copy_in(struct device *device, void *to, const void *from, size_t bytes);
 void device_copy_out(struct device *device, void *to, const void *from, size_t bytes);
+/* Copies within the device's memory, in the stream: `rows` rows of `bytes`, `pitch` bytes from one to the next on both sides. */
+void device_copy(struct device *device, void *to, const void *from, size_t pitch, size_t bytes, size_t rows);
 
 /* To be called after each launch: remembers a launch that was refused. */
 void device_launched(struct device *device, const char *kernel);

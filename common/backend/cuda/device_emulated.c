@@ -240,6 +240,13 @@ void device_copy_out(struct device *device, void *to, const void *from, size_t b
     emulation_copy(to, from, bytes);
 }
 
+void device_copy(struct device *device, void *to, const void *from, size_t pitch, size_t bytes, size_t rows)
+{
+    (void)device;
+    for (size_t row = 0; row < rows; row++)
+        emulation_copy((char *)to + row * pitch, (const char *)from + row * pitch, bytes);
+}
+
 void device_launched(struct device *device, const char *kernel)
 {
     if (device->index == BROKEN && device->failed == NULL)

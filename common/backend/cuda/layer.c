@@ -251,6 +251,19 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
     }
 }
 
+void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
+                     int first, int count)
+{
+    size_t place = (size_t)shape->head_dim * sizeof(uint16_t), head = (size_t)shape->context * place, slot = (size_t)shape->kv_heads * head;
+    size_t target = (size_t)to * slot + (size_t)first * place, source = (size_t)from * slot + (size_t)first * place;
+    size_t bytes = (size_t)count * place, heads = (size_t)shape->kv_heads;
+
+    if (count == 0)
+        return;
+    device_copy(context->device, (char *)cache->keys + target, (const char *)cache->keys + source, head, bytes, heads);
+    device_copy(context->device, (char *)cache->values + target, (const char *)cache->values + source, head, bytes, heads);
+}
+
 /* The head tells what was asked of its rows: their logits are not kept. */
 static void give_evidence(struct backend_context *context)
 {
