@@ -44,7 +44,7 @@ static void say(const struct chat *chat, const char *text)
 
 static void explain(const struct chat *chat)
 {
-    say(chat, "/reset begins anew, /quit or the end of input (Ctrl-D) ends, Ctrl-C stops a reply.\n");
+    say(chat, "/reset begins anew, /exit or the end of input (Ctrl-D) ends, Ctrl-C stops a reply.\n");
 }
 
 static enum status add_message(struct chat *chat, const char *role, const char *text, size_t length)
@@ -165,6 +165,16 @@ static enum status await_line(struct chat *chat, const char **line, size_t *leng
     return STATUS_OK;
 }
 
+/* A slash and letters, which was meant for the program and not for the model: "/foo", but not "/etc/hosts is what?". */
+static int is_command(const char *line, size_t length)
+{
+    size_t letters = 1;
+
+    while (letters < length && ((line[letters] | 32) >= 'a' && (line[letters] | 32) <= 'z'))
+        letters++;
+    return line[0] == '/' && letters > 1 && letters == length;
+}
+
 static enum status take_turns(struct chat *chat)
 {
     const char *line;
@@ -173,13 +183,15 @@ static enum status take_turns(struct chat *chat)
     explain(chat);
     for (;;) {
         TRY(await_line(chat, &line, &length));
-        if (line == NULL || is(line, length, "/quit"))
+        if (line == NULL || is(line, length, "/quit") || is(line, length, "/exit"))
             return STATUS_OK;
         if (is(line, length, "/reset")) {
             json_array_clear(chat->messages);
             chat->turn = 0;
         } else if (is(line, length, "/help")) {
             explain(chat);
+        } else if (length > 0 && is_command(line, length)) {
+            log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number, (int)(length < 64 ? length : 64), line);
         } else if (length > 0) {
             TRY(take_turn(chat, line, length));
         }

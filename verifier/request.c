@@ -8,6 +8,7 @@
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
 #include "verifier/request_chat.h"
+#include "verifier/request_keys.h"
 #include "verifier/request_openai.h"
 #include "verifier/request_stop.h"
 #include <errno.h>
@@ -189,7 +190,7 @@ static void take_number(struct request *request, const char *key, const json_t *
                               .min_tokens = request->min_tokens,
                               .draft_length = request->draft_length,
                               .ignore_eos = request->ignore_eos};
-    char reason[160];
+    char reason[160], words[REQUEST_KEYS_WORDS];
     int known;
 
     if (strcmp(key, "seed") == 0 && json_is_integer(value) && json_integer_value(value) >= 0) {
@@ -197,12 +198,15 @@ static void take_number(struct request *request, const char *key, const json_t *
         return;
     }
     known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
-    if (known == 0)
-        fail(request, "unknown key \"%s\"", key);
-    else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value))
+    if (known == 0) {
+        int is_elsewhere = request_keys_explain(key, words);
+
+        fail(request, is_elsewhere ? "key \"%s\" is not supported%s" : "unknown key \"%s\"%s", key, words);
+    } else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value)) {
         fail(request, "%s is not a number", key);
-    else if (known < 0)
+    } else if (known < 0) {
         fail(request, "%s", reason);
+    }
     request->sampling = options.sampling;
     request->max_tokens = options.max_tokens;
     request->min_tokens = options.min_tokens;

@@ -33,6 +33,10 @@ static void take_role(struct reading *reading, size_t at, const json_t *value)
             reading->message[at].role = (enum chat_role)role;
             return;
         }
+    if (json_text_is(value, "developer")) { /* OpenAI's newer word */
+        reading->message[at].role = CHAT_SYSTEM;
+        return;
+    }
     snprintf(reading->reason, reading->size, "messages[%zu].role is not \"system\", \"user\" or \"assistant\"", at);
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/options_elsewhere.h"
 #include "common/base/options_list.h"
 #include "common/base/options_table.h"
 #include "common/base/paths.h"
@@ -193,6 +194,17 @@ enum status option_set(struct options *options, const struct option_entry *entry
     return STATUS_INTERNAL;
 }
 
+static enum status refuse_name(const char *name)
+{
+    char words[OPTIONS_ELSEWHERE];
+
+    if (options_elsewhere(name, 0, words, sizeof words))
+        log_error("option '--%s' is not supported%s", name, words);
+    else
+        log_error("unknown option '--%s'; did you mean '--%s'?", name, option_nearest(name));
+    return STATUS_USAGE;
+}
+
 /* One argument of the command line, --name, --name=value or --name value; *at moves past what was used. */
 static enum status take_argument(struct options *options, int argc, char **argv, int *at)
 {
@@ -207,10 +219,8 @@ static enum status take_argument(struct options *options, int argc, char **argv,
     equals = strchr(text, '=');
     snprintf(name, sizeof name, "%.*s", equals != NULL ? (int)(equals - text - 2) : (int)strlen(text) - 2, text + 2);
     entry = option_find(name);
-    if (entry == NULL) {
-        log_error("unknown option '--%s'; did you mean '--%s'?", name, option_nearest(name));
-        return STATUS_USAGE;
-    }
+    if (entry == NULL)
+        return refuse_name(name);
     *at += 1;
     if (entry->value == NULL)
         return option_set(options, entry, equals != NULL ? equals + 1 : "true", "--");

@@ -2,6 +2,7 @@
 #include "common/base/options_table.h"
 
 #include "common/base/log.h"
+#include "common/base/options_elsewhere.h"
 #include <errno.h>
 #include <ini.h>
 #include <stdlib.h>
@@ -39,9 +40,13 @@ static char *read_line(char *line, int size, void *user)
 static enum status take_pair(const struct reading *reading, const char *name, const char *value)
 {
     const struct option_entry *entry = option_find(name);
-    char where[512];
+    char where[512], words[OPTIONS_ELSEWHERE];
 
     snprintf(where, sizeof where, "%s:%d: ", reading->path, reading->line);
+    if (entry == NULL && options_elsewhere(name, 0, words, sizeof words)) {
+        log_error("%skey '%s' is not supported%s", where, name, words);
+        return STATUS_USAGE;
+    }
     if (entry == NULL || entry->group == OPTION_HIDDEN) {
         log_error("%sunknown key '%s'; did you mean '%s'?", where, name, option_nearest(name));
         return STATUS_USAGE;

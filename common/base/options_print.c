@@ -119,7 +119,7 @@ void options_print(const struct options *options, const char *name, const char *
     else if (options->print == OPTIONS_PRINT_CHAT_HELP)
         print_help("tandem chat",
                    "Answers line after line of stdin as a user's messages, through the target's chat template; each reply knows the turns before it. "
-                   "/reset begins anew, /quit or the end of input ends, Ctrl-C stops a reply. It takes the options of tandem run but for prompts and "
+                   "/reset begins anew, /exit or the end of input ends, Ctrl-C stops a reply. It takes the options of tandem run but for prompts and "
                    "--output; --max-tokens is 1024 where it is not given.",
                    to);
     else if (options->print == OPTIONS_PRINT_CHECK_HELP)

@@ -1,4 +1,5 @@
 #include "common/base/options.h"
+#include "common/base/options_elsewhere.h"
 #include "common/base/options_table.h"
 #include "tests/support/capture.h"
 
@@ -156,10 +157,47 @@ static void test_options__an_unknown_option_names_the_nearest(void **state)
     assert_refused("--max-token 5", STATUS_USAGE, "unknown option '--max-token'; did you mean '--max-tokens'?");
     assert_refused("--temprature=1", STATUS_USAGE, "did you mean '--temperature'?");
     assert_refused("--color always", STATUS_USAGE, "did you mean '--colour'?");
-    assert_refused("--temp 1", STATUS_USAGE, "did you mean '--temperature'?");
     assert_refused("--silent-draftr x", STATUS_USAGE, "unknown option"); /* hidden ones are not proposed */
     assert_null(strstr(logged, "silent-drafter"));
     assert_refused("--this-name-is-longer-than-any-buffer-that-could-be-meant-for-the-name-of-an-option", STATUS_USAGE, "unknown option");
+}
+
+/* Names of other programs: what means it here, not what is spelled like it. */
+static void test_options__names_from_elsewhere_are_answered_by_their_meaning(void **state)
+{
+    static const char *const cases[][2] = {
+        {"--model x", "option '--model' is not supported, expected --target M"},
+        {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
+        {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
+        {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
+        {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
+        {"--draft-max 16", "is not supported, expected --draft-length K"},
+        {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
+        {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
+        {"--logprobs 5", "option '--logprobs' is not supported: no probabilities are written"},
+        {"--n 2", "option '--n' is not supported: a prompt has one completion"},
+        {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
+        {"--port 8080", "option '--port' is not supported: there is no server"},
+        {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(cases[i][0], STATUS_USAGE, cases[i][1]);
+}
+
+/* A name that is one of ours, or that stands for an option which there is not, would mislead. */
+static void test_options__names_from_elsewhere_are_not_ours(void **state)
+{
+    char words[OPTIONS_ELSEWHERE];
+
+    (void)state;
+    for (int i = 0; i < option_count; i++)
+        assert_int_equal(options_elsewhere(option_table[i].name, 0, words, sizeof words), 0);
+    assert_int_equal(options_elsewhere("max-new-tokens", 1, words, sizeof words), 1);
+    assert_string_equal(words, ", expected max_tokens");
+    assert_int_equal(options_elsewhere("ctx-size", 1, words, sizeof words), 1);
+    assert_string_equal(words, ", expected --context N"); /* no key of a line */
 }
 
 static void test_options__what_is_no_option_is_refused(void **state)
@@ -457,6 +495,7 @@ static void test_options_config__bad_lines_are_named(void **state)
 
     (void)state;
     assert_config_refused("\n[ranks]\nverifers = 2\n", 3, "unknown key 'verifers'; did you mean 'verifiers'?");
+    assert_config_refused("solo = 1\nctx-size = 512\n", 2, "key 'ctx-size' is not supported, expected --context N");
     assert_config_refused("max-tokens = nan\n", 1, "max-tokens is 'nan', expected a whole number");
     assert_config_refused("solo = true\ntemperature =\n", 2, "temperature is ''");
     assert_config_refused("# one\n# two\nno equals sign\n", 3, "expected [section], key = value, or a comment");
@@ -729,6 +768,8 @@ int main(void)
         cmocka_unit_test(test_options__sequences_go_together_only_where_nobody_watches),
         cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
         cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
+        cmocka_unit_test(test_options__names_from_elsewhere_are_answered_by_their_meaning),
+        cmocka_unit_test(test_options__names_from_elsewhere_are_not_ours),
         cmocka_unit_test(test_options__what_is_no_option_is_refused),
         cmocka_unit_test(test_options__a_missing_value_is_refused),
         cmocka_unit_test(test_options__numbers_that_do_not_fit_are_refused),

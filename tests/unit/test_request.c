@@ -341,10 +341,16 @@ static void test_request__lines_have_limits(void **state)
 static void test_request__unknown_and_doubled_keys_are_refused(void **state)
 {
     (void)state;
-    expect_error("{\"prompt\": \"a\", \"topk\": 3}", "unknown key \"topk\"");
-    expect_error("{\"prompt\": \"a\", \"top-k\": 3}", "unknown key \"top-k\"");
-    expect_error("{\"prompt\": \"a\", \"watchdog\": 3}", "unknown key \"watchdog\"");
-    expect_error("{\"prompt\": \"a\", \"best_of\": \"x\"}", "unknown key \"best_of\"");
+    expect_error("{\"prompt\": \"a\", \"topk\": 3}", "unknown key \"topk\"; did you mean \"top_k\"?");
+    expect_error("{\"prompt\": \"a\", \"top-k\": 3}", "unknown key \"top-k\"; did you mean \"top_k\"?");
+    expect_error("{\"prompt\": \"a\", \"max_token\": 3}", "unknown key \"max_token\"; did you mean \"max_tokens\"?");
+    expect_error("{\"prompt\": \"a\", \"message\": 3}", "unknown key \"message\"; did you mean \"messages\"?");
+    expect_error("{\"prompt\": \"a\", \"bad_word\": [\"x\"]}", "unknown key \"bad_word\"; did you mean \"bad_words\"?");
+    expect_error("{\"prompt\": \"a\", \"n_predict\": 3}", "key \"n_predict\" is not supported, expected max_tokens");
+    expect_error("{\"prompt\": \"a\", \"grammar\": \"x\"}", "key \"grammar\" is not supported: nothing follows a grammar");
+    expect_error("{\"prompt\": \"a\", \"watchdog\": 3}", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, ");
+    expect_error("{\"prompt\": \"a\", \"x\": 3}", "draft_length");
+    expect_error("{\"prompt\": \"a\", \"best_of\": \"x\"}", "key \"best_of\" is not supported: a prompt has one completion");
     expect_error("{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "duplicate");
     expect_error("{\"prompt\": \"a\", \"prompt\": \"b\"}", "duplicate");
 }

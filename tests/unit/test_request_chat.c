@@ -114,6 +114,20 @@ static void test_request_chat__a_prompt_may_be_a_message(void **state)
     request_release(&bad);
 }
 
+static void test_request_chat__a_developer_is_the_system(void **state)
+{
+    struct request_list list = read_lines("{\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}\n"
+                                          OPENAI("{\"messages\":[{\"role\":\"developer\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}"),
+                                          CHAT_CHATML, &plain);
+
+    (void)state;
+    assert_int_equal(list.count, 2);
+    assert_null(list.request[1].error);
+    assert_int_equal(list.request[0].prompt_count, list.request[1].prompt_count);
+    assert_memory_equal(list.request[0].tokens, list.request[1].tokens, (size_t)list.request[0].prompt_count * sizeof *list.request[0].tokens);
+    request_release(&list);
+}
+
 static void test_request_chat__openais_body_is_the_same_prompt(void **state)
 {
     struct request_list list = read_lines("{\"messages\":" HI "}\n" OPENAI("{\"messages\":" HI ",\"max_completion_tokens\":3}"), CHAT_ZEPHYR, &plain);
@@ -265,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request_chat__messages_are_a_prompt),
         cmocka_unit_test(test_request_chat__a_prompt_may_be_a_message),
+        cmocka_unit_test(test_request_chat__a_developer_is_the_system),
         cmocka_unit_test(test_request_chat__openais_body_is_the_same_prompt),
         cmocka_unit_test(test_request_chat__a_line_of_our_own_stays_one_behind_openais),
         cmocka_unit_test(test_request_chat__parts_are_lines),
