@@ -34,7 +34,7 @@ struct sweep_pass {
 struct sweep_end {
     int64_t started_ns, first_ns, ended_ns;
     int prompt_tokens, tokens;
-    uint64_t digest; /* of the latter */
+    uint64_t digest; /* of the latter, and of how they ended */
 };
 
 static enum status read_plan(const char *path, json_t **plan)
@@ -124,6 +124,7 @@ static void ignore(void *state, const struct sequence *sequence)
 static void keep(void *state, const struct sequence *sequence)
 {
     int from = sequence->request->prompt_count;
+    int32_t finish = sequence->completion.finish;
 
     ((struct sweep_end *)state)[sequence->request->index] =
         (struct sweep_end){.started_ns = sequence->started_ns,
@@ -131,7 +132,7 @@ static void keep(void *state, const struct sequence *sequence)
                            .ended_ns = sequence->ended_ns,
                            .prompt_tokens = from,
                            .tokens = sequence->length - from,
-                           .digest = digest_tokens(DIGEST_EMPTY, sequence->tokens + from, sequence->length - from)};
+                           .digest = digest_tokens(digest_tokens(DIGEST_EMPTY, sequence->tokens + from, sequence->length - from), &finish, 1)};
 }
 
 static json_t *counts_of(const int64_t *counts)
@@ -171,8 +172,16 @@ static enum status write_line(const struct sweep *sweep, json_t *object)
     return STATUS_IO;
 }
 
+/* The hash of all logits so far; 0 where nobody asks for it. Collective over the group, on the lead. */
+static enum status hash_so_far(const struct sweep *sweep, uint64_t *hash)
+{
+    *hash = 0;
+    return sweep->job->options->hash_logits ? team_hash(&sweep->job->team, hash) : STATUS_OK;
+}
+
+/* hash: of this pass */
 static enum status write_pass(const struct sweep *sweep, const struct sweep_pass *pass, int64_t start_ns, const struct figures *figures,
-                              const struct sweep_end *ends)
+                              const struct sweep_end *ends, uint64_t hash)
 {
     json_t *object = json_pack("{s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "cell", pass->cell, "repetition", pass->repetition, "warm_up",
                                pass->warm_up, "start_ns", (json_int_t)start_ns, "wall_ns", (json_int_t)figures->wall_ns, "tokens",
@@ -184,6 +193,8 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                           (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
                           "ends", ends_of(ends, pass->prompts)));
 
+    if (sweep->job->options->hash_logits)
+        failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)hash));
     return write_line(sweep, json_text_whole(object, failed));
 }
 
@@ -193,15 +204,18 @@ static enum status run_pass(const struct sweep *sweep, const struct sweep_pass *
     struct figures figures = {0};
     struct sweep_end *ends = calloc((size_t)pass->prompts, sizeof *ends);
     struct lead_watch watch = {.state = ends, .proposal = ignore, .end = keep};
+    uint64_t before, after;
     int64_t start_ns;
     enum status status = STATUS_INTERNAL;
 
     if (ends == NULL)
         return status;
     TRY_TO(fill(sweep, pass, &list), release);
+    TRY_TO(hash_so_far(sweep, &before), release);
     start_ns = clock_ns();
     TRY_TO(job_pass(sweep->job, &list, sweep->drafters, pass->solo, pass->sequences, &watch, &figures), release);
-    status = write_pass(sweep, pass, start_ns, &figures, ends);
+    TRY_TO(hash_so_far(sweep, &after), release);
+    status = write_pass(sweep, pass, start_ns, &figures, ends, after - before);
 release:
     free(list.request);
     free(ends);

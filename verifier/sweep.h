@@ -3,7 +3,8 @@
  * makes the plan and reads what comes out.
  *
  * The plan is one JSON object: {"results": FILE, "passes": [{"cell", "repetition", "warm_up", "solo", "draft_length" (-1: the lead chooses),
- * "temperature", "accept", "sequences", "prompts"}]}. FILE gets one JSON object a line: first the job's ranks, then each pass. */
+ * "temperature", "accept", "sequences", "prompts"}]}. FILE gets one JSON object a line: first the job's ranks, then each pass,
+ * with its logits_hash where --hash-logits is given. */
 #ifndef TANDEM_VERIFIER_SWEEP_H
 #define TANDEM_VERIFIER_SWEEP_H
 

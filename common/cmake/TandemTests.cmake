@@ -1,37 +1,61 @@
-# add_cmocka_test(NAME file.c LINKS ... LABELS ... ARGUMENTS ...): one test program of tests/, run by ctest.
-# add_mpi_test(NAME file.c RANKS n LINKS ... ): the same under mpirun with n ranks and a deadline.
+# Every test has a deadline in seconds, five times as long with sanitizers; labels; PLACES, of which `launch/tandem test` fills two for each core, for
+# whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they are many:
+# the long ones begin first.
+# add_cmocka_test(NAME SOURCES ... LINKS ... ARGUMENTS ...): one test program of tests/.
+# add_mpi_test(NAME SOURCES ... LINKS ... RANKS n): the same under mpirun.
+# add_script_test(NAME SCRIPT ARGUMENTS ...): a script of the folder, started in that of the sources; ENVIRONMENT: further variables.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl vader,self)
+set(tandem_test_values TIMEOUT PLACES COST)
+set(tandem_test_lists LABELS ENVIRONMENT)
 
-function(add_cmocka_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINKS;LABELS;ARGUMENTS" ${ARGN})
+# The properties of a test, from the values above, which its caller has parsed into ARG_.
+macro(tandem_test_properties name)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(NOT ARG_PLACES)
+    set(ARG_PLACES 1)
+  endif()
+  if(TANDEM_SANITIZE)
+    math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PLACES} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}"
+    SKIP_RETURN_CODE 77)
+  if(ARG_COST)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
+  endif()
+endmacro()
+
+macro(tandem_test_program name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} tandem_warnings PkgConfig::CMOCKA m)
   target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+endmacro()
+
+function(add_cmocka_test name)
+  cmake_parse_arguments(ARG "" "${tandem_test_values}" "${tandem_test_lists};SOURCES;LINKS;ARGUMENTS" ${ARGN})
+  tandem_test_program(${name})
   add_test(NAME ${name} COMMAND ${name} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
-  endif()
-  if(TANDEM_SANITIZE)
-    math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77)
+  tandem_test_properties(${name})
 endfunction()
 
 function(add_mpi_test name)
-  cmake_parse_arguments(ARG "" "RANKS;TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINKS} tandem_warnings PkgConfig::CMOCKA MPI::MPI_C m)
-  target_compile_definitions(${name} PRIVATE TANDEM_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TANDEM_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  cmake_parse_arguments(ARG "" "${tandem_test_values};RANKS" "${tandem_test_lists};SOURCES;LINKS" ${ARGN})
+  list(APPEND ARG_LINKS MPI::MPI_C)
+  list(PREPEND ARG_LABELS mpi)
+  tandem_test_program(${name})
   add_test(NAME ${name} COMMAND ${TANDEM_MPIRUN} -np ${ARG_RANKS} $<TARGET_FILE:${name}> WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+  tandem_test_properties(${name})
+endfunction()
+
+function(add_script_test name script)
+  cmake_parse_arguments(ARG "" "${tandem_test_values}" "${tandem_test_lists};ARGUMENTS" ${ARGN})
+  if(TANDEM_SANITIZE AND "mpi" IN_LIST ARG_LABELS) # what MPI keeps to the end of the process is not ours to free
+    list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   endif()
-  if(TANDEM_SANITIZE)
-    math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 LABELS "mpi;${ARG_LABELS}" SKIP_RETURN_CODE 77)
+  add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  tandem_test_properties(${name})
 endfunction()

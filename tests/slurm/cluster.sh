@@ -117,7 +117,6 @@ cluster_open() {
 cluster_processes() {
     grep -lzxF "SLURM_CONF=$CLUSTER/slurm.conf" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3 | grep -vx $$
 }
-cluster_has() { grep -qzxF "SLURM_CONF=$CLUSTER/slurm.conf" "/proc/$1/environ" 2>/dev/null; }
 
 cluster_sweep() {
     local i pids

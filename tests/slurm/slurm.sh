@@ -57,8 +57,8 @@ await_results() { await "$2 results in $1" "[ \"\$(done_in $1)\" -ge $2 ] 2>/dev
 # ranks PROGRAM: its processes, in order of rank, of this cluster alone.
 ranks() {
     local pid
-    for pid in $(pgrep -x "$1"); do
-        cluster_has "$pid" && echo "$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^PMIX_RANK=//p') $pid"
+    for pid in $(cluster_processes); do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ] && echo "$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^PMIX_RANK=//p') $pid"
     done | sort -n | cut -d' ' -f2
 }
 # SLURM has cleared away what it started, which takes it a moment. A job is queued again for two minutes later, and the tests do not wait so long.

@@ -50,7 +50,7 @@ else
     expect "for CPUs, where there is no nvcc" '[ "$(calls "$without" --backend cuda)" = "cmake --preset release|ninja" ]'
 fi
 for architecture in 80 86-virtual; do
-    expect "no code of $architecture for later devices" '! cmake -S "$source" -B "$work/refused" -DTANDEM_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=90a;$architecture" >"$work/said" 2>&1 &&
+    expect "no code of $architecture for later devices" '! cmake -G Ninja -S "$source" -B "$work/refused" -DTANDEM_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=90a;$architecture" >"$work/said" 2>&1 &&
         grep -q "CMAKE_CUDA_ARCHITECTURES has $architecture, code for later devices" "$work/said"'
 done
 if command -v nvcc >/dev/null; then # a build without tests has its C++ from nowhere else

@@ -1,48 +1,42 @@
 #!/usr/bin/env bash
-# Keys and values in bf16, in whole jobs: drafts change nothing, whatever the ranks; memory is half. cache.sh BIN
+# Keys and values in bf16, in whole jobs: drafts change nothing, greedy and coupled, whatever the ranks; memory is half. cache.sh BIN
 . "$(dirname "$0")/job.sh"
+. "$(dirname "$0")/passes.sh"
 head -n 16 "$PROMPTS" >"$WORK/few.in"
-over=(--prompts "$WORK/few.in" --max-tokens 48 --hash-logits --verbose)
-narrow=("${over[@]}" --cache bf16)
+over=(--prompts "$WORK/few.in" --max-tokens 48 --max-sequences 8 --seed 3 --hash-logits --verbose)
 
-# run NAME OPTION...
+# run NAME SEQUENCES LENGTH OPTION...: two passes, drafted unless LENGTH is 0, and what they must be equal to, unless NAME is that.
 run() {
-    local name=$1
-    shift
-    job "$name" "$@" || fail "$name: exit $?: $(cat "$WORK/$name.err")"
-}
-
-# drafted NAME OPTION...: what --solo gives, by drafts.
-drafted() {
-    local name=$1
-    shift
-    run "$name" "${narrow[@]}" "$@"
-    same "$name" solo
-    checks=$((checks + 1))
-    [ "0$(figure "$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
+    local name=$1 sequences=$2 length=$3 solo=false pass
+    shift 3
+    [ "$length" != 0 ] || solo=true
+    plan
+    pass greedy $solo "$length" 0 rejection "$sequences" 16
+    pass coupled $solo "$length" 0.8 coupled "$sequences" 16
+    passes "$name" "${over[@]}" "$@"
+    [ $solo = false ] || return
+    for pass in greedy coupled; do
+        same_pass "$name.$pass" "solo.$pass"
+        drafted "$name.$pass"
+    done
 }
 
 # megabytes NAME: of the target's cache on the first verifier, in tenths.
 megabytes() { sed -nE 's/.*, ([0-9]+)\.([0-9]) MB of cache, .*/\1\2/p' "$WORK/$1.err" | head -n 1; }
 
-run wide --solo --verifiers 1 --max-sequences 4 "${over[@]}"
-run solo --solo --verifiers 1 --max-sequences 4 "${narrow[@]}"
-drafted one --verifiers 1
-drafted two --verifiers 2 --draft-length 7 --max-sequences 8 --threads 2
-drafted four --verifiers 4 --drafters 2
-drafted copies --verifiers 2 --draft lookup
-drafted layers --verifiers 1 --draft self:layers=3
+run wide 4 0 --verifiers 1
+run solo 4 0 --verifiers 1 --cache bf16
+run one 4 4 --verifiers 1 --cache bf16
+run two 8 7 --verifiers 2 --threads 2 --cache bf16
+run four 4 4 --verifiers 4 --drafters 2 --cache bf16
+run copies 4 4 --verifiers 2 --draft lookup --cache bf16
+run layers 4 4 --verifiers 1 --draft self:layers=3 --cache bf16
 checks=$((checks + 4))
-[ "$(figure solo logits_hash)" != "$(figure wide logits_hash)" ] || fail "the logits are those of a cache in float32"
+cmp -s <(given solo.greedy | grep hash) <(given wide.greedy | grep hash) && fail "the logits are those of a cache in float32"
 found=$(megabytes solo) expected=$(($(megabytes wide) / 2))
 [ $((found - expected)) -ge -1 ] && [ $((found - expected)) -le 1 ] || fail "$found tenths of a MB of cache, expected $expected"
-[ "$(figure solo cache)" = bf16 ] || fail "the figures do not say that the cache is in bf16"
-[ -z "$(figure wide cache)" ] || fail "the figures say of what the cache is where nothing was asked for"
-
-# Drawn tokens, too.
-narrow+=(--accept coupled --temperature 0.8 --seed 3)
-run solo --solo --verifiers 1 "${narrow[@]}"
-drafted coupled --verifiers 2
+head -n 1 "$WORK/solo.passes" | grep -q '"cache":"bf16"' || fail "the figures do not say that the cache is in bf16"
+head -n 1 "$WORK/wide.passes" | grep -q '"cache":' && fail "the figures say of what the cache is where nothing was asked for"
 
 # refused PATTERN OPTION...
 refused() {

@@ -1,78 +1,90 @@
 #!/usr/bin/env bash
-# Speculative output equals solo output, token for token, and so do the target's logits at all committed positions.
-# equality.sh BIN greedy|coupled default|long|small: how much of the grid of draft lengths, verifiers, drafters and sequences is run;
-# TANDEM_LONG=1 in the environment: all of it.
+# Speculative output equals solo output, token for token, and so do the target's logits at all committed positions: greedy and coupled. Each placement
+# of ranks is one job, and its draft lengths and sequences are passes of it.
+# equality.sh BIN default|small: how much of the grid is run. TANDEM_WIDE=1 in the environment: all 200 prompts of 128 tokens in some of its cells;
+# TANDEM_LONG=1: in all of them.
 . "$(dirname "$0")/job.sh"
-mode=$2
-amount=$3
-[ "${TANDEM_LONG:-}" = 1 ] && amount=long
-sampling=()
-[ "$mode" = coupled ] && sampling=(--accept coupled --temperature 0.8 --top-p 0.95 --seed 11)
+. "$(dirname "$0")/passes.sh"
+few=16 many=60 all=$(wc -l <"$PROMPTS")
+over=(--max-sequences 8 --hash-logits --top-p 0.95 --seed 11 --max-tokens 128 --prompts "$WORK/prompts.in")
+sed -E "1,${few}s/\}\$/, \"max_tokens\": 48}/" "$PROMPTS" >"$WORK/prompts.in"
 
-# over SET OPTION...: a job's options for one set of prompts: all is 200 prompts of 128 tokens.
-over() {
-    case $1 in
-    all) set_options=(--prompts "$PROMPTS" --max-tokens 128) ;;
-    few) set_options=(--prompts "$WORK/few.in" --max-tokens 48) ;;
-    esac
+# both NAME SOLO LENGTH SEQUENCES PROMPTS: the passes NAME_greedy and NAME_coupled.
+both() {
+    pass "$1_greedy" "$2" "$3" 0 rejection "$4" "$5"
+    pass "$1_coupled" "$2" "$3" 0.8 coupled "$4" "$5"
 }
 
+# cell LENGTH SEQUENCES PROMPTS: drafted passes.
+cell() { both "k$1_s$2_of_$3" false "$@"; }
+
+# placement VERIFIERS DRAFTERS [OPTION...]: runs the plan there; each pass gave what one verifier gave alone.
+placement() {
+    local name="v$1_d$2${3:+_$4}" pass
+    passes "$name" --verifiers "$1" --drafters "$2" "${over[@]}" "${@:3}"
+    for pass in "${pass_names[@]}"; do
+        same_pass "$name.$pass" "solo.${pass##*_of_}"
+        case $pass in k*) drafted "$name.$pass" ;; esac
+    done
+}
+
+# solo PROMPTS...: what all others are compared with.
 solo() {
-    over "$1"
-    job "solo_$1" --solo --verifiers 1 --max-sequences 8 --hash-logits "${set_options[@]}" "${sampling[@]}" || fail "solo over $1: exit $?"
+    local prompts
+    plan
+    for prompts; do both "$prompts" true 0 8 "$prompts"; done
+    passes solo --verifiers 1 "${over[@]}"
 }
 
-# speculative SET LENGTH VERIFIERS DRAFTERS SEQUENCES [OPTION...]
-speculative() {
-    local name="$1_k$2_v$3_d$4_s$5${7:+_$7}"
-
-    over "$1"
-    job "$name" --draft-length "$2" --verifiers "$3" --drafters "$4" --max-sequences "$5" --hash-logits "${set_options[@]}" "${sampling[@]}" "${@:6}" ||
-        fail "$name: exit $?"
-    same "$name" "solo_$1"
-    checks=$((checks + 1))
-    [ "0$(figure "$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
-    rm -f "$WORK/$name".*
+# grid PROMPTS: every draft length with every number of verifiers; drafters and sequences at once take turns.
+grid() {
+    local verifiers drafters length turn=0
+    for verifiers in 1 2 4; do
+        for drafters in 1 2; do
+            plan
+            both "solo_of_$1" true 0 8 "$1"
+            for length in 1 2 3 4 5 6 7 8; do
+                [ $(((length + turn) % 2 + 1)) != $drafters ] || cell $length $(((length / 2 + turn) % 2 * 7 + 1)) "$1"
+            done
+            placement $verifiers $drafters
+        done
+        turn=$((turn + 1)) # so that the turns shift against the numbers of verifiers
+    done
 }
 
-head -n 16 "$PROMPTS" >"$WORK/few.in"
-solo few
+[ "${TANDEM_WIDE:-}" = 1 ] && amount=wide || amount=$2
+[ "${TANDEM_LONG:-}" = 1 ] && amount=long
 case $amount in
 small) # for builds that run fifty times slower
-    speculative few 4 1 1 8
-    speculative few 8 2 2 1
-    speculative few 1 4 1 8
-    speculative few 4 1 1 8 --draft lookup
-    finish
-    ;;
-default) # every draft length with every number of verifiers; the rest takes turns
-    solo all
-    speculative all 4 1 1 8
-    speculative all 8 2 1 8
-    speculative all 5 2 2 1
-    speculative few 8 2 1 8 --draft lookup # which has nothing to propose in many rounds
-    speculative few 3 1 2 1 --draft lookup:min=2,max=3
-    speculative few 4 2 1 8 --draft self:layers=3
-    speculative few 4 2 1 8 --draft-vocabulary 600 # an embedded draft that knows less than a third of its ids
-    turn=0
-    for length in 1 2 3 4 5 6 7 8; do
-        for verifiers in 1 2 4; do
-            speculative few "$length" "$verifiers" $((turn / 2 % 2 + 1)) $((turn % 2 * 7 + 1))
-            turn=$((turn + 1))
-        done
-        turn=$((turn + 2)) # so that the turns shift against the numbers of verifiers
-    done
+    solo $few
+    plan && cell 4 8 $few && placement 1 1
+    plan && cell 8 1 $few && placement 2 2
+    plan && cell 1 8 $few && placement 4 1
+    plan && cell 4 8 $few && placement 1 1 --draft lookup
     ;;
 long)
-    solo all
-    for length in 1 2 3 4 5 6 7 8; do
-        for verifiers in 1 2 4; do
-            for drafters in 1 2; do
-                speculative all "$length" "$verifiers" "$drafters" 1
-                speculative all "$length" "$verifiers" "$drafters" 8
-            done
+    solo $all
+    for verifiers in 1 2 4; do
+        for drafters in 1 2; do
+            plan
+            for length in 1 2 3 4 5 6 7 8; do cell $length 1 "$all"; cell $length 8 "$all"; done
+            placement $verifiers $drafters
         done
     done
+    ;;
+*)
+    [ $amount = wide ] && many=$all
+    solo $few "$many"
+    plan && cell 8 8 "$many" && placement 2 1
+    if [ $amount = wide ]; then
+        plan && cell 4 8 "$all" && placement 1 1
+        plan && cell 5 1 "$all" && placement 2 2
+    fi
+    grid $few
+    plan && cell 8 8 $few && placement 2 1 --draft lookup # which has nothing to propose in many rounds
+    plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
+    plan && cell 4 8 $few && placement 2 1 --draft self:layers=3
+    plan && cell 4 8 $few && placement 2 1 --draft-vocabulary 600 # an embedded draft that knows less than a third of its ids
     ;;
 esac
 finish

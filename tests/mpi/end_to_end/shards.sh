@@ -1,57 +1,46 @@
 #!/usr/bin/env bash
 # Logits do not depend on how the target is cut, on threads, or on how the input is cut: logits_hash is equal, and hashes of the parts of a
-# file sum to that of the whole. shards.sh BIN default|small: small is for builds that run fifty times slower.
+# file sum to that of the whole. shards.sh BIN default|small: small is for builds that run fifty times slower; TANDEM_WIDE=1 in the environment: all
+# 200 prompts. Half of them are drawn at temperature 1.
 . "$(dirname "$0")/job.sh"
-
-tokens=64
-if [ "$2" = small ]; then
-    head -n 85 "$PROMPTS" >"$WORK/few.in"
-    PROMPTS=$WORK/few.in
-    tokens=4
-fi
+tokens=64 count=60 cut=23
+[ "${TANDEM_WIDE:-}${TANDEM_LONG:-}" = "" ] || count=200 cut=77
+[ "$2" = small ] && tokens=4
+head -n $count "$PROMPTS" | sed '0~2s/}$/, "temperature": 1}/' >"$WORK/all.in"
+head -n $cut "$WORK/all.in" >"$WORK/first.in"
+tail -n +$((cut + 1)) "$WORK/all.in" >"$WORK/second.in"
 
 # solo NAME OPTION...
 solo() {
     local name=$1
     shift
-    job "$name" --solo --max-sequences 8 --hash-logits --max-tokens $tokens "$@" || fail "$name: exit $?"
+    job "$name" --solo --max-sequences 8 --hash-logits --max-tokens $tokens --seed 5 "$@" || fail "$name: exit $?"
 }
 
-# parts SAMPLING...: the file cut in two gives what the whole gives.
-parts() {
-    local first second sum
-
-    solo whole --verifiers 1 --prompts "$PROMPTS" "$@"
-    solo first --verifiers 1 --prompts "$WORK/first.in" "$@"
-    solo second --verifiers 2 --prompts "$WORK/second.in" --first-index 77 "$@"
-    first=$(figure first logits_hash)
-    second=$(figure second logits_hash)
-    sum=$(printf '%016x' $((0x$first + 0x$second)))
-    checks=$((checks + 1))
-    [ "$sum" = "$(figure whole logits_hash)" ] || fail "parts $*: $first + $second = $sum, the whole has $(figure whole logits_hash)"
-    checks=$((checks + 1))
-    results_of "$WORK/whole.jsonl" >"$WORK/whole.results"
-    cat "$WORK/first.jsonl" "$WORK/second.jsonl" >"$WORK/both.jsonl"
-    results_of "$WORK/both.jsonl" | cmp -s - "$WORK/whole.results" || fail "parts $*: their results differ from those of the whole"
-}
-
-solo width1 --verifiers 1 --threads 1 --prompts "$PROMPTS"
+solo width1 --verifiers 1 --threads 1 --prompts "$WORK/all.in"
 for width in 2 4; do
-    solo "width$width" --verifiers "$width" --threads 1 --prompts "$PROMPTS"
+    solo "width$width" --verifiers "$width" --threads 1 --prompts "$WORK/all.in"
     same "width$width" width1
 done
-solo threads2 --verifiers 1 --threads 2 --prompts "$PROMPTS"
+solo threads2 --verifiers 1 --threads 2 --prompts "$WORK/all.in"
 same threads2 width1
-solo threads3 --verifiers 2 --threads 3 --prompts "$PROMPTS"
+solo threads3 --verifiers 2 --threads 3 --prompts "$WORK/all.in"
 same threads3 width1
 
-head -n 77 "$PROMPTS" >"$WORK/first.in"
-tail -n +78 "$PROMPTS" >"$WORK/second.in"
-parts
-parts --temperature 1 --seed 5
+# The file cut in two gives what the whole gives.
+solo first --verifiers 1 --prompts "$WORK/first.in"
+solo second --verifiers 2 --prompts "$WORK/second.in" --first-index $cut
+first=$(figure first logits_hash)
+second=$(figure second logits_hash)
+sum=$(printf '%016x' $((0x$first + 0x$second)))
+checks=$((checks + 2))
+[ "$sum" = "$(figure width1 logits_hash)" ] || fail "parts: $first + $second = $sum, the whole has $(figure width1 logits_hash)"
+cat "$WORK/first.jsonl" "$WORK/second.jsonl" >"$WORK/both.jsonl"
+results_of "$WORK/both.jsonl" | cmp -s - "$WORK/width1.results" || fail "parts: their results differ from those of the whole"
 
+head -n 40 "$PROMPTS" >"$WORK/biased.in"
 # Each shard biases and bans its own part of the vocabulary, and the drafter all of it: followers and drafter must have heard of every token.
-biased=(--prompts "$WORK/first.in" --accept coupled --temperature 0.9 --seed 6 --top-p 0.95 --frequency-penalty 0.5 --repetition-penalty 1.2
+biased=(--prompts "$WORK/biased.in" --accept coupled --temperature 0.9 --seed 6 --top-p 0.95 --frequency-penalty 0.5 --repetition-penalty 1.2
     --logit-bias 0:6 --logit-bias 202:-100 --logit-bias 1748:3 --logit-bias 2047:5 --bad-word "the" --bad-word "of the" --bad-word ", and"
     --stop-token-id 1000 --stop-token-id 17 --stop " and then" --min-tokens 3)
 solo biased1 --verifiers 1 "${biased[@]}"
