@@ -243,6 +243,10 @@ enum status launch_line_check(const struct options *options)
     paths_target(options, target);
     paths_draft(options, draft);
     TRY(check_input(options));
+    if ((options->terminal & OPTIONS_FROM_STDIN) == 0) { /* else it has been said */
+        paths_tell_taken("target", options->target);
+        paths_tell_taken("draft", options->draft);
+    }
     TRY(paths_check("target", options->target));
     TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
     TRY(check_chat(options, target, &large.config));
@@ -298,4 +302,29 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
     launch_ranks_write(&ranks, to);
     fputc('\n', to);
     return STATUS_OK;
+}
+
+enum status launch_line_facts(const struct options *options, int argc, char **argv, FILE *to)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *lines = open_memstream(&line, &size);
+    enum status status = STATUS_OK;
+
+    if (lines == NULL) {
+        log_error("no memory for the line that starts the ranks");
+        return STATUS_INTERNAL;
+    }
+    if (!options->dry_run)
+        status = launch_line_print(options, argc, argv, lines);
+    fclose(lines);
+    if (status == STATUS_OK) {
+        fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->dry_run, options->prompts != NULL && strcmp(options->prompts, "-") == 0);
+        launch_ranks_quote(options->recorder != NULL ? options->recorder : "", to);
+        fputs(" line=", to);
+        launch_ranks_quote(line, to);
+        fputc('\n', to);
+    }
+    free(line);
+    return status;
 }

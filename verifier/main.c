@@ -25,7 +25,7 @@ static enum log_level level_of(const struct options *options)
 /* What needs no other rank: printing, and checking before a job. */
 static int is_alone(enum status parsed, const struct options *options)
 {
-    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->batch_script : !world_is_launched();
+    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->launch_facts || options->batch_script : !world_is_launched();
 }
 
 static int end_alone(enum status parsed, const struct options *options, int argc, char **argv)
@@ -39,6 +39,8 @@ static int end_alone(enum status parsed, const struct options *options, int argc
         log_leave_files();
     if (options->batch_script)
         return (int)batch_script_print(options, argc, argv, stdout);
+    if (options->launch_facts)
+        return (int)launch_line_facts(options, argc, argv, stdout);
     return (int)launch_line_print(options, argc, argv, stdout);
 }
 

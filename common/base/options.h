@@ -40,6 +40,7 @@ struct options {
     int verifiers; /* -1: the default */
     const char *config;
     int dry_run;
+    int launch_facts; /* print what a launcher must know, the line among it */
     int solo;
     const char *prompt;
     const char *prompts;

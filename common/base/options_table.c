@@ -168,6 +168,7 @@ const struct option_entry option_table[] = {
     {"programs", "NAME", OPTION_TEXT, OPTION_HIDDEN, AT(programs), 0, 0, NULL, 0, "start NAME-drafter and NAME-verifier (with --dry-run)"},
     {"batch-script", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(batch_script), 0, 1, NULL, 0, "print the script of `tandem sbatch`"},
     {"sbatch-word", "TEXT", OPTION_TEXTS, OPTION_HIDDEN, AT(sbatch_word), 0, OPTIONS_MAX_TEXTS, NULL, 0, "what `tandem sbatch` has behind --"},
+    {"launch-facts", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(launch_facts), 0, 1, NULL, 0, "print what the launcher must know, the line among it, for a shell"},
     {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 63, NULL, 0,
      "stdout, stderr, stdin are terminals; the ranks will be started; stdout and stderr go to one place; the prompts are stdin's (the launcher tells)"},
     {"conversation", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(conversation), 0, 1, NULL, 0, "answer the lines of stdin in turns: `tandem chat`"},

@@ -42,21 +42,42 @@ void paths_demo(const char *part, char *path, size_t size)
 static const char *const fetched[] = {"smollm2"};
 enum { FETCHED = sizeof fetched / sizeof *fetched, MISSPELT = 2 /* characters */ };
 
-int paths_model(const char *model, char *path, size_t size)
+static void write_fetched(const char *name, char *path, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int is_name = 0;
 
-    snprintf(path, size, "%s", model);
-    for (int i = 0; i < FETCHED; i++)
-        is_name |= strcmp(model, fetched[i]) == 0;
-    if (!is_name || access(model, F_OK) == 0)
-        return 1;
     if (cache != NULL && *cache != '\0')
-        snprintf(path, size, "%s/tandem/%s.gguf", cache, model);
+        snprintf(path, size, "%s/tandem/%s.gguf", cache, name);
     else
-        snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", model);
+        snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", name);
+}
+
+static int is_fetched_name(const char *model)
+{
+    for (int i = 0; i < FETCHED; i++)
+        if (strcmp(model, fetched[i]) == 0)
+            return 1;
+    return 0;
+}
+
+int paths_model(const char *model, char *path, size_t size)
+{
+    snprintf(path, size, "%s", model);
+    if (!is_fetched_name(model) || access(model, F_OK) == 0)
+        return 1;
+    write_fetched(model, path, size);
     return access(path, R_OK) == 0;
+}
+
+void paths_tell_taken(const char *option, const char *model)
+{
+    char path[PATH_MAX];
+
+    if (model == NULL || !is_fetched_name(model) || access(model, F_OK) != 0)
+        return;
+    write_fetched(model, path, sizeof path);
+    if (access(path, R_OK) == 0)
+        log_warn("--%s %s is the file or folder of that name here, not the fetched %s; ./%s says so, too", option, model, path, model);
 }
 
 enum status paths_check(const char *option, const char *model)

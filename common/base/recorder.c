@@ -21,7 +21,7 @@ static struct {
     struct event event[RECORDER_EVENTS];
     _Atomic uint64_t count; /* since the start */
     char folder[512];
-    char file[544];
+    char file[32]; /* in it */
     char who[48];
     int announce;
     _Atomic int state;
@@ -54,7 +54,7 @@ void recorder_note(const char *what, int64_t a, int64_t b, int64_t c)
 void recorder_open(const char *folder, int rank, const char *who, int announce)
 {
     snprintf(recorder.folder, sizeof recorder.folder, "%s", folder);
-    snprintf(recorder.file, sizeof recorder.file, "%s/rank-%04d", recorder.folder, rank);
+    snprintf(recorder.file, sizeof recorder.file, "rank-%04d", rank);
     snprintf(recorder.who, sizeof recorder.who, " rank %d %s: ", rank, who);
     recorder.announce = announce;
     atomic_store(&recorder.state, OPEN);
@@ -138,15 +138,18 @@ static void announce(void)
     write_all(STDERR_FILENO, &text);
 }
 
-/* The folder may lie where anybody can write: it is used only when it is ours alone, and so is the file. */
+/* The folder may lie where anybody can write: it is used only when it is ours, and the file is a new one, whatever stood in its place. */
 static int open_file(void)
 {
     struct stat found;
-    int made = mkdir(recorder.folder, 0700) == 0, file;
+    int made = mkdir(recorder.folder, 0700) == 0, file = -1;
+    int folder = open(recorder.folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (!made && (lstat(recorder.folder, &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()))
+    if (folder < 0)
         return -1;
-    file = open(recorder.file, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fstat(folder, &found) == 0 && found.st_uid == geteuid() && (unlinkat(folder, recorder.file, 0) == 0 || errno == ENOENT))
+        file = openat(folder, recorder.file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    close(folder);
     if (file >= 0 && made && recorder.announce)
         announce();
     return file;

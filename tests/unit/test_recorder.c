@@ -124,6 +124,33 @@ static void test_recorder__a_link_in_the_place_of_the_folder_is_not_followed(voi
     assert_int_equal(access("/tmp/rank-0003", F_OK), -1);
 }
 
+/* A link in the place of the file goes, and what it points to stays as it is. */
+static void test_recorder__the_file_is_a_new_one(void **state)
+{
+    struct rig *rig = *state;
+    struct stat found;
+    char other[80];
+    FILE *victim;
+
+    snprintf(other, sizeof other, "%s/other", rig->folder);
+    assert_int_equal(mkdir(rig->folder, 0700), 0);
+    victim = fopen(other, "w");
+    assert_non_null(victim);
+    fputs("kept", victim);
+    fclose(victim);
+    assert_int_equal(link(other, rig->file), 0); /* a second name of the same file, which O_NOFOLLOW would open */
+    recorder_open(rig->folder, 3, "drafter", 0);
+    recorder_dump("a test");
+    read_lines(rig);
+    assert_true(rig->lines > 0);
+    assert_int_equal(lstat(rig->file, &found), 0);
+    assert_true(S_ISREG(found.st_mode));
+    assert_int_equal(found.st_mode & 0777, 0600);
+    assert_int_equal(stat(other, &found), 0);
+    assert_int_equal(found.st_size, 4);
+    assert_int_equal(unlink(other), 0);
+}
+
 static void ends_by(struct rig *rig, int signal, const char *told)
 {
     int status;
@@ -162,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_recorder__only_the_first_dump_is_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_recorder__nothing_is_written_when_all_went_well, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_recorder__a_link_in_the_place_of_the_folder_is_not_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_recorder__the_file_is_a_new_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_recorder__a_signal_is_told_and_takes_its_course, set_up, tear_down),
     };
 

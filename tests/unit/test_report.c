@@ -291,11 +291,13 @@ static void test_report__no_name_breaks_out_of_a_markdown_table(void **state)
     (void)state;
     compute(&folder);
     json_object_set_new(json_object_get(run.json, "target"), "path", json_string("/m/a|b\n<script>"));
+    run.placement[0].line = "mpirun '/m/a\n\n<script>'";
     page = written(page_md_write);
     assert_non_null(strstr(page, "\n| target | /m/a\\|b &lt;script&gt;, L, 100 parameters |\n"));
     assert_non_null(strstr(page, "| best K with v and wire |")); /* a prediction: no such K need have been measured */
     assert_non_null(strstr(page, "\n    tandem bench --stop 'a # b'\n"));
-    assert_null(strstr(page, "<script"));
+    assert_non_null(strstr(page, "\n    mpirun '/m/a  <script>'\n")); /* in a block of code a tag is none */
+    assert_null(strstr(page, "\n<script"));
     free(page);
     release(&folder);
 }

@@ -62,6 +62,15 @@ static void write_told(const char *before, const char *told, FILE *to)
     }
 }
 
+/* A line as it was typed, in a block of its own: behind a line break it would be text and tags again. */
+static void write_block(const char *line, FILE *to)
+{
+    fputs("    ", to);
+    for (; *line != '\0'; line++)
+        fputc((unsigned char)*line < ' ' ? ' ' : *line, to);
+    fputs("\n\n", to);
+}
+
 static void write_model(const char *name, const json_t *model, FILE *to)
 {
     fprintf(to, "| %s", name);
@@ -91,10 +100,7 @@ static void write_head(const struct run *run, const struct figures_of_placement 
                 number(run->json, "synthetic_acceptance"));
     if (noise > number(run->json, "noise_limit"))
         fprintf(to, "**%s**\n\n", page_md_noisy);
-    fputs("    ", to);
-    for (const char *at = text(run->json, "command"); *at != '\0'; at++) /* a line break would end the block */
-        fputc((unsigned char)*at < ' ' ? ' ' : *at, to);
-    fputs("\n\n", to);
+    write_block(text(run->json, "command"), to);
     fprintf(to, "| | |\n|---|---|\n");
     write_told("| date | ", text(run->json, "date"), to);
     write_told(" |\n| tandem | ", text(run->json, "tandem"), to);
@@ -210,7 +216,7 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         fprintf(to, "%s, group over %s.\n\n", text(json_array_get(run->placement[p].job, 0), "mpi"),
                 text(json_array_get(run->placement[p].job, 0), "group"));
         table_ranks(&run->placement[p], TABLE_TEXT, to);
-        fprintf(to, "    %s\n\n", run->placement[p].line);
+        write_block(run->placement[p].line, to);
     }
     if (run->placements > 1)
         fprintf(to, "# What the network costs\n\n");

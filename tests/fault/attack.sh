@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# What somebody else on the machine, or whoever wrote a prompt, a name or a folder, may try with the launcher: it reads and writes nothing but its own,
+# takes no text for an option, runs nothing of it, and a folder without room ends a job with a line. attack.sh BIN
+. "$(dirname "$0")/inject.sh"
+mkdir "$WORK/bin" "$WORK/tmp"
+cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
+CODE=0 TOOK=0
+
+# brief NAME CODE WORD...: the launcher's command of these words ends with CODE, before long.
+brief() {
+    local name=$1 code=$2
+    shift 2
+    timeout -k 5 60 "$WORK/bin/tandem" "$@" >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null
+    CODE=$?
+    expect "$name" "expected exit $code" "[ \$CODE = $code ]"
+}
+short=(--max-tokens 2 --verifiers 1 --solo)
+
+# The folder of the recorders is the launcher's own while the job runs, and gone when it has nothing to tell.
+TMPDIR=$WORK/tmp timeout -k 5 120 "$WORK/bin/tandem" run --prompts "$PROMPTS" --output "$WORK/own.jsonl" --max-tokens 64 --verifiers 1 2>"$WORK/own.err" >"$WORK/own.out" &
+TIMEOUT_PID=$!
+await "the recorders' folder" "compgen -G '$WORK/tmp/tandem-*' >/dev/null"
+folder=$(echo "$WORK"/tmp/tandem-*)
+expect own "its mode is $(stat -c %a "$folder")" '[ "$(stat -c %a "$folder")" = 700 ] && [ -O "$folder" ]'
+ended 120
+expect own "expected exit 0 and no folder" '[ $CODE = 0 ] && [ ! -e "$folder" ]'
+for words in "--help" "--version" "--dry-run --prompt x" "--no-such-option"; do
+    TMPDIR=$WORK/tmp "$WORK/bin/tandem" run $words >"$WORK/own.out" 2>"$WORK/own.err"
+    expect own "'$words' left $(ls "$WORK/tmp")" '! compgen -G "$WORK/tmp/tandem-*" >/dev/null'
+done
+
+# told FOLDER: what the launcher makes of a folder of recorders, when it was prepared by somebody else.
+told() {
+    (
+        eval "$(sed -n '/^visible() {$/,/^}$/p; /^say() {/p; /^is_ours() {$/,/^}$/p; /^tell_story() {$/,/^}$/p' "$SOURCE/launch/tandem")"
+        tell_story "$1" 0
+    ) 2>"$WORK/told.err"
+}
+line='1700000000.000000001 rank 0 verifier: ends: a test'
+secret='1700000000.000000002 rank 1 secret: ends: nobody is to read this'
+mkdir -m 700 "$WORK/planted"
+echo kept >"$WORK/victim"
+echo "$secret" >"$WORK/secret"
+echo "$line" >"$WORK/planted/rank-0000"
+ln -s "$WORK/secret" "$WORK/planted/rank-0001"
+ln "$WORK/secret" "$WORK/planted/rank-0002"
+mkfifo "$WORK/planted/rank-0003"
+ln -s "$WORK/victim" "$WORK/planted/story"
+told "$WORK/planted"
+expect told "it wrote through a link" '[ "$(cat "$WORK/victim")" = kept ]'
+expect told "the story is not a new file of ours" '[ ! -L "$WORK/planted/story" ] && [ "$(stat -c %a "$WORK/planted/story")" = 600 ] && grep -q "rank 0 verifier: a test" "$WORK/planted/story"'
+expect told "it told what a link points to" '! grep -q "nobody is to read" "$WORK/planted/story"'
+rm -f "$WORK/planted/story"
+chmod 777 "$WORK/planted"
+told "$WORK/planted"
+expect told "it took a folder that others may write to" '[ ! -e "$WORK/planted/story" ]'
+chmod 700 "$WORK/planted"
+ln -s "$WORK/planted" "$WORK/alias"
+told "$WORK/alias"
+expect told "it took a link for its folder" '[ ! -e "$WORK/planted/story" ]'
+if [ "$(id -u)" = 0 ]; then
+    chown 65534 "$WORK/planted"
+    told "$WORK/planted"
+    expect told "it took another user's folder" '[ ! -e "$WORK/planted/story" ]'
+else
+    echo "another user's folder is not tried: only root can make one"
+fi
+
+# A text is a text, whatever it looks like.
+for text in 'The sea --dry-run' 'x --prompts=-' 'x --prompts - y' '--dry-run' 'x --backend cuda y' '--recorder=/nowhere' "it's \$(touch $WORK/touched)"; do
+    brief text 0 run --prompt "$text" "${short[@]}"
+    expect text "'$text' is no prompt: $(head -c 300 "$WORK/text.out")" '! grep -q "mpirun -q" "$WORK/text.out"'
+done
+brief given 0 run "${short[@]}" --prompt x --dry-run
+expect given "--dry-run prints the line alone" 'grep -q "^mpirun -q" "$WORK/given.out" && [ "$(wc -l <"$WORK/given.out")" = 1 ]'
+# Nor is a folder's name a program.
+odd="$WORK/it's; touch touched;'"
+mkdir "$odd"
+for words in "run --prompts -" chat; do
+    (cd "$WORK" && printf 'Hi\n' | TMPDIR=$odd timeout -k 5 60 ./bin/tandem $words "${short[@]}" >odd.out 2>odd.err)
+    expect odd "'$words': something was run, or is left: $(ls "$odd")" '[ ! -e "$WORK/touched" ] && [ -z "$(find "$odd" -name "tandem-*" -o -name "tmp.*")" ]'
+done
+
+# What a terminal would obey is shown, not sent.
+brief escapes 64 $'ru\e]0;title\an\u009b31m'
+expect escapes "expected escapes that can be read" "grep -qF '\\x1b]0;title\\x07n\\u009b31m' '$WORK/escapes.err' && ! LC_ALL=C grep -q \$'[\\x1b\\x07]\\|\\xc2\\x9b' '$WORK/escapes.err'"
+finish
