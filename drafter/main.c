@@ -241,6 +241,7 @@ int main(int argc, char **argv)
     snprintf(label, sizeof label, "tandem-drafter[%d]", parts.world.rank);
     if (parsed == STATUS_OK)
         log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+    log_clear_lines(options_have_bar(&options));
     log_leave_files(); /* the lead has looked at all of them */
     status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#define LINE_NS ((int64_t)5 * 1000000000) /* between two lines where no terminal is */
+#define PATIENCE_S 120 /* who waits longer is told how to have less */
 #define USUAL_TEMPERATURE 0.8 /* where the user asks for none: at 0 there is no law to test */
 
 static struct check_sizes sizes_of(const struct options *options)
@@ -37,12 +39,63 @@ struct request check_request(const struct check *check, const struct request *pr
     return request;
 }
 
-void check_progress(const struct check *check, const char *what, int at, int of)
+/* Tokens of one pass over the prompts, and of the requests behind one text: what their times are about in proportion to. */
+static double pass_work(const struct check *check)
+{
+    double tokens = 0;
+
+    for (int i = 0; i < check->prompts; i++)
+        tokens += check->prompt[i].max_tokens;
+    return tokens;
+}
+
+static double text_work(const struct check *check)
+{
+    enum { TOKENS = 3 }; /* of a request: what is drafted and one more */
+
+    return (double)check->sizes.samples * TOKENS;
+}
+
+static void tell(const struct check *check, const char *what, int at, int of, double left)
+{
+    char rest[48] = "";
+
+    if (left >= 0)
+        snprintf(rest, sizeof rest, left >= 100 ? ", about %.0f min left" : ", about %.0f s left", left >= 100 ? left / 60 : left);
+    if (options_have_bar(check->job->options))
+        fprintf(stderr, "\r\033[Kchecking %s: %d of %d%s ", what, at + 1, of, rest);
+    else
+        log_info("checking %s: %d of %d%s", what, at + 1, of, rest);
+}
+
+/* Once, where the rest takes minutes. */
+static void advise(struct check *check, double left)
+{
+    if (check->has_advised || left < PATIENCE_S)
+        return;
+    check->has_advised = 1;
+    log_info("this check takes about %.0f min more; --law-samples 1000, fewer --law-contexts, fewer prompts or a smaller --max-tokens make it "
+             "smaller, and it sees less",
+             left / 60);
+}
+
+void check_progress(struct check *check, int is_law, int at)
 {
     const struct options *options = check->job->options;
+    int64_t now = clock_ns();
+    int passes = 2 * (check->equal.lengths + 1), texts = check->sizes.contexts;
+    double behind = is_law ? passes * pass_work(check) + at * text_work(check) : at * pass_work(check);
+    double all = passes * pass_work(check) + texts * text_work(check), left = -1;
 
-    if (!options->quiet && (options->terminal & 2) != 0)
-        fprintf(stderr, "\r\033[Kchecking %s: %d of %d ", what, at + 1, of);
+    if (options->quiet)
+        return;
+    if (behind > 0)
+        left = (double)(now - check->started_ns) / 1e9 * (all - behind) / behind;
+    advise(check, left);
+    if (!options_have_bar(options) && check->told_ns != 0 && now - check->told_ns < LINE_NS)
+        return;
+    check->told_ns = now;
+    tell(check, is_law ? "law and draws" : "equality", at, is_law ? texts : passes, left);
 }
 
 /* The prompts that can be completed, as many as the size has. */
@@ -75,12 +128,11 @@ static enum status choose_prompts(struct check *check)
 
 static enum status run_checks(struct check *check)
 {
-    int64_t started = clock_ns();
-
+    check->started_ns = clock_ns();
     TRY(choose_prompts(check));
     TRY(check_equal_run(check));
     TRY(check_sample_run(check));
-    check->seconds = (double)(clock_ns() - started) / 1e9;
+    check->seconds = (double)(clock_ns() - check->started_ns) / 1e9;
     return check_report(check);
 }
 

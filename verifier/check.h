@@ -34,6 +34,8 @@ struct check {
     struct check_sample sample;
     struct check_draws draws;
     double seconds;
+    int64_t started_ns, told_ns; /* the checks began; the last line of progress was written */
+    int has_advised;             /* how to make it smaller was said */
 };
 
 /* Runs the checks and reports. STATUS_CHECK when something does not hold. Collective over the group. */
@@ -41,7 +43,8 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
 
 /* A request of the check's own: the prompt's options with this temperature where it has none, and a fixed draft length. */
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length);
-/* Says what is being done, on a terminal. */
-void check_progress(const struct check *check, const char *what, int at, int of);
+/* Says what is being done and how long the rest may take: step `at`, from 0, of equality's passes or of the law's texts. On a terminal a line that is
+ * redrawn, else one every few seconds. */
+void check_progress(struct check *check, int is_law, int at);
 
 #endif

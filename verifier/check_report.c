@@ -200,7 +200,7 @@ enum status check_report(const struct check *check)
     sum_sample(check, &results[1]);
     sum_draws(check, &results[2]);
     write_verdict(check, results, verdict);
-    if (!options->quiet && (options->terminal & 2) != 0)
+    if (options_have_bar(options))
         fputs("\r\033[K", stderr);
     if (!options->quiet) {
         put_table(to, check, results, is_coloured(options) && !json_to_stdout);

@@ -202,10 +202,11 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     const struct options *options = job->options;
     int terminal = options->terminal & 1, compare = options->compare;
 
-    *show = (struct show){.total = requests->count, .bar = (options->terminal & 2) != 0};
+    *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
     show->notes = options->quiet ? NULL : compare || is_shown_whole(options) ? stdout : stderr;
     if (options->output == NULL && (options->prompt != NULL || compare))
         show->text = stdout;
+    show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
     show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
     if (options->prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
@@ -308,6 +309,7 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
         TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
+    show_begin(&show, requests);
     status = pass(job, &lead, peers);
     if (status != STATUS_DRAINED)
         TRY(status);

@@ -37,7 +37,7 @@ static void write_words(const char *before, const char *text, FILE *to)
 
 static int is_for_ranks(const struct option_entry *entry)
 {
-    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "launch-facts", "batch-script", "sbatch-word"};
+    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "launch-facts", "batch-script", "tell-journal", "sbatch-word"};
 
     for (size_t i = 0; i < sizeof shaping / sizeof *shaping; i++)
         if (strcmp(entry->name, shaping[i]) == 0)

@@ -78,6 +78,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     TRY(peers_assign(lead->peers, sequence)); /* the drafter reads the prompt while the target does */
     int64_t began = trace_begin();
     TRY(verify_prefill(lead->verify, sequence));
+    show_read(lead->show, sequence->length);
     trace_end(TRACE_PREFILL, began, request->index, sequence->length, sequence->length - 1, 0, 0);
     return STATUS_OK;
 }
@@ -96,7 +97,7 @@ enum status lead_admit(struct lead *lead)
         const struct request *request = &lead->requests->request[lead->next];
 
         if (output_has(lead->output, lead->next)) {
-            show_progress(lead->show, 1, 0);
+            show_skip(lead->show, request);
             lead->figures.resumed++;
             lead->next++;
         } else if (request->error != NULL) {
@@ -105,7 +106,7 @@ enum status lead_admit(struct lead *lead)
             else
                 log_error("request %u: %s", request->index, request->error);
             TRY(output_add(lead->output, request, NULL));
-            show_progress(lead->show, 1, 0);
+            show_skip(lead->show, request);
             lead->next++;
         } else if (lead->sequence[i].request == NULL) {
             TRY(start(lead, &lead->sequence[i], request));

@@ -7,6 +7,7 @@
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
 #include "verifier/batch_script.h"
+#include "verifier/journal_tell.h"
 #include "verifier/launch_line.h"
 #include <stdio.h>
 
@@ -25,7 +26,7 @@ static enum log_level level_of(const struct options *options)
 /* What needs no other rank: printing, and checking before a job. */
 static int is_alone(enum status parsed, const struct options *options)
 {
-    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->launch_facts || options->batch_script : !world_is_launched();
+    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->launch_facts || options->batch_script || options->tell_journal : !world_is_launched();
 }
 
 static int end_alone(enum status parsed, const struct options *options, int argc, char **argv)
@@ -37,6 +38,10 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     log_let_go(1);
     if ((options->terminal & OPTIONS_WILL_START) != 0) /* the lead will warn of them */
         log_leave_files();
+    if (options->tell_journal) {
+        journal_tell(options, stdout);
+        return 0;
+    }
     if (options->batch_script)
         return (int)batch_script_print(options, argc, argv, stdout);
     if (options->launch_facts)
@@ -77,6 +82,7 @@ int main(int argc, char **argv)
         snprintf(label, sizeof label, "tandem-verifier[%d]", job.world.rank);
     if (parsed == STATUS_OK)
         log_init(label, level_of(&options));
+    log_clear_lines(options_have_bar(&options));
     if (job.world.rank != job.world.lead)
         log_leave_files();
     status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */

@@ -7,10 +7,13 @@
 #define RED "\033[9;31m"
 #define BLUE "\033[34m"
 #define PLAIN "\033[0m"
+#define CLEAR "\r\033[K"
+#define UNWRAPPED "\033[?7l"
+#define WRAPPED "\033[?7h"
 #define LINE_NS ((int64_t)5 * 1000000000)
 #define BAR_NS ((int64_t)100 * 1000000)
 
-enum { BAR = 30 };
+enum { BAR = 20 };
 
 static void put(struct show *show, const char *before, const char *bytes, size_t count)
 {
@@ -90,7 +93,7 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
 
     if (show->text == NULL)
         return;
-    if (show->colour) {
+    if (show->drafts && show->colour) {
         show_coloured(show, sequence, outcome, proposal, kept);
     } else if (completion->shown > show->printed) {
         fwrite(completion->text + show->printed, 1, completion->shown - show->printed, show->text);
@@ -99,44 +102,122 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
     fflush(show->text);
 }
 
+/* Tokens of the prompt that are read, and with the completion that may come: of one that is wrong or asks for nothing, none. */
+static int reads_of(const struct request *request)
+{
+    return request->error == NULL && request->max_tokens > 0 ? request->prompt_count : 0;
+}
+
+static int64_t size_of(const struct request *request)
+{
+    return reads_of(request) > 0 ? (int64_t)request->prompt_count + request->max_tokens : 0;
+}
+
 void show_end(struct show *show, const struct sequence *sequence)
 {
-    (void)sequence;
+    if (sequence->request->max_tokens > 0) /* one that ended early leaves no more to do */
+        show->past += sequence->request->max_tokens - sequence->completion.count;
     if (show->text == NULL)
         return;
     fputc('\n', show->text);
     fflush(show->text);
 }
 
-static void draw_bar(struct show *show, double seconds)
+/* "3 min 20 s"; of what takes hours no seconds. */
+static void write_time(double seconds, char text[32])
+{
+    int whole = seconds < 1e8 ? (int)(seconds + 0.5) : 100000000;
+
+    if (whole >= 3600)
+        snprintf(text, 32, "%d h %d min", whole / 3600, whole / 60 % 60);
+    else if (whole >= 60)
+        snprintf(text, 32, "%d min %d s", whole / 60, whole % 60);
+    else
+        snprintf(text, 32, "%d s", whole);
+}
+
+/* Prompts are counted apart from what is generated, whose rate is that of the whole time, prompts included, as the line at the end has it. */
+static void write_counts(const struct show *show, double seconds, FILE *to)
+{
+    double rate = seconds > 0 ? (double)show->tokens / seconds : 0.0;
+    char left[32];
+
+    if (show->past > 0 && show->past < show->whole && show->done < show->total) {
+        write_time(seconds * (double)(show->whole - show->past) / (double)show->past, left);
+        fprintf(to, "about %s left, ", left);
+    }
+    fprintf(to, "%lld tokens, %.*f tokens/s", (long long)show->tokens, rate > 0 && rate < 10 ? 1 : 0, rate);
+    if (show->read < show->reads)
+        fprintf(to, ", %lld of %lld prompt tokens read", (long long)show->read, (long long)show->reads);
+}
+
+/* What has no room at the end of the terminal's line is not shown: a line that wrapped could not be cleared. */
+static void draw_bar(const struct show *show, double seconds)
 {
     int full = show->total > 0 ? show->done * BAR / show->total : BAR;
 
-    fprintf(show->notes, "\r[%.*s%*s] %d/%d prompts, %lld tokens, %.0f tokens/s ", full, "##############################", BAR - full, "",
-            show->done, show->total, (long long)show->tokens, seconds > 0 ? (double)show->tokens / seconds : 0.0);
-    if (show->done == show->total)
+    fprintf(show->notes, CLEAR UNWRAPPED "[%.*s%*s] %d/%d, ", full, "####################", BAR - full, "", show->done, show->total);
+    write_counts(show, seconds, show->notes);
+    fputs(show->done == show->total ? WRAPPED "\n" : " " WRAPPED, show->notes);
+}
+
+static int is_due(const struct show *show, int64_t now)
+{
+    int is_last = show->bar && show->done == show->total && show->total > 0;
+
+    return show->notes != NULL && show->text == NULL && (show->bar || show->total > 1) && (is_last || now - show->last_ns >= (show->bar ? BAR_NS : LINE_NS));
+}
+
+static void draw(struct show *show)
+{
+    int64_t now = clock_ns();
+    double seconds = (double)(now - show->started_ns) / 1e9;
+
+    if (!is_due(show, now))
+        return;
+    show->last_ns = now;
+    if (show->bar) {
+        draw_bar(show, seconds);
+    } else {
+        fprintf(show->notes, "%d of %d prompts, ", show->done, show->total);
+        write_counts(show, seconds, show->notes);
         fputc('\n', show->notes);
+    }
+    fflush(show->notes);
+}
+
+void show_begin(struct show *show, const struct request_list *requests)
+{
+    show->total = requests->count;
+    for (int i = 0; i < requests->count; i++) {
+        show->reads += reads_of(&requests->request[i]);
+        show->whole += size_of(&requests->request[i]);
+    }
+    show->started_ns = clock_ns();
+    show->last_ns = show->started_ns - (show->bar ? BAR_NS : 0); /* a bar stands from the start */
+    draw(show);
+}
+
+void show_skip(struct show *show, const struct request *request)
+{
+    show->done++;
+    show->reads -= reads_of(request);
+    show->whole -= size_of(request);
+    draw(show);
+}
+
+void show_read(struct show *show, int tokens)
+{
+    show->read += tokens;
+    show->past += tokens;
+    draw(show);
 }
 
 void show_progress(struct show *show, int finished, int tokens)
 {
-    int64_t now = clock_ns();
-    double seconds;
-
     show->done += finished;
     show->tokens += tokens;
-    if (show->started_ns == 0)
-        show->started_ns = show->last_ns = now;
-    if (show->notes == NULL || show->total <= 1 || show->text != NULL)
-        return;
-    if (now - show->last_ns < (show->bar ? BAR_NS : LINE_NS) && !(show->bar && show->done == show->total && finished > 0))
-        return;
-    show->last_ns = now;
-    seconds = (double)(now - show->started_ns) / 1e9;
-    if (show->bar)
-        draw_bar(show, seconds);
-    else
-        fprintf(show->notes, "%d of %d prompts, %lld tokens, %.0f tokens/s\n", show->done, show->total, (long long)show->tokens,
-                (double)show->tokens / seconds);
-    fflush(show->notes);
+    show->past += tokens;
+    if (finished > 0 || tokens > 0)
+        draw(show);
 }

@@ -12,6 +12,7 @@ static struct {
     char label[64];
     enum log_level highest;
     int leaves_files;
+    int clears_lines;
     int said_count;
     uint64_t said[SAID]; /* digests of warnings of files */
     int holds;
@@ -24,12 +25,18 @@ void log_init(const char *label, enum log_level highest)
     snprintf(settings.label, sizeof settings.label, "%s", label);
     settings.highest = highest;
     settings.leaves_files = 0;
+    settings.clears_lines = 0;
     settings.said_count = 0;
 }
 
 void log_leave_files(void)
 {
     settings.leaves_files = 1;
+}
+
+void log_clear_lines(int clear)
+{
+    settings.clears_lines = clear;
 }
 
 int log_shows(enum log_level level)
@@ -67,19 +74,20 @@ static void tame(char *text, int count)
 void log_line(enum log_level level, const char *format, ...)
 {
     static const char *const word[] = {"error: ", "warning: ", "", ""};
+    const char *clear = settings.clears_lines ? "\r\033[K" : "";
     char line[2048];
     va_list arguments;
     int used;
 
     if (!log_shows(level))
         return;
-    used = snprintf(line, sizeof line, "%s: %s", settings.label, word[level]);
+    used = snprintf(line, sizeof line, "%s%s: %s", clear, settings.label, word[level]);
     va_start(arguments, format);
     used += vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
     va_end(arguments);
     if (used > (int)sizeof line - 2)
         used = (int)sizeof line - 2;
-    tame(line, used);
+    tame(line + strlen(clear), used - (int)strlen(clear));
     line[used++] = '\n';
     if (level != LOG_ERROR || !settings.holds) {
         write_out(line, (size_t)used);

@@ -19,6 +19,9 @@ void log_file_warning(const char *format, ...) __attribute__((format(printf, 1, 
 void log_hold(void);
 void log_let_go(int told);
 
+/* Where a bar of progress may stand on the terminal, which has no end of line, it is cleared before each line. */
+void log_clear_lines(int clear);
+
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)

@@ -445,3 +445,11 @@ int options_set_number(struct options *options, const char *name, double value, 
         *(int *)field(options, entry) = (int)value;
     return 1;
 }
+
+int options_have_bar(const struct options *options)
+{
+    int completes = options->check == CHECK_OFF && options->sweep == NULL, shows_text = options->prompt != NULL || options->conversation || options->compare;
+    int results_come = options->prompts != NULL && (options->output == NULL || strcmp(options->output, "-") == 0) && (options->terminal & 1) != 0;
+
+    return !options->quiet && (options->terminal & 2) != 0 && !(completes && (shows_text || results_come));
+}

@@ -78,6 +78,7 @@ struct options {
     const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
     double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the law */
     int hash_logits;
+    int show_drafts;
     int colour;
     int quiet;
     int verbose;
@@ -93,6 +94,7 @@ struct options {
     struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
     int shards;                      /* array tasks that share the lines; 0: no array */
     const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
+    int tell_journal;                /* say what of --output is there, and exit */
     int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
     int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks; bit 4, stdout and stderr go to
@@ -115,6 +117,9 @@ void options_release(struct options *options);
 
 /* Writes what options->print asks for, about the program `name` that does `what` ("drafts tokens ..."). */
 void options_print(const struct options *options, const char *name, const char *what, FILE *to);
+
+/* Does progress stand on the terminal as a line that is redrawn? Not where results come there, too. */
+int options_have_bar(const struct options *options);
 
 /* The program's version, "0.1.0". */
 const char *options_version(void);

@@ -2,7 +2,9 @@
 #include "common/base/options.h"
 #include "common/base/options_table.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #ifndef TANDEM_VERSION
 #define TANDEM_VERSION "unknown"
@@ -25,24 +27,44 @@ static void print_wrapped(FILE *to, const char *text, int indent, int width)
     fputc('\n', to);
 }
 
+/* Columns that help may take: those of the terminal that it goes to, or that COLUMNS says, and no more than can be read. */
+static int width_of(FILE *to)
+{
+    enum { LEAST = 40, MOST = 110 };
+    const char *told = getenv("COLUMNS");
+    struct winsize size = {0};
+    int width = told != NULL ? atoi(told) : 0;
+
+    if (width <= 0)
+        width = ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : MOST;
+    return width < LEAST ? LEAST : width > MOST ? MOST : width;
+}
+
 static int print_name(FILE *to, const struct option_entry *entry)
 {
     return fprintf(to, "  --%s%s%s", entry->name, entry->value != NULL ? " " : "", entry->value != NULL ? entry->value : "");
 }
 
-static void print_group(FILE *to, int group)
+/* On a narrow terminal the words have lines of their own below the name. */
+static void print_option(FILE *to, const struct option_entry *entry, int width)
+{
+    int indent = width < 70 ? 8 : 28, used = print_name(to, entry);
+
+    if (indent < 28)
+        fprintf(to, "\n%*s", indent, "");
+    else
+        fprintf(to, "%*s", used < indent - 1 ? indent - used : 1, "");
+    print_wrapped(to, entry->help, indent, width);
+    if (entry->choices != NULL)
+        fprintf(to, "%*s(%s)\n", indent, "", entry->choices);
+}
+
+static void print_group(FILE *to, int group, int width)
 {
     fprintf(to, "\n%s:\n", option_group_title[group]);
-    for (int i = 0; i < option_count; i++) {
-        if ((int)option_table[i].group != group)
-            continue;
-        int used = print_name(to, &option_table[i]);
-
-        fprintf(to, "%*s", used < 27 ? 28 - used : 1, "");
-        print_wrapped(to, option_table[i].help, 28, 110);
-        if (option_table[i].choices != NULL)
-            fprintf(to, "%28s(%s)\n", "", option_table[i].choices);
-    }
+    for (int i = 0; i < option_count; i++)
+        if ((int)option_table[i].group == group)
+            print_option(to, &option_table[i], width);
 }
 
 /* Of the programs and of `tandem`, which has some of its own. */
@@ -54,12 +76,14 @@ static const char *const endings =
 
 static void print_help(const char *name, const char *what, FILE *to)
 {
+    const int width = width_of(to);
+
     fprintf(to, "Usage: %s [OPTION]...\n", name);
-    print_wrapped(to, what, 0, 110);
+    print_wrapped(to, what, 0, width);
     for (int group = 0; group < OPTION_HIDDEN; group++)
-        print_group(to, group);
+        print_group(to, group, width);
     fputc('\n', to);
-    print_wrapped(to, endings, 0, 110);
+    print_wrapped(to, endings, 0, width);
 }
 
 /* Between them a line may break. */

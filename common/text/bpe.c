@@ -31,15 +31,23 @@ static int byte_tokens_exist(const struct bpe *bpe, const char *bytes, size_t co
     return 1;
 }
 
+static void push_unknown(const struct bpe *bpe, struct bpe_work *work)
+{
+    if (bpe->unknown >= 0)
+        push_symbol(work, bpe->unknown);
+    else
+        log_file_warning("a text has characters or bytes for which the tokenizer has no token: they are lost (--verbose names the bytes)");
+}
+
 static void start_with_bytes(const struct bpe *bpe, struct bpe_work *work, const char *word, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         int32_t token = bpe->byte_token[(unsigned char)word[i]];
 
-        if (token < 0)
-            token = bpe->unknown;
         if (token >= 0)
             push_symbol(work, token);
+        else
+            push_unknown(bpe, work);
     }
 }
 
@@ -59,8 +67,8 @@ static void start_with_characters(const struct bpe *bpe, struct bpe_work *work, 
         }
         if (token >= 0)
             push_symbol(work, token);
-        else if (bpe->unknown >= 0 && !(bpe->fuse_unknown && after_unknown))
-            push_symbol(work, bpe->unknown);
+        else if (!(bpe->fuse_unknown && after_unknown))
+            push_unknown(bpe, work);
         after_unknown = token < 0;
     }
 }

@@ -81,7 +81,7 @@ static void assert_opens(const char *file)
     struct capture capture;
     enum status status;
 
-    log_init("test", LOG_WARN); /* which forgets what it said of other files */
+    log_init("test", LOG_DEBUG); /* which forgets what it said of other files */
     capture_begin(&capture);
     status = open_all(file);
     capture_end(&capture, logged, sizeof logged);
@@ -159,13 +159,18 @@ static void test_gguf__both_kinds_of_tokenizers_encode_and_spell(void **state)
     (void)state;
     /* "b" has no merge with what is before it; the user's token is found in plain text, the control token only where it is asked for. */
     struct capture capture;
-    log_init("test", LOG_WARN);
+    log_init("test", LOG_DEBUG);
     capture_begin(&capture);
     assert_int_equal(tokenizer_gguf_read("tiny", bytes, size, &tokenizer), STATUS_OK);
     capture_end(&capture, logged, sizeof logged);
     capture_assert_one_line(logged, "bytes have no token");
     assert_tokens(tokenizer, "ab a\n\nb", TOKENIZER_ADD_SPECIAL, (const int32_t[]){0, 4, 5, 6, 2}, 5);
     assert_tokens(tokenizer, "a<|end|>a", TOKENIZER_PARSE_SPECIAL, (const int32_t[]){1, 0, 1}, 3);
+    log_init("test", LOG_WARN);
+    capture_begin(&capture);
+    assert_tokens(tokenizer, "aqazq", 0, (const int32_t[]){1, 1}, 2); /* said once */
+    capture_end(&capture, logged, sizeof logged);
+    capture_assert_one_line(logged, "no token: they are lost");
     assert_int_equal(tokenizer_size(tokenizer), 7); /* the last one is padding */
     assert_true(tokenizer_is_special(tokenizer, 0) && !tokenizer_is_special(tokenizer, 6));
     assert_memory_equal(tokenizer_piece(tokenizer, 5, 0, 0, &length), " a", 2);

@@ -40,6 +40,24 @@ static void test_log__a_long_line_is_cut_and_still_ends(void **state)
     capture_assert_one_line(text, "test: error: xxx");
 }
 
+/* A bar has no end of line. */
+static void test_log__a_bar_is_cleared_before_a_line(void **state)
+{
+    struct capture capture;
+    char text[256];
+
+    (void)state;
+    log_init("test", LOG_WARN);
+    log_clear_lines(1);
+    capture_begin(&capture);
+    log_warn("a\033[2Jb");
+    log_info("not shown");
+    log_init("test", LOG_WARN);
+    log_warn("c");
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "\r\033[Ktest: warning: a?[2Jb\ntest: warning: c\n");
+}
+
 static void test_log__lines_that_are_held_are_told_or_forgotten(void **state)
 {
     struct capture capture;
@@ -86,6 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log__a_quoted_line_end_does_not_end_the_line),
         cmocka_unit_test(test_log__a_long_line_is_cut_and_still_ends),
+        cmocka_unit_test(test_log__a_bar_is_cleared_before_a_line),
         cmocka_unit_test(test_log__lines_that_are_held_are_told_or_forgotten),
         cmocka_unit_test(test_log__a_warning_of_a_file_is_said_once_and_by_one),
     };

@@ -657,6 +657,32 @@ static void test_options_print__names_every_option(void **state)
 }
 
 /* Those of enum status, and those that the launcher adds. */
+/* Words are as wide as told, but no narrower than can be read; a name alone may be longer. */
+static void test_options_print__help_is_as_wide_as_it_is_told(void **state)
+{
+    static const int columns[][2] = {{60, 60}, {90, 90}, {10, 40}, {400, 110}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        char *text = NULL, told[16];
+        size_t size, widest = 0;
+        struct options options;
+        FILE *to = open_memstream(&text, &size);
+
+        assert_taken("--help", &options);
+        snprintf(told, sizeof told, "%d", columns[i][0]);
+        setenv("COLUMNS", told, 1);
+        options_print(&options, "tandem-test", "tests things", to);
+        unsetenv("COLUMNS");
+        fclose(to);
+        for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+            if (line[strspn(line, " ")] != '(' && strlen(line) > widest) /* choices are one word */
+                widest = strlen(line);
+        assert_in_range(widest, columns[i][1] - 10, columns[i][1]);
+        free(text);
+    }
+}
+
 static void test_options_print__names_every_exit_code(void **state)
 {
     static const char *const asked[] = {"--help", "--help-run", "--help-man"};
@@ -795,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_options_set_number__takes_what_a_request_may_set),
         cmocka_unit_test(test_options_set_number__refuses_what_does_not_fit),
         cmocka_unit_test(test_options_print__names_every_option),
+        cmocka_unit_test(test_options_print__help_is_as_wide_as_it_is_told),
         cmocka_unit_test(test_options_print__names_every_exit_code),
     };
 

@@ -82,6 +82,18 @@ fi
 says accept-all '^  prompt 0, greedy, draft length 1: token [0-9]+ is '
 says accept-all "^    the target's two best there are .* apart$"
 says accept-all '^    solo    "'
+# Without a terminal, too, it says where it is; and where it will take minutes, how long and how to have less. The job is then ended, not waited for.
+checks=$((checks + 2))
+grep -q '^tandem: checking equality: 1 of 8$' "$WORK/one.err" || fail "one does not say where it is: $(cat "$WORK/one.err")"
+line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-samples 200000 --law-contexts 1000)
+eval "exec $line" >/dev/null 2>"$WORK/long.err" &
+for ((i = 0; i < 3000; i++)); do
+    ! grep -q 'this check takes about [0-9]* min more; --law-samples' "$WORK/long.err" || break
+    sleep 0.02
+done
+[ $i -lt 3000 ] || fail "a check of hours does not say so: $(cat "$WORK/long.err")"
+kill $!
+wait $!
 # stdout has the object alone when it is asked for there.
 checks=$((checks + 1))
 line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-contexts 1 --law-samples 50 --json -) && eval "$line" >"$WORK/stdout" 2>/dev/null

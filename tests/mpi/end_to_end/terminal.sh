@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What a person sees on a terminal, which `script` makes: a bar that counts prompts apart and is cleared before other lines, a word of the journal
+# after Ctrl-C, plain completions, drafts where they are asked for, help as wide as the terminal. terminal.sh BIN
+. "$(dirname "$0")/job.sh"
+mkdir "$WORK/bin"
+cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
+if ! command -v script >/dev/null; then
+    echo "skipped: script is not there, which makes a terminal"
+    exit 77
+fi
+ESCAPE=$'\033'
+expect() { # WHAT TEST...
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || fail "$what: $(tail -c 700 "$WORK/typed" | cat -v)"
+}
+on_terminal() { # COMMAND: what it writes goes to $WORK/typed, without script's own lines
+    TERM=xterm timeout -k 5 120 script -qfec "$1" "$WORK/typed" >/dev/null 2>&1 </dev/null
+}
+has() { grep -aqE -- "$1" "$WORK/typed"; }
+has_not() { ! has "$1"; }
+
+# A bar: it stands while prompts are read, knows what is left, and is cleared before the line of a prompt that is wrong.
+for i in $(seq 12); do echo '{"prompt": "The sea was", "max_tokens": 600, "ignore_eos": true}'; done >"$WORK/in.jsonl"
+echo '{"prompt": "The sea was", "max_token": 200}' >>"$WORK/in.jsonl"
+on_terminal "$WORK/bin/tandem run --prompts $WORK/in.jsonl --output $WORK/out.jsonl --verifiers 1"
+expect "a bar: exit $?" [ -e "$WORK/out.jsonl" ]
+expect "a bar stands before the first prompt is read" has "\[ *\] 0/13, 0 tokens, 0 tokens/s, 0 of 36 prompt tokens read"
+expect "a bar knows what is left" has "about [0-9]+ s left, [0-9]+ tokens, [0-9]+ tokens/s, (12|24) of 36 prompt tokens read"
+expect "a bar is whole at the end" has "\[#{20}\] 13/13, 7200 tokens, [0-9]+ tokens/s$ESCAPE\[\?7h"
+expect "a bar is cleared before another line" has "^(.*[^#])?$ESCAPE\[Ktandem: error: request 12: line 13: unknown key .max_token"
+
+# Ctrl-C, which the terminal sends to all: the bar and its ^C are cleared, and a line says what is kept. The job is waited for, not guessed.
+for i in $(seq 400); do echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}'; done >"$WORK/many.jsonl"
+mkfifo "$WORK/keys"
+rm "$WORK/typed"
+TERM=xterm timeout -k 5 120 script -qfec "exec $WORK/bin/tandem run --prompts $WORK/many.jsonl --output $WORK/many.out --verifiers 1" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
+terminal=$!
+exec 9>"$WORK/keys"
+for ((i = 0; i < 3000; i++)); do
+    ! grep -aqsE '\] ([4-9]|[1-9][0-9]+)/400' "$WORK/typed" || break
+    sleep 0.02
+done
+printf '\003' >&9
+wait $terminal
+code=$?
+exec 9>&-
+expect "Ctrl-C: exit $code, expected 130" [ $code = 130 ]
+kept=$(grep -c '^{"index"' "$WORK/many.out.journal")
+expect "Ctrl-C: what is kept, $kept" has "$ESCAPE\[Ktandem: ended: $kept of 400 results are in $WORK/many.out.journal; the same command with --resume goes on"
+expect "Ctrl-C: nothing is left of the line where it was typed" has_not '\^C[^'$'\r'']*tandem: ended'
+on_terminal "$WORK/bin/tandem run --prompts $WORK/many.jsonl --output $WORK/many.out --verifiers 1 --resume"
+expect "--resume after Ctrl-C" [ "$(wc -l <"$WORK/many.out")" = 400 ]
+expect "--resume counts what is there" has " [0-9]+ of $((3 * (400 - kept))) prompt tokens read"
+
+# A completion is what somebody copies: plain, with its drafts where they are asked for, which is the default of the built-in prompts.
+on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40"
+expect "a completion is plain" has_not "$ESCAPE\[(32|34|9;31)m"
+text=$("$WORK/bin/tandem" run --quiet --prompt 'The sea was' --max-tokens 40 2>/dev/null)
+expect "a completion is the one of a pipe" grep -aqF "$(head -n 1 <<<"$text")" "$WORK/typed"
+on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40 --show-drafts"
+expect "--show-drafts" has "$ESCAPE\[32m"
+on_terminal "$WORK/bin/tandem run --max-tokens 40"
+expect "without a prompt drafts are shown" has "$ESCAPE\[9;31m"
+
+# Help is as wide as the terminal.
+for columns in 60 90; do
+    on_terminal "stty cols $columns; $WORK/bin/tandem run --help"
+    widest=$(tr -d '\r' <"$WORK/typed" | grep -av '^Script \|^ *(' | awk '{ if (length($0) > most) most = length($0) } END { print most }')
+    expect "help on $columns columns: $widest" [ "$widest" -le "$columns" -a "$widest" -gt $((columns - 12)) ]
+done
+widest=$("$WORK/bin/tandem" help | awk '{ if (length($0) > most) most = length($0) } END { print most }')
+expect "help of all commands is $widest columns wide" [ "$widest" -le 84 ]
+finish
