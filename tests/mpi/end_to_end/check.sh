@@ -61,8 +61,8 @@ breaks() {
 
 passes one --verifiers 1
 grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object does not name its draft"
-passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1
-passes copies --verifiers 2 --draft lookup
+passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1 --law-contexts 4
+passes copies --verifiers 2 --draft lookup --law-contexts 4
 grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
 says copies 'nothing to draw: [0-9,]+ drafts are copies'
 breaks q-temperature draws --law-contexts 2
@@ -74,8 +74,8 @@ if [ "$amount" != small ]; then
     breaks stale-row equality --law-contexts 2
     breaks drafter-bonus equality --law-contexts 2
     breaks q-row law --law-samples 4000 # their power needs the samples
-    breaks shared-coin law --law-samples 2000
-    breaks residual-p law --law-samples 4000
+    breaks shared-coin law --law-samples 1000
+    breaks residual-p law --law-samples 1600
 fi
 
 # A difference is shown: where, both tokens, how near the target's two best were, both texts.
