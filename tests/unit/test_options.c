@@ -59,6 +59,20 @@ static void assert_refused(const char *line, enum status expected, const char *p
     assert_memory_equal(&options, &before, sizeof options);
 }
 
+struct refusal {
+    const char *line, *part;
+};
+
+static void assert_each_refused(const struct refusal *refusal, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_refused(refusal[i].line, STATUS_USAGE, refusal[i].part);
+}
+
+/* REFUSED({LINE, PART}, ...): each of these lines is wrong usage, and is told so. */
+#define REFUSED(...) \
+    assert_each_refused((const struct refusal[]){__VA_ARGS__}, sizeof((const struct refusal[]){__VA_ARGS__}) / sizeof(struct refusal))
+
 static void write_config(const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -154,10 +168,10 @@ static void test_options__values_stand_apart_or_behind_an_equals_sign(void **sta
 static void test_options__an_unknown_option_names_the_nearest(void **state)
 {
     (void)state;
-    assert_refused("--max-token 5", STATUS_USAGE, "unknown option '--max-token'; did you mean '--max-tokens'?");
-    assert_refused("--temprature=1", STATUS_USAGE, "did you mean '--temperature'?");
-    assert_refused("--color always", STATUS_USAGE, "did you mean '--colour'?");
-    assert_refused("--silent-draftr x", STATUS_USAGE, "unknown option"); /* hidden ones are not proposed */
+    REFUSED({"--max-token 5", "unknown option '--max-token'; did you mean '--max-tokens'?"},
+            {"--temprature=1", "did you mean '--temperature'?"},
+            {"--color always", "did you mean '--colour'?"},
+            {"--silent-draftr x", "unknown option"}); /* hidden ones are not proposed */
     assert_null(strstr(logged, "silent-drafter"));
     assert_refused("--this-name-is-longer-than-any-buffer-that-could-be-meant-for-the-name-of-an-option", STATUS_USAGE, "unknown option");
 }
@@ -165,25 +179,20 @@ static void test_options__an_unknown_option_names_the_nearest(void **state)
 /* Names of other programs: what means it here, not what is spelled like it. */
 static void test_options__names_from_elsewhere_are_answered_by_their_meaning(void **state)
 {
-    static const char *const cases[][2] = {
-        {"--model x", "option '--model' is not supported, expected --target M"},
-        {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
-        {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
-        {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
-        {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
-        {"--draft-max 16", "is not supported, expected --draft-length K"},
-        {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
-        {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
-        {"--logprobs 5", "option '--logprobs' is not supported: no probabilities are written"},
-        {"--n 2", "option '--n' is not supported: a prompt has one completion"},
-        {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
-        {"--port 8080", "option '--port' is not supported: there is no server"},
-        {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(cases[i][0], STATUS_USAGE, cases[i][1]);
+    REFUSED({"--model x", "option '--model' is not supported, expected --target M"},
+            {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
+            {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
+            {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
+            {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
+            {"--draft-max 16", "is not supported, expected --draft-length K"},
+            {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
+            {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
+            {"--logprobs 5", "option '--logprobs' is not supported: no probabilities are written"},
+            {"--n 2", "option '--n' is not supported: a prompt has one completion"},
+            {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
+            {"--port 8080", "option '--port' is not supported: there is no server"},
+            {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"});
 }
 
 /* A name that is one of ours, or that stands for an option which there is not, would mislead. */
@@ -203,21 +212,21 @@ static void test_options__names_from_elsewhere_are_not_ours(void **state)
 static void test_options__what_is_no_option_is_refused(void **state)
 {
     (void)state;
-    assert_refused("hello", STATUS_USAGE, "unexpected argument 'hello'");
-    assert_refused("-v", STATUS_USAGE, "unexpected argument '-v'");
-    assert_refused("--", STATUS_USAGE, "unexpected argument '--'");
-    assert_refused("--solo 1", STATUS_USAGE, "unexpected argument '1'");
-    assert_refused("--=5", STATUS_USAGE, "unknown option");
+    REFUSED({"hello", "unexpected argument 'hello'"},
+            {"-v", "unexpected argument '-v'"},
+            {"--", "unexpected argument '--'"},
+            {"--solo 1", "unexpected argument '1'"},
+            {"--=5", "unknown option"});
 }
 
 static void test_options__a_missing_value_is_refused(void **state)
 {
     (void)state;
-    assert_refused("--max-tokens", STATUS_USAGE, "--max-tokens needs a value: N");
-    assert_refused("--solo --config", STATUS_USAGE, "--config needs a value: FILE");
-    assert_refused("--max-tokens=", STATUS_USAGE, "--max-tokens is ''");
-    assert_refused("--seed=", STATUS_USAGE, "--seed is ''");
-    assert_refused("--stop=", STATUS_USAGE, "--stop is ''");
+    REFUSED({"--max-tokens", "--max-tokens needs a value: N"},
+            {"--solo --config", "--config needs a value: FILE"},
+            {"--max-tokens=", "--max-tokens is ''"},
+            {"--seed=", "--seed is ''"},
+            {"--stop=", "--stop is ''"});
 }
 
 static void test_options__numbers_that_do_not_fit_are_refused(void **state)
@@ -272,9 +281,9 @@ static void test_options__numbers_that_do_not_fit_are_refused(void **state)
 static void test_options__open_ends_of_ranges_are_refused(void **state)
 {
     (void)state;
-    assert_refused("--top-p 0", STATUS_USAGE, "--top-p is 0, expected");
-    assert_refused("--min-p 1", STATUS_USAGE, "--min-p is 1, expected");
-    assert_refused("--repetition-penalty 0", STATUS_USAGE, "--repetition-penalty is 0, expected");
+    REFUSED({"--top-p 0", "--top-p is 0, expected"},
+            {"--min-p 1", "--min-p is 1, expected"},
+            {"--repetition-penalty 0", "--repetition-penalty is 0, expected"});
 }
 
 /* Beyond one end or the other, as an option or in a line: the same range. */
@@ -307,12 +316,12 @@ static void test_options__one_range_is_told(void **state)
 static void test_options__choices_and_flags_are_spelled_out(void **state)
 {
     (void)state;
-    assert_refused("--accept reject", STATUS_USAGE, "--accept is 'reject', expected rejection|coupled");
-    assert_refused("--accept=", STATUS_USAGE, "expected rejection|coupled");
-    assert_refused("--colour 1", STATUS_USAGE, "expected auto|always|never");
-    assert_refused("--colour nevex", STATUS_USAGE, "expected auto|always|never");
-    assert_refused("--quantise q3", STATUS_USAGE, "--quantise is 'q3', expected none|q8_0");
-    assert_refused("--solo=maybe", STATUS_USAGE, "--solo is 'maybe', expected true or false");
+    REFUSED({"--accept reject", "--accept is 'reject', expected rejection|coupled"},
+            {"--accept=", "expected rejection|coupled"},
+            {"--colour 1", "expected auto|always|never"},
+            {"--colour nevex", "expected auto|always|never"},
+            {"--quantise q3", "--quantise is 'q3', expected none|q8_0"},
+            {"--solo=maybe", "--solo is 'maybe', expected true or false"});
 }
 
 static void test_options__what_excludes_each_other_is_refused(void **state)
@@ -320,8 +329,8 @@ static void test_options__what_excludes_each_other_is_refused(void **state)
     struct options options;
 
     (void)state;
-    assert_refused("--prompt a --prompts b", STATUS_USAGE, "--prompt and --prompts exclude each other");
-    assert_refused("--draft a", STATUS_USAGE, "--draft needs --target");
+    REFUSED({"--prompt a --prompts b", "--prompt and --prompts exclude each other"},
+            {"--draft a", "--draft needs --target"});
     assert_taken("--draft a --help", &options); /* who asks for help gets it */
     assert_int_equal(options.print, OPTIONS_PRINT_HELP);
 }
@@ -333,8 +342,8 @@ static void test_options__of_two_texts_to_complete_none_is_lost(void **state)
     char line[128];
 
     (void)state;
-    assert_refused("--prompt a --prompt b", STATUS_USAGE, "--prompt is given twice, 'a' and 'b', expected one");
-    assert_refused("--chat a --solo --chat=b", STATUS_USAGE, "--chat is given twice, 'a' and 'b', expected one");
+    REFUSED({"--prompt a --prompt b", "--prompt is given twice, 'a' and 'b', expected one"},
+            {"--chat a --solo --chat=b", "--chat is given twice, 'a' and 'b', expected one"});
     assert_config_taken("prompt = a\n", "--prompt b", &options);
     assert_string_equal(options.prompt, "b");
     options_release(&options);
@@ -362,8 +371,8 @@ static void test_options__to_resume_needs_a_file_of_output(void **state)
     struct options options;
 
     (void)state;
-    assert_refused("--resume", STATUS_USAGE, "--resume needs --output with a file");
-    assert_refused("--resume --output -", STATUS_USAGE, "--resume needs --output with a file");
+    REFUSED({"--resume", "--resume needs --output with a file"},
+            {"--resume --output -", "--resume needs --output with a file"});
     assert_taken("--resume --output o", &options);
     assert_taken("--resume=0", &options);
     assert_false(options.resume);
@@ -424,13 +433,13 @@ static void test_options__tokens_are_biased_banned_and_stop(void **state)
         snprintf(line, sizeof line, "--logit-bias %s", bad[i]);
         assert_refused(line, STATUS_USAGE, "expected ID:BIAS with a number from -100 to 100");
     }
-    assert_refused("--logit-bias 5:1 --logit-bias 5:2", STATUS_USAGE, "--logit-bias is '5:2', expected each token once");
-    assert_refused("--stop-token-id 5x", STATUS_USAGE, "--stop-token-id is '5x', expected a token id");
-    assert_refused("--stop-token-id 2147483648", STATUS_USAGE, "expected a token id");
-    assert_refused("--stop-token-id 99999999999999999999", STATUS_USAGE, "expected a token id");
-    assert_refused("--stop-token-id -1", STATUS_USAGE, "expected a token id");
-    assert_refused("--bad-word=", STATUS_USAGE, "--bad-word is '', expected a text that is not empty");
-    assert_refused("--min-tokens -1", STATUS_USAGE, "min-tokens is '-1'");
+    REFUSED({"--logit-bias 5:1 --logit-bias 5:2", "--logit-bias is '5:2', expected each token once"},
+            {"--stop-token-id 5x", "--stop-token-id is '5x', expected a token id"},
+            {"--stop-token-id 2147483648", "expected a token id"},
+            {"--stop-token-id 99999999999999999999", "expected a token id"},
+            {"--stop-token-id -1", "expected a token id"},
+            {"--bad-word=", "--bad-word is '', expected a text that is not empty"},
+            {"--min-tokens -1", "min-tokens is '-1'"});
 }
 
 static void assert_most(const char *option, int most)
@@ -533,19 +542,19 @@ static void test_options__chat_has_a_text_or_none(void **state)
     assert_string_equal(options.prompt, "--solo");
     assert_int_equal(options.solo, 0);
     options_release(&options);
-    assert_refused("--chat", STATUS_USAGE, "--chat has no message, expected TEXT behind it, --prompt or --prompts");
-    assert_refused("--target a --solo --chat --max-tokens 8", STATUS_USAGE, "--chat has no message");
+    REFUSED({"--chat", "--chat has no message, expected TEXT behind it, --prompt or --prompts"},
+            {"--target a --solo --chat --max-tokens 8", "--chat has no message"});
     assert_taken("--chat --check quick", &options); /* which has prompts */
     options_release(&options);
-    assert_refused("--chat a --prompt b", STATUS_USAGE, "--chat with a text and --prompt or --prompts exclude each other");
-    assert_refused("--prompts b --chat a", STATUS_USAGE, "exclude each other");
-    assert_refused("--conversation --prompt b", STATUS_USAGE, "--prompt does not go with a chat, which takes its turns from stdin");
-    assert_refused("--conversation --prompts b", STATUS_USAGE, "--prompts does not go with a chat");
-    assert_refused("--conversation --chat b", STATUS_USAGE, "--chat TEXT does not go with a chat");
-    assert_refused("--conversation --output b", STATUS_USAGE, "--output does not go with a chat");
-    assert_refused("--conversation --check quick", STATUS_USAGE, "--check does not go with a chat");
-    assert_refused("--conversation --compare", STATUS_USAGE, "--compare does not go with a chat");
-    assert_refused("--conversation --max-sequences 2", STATUS_USAGE, "--max-sequences does not go with a chat, which takes its turns from stdin, one at a time");
+    REFUSED({"--chat a --prompt b", "--chat with a text and --prompt or --prompts exclude each other"},
+            {"--prompts b --chat a", "exclude each other"},
+            {"--conversation --prompt b", "--prompt does not go with a chat, which takes its turns from stdin"},
+            {"--conversation --prompts b", "--prompts does not go with a chat"},
+            {"--conversation --chat b", "--chat TEXT does not go with a chat"},
+            {"--conversation --output b", "--output does not go with a chat"},
+            {"--conversation --check quick", "--check does not go with a chat"},
+            {"--conversation --compare", "--compare does not go with a chat"},
+            {"--conversation --max-sequences 2", "--max-sequences does not go with a chat, which takes its turns from stdin, one at a time"});
     assert_taken("--conversation --target a", &options);
     assert_int_equal(options.compare, 0);
     assert_int_equal(options.max_sequences, 1);
@@ -760,31 +769,31 @@ static void test_options_draft__ways_and_paths(void **state)
 static void test_options_draft__what_is_wrong_is_named(void **state)
 {
     (void)state;
-    assert_refused("--draft ./lookup", STATUS_USAGE, "--draft needs --target");
-    assert_refused("--target a --draft=", STATUS_USAGE, "--draft is '', expected a model");
-    assert_refused("--target=", STATUS_USAGE, "--target is '', expected a model");
-    assert_refused("--draft lookup:", STATUS_USAGE, "--draft lookup has no key ''");
-    assert_refused("--draft lookup:mim=2", STATUS_USAGE, "--draft lookup has no key 'mim'; did you mean 'min'?");
-    assert_refused("--draft lookup:layers=2", STATUS_USAGE, "--draft lookup has no key 'layers'");
-    assert_refused("--draft lookup:min=0", STATUS_USAGE, "min is '0', expected a whole number from 1 to 16");
-    assert_refused("--draft lookup:max=17", STATUS_USAGE, "max is '17', expected a whole number from 1 to 16");
-    assert_refused("--draft lookup:max=4294967297", STATUS_USAGE, "max is '4294967297'");
-    assert_refused("--draft lookup:min=2x", STATUS_USAGE, "min is '2x'");
-    assert_refused("--draft lookup:min=-1", STATUS_USAGE, "min is '-1'");
-    assert_refused("--draft lookup:min", STATUS_USAGE, "min is ''");
-    assert_refused("--draft lookup:min=3,,max=4", STATUS_USAGE, "has no key ''");
-    assert_refused("--draft lookup:min=3,max=2", STATUS_USAGE, "min is 3 and max is 2, expected min <= max");
-    assert_refused("--draft lookup:min=5", STATUS_USAGE, "min is 5 and max is 4");
-    assert_refused("--draft self", STATUS_USAGE, "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N");
-    assert_refused("--draft self:bits=5", STATUS_USAGE, "--draft self: bits is '5', expected 4 or 8");
-    assert_refused("--draft self:bits=0", STATUS_USAGE, "bits is '0', expected 4 or 8");
-    assert_refused("--draft self:bits=16,layers=2", STATUS_USAGE, "bits is '16', expected 4 or 8");
-    assert_refused("--draft self:bits", STATUS_USAGE, "bits is '', expected 4 or 8");
-    assert_refused("--draft self:bit=4", STATUS_USAGE, "--draft self has no key 'bit'; did you mean 'bits'?");
-    assert_refused("--draft lookup:bits=4", STATUS_USAGE, "--draft lookup has no key 'bits'");
-    assert_refused("--draft self:layers=0", STATUS_USAGE, "--draft self: layers is '0', expected a whole number from 1");
-    assert_refused("--draft self:layer=3", STATUS_USAGE, "did you mean 'layers'?");
-    assert_refused("--check quick --break q-temperature --draft lookup", STATUS_USAGE, "--draft lookup draws nothing");
+    REFUSED({"--draft ./lookup", "--draft needs --target"},
+            {"--target a --draft=", "--draft is '', expected a model"},
+            {"--target=", "--target is '', expected a model"},
+            {"--draft lookup:", "--draft lookup has no key ''"},
+            {"--draft lookup:mim=2", "--draft lookup has no key 'mim'; did you mean 'min'?"},
+            {"--draft lookup:layers=2", "--draft lookup has no key 'layers'"},
+            {"--draft lookup:min=0", "min is '0', expected a whole number from 1 to 16"},
+            {"--draft lookup:max=17", "max is '17', expected a whole number from 1 to 16"},
+            {"--draft lookup:max=4294967297", "max is '4294967297'"},
+            {"--draft lookup:min=2x", "min is '2x'"},
+            {"--draft lookup:min=-1", "min is '-1'"},
+            {"--draft lookup:min", "min is ''"},
+            {"--draft lookup:min=3,,max=4", "has no key ''"},
+            {"--draft lookup:min=3,max=2", "min is 3 and max is 2, expected min <= max"},
+            {"--draft lookup:min=5", "min is 5 and max is 4"},
+            {"--draft self", "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N"},
+            {"--draft self:bits=5", "--draft self: bits is '5', expected 4 or 8"},
+            {"--draft self:bits=0", "bits is '0', expected 4 or 8"},
+            {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"},
+            {"--draft self:bits", "bits is '', expected 4 or 8"},
+            {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"},
+            {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
+            {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"},
+            {"--draft self:layer=3", "did you mean 'layers'?"},
+            {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
 }
 
 int main(void)

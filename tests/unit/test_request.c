@@ -51,6 +51,23 @@ static void expect_error(const char *line, const char *part)
     request_release(&list);
 }
 
+struct wrong {
+    const char *key, *part;
+};
+
+static void expect_errors(const struct wrong *wrong, size_t count)
+{
+    char line[256];
+
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(snprintf(line, sizeof line, "{\"prompt\": \"a\", %s}", wrong[i].key), 1, sizeof line - 1);
+        expect_error(line, wrong[i].part);
+    }
+}
+
+/* EACH_WRONG({KEY, PART}, ...): a line with a prompt and this key is refused with that reason. */
+#define EACH_WRONG(...) expect_errors((const struct wrong[]){__VA_ARGS__}, sizeof((const struct wrong[]){__VA_ARGS__}) / sizeof(struct wrong))
+
 static void test_request__every_option_has_its_snake_case_key(void **state)
 {
     struct request_list list =
@@ -198,52 +215,49 @@ static void test_request__options_that_do_not_fit_the_vocabulary_are_refused_onc
     options = before;
 }
 
-static void test_request__wrong_biases_and_bans_are_named(void **state)
+/* A line whose list has one more than the most: the numbers from 0 on, each between `before` and `after`. */
+static void expect_too_many(const char *begin, const char *before, const char *after, const char *end, int most, const char *part)
 {
     char line[4096];
-    int at;
+    int at = sprintf(line, "{\"prompt\": \"a\", %s%s0%s", begin, before, after);
 
+    for (int i = 1; i <= most; i++)
+        at += sprintf(line + at, ",%s%d%s", before, i, after);
+    sprintf(line + at, "%s}", end);
+    expect_error(line, part);
+}
+
+static void test_request__wrong_biases_and_bans_are_named(void **state)
+{
     (void)state;
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": [1, 2]}", "logit_bias is not an object of token ids and numbers");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"x\": 1}}", "logit_bias has the key \"x\", expected a token id from 0 to 2047");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"\": 1}}", "logit_bias has the key \"\"");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"-1\": 1}}", "logit_bias has the key \"-1\"");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"07\": 1}}", "logit_bias has the key \"07\"");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"2048\": 1}}", "logit_bias has the key \"2048\"");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"99999999999999999999\": 1}}", "logit_bias has the key \"99999999999999999999\"");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": \"x\"}}", "logit_bias of token 1 is not a number");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": 100.5}}", "logit_bias of token 1 is 100.5, expected a number from -100 to 100");
-    expect_error("{\"prompt\": \"a\", \"logit_bias\": {\"1\": 1, \"1\": 2}}", "not valid JSON");
-    at = sprintf(line, "{\"prompt\": \"a\", \"logit_bias\": {\"0\": 1");
-    for (int i = 1; i <= BIAS_MAX_TOKENS; i++)
-        at += sprintf(line + at, ",\"%d\":1", i);
-    sprintf(line + at, "}}");
-    expect_error(line, "logit_bias has 301 tokens, expected at most 300");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": \"the\"}", "bad_words is not a list of texts and lists of token ids");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [\"b\", 7]}", "bad_words[1] is not a text or a list of token ids");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [7, \"\"]}", "bad_words[0] is not a text"); /* the first alone */
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [\"\"]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [[]]}", "a sequence of bad_words has 0 tokens, expected 1 to 16");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]}", "a sequence of bad_words has 17 tokens");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1, 2048]]}", "a sequence of bad_words has something else than a token id from 0 to 2047");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [[-1]]}", "a sequence of bad_words has something else than a token id");
-    expect_error("{\"prompt\": \"a\", \"bad_words\": [[1.5]]}", "a sequence of bad_words has something else than a token id");
-    at = sprintf(line, "{\"prompt\": \"a\", \"bad_words\": [[0]");
-    for (int i = 1; i <= BIAS_MAX_WORDS; i++)
-        at += sprintf(line + at, ",[%d]", i);
-    sprintf(line + at, "]}");
-    expect_error(line, "bad_words has more than 64 token sequences");
-    expect_error("{\"prompt\": \"a\", \"stop_token_ids\": 3}", "stop_token_ids is not a list of token ids");
-    expect_error("{\"prompt\": \"a\", \"stop_token_ids\": [3, -1]}", "stop_token_ids[1] is not a token id from 0 to 2047");
-    at = sprintf(line, "{\"prompt\": \"a\", \"stop_token_ids\": [0");
-    for (int i = 1; i <= BIAS_MAX_STOPS; i++)
-        at += sprintf(line + at, ",%d", i);
-    sprintf(line + at, "]}");
-    expect_error(line, "stop_token_ids has 65 tokens, expected at most 64");
-    expect_error("{\"prompt\": \"a\", \"min_tokens\": -1}", "min_tokens is -1");
-    expect_error("{\"prompt\": \"a\", \"min_tokens\": 1.5}", "min_tokens is 1.5, expected a whole number");
-    expect_error("{\"prompt\": \"a\", \"min_tokens\": 6, \"max_tokens\": 5}", "min_tokens is 6, expected at most max_tokens, 5");
-    expect_error("{\"prompt\": \"a\", \"bad_word\": [\"x\"]}", "unknown key \"bad_word\"");
+    EACH_WRONG({"\"logit_bias\": [1, 2]", "logit_bias is not an object of token ids and numbers"},
+               {"\"logit_bias\": {\"x\": 1}", "logit_bias has the key \"x\", expected a token id from 0 to 2047"},
+               {"\"logit_bias\": {\"\": 1}", "logit_bias has the key \"\""},
+               {"\"logit_bias\": {\"-1\": 1}", "logit_bias has the key \"-1\""},
+               {"\"logit_bias\": {\"07\": 1}", "logit_bias has the key \"07\""},
+               {"\"logit_bias\": {\"2048\": 1}", "logit_bias has the key \"2048\""},
+               {"\"logit_bias\": {\"99999999999999999999\": 1}", "logit_bias has the key \"99999999999999999999\""},
+               {"\"logit_bias\": {\"1\": \"x\"}", "logit_bias of token 1 is not a number"},
+               {"\"logit_bias\": {\"1\": 100.5}", "logit_bias of token 1 is 100.5, expected a number from -100 to 100"},
+               {"\"logit_bias\": {\"1\": 1, \"1\": 2}", "not valid JSON"});
+    expect_too_many("\"logit_bias\": {", "\"", "\":1", "}", BIAS_MAX_TOKENS, "logit_bias has 301 tokens, expected at most 300");
+    EACH_WRONG({"\"bad_words\": \"the\"", "bad_words is not a list of texts and lists of token ids"},
+               {"\"bad_words\": [\"b\", 7]", "bad_words[1] is not a text or a list of token ids"},
+               {"\"bad_words\": [7, \"\"]", "bad_words[0] is not a text"}, /* the first alone */
+               {"\"bad_words\": [\"\"]", "a sequence of bad_words has 0 tokens, expected 1 to 16"},
+               {"\"bad_words\": [[]]", "a sequence of bad_words has 0 tokens, expected 1 to 16"},
+               {"\"bad_words\": [[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]]", "a sequence of bad_words has 17 tokens"},
+               {"\"bad_words\": [[1, 2048]]", "a sequence of bad_words has something else than a token id from 0 to 2047"},
+               {"\"bad_words\": [[-1]]", "a sequence of bad_words has something else than a token id"},
+               {"\"bad_words\": [[1.5]]", "a sequence of bad_words has something else than a token id"});
+    expect_too_many("\"bad_words\": [", "[", "]", "]", BIAS_MAX_WORDS, "bad_words has more than 64 token sequences");
+    EACH_WRONG({"\"stop_token_ids\": 3", "stop_token_ids is not a list of token ids"},
+               {"\"stop_token_ids\": [3, -1]", "stop_token_ids[1] is not a token id from 0 to 2047"});
+    expect_too_many("\"stop_token_ids\": [", "", "", "]", BIAS_MAX_STOPS, "stop_token_ids has 65 tokens, expected at most 64");
+    EACH_WRONG({"\"min_tokens\": -1", "min_tokens is -1"},
+               {"\"min_tokens\": 1.5", "min_tokens is 1.5, expected a whole number"},
+               {"\"min_tokens\": 6, \"max_tokens\": 5", "min_tokens is 6, expected at most max_tokens, 5"},
+               {"\"bad_word\": [\"x\"]", "unknown key \"bad_word\""});
 }
 
 static void test_request__bad_lines_keep_their_place(void **state)
@@ -301,25 +315,25 @@ static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void
 static void test_request__wrong_values_are_named(void **state)
 {
     (void)state;
-    expect_error("{\"prompt\": \"a\", \"temperature\": -1}", "temperature is -1");
-    expect_error("{\"prompt\": \"a\", \"temperature\": NaN}", "line 1 is not valid JSON");
-    expect_error("{\"prompt\": \"a\", \"temperature\": 1e999}", "line 1 is not valid JSON");
-    expect_error("{\"prompt\": \"a\", \"temperature\": null}", "temperature is not a number");
-    expect_error("{\"prompt\": \"a\", \"top_p\": 0}", "top_p is 0");
-    expect_error("{\"prompt\": \"a\", \"top_p\": 1.5}", "top_p is 1.5");
-    expect_error("{\"prompt\": \"a\", \"min_p\": 1}", "min_p is 1");
-    expect_error("{\"prompt\": \"a\", \"top_k\": -3}", "top_k is -3");
-    expect_error("{\"prompt\": \"a\", \"top_k\": 2.5}", "top_k is 2.5");
-    expect_error("{\"prompt\": \"a\", \"repetition_penalty\": 0}", "repetition_penalty is 0");
-    expect_error("{\"prompt\": \"a\", \"presence_penalty\": 3}", "presence_penalty is 3");
-    expect_error("{\"prompt\": \"a\", \"max_tokens\": -1}", "max_tokens is -1");
-    expect_error("{\"prompt\": \"a\", \"draft_length\": 33}", "draft_length is 33");
-    expect_error("{\"prompt\": \"a\", \"seed\": -1}", "seed is -1");
-    expect_error("{\"prompt\": \"a\", \"seed\": 0.5}", "seed is 0.5");
-    expect_error("{\"prompt\": \"a\", \"accept\": \"typical\"}", "accept is not");
-    expect_error("{\"prompt\": \"a\", \"accept\": \"coupled\\u0000\"}", "accept is not");
-    expect_error("{\"prompt\": \"a\", \"stop\": [\"\"]}", "stop is not");
-    expect_error("{\"prompt\": \"a\", \"stop\": 4}", "stop is not");
+    EACH_WRONG({"\"temperature\": -1", "temperature is -1"},
+               {"\"temperature\": NaN", "line 1 is not valid JSON"},
+               {"\"temperature\": 1e999", "line 1 is not valid JSON"},
+               {"\"temperature\": null", "temperature is not a number"},
+               {"\"top_p\": 0", "top_p is 0"},
+               {"\"top_p\": 1.5", "top_p is 1.5"},
+               {"\"min_p\": 1", "min_p is 1"},
+               {"\"top_k\": -3", "top_k is -3"},
+               {"\"top_k\": 2.5", "top_k is 2.5"},
+               {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
+               {"\"presence_penalty\": 3", "presence_penalty is 3"},
+               {"\"max_tokens\": -1", "max_tokens is -1"},
+               {"\"draft_length\": 33", "draft_length is 33"},
+               {"\"seed\": -1", "seed is -1"},
+               {"\"seed\": 0.5", "seed is 0.5"},
+               {"\"accept\": \"typical\"", "accept is not"},
+               {"\"accept\": \"coupled\\u0000\"", "accept is not"},
+               {"\"stop\": [\"\"]", "stop is not"},
+               {"\"stop\": 4", "stop is not"});
 }
 
 static void test_request__lines_have_limits(void **state)
@@ -341,18 +355,18 @@ static void test_request__lines_have_limits(void **state)
 static void test_request__unknown_and_doubled_keys_are_refused(void **state)
 {
     (void)state;
-    expect_error("{\"prompt\": \"a\", \"topk\": 3}", "unknown key \"topk\"; did you mean \"top_k\"?");
-    expect_error("{\"prompt\": \"a\", \"top-k\": 3}", "unknown key \"top-k\"; did you mean \"top_k\"?");
-    expect_error("{\"prompt\": \"a\", \"max_token\": 3}", "unknown key \"max_token\"; did you mean \"max_tokens\"?");
-    expect_error("{\"prompt\": \"a\", \"message\": 3}", "unknown key \"message\"; did you mean \"messages\"?");
-    expect_error("{\"prompt\": \"a\", \"bad_word\": [\"x\"]}", "unknown key \"bad_word\"; did you mean \"bad_words\"?");
-    expect_error("{\"prompt\": \"a\", \"n_predict\": 3}", "key \"n_predict\" is not supported, expected max_tokens");
-    expect_error("{\"prompt\": \"a\", \"grammar\": \"x\"}", "key \"grammar\" is not supported: nothing follows a grammar");
-    expect_error("{\"prompt\": \"a\", \"watchdog\": 3}", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, ");
-    expect_error("{\"prompt\": \"a\", \"x\": 3}", "draft_length");
-    expect_error("{\"prompt\": \"a\", \"best_of\": \"x\"}", "key \"best_of\" is not supported: a prompt has one completion");
-    expect_error("{\"prompt\": \"a\", \"seed\": 1, \"seed\": 2}", "duplicate");
-    expect_error("{\"prompt\": \"a\", \"prompt\": \"b\"}", "duplicate");
+    EACH_WRONG({"\"topk\": 3", "unknown key \"topk\"; did you mean \"top_k\"?"},
+               {"\"top-k\": 3", "unknown key \"top-k\"; did you mean \"top_k\"?"},
+               {"\"max_token\": 3", "unknown key \"max_token\"; did you mean \"max_tokens\"?"},
+               {"\"message\": 3", "unknown key \"message\"; did you mean \"messages\"?"},
+               {"\"bad_word\": [\"x\"]", "unknown key \"bad_word\"; did you mean \"bad_words\"?"},
+               {"\"n_predict\": 3", "key \"n_predict\" is not supported, expected max_tokens"},
+               {"\"grammar\": \"x\"", "key \"grammar\" is not supported: nothing follows a grammar"},
+               {"\"watchdog\": 3", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, "},
+               {"\"x\": 3", "draft_length"},
+               {"\"best_of\": \"x\"", "key \"best_of\" is not supported: a prompt has one completion"},
+               {"\"seed\": 1, \"seed\": 2", "duplicate"},
+               {"\"prompt\": \"b\"", "duplicate"});
 }
 
 static void test_request__prompts_are_checked(void **state)
