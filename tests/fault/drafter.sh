@@ -31,24 +31,28 @@ expect silent "no fallback round was counted" '[ "0$(figure silent fallback_roun
 job late --verifiers 1 --drafters 2 --draft-deadline 0.2 "${greedy[@]}" || fail "late: exit $?"
 same late greedy
 
+# struck SIGNAL NAME OPTION...: a job whose drafters get the signal after some results.
+struck() {
+    local way=$1 name=$2
+    shift 2
+    start "$name" "$@"
+    await_results "$name" $((prompts / 5))
+    everybody=$(everybody)
+    kill "-$way" $(ranks_of tandem-drafter)
+}
+
 # Dies, in several ways; with one verifier and with two; alone and as one of two.
 for way in KILL SEGV TERM; do
     for mode in greedy coupled; do
         declare -n options=$mode
         name=$way-$mode verifiers=$((RANDOM % 2 + 1))
-        start $name --verifiers $verifiers --drafters 1 "${options[@]}"
-        await_results $name $((prompts / 5))
-        everybody=$(everybody)
-        kill -$way $(ranks_of tandem-drafter)
+        struck $way $name --verifiers $verifiers --drafters 1 "${options[@]}"
         survived $name $mode
         said $name 1 "drafter rank 0 .*: decoding goes on without it"
         lost $name "has ended"
     done
 done
-start copies --verifiers 1 --drafters 1 --draft lookup "${greedy[@]}"
-await_results copies $((prompts / 5))
-everybody=$(everybody)
-kill -KILL $(ranks_of tandem-drafter)
+struck KILL copies --verifiers 1 --drafters 1 --draft lookup "${greedy[@]}"
 survived copies greedy
 lost copies "has ended"
 start one-of-two --verifiers 1 --drafters 2 --draft-length 4 "${coupled[@]}" # a length of the lead's choice may be 0
@@ -62,17 +66,11 @@ expect one-of-two "the other drafter was not used" '[ "$after" -gt 0 ]'
 
 # The same over TCP, where a peer that dies breaks a connection.
 CHANGE='s/--mca btl vader,self --mca btl_vader_single_copy_mechanism none/--mca btl tcp,self --mca btl_tcp_if_include lo/' \
-    start tcp --verifiers 2 --drafters 1 "${greedy[@]}"
-await_results tcp $((prompts / 5))
-everybody=$(everybody)
-kill -KILL $(ranks_of tandem-drafter)
+    struck KILL tcp --verifiers 2 --drafters 1 "${greedy[@]}"
 survived tcp greedy
 
 # Stopped in the middle for good.
-start stopped --verifiers 2 --drafters 1 "${coupled[@]}"
-await_results stopped $((prompts / 5))
-everybody=$(everybody)
-kill -STOP $(ranks_of tandem-drafter)
+struck STOP stopped --verifiers 2 --drafters 1 "${coupled[@]}"
 survived stopped coupled
 said stopped 1 "does not answer in time"
 lost stopped "does not answer in time"

@@ -14,17 +14,6 @@ start() {
     await "mpirun of $name" 'MPIRUN_PID=$(children_of $TIMEOUT_PID) && [ -n "$MPIRUN_PID" ]'
 }
 
-# await WHAT TEST: until TEST holds, at most 60 s.
-await() {
-    local i
-    for ((i = 0; i < 3000; i++)); do
-        eval "$2" && return
-        sleep 0.02
-    done
-    fail "waited 60 s for $1"
-    return 1
-}
-
 children_of() { { tr " " "\n" <"/proc/$1/task/$1/children"; } 2>/dev/null | grep .; }
 parent_of() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status"; }
 program_of() { cat "/proc/$1/comm" 2>/dev/null; }

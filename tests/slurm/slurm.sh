@@ -26,16 +26,8 @@ check() {
     return 1
 }
 
-# await WHAT TEST: until TEST holds, at most 120 s.
-await() {
-    local i
-    for ((i = 0; i < 2400; i++)); do
-        eval "$2" && return
-        sleep 0.05
-    done
-    fail "waited 120 s for $1: $(squeue 2>&1)"
-    return 1
-}
+# patiently WHAT TEST: as await, for what SLURM takes its time with.
+patiently() { await "$1" "$2" 120 || { squeue; return 1; }; }
 
 # submit OPTION...: `tandem sbatch`; sets JOB.
 submit() {
@@ -48,12 +40,12 @@ submit() {
 field() { scontrol show job "$JOB" 2>/dev/null | tr ' ' '\n' | sed -n "s/^$1=//p"; }
 # Until the job is over; sets CODE, the largest exit code of its parts.
 ended() {
-    await "the end of job $JOB" '[ -n "$(field JobState)" ] && ! field JobState | grep -qE "PENDING|RUNNING|COMPLETING|CONFIGURING"'
+    patiently "the end of job $JOB" '[ -n "$(field JobState)" ] && ! field JobState | grep -qE "PENDING|RUNNING|COMPLETING|CONFIGURING"'
     CODE=$(field ExitCode | sort -n | tail -n 1)
 }
 done_in() { grep -c '^{"index"' "$1.journal" 2>/dev/null; }
 after= # a job that was well
-await_results() { await "$2 results in $1" "[ \"\$(done_in $1)\" -ge $2 ] 2>/dev/null"; }
+await_results() { patiently "$2 results in $1" "[ \"\$(done_in $1)\" -ge $2 ] 2>/dev/null"; }
 # ranks PROGRAM: its processes, in order of rank, of this cluster alone.
 ranks() {
     local pid
@@ -69,7 +61,7 @@ idle() {
     done
 }
 again() {
-    await "the end of its first start" idle
+    patiently "the end of its first start" idle
     scontrol update jobid="$JOB" starttime=now
 }
 nobody() { [ -z "$(ranks tandem-drafter)$(ranks tandem-verifier)" ]; }
@@ -143,7 +135,7 @@ part_scancel() {
     scancel "$JOB"
     ended
     check "scancel: $(field JobState)" [ "$(field JobState)" = CANCELLED ]
-    await "the end of the ranks" nobody
+    patiently "the end of the ranks" nobody
     had=$(done_in cancel.jsonl)
     check "scancel: nothing is left of $had results" [ "$had" -ge 3 ]
     check "scancel: an output before all is there" [ ! -e cancel.jsonl ]
@@ -162,9 +154,9 @@ part_time_limit() {
     await_results limit.jsonl 3
     lead=$(ranks tandem-verifier | head -n 1)
     check "the time limit: the job was done before it could be stopped" kill -STOP "$lead" || return # it cannot be done before SLURM's signal comes
-    await "SLURM's signal" '[ $((0x$(sed -n "s/^ShdPnd:[[:space:]]*//p" /proc/$lead/status 2>/dev/null) & 0x200)) != 0 ]'
+    patiently "SLURM's signal" '[ $((0x$(sed -n "s/^ShdPnd:[[:space:]]*//p" /proc/$lead/status 2>/dev/null) & 0x200)) != 0 ]'
     kill -CONT "$lead"
-    await "the requeue" '[ "$(field Restarts)" = 1 ] && [ "$(field JobState)" = PENDING ]'
+    patiently "the requeue" '[ "$(field Restarts)" = 1 ] && [ "$(field JobState)" = PENDING ]'
     check "the time limit: an output before all is there" [ ! -e limit.jsonl ]
     scontrol update jobid="$JOB" timelimit=10 # a slow machine's second start is not to meet it again
     again
@@ -181,9 +173,9 @@ part_verifier() {
     died=$JOB
     ended
     check "a verifier died: exit $CODE, expected 143" [ "$CODE" = 143:0 ]
-    await "the end of the ranks" nobody
+    patiently "the end of the ranks" nobody
     submit "${few[@]}" --verifiers 1 --output never.jsonl -- --dependency=afterok:"$died"
-    await "the verdict on the next job" '[ "$(field Reason)" = DependencyNeverSatisfied ]'
+    patiently "the verdict on the next job" '[ "$(field Reason)" = DependencyNeverSatisfied ]'
     scancel "$JOB"
 }
 
@@ -195,7 +187,7 @@ part_unseen() {
     check "the job was done before its verifier could be ended" kill -KILL "$(ranks tandem-verifier | tail -n 1)"
     ended
     check "a verifier died unseen: exit $CODE, expected 76" [ "$CODE" = 76:0 ]
-    await "the end of the ranks" nobody
+    patiently "the end of the ranks" nobody
     submit "${many[@]}" --verifiers 2 --output died.jsonl
     ended
     was "after two deaths" 0 died.jsonl many.jsonl
@@ -241,7 +233,7 @@ part_node() {
     submit "${many[@]}" --verifiers 1 --output node.jsonl -- --nodes=2 --ntasks-per-node=1
     await_results node.jsonl 3
     kill -KILL $(node_processes 2)
-    await "SLURM's notice of a dead node" '[ "$(field Restarts)" = 1 ] && [ "$(field JobState)" = PENDING ]'
+    patiently "SLURM's notice of a dead node" '[ "$(field Restarts)" = 1 ] && [ "$(field JobState)" = PENDING ]'
     check "a node died: an output before all is there" [ ! -e node.jsonl ]
     again
     ended

@@ -2,8 +2,7 @@
 # Keys and values in bf16, in whole jobs: drafts change nothing, greedy and coupled, whatever the ranks; memory is half. cache.sh BIN
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/passes.sh"
-head -n 16 "$PROMPTS" >"$WORK/few.in"
-over=(--prompts "$WORK/few.in" --max-tokens 48 --max-sequences 8 --seed 3 --hash-logits --verbose)
+over=(--prompts "$FEW" --max-tokens 48 --max-sequences 8 --seed 3 --hash-logits --verbose)
 
 # run NAME SEQUENCES LENGTH OPTION...: two passes, drafted unless LENGTH is 0, and what they must be equal to, unless NAME is that.
 run() {

@@ -3,9 +3,7 @@
 # undisturbed job, to the byte. drain.sh BIN default|small [SEED]: small is for builds that run fifty times slower.
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/batch.sh"
-seed=${3:-$(date +%s)}
-RANDOM=$seed
-echo "seed $seed"
+seeded "${3:-}"
 INPUT=$WORK/in.jsonl
 prompts=60 rounds=1 tokens=48
 [ "$2" = small ] && prompts=12 rounds=1 tokens=8

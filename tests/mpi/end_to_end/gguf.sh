@@ -4,8 +4,7 @@
 . "$(dirname "$0")/job.sh"
 CONVERT=$2
 DEMO=$SOURCE/launch/demo
-GREEDY=(--prompts "$WORK/few.in" --max-tokens 32 --hash-logits --threads 1)
-head -n 8 "$PROMPTS" >"$WORK/few.in"
+GREEDY=(--prompts "$FEW" --max-tokens 32 --hash-logits --threads 1)
 
 # make_file NAME FOLDER DTYPE
 make_file() { "$CONVERT" "$DEMO/$2" "$WORK/$1.gguf" "$3" gpt-2 || fail "cannot make $1.gguf"; }

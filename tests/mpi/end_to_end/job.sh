@@ -9,6 +9,8 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 export TMPDIR=$WORK # so that what a broken job leaves behind goes as well
 PROMPTS=$HERE/prompts.jsonl
+FEW=$WORK/few.in # a job of 16 lines
+head -n 16 "$PROMPTS" >"$FEW"
 # What a hand-written line needs on any machine, root or not, few cores or many.
 MPIRUN="mpirun -q --oversubscribe --bind-to none --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1"
 [ "$(id -u)" = 0 ] && MPIRUN="$MPIRUN --allow-run-as-root"
@@ -44,6 +46,24 @@ together() {
         read -r held broken <"$WORK/aside.$asides.counts" || fail "what ran beside did not come to its end"
         checks=$((checks + held)) failures=$((failures + broken)) asides=$((asides - 1))
     done
+}
+
+# await WHAT TEST [SECONDS]: until TEST holds, at most 60 s.
+await() {
+    local i
+    for ((i = 0; i < 50 * ${3:-60}; i++)); do
+        eval "$2" && return
+        sleep 0.02
+    done
+    fail "waited ${3:-60} s for $1"
+    return 1
+}
+
+# seeded [SEED]: RANDOM goes by a seed, which is printed.
+seeded() {
+    seed=${1:-$(date +%s)}
+    RANDOM=$seed
+    echo "seed $seed"
 }
 
 # Ends the test: 0 when every check held.

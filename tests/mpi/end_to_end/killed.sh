@@ -3,9 +3,7 @@
 # the output is that of an undisturbed job. killed.sh BIN default|small [SEED]. 20 kills; with TANDEM_LONG=1 300.
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/batch.sh"
-seed=${3:-$(date +%s)}
-RANDOM=$seed
-echo "seed $seed"
+seeded "${3:-}"
 INPUT=$WORK/in.jsonl
 wanted=20 tokens=32
 [ "$2" = small ] && wanted=3 tokens=4

@@ -31,8 +31,7 @@ drafted() {
     done
 }
 
-head -n 12 "$PROMPTS" >"$WORK/few.in"
-over=(--prompts "$WORK/few.in" --max-tokens 40 --hash-logits --draft-length 4)
+over=(--prompts "$FEW" --max-tokens 40 --hash-logits --draft-length 4)
 job solo --solo --verifiers 1 "${over[@]}" || fail "solo: exit $?"
 drafted model
 same one_model solo
