@@ -46,6 +46,8 @@ static enum status run(struct check *check, int greedy, int draft_length, struct
     status = job_pass(check->job, &list, check->peers, draft_length == 0, 0, &watch, &figures);
     check->equal.drafted += figures.drafted;
     check->equal.accepted += figures.accepted;
+    if (draft_length > 0)
+        check_share_add(&check->equal.share, figures.asked_rounds, figures.answered_rounds);
     free(list.request);
     return status;
 }
@@ -217,7 +219,7 @@ enum status check_equal_run(struct check *check)
 
 int check_equal_holds(const struct check_equal *equal)
 {
-    return equal->unequal == 0 && equal->drafted > 0;
+    return equal->unequal == 0;
 }
 
 void check_equal_release(struct check_equal *equal)

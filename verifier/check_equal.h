@@ -4,6 +4,7 @@
 #define TANDEM_VERIFIER_CHECK_EQUAL_H
 
 #include "common/base/status.h"
+#include "verifier/check_share.h"
 #include "verifier/completion.h"
 #include <stdint.h>
 
@@ -33,6 +34,7 @@ struct check_equal {
     int draft_length[CHECK_EQUAL_LENGTHS];
     int64_t outputs, unequal, tokens; /* compared */
     int64_t drafted, accepted;        /* without drafts nothing is compared */
+    struct check_share share;         /* of rounds that had a proposal */
     struct check_difference difference[CHECK_EQUAL_SHOWN];
     int differences; /* shown */
     struct check_output *solo;    /* [prompts] of the mode at hand, and then coupled's: texts that the other checks go on from */
@@ -43,6 +45,7 @@ struct check_equal {
 struct check;
 /* Collective over the group, on the lead. */
 enum status check_equal_run(struct check *check);
+/* Nothing came out otherwise; whether drafts came at all says its share. */
 int check_equal_holds(const struct check_equal *equal);
 void check_equal_release(struct check_equal *equal);
 

@@ -27,6 +27,7 @@ static json_t *parameters_of(const struct check *check)
     json_object_set_new(object, "max_sequences", json_integer(options->max_sequences));
     json_object_set_new(object, "prompts", json_integer(check->prompts));
     json_object_set_new(object, "drafters", json_integer(check->peers->count));
+    json_object_set_new(object, "lost_drafters", json_integer(peers_absent(check->peers)));
     json_object_set_new(object, "verifiers", json_integer(check->job->world.verifiers));
     json_object_set_new(object, "target", json_text_string(check->job->target));
     json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
@@ -49,15 +50,24 @@ static json_t *differences_of(const struct check_equal *equal)
     return array;
 }
 
-static json_t *equality_of(const struct check_equal *equal)
+static void put_share(json_t *object, const struct check_share *share)
 {
-    json_t *lengths = json_array();
+    json_object_set_new(object, "asked_rounds", json_integer((json_int_t)share->asked));
+    json_object_set_new(object, "answered_rounds", json_integer((json_int_t)share->answered));
+    json_object_set_new(object, "least_answered", json_real(share->least));
+}
+
+static json_t *equality_of(const struct check_equal *equal, int holds)
+{
+    json_t *lengths = json_array(), *object;
 
     for (int i = 0; i < equal->lengths; i++)
         json_array_append_new(lengths, json_integer(equal->draft_length[i]));
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "holds", check_equal_holds(equal), "outputs", (json_int_t)equal->outputs,
+    object = json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "holds", holds, "outputs", (json_int_t)equal->outputs,
                      "unequal", (json_int_t)equal->unequal, "tokens", (json_int_t)equal->tokens, "drafted", (json_int_t)equal->drafted,
                      "accepted", (json_int_t)equal->accepted, "draft_lengths", lengths, "differences", differences_of(equal));
+    put_share(object, &equal->share);
+    return object;
 }
 
 static json_t *contexts_of(const struct check_sample *sample)
@@ -74,10 +84,10 @@ static json_t *contexts_of(const struct check_sample *sample)
     return array;
 }
 
-static json_t *law_of(const struct check *check)
+static json_t *law_of(const struct check *check, int holds)
 {
     const struct check_sample *sample = &check->sample;
-    json_t *object = json_pack("{s:b, s:i, s:I, s:i, s:i, s:o, s:f, s:f}", "holds", check_sample_holds(sample), "contexts", sample->contexts,
+    json_t *object = json_pack("{s:b, s:i, s:I, s:i, s:i, s:o, s:f, s:f}", "holds", holds, "contexts", sample->contexts,
                                "samples", (json_int_t)sample->samples, "cells", sample->cells, "df", sample->df, "g", real(sample->g), "g_bar",
                                sample->g_bar, "p_bound", exp(sample->log_p));
 
@@ -93,6 +103,8 @@ static json_t *law_of(const struct check *check)
     json_object_set_new(object, "smallest_lean", json_real(sample->lean_seen));
     json_object_set_new(object, "draft_lengths", json_pack("[i,i]", sample->draft_length[0], sample->draft_length[1]));
     json_object_set_new(object, "drafted", json_integer(sample->drafted));
+    json_object_set_new(object, "judged", json_integer((json_int_t)sample->judged));
+    put_share(object, &sample->share);
     json_object_set_new(object, "texts", contexts_of(sample));
     return object;
 }
@@ -110,12 +122,19 @@ static json_t *draws_of(const struct check_draws *draws, int holds)
 
 enum status check_report_json(const struct check *check, const struct check_result results[CHECK_KINDS], const char *verdict, const char *path)
 {
-    int breakage = check->job->options->breakage, all = results[0].holds && results[1].holds && results[2].holds, failed;
+    int breakage = check->job->options->breakage, all = 1, failed;
+    int holds[CHECK_KINDS]; /* and was seen to */
     size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-    json_t *object = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f}", "lossless", all && breakage == BREAKAGE_NONE, "verdict", verdict,
+    json_t *object;
+
+    for (int i = 0; i < CHECK_KINDS; i++) {
+        holds[i] = results[i].holds && !results[i].is_starved;
+        all &= holds[i];
+    }
+    object = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f}", "lossless", all && breakage == BREAKAGE_NONE, "verdict", verdict,
                                "break", breakage == BREAKAGE_NONE ? json_null() : json_string(breakage_table[breakage].name), "parameters",
-                               parameters_of(check), "equality", equality_of(&check->equal), "law", law_of(check), "draws",
-                               draws_of(&check->draws, results[2].holds), "seconds", check->seconds);
+                               parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
+                               draws_of(&check->draws, holds[2]), "seconds", check->seconds);
 
     failed = object == NULL || (strcmp(path, "-") == 0 ? json_dumpf(object, stdout, flags) != 0 || fputc('\n', stdout) == EOF || fflush(stdout) != 0
                                                        : json_dump_file(object, path, flags) != 0);

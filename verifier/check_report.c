@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/visible.h"
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -9,6 +10,11 @@
 enum { VERDICT = 600 };
 
 static const char too_few[] = "too few samples to see anything";
+
+static int is_shown(const struct check_result *result)
+{
+    return result->holds && !result->is_starved;
+}
 
 /* 21934 as "21,934". */
 static const char *grouped(int64_t number, char text[32])
@@ -25,6 +31,14 @@ static const char *grouped(int64_t number, char text[32])
     return text;
 }
 
+static void write_starved(const struct check_share *share, struct check_result *result)
+{
+    char asked[32], answered[32];
+
+    snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass: nothing is shown", grouped(share->answered, answered),
+             grouped(share->asked, asked), 100 * share->least);
+}
+
 static void sum_equal(const struct check *check, struct check_result *result)
 {
     const struct check_equal *equal = &check->equal;
@@ -32,13 +46,13 @@ static void sum_equal(const struct check *check, struct check_result *result)
 
     for (int i = 0; i < equal->lengths; i++)
         snprintf(lengths + strlen(lengths), sizeof lengths - strlen(lengths), "%s%d", i > 0 ? ", " : "", equal->draft_length[i]);
-    *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal)};
+    *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal), .is_starved = !check_share_suffices(&equal->share)};
     snprintf(result->what, sizeof result->what, "%d prompt%s, greedy and coupled, draft lengths %s, against solo", check->prompts,
              check->prompts == 1 ? "" : "s", lengths);
-    if (equal->drafted == 0)
-        snprintf(result->found, sizeof result->found, "no draft came: nothing was compared");
-    else if (equal->unequal > 0)
+    if (equal->unequal > 0)
         snprintf(result->found, sizeof result->found, "%s of %s outputs differ", grouped(equal->unequal, unequal), grouped(equal->outputs, outputs));
+    else if (result->is_starved)
+        write_starved(&equal->share, result);
     else
         snprintf(result->found, sizeof result->found, "%s outputs equal, %s tokens", grouped(equal->outputs, outputs), grouped(equal->tokens, tokens));
 }
@@ -49,12 +63,12 @@ static void sum_sample(const struct check *check, struct check_result *result)
     const struct check_context *worst = &sample->context[sample->worst];
     char samples[32];
 
-    *result = (struct check_result){.name = "law", .holds = check_sample_holds(sample)};
+    *result = (struct check_result){.name = "law", .holds = check_sample_holds(sample), .is_starved = !check_share_suffices(&sample->share)};
     snprintf(result->what, sizeof result->what, "%d texts x %s requests, draft lengths %d and %d, %d cells", sample->contexts,
              grouped(check->sizes.samples, samples), sample->draft_length[0], sample->draft_length[1], sample->cells);
     result->is_blind = result->holds && !check_sample_sees(sample);
-    if (sample->drafted == 0)
-        snprintf(result->found, sizeof result->found, "no draft came: nothing was compared");
+    if (result->holds && result->is_starved)
+        write_starved(&sample->share, result);
     else if (result->is_blind)
         snprintf(result->found, sizeof result->found, "%s", too_few);
     else
@@ -68,7 +82,8 @@ static void sum_draws(const struct check *check, struct check_result *result)
     const struct check_draws *draws = &check->draws;
     char drawn[32], wrong[32];
 
-    *result = (struct check_result){.name = "draws", .holds = draws->drawn + draws->certain > 0 && draws->wrong == 0};
+    *result = (struct check_result){.name = "draws", .holds = draws->wrong == 0,
+                                    .is_starved = draws->drawn + draws->certain == 0 || !check_share_suffices(&check->sample.share)};
     snprintf(result->what, sizeof result->what, "every draft drawn again from the q that came with it");
     if (draws->drawn == 0 && draws->certain > 0)
         snprintf(result->found, sizeof result->found, "nothing to draw: %s drafts are copies, each the point mass that came with it",
@@ -85,11 +100,15 @@ static void sum_draws(const struct check *check, struct check_result *result)
 static void put_quoted(FILE *to, const char *text, size_t length)
 {
     fputc('"', to);
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '\n')
-            fputs("\\n", to);
-        else
-            fputc((unsigned char)text[i] < ' ' ? ' ' : text[i], to);
+    for (const char *end; length > 0; text += end - text) {
+        const char *line_end = memchr(text, '\n', length);
+
+        end = line_end != NULL ? line_end : text + length;
+        visible_put(text, (size_t)(end - text), "", to);
+        fputs(line_end != NULL ? "\\n" : "", to);
+        end += line_end != NULL;
+        length -= (size_t)(end - text);
+    }
     fputc('"', to);
 }
 
@@ -135,8 +154,10 @@ static void put_table(FILE *to, const struct check *check, const struct check_re
     for (int i = 0; i < CHECK_KINDS; i++) {
         const struct check_result *result = &results[i];
 
-        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (result->is_blind ? "\033[33m" : result->holds ? "\033[32m" : "\033[31m") : "",
-                result->is_blind ? "blind" : result->holds ? "holds" : "FAILS",
+        int is_blind = result->holds && (result->is_blind || result->is_starved);
+
+        fprintf(to, "%s%s%s  %-9s %s\n%-17s %s\n", colour ? (is_blind ? "\033[33m" : result->holds ? "\033[32m" : "\033[31m") : "",
+                is_blind ? "blind" : result->holds ? "holds" : "FAILS",
                 colour ? "\033[0m" : "", result->name, result->what, "", result->found);
     }
     for (int i = 0; i < check->equal.differences; i++)
@@ -165,18 +186,24 @@ static void write_law(const struct check *check, int is_blind, char words[160])
 
 static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
 {
-    int breakage = check->job->options->breakage, failing = 0;
-    char failed[64] = "", law[160], drawn[32], outputs[32];
+    int breakage = check->job->options->breakage, failing = 0, starving = 0, lost = peers_absent(check->peers);
+    char failed[64] = "", starved[64] = "", without[128] = "", law[160], drawn[32], outputs[32];
 
     write_law(check, results[1].is_blind, law);
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!results[i].holds)
             snprintf(failed + strlen(failed), sizeof failed - strlen(failed), "%s%s", failing++ > 0 ? ", " : "", results[i].name);
+        else if (results[i].is_starved)
+            snprintf(starved + strlen(starved), sizeof starved - strlen(starved), "%s%s", starving++ > 0 ? ", " : "", results[i].name);
+    if (starving > 0)
+        snprintf(without, sizeof without, "too few drafts came for %s (%d of %d drafters lost)", starved, lost, check->peers->count);
     if (breakage != BREAKAGE_NONE)
-        snprintf(verdict, VERDICT, "NOT LOSSLESS, broken on purpose by --break %s (%s): %s%s", breakage_table[breakage].name,
-                 breakage_table[breakage].what, failing > 0 ? "seen by " : "no check saw it", failed);
+        snprintf(verdict, VERDICT, "NOT LOSSLESS, broken on purpose by --break %s (%s): %s%s%s%s", breakage_table[breakage].name,
+                 breakage_table[breakage].what, failing > 0 ? "seen by " : "no check saw it", failed, starving > 0 ? "; " : "", without);
     else if (failing > 0)
         snprintf(verdict, VERDICT, "NOT LOSSLESS: %s of 3 checks fail%s (%s)", failing == 1 ? "1" : failing == 2 ? "2" : "3", failing == 1 ? "s" : "", failed);
+    else if (starving > 0)
+        snprintf(verdict, VERDICT, "NOT SHOWN TO BE LOSSLESS: %s", without);
     else
         snprintf(verdict, VERDICT, "lossless: %d checks hold (%s outputs equal, %s, %s drafts %s)", results[1].is_blind ? 2 : 3,
                  grouped(check->equal.outputs, outputs), law,
@@ -213,7 +240,7 @@ enum status check_report(const struct check *check)
         return STATUS_IO;
     }
     for (int i = 0; i < CHECK_KINDS; i++)
-        if (!results[i].holds)
+        if (!is_shown(&results[i]))
             return STATUS_CHECK;
     return STATUS_OK;
 }

@@ -9,12 +9,13 @@ enum { CHECK_KINDS = 3 };
 struct check_result {
     const char *name; /* equality, law, draws */
     int holds;
-    int is_blind;     /* it held, and would have whatever the law is */
+    int is_blind;     /* it held, and would have whatever the law is: too few samples were asked for */
+    int is_starved;   /* it held, and too few drafts came for that to say anything */
     char what[160];   /* what was compared */
     char found[200];  /* and what came out */
 };
 
-/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold, STATUS_IO. */
+/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts, STATUS_IO. */
 enum status check_report(const struct check *check);
 
 /* One JSON object with every figure. `path` may be "-". STATUS_IO. */

@@ -156,6 +156,7 @@ static void see_proposal(void *state, const struct sequence *sequence)
     trial->check->sample.drafted += proposal->count;
     if (sequence->length == trial->count && proposal->count > 0) {
         take_q(&proposal->q[0], proposal->token[0], trial->q1);
+        trial->check->sample.judged++;
         before = proposal->token[0];
     } else if (sequence->length == trial->count + 1) {
         before = sequence->tokens[trial->count];
@@ -191,11 +192,14 @@ static enum status draw_samples(struct trial *trial)
     const struct request_list list = {.request = trial->request, .count = trial->check->sizes.samples};
     const struct lead_watch watch = {.state = trial, .proposal = see_proposal, .end = see_end};
     size_t vocab = (size_t)trial->law.vocab;
-    struct figures unused;
+    struct figures figures = {0};
+    enum status status;
 
     memset(trial->q1, 0, vocab * sizeof(double));
     memset(trial->q2, 0, CHECK_LAW_FOLLOWED * vocab * sizeof(double));
-    return job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &unused);
+    status = job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &figures);
+    check_share_add(&trial->check->sample.share, figures.asked_rounds, figures.answered_rounds);
+    return status;
 }
 
 static void judge(struct trial *trial, struct check_context *context)
@@ -270,8 +274,8 @@ static void sum_up(struct check_sample *sample)
     sample->log_p = fmin(sample->log_p, log(2) - 2 * n * sample->lean * sample->lean);
     sample->log_p = sample->impossible > 0 ? -INFINITY : fmin(0, sample->log_p + log(3));
     sample->p_chi_square = chi_square_p(sample->g, sample->df);
-    sample->variation = bounds_variation(sample->df, ALARM, n);
-    sample->lean_seen = fmin(1, bounds_mean_found(1, n, ALARM));
+    sample->variation = check_share_found(bounds_variation(sample->df, ALARM, n), sample->judged, sample->samples);
+    sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->judged, sample->samples);
 }
 
 enum status check_sample_run(struct check *check)
@@ -298,7 +302,7 @@ enum status check_sample_run(struct check *check)
 
 int check_sample_holds(const struct check_sample *sample)
 {
-    return sample->drafted > 0 && sample->log_p > log(CHECK_ALARM);
+    return sample->log_p > log(CHECK_ALARM);
 }
 
 int check_sample_sees(const struct check_sample *sample)

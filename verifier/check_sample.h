@@ -5,6 +5,7 @@
 
 #include "common/base/bounds.h"
 #include "common/base/status.h"
+#include "verifier/check_share.h"
 #include <stdint.h>
 
 struct check_context {
@@ -20,7 +21,9 @@ struct check_sample {
     int contexts;
     int draft_length[2];  /* they take turns */
     int64_t samples;      /* over all texts */
-    int64_t drafted;
+    int64_t drafted;      /* tokens */
+    int64_t judged;       /* samples whose first token was drafted: the others are the target's own, and show nothing */
+    struct check_share share; /* of rounds that had a proposal, by text */
     int cells;            /* over all texts */
     int df;               /* of the sum */
     double g;             /* the sum over texts */
@@ -30,15 +33,16 @@ struct check_sample {
     double g_bar, worst_bar, lean_bar; /* what must not be reached */
     double log_p;         /* of all three statistics together: bound on the p-value */
     double p_chi_square;  /* of the sum, as the chi-square law has it: not proven, closer to the truth */
-    double variation;     /* least total variation seen with probability 0.999, whatever its shape: the mean over texts */
+    double variation;     /* of what was drafted: least total variation seen with probability 0.999, whatever its shape: the mean over texts */
     double lean_seen;     /* and of a law that leans to the draft */
 };
 
 struct check;
 /* Collective over the group, on the lead. */
 enum status check_sample_run(struct check *check);
+/* No statistic is beyond its bar; whether drafts came at all says its share. */
 int check_sample_holds(const struct check_sample *sample);
-/* Are there enough samples to see any law that is off? With fewer it holds whatever the law is. */
+/* Are there enough samples, with drafts among them, to see any law that is off? With fewer it holds whatever the law is. */
 int check_sample_sees(const struct check_sample *sample);
 void check_sample_release(struct check_sample *sample);
 

@@ -18,6 +18,8 @@ struct figures {
     double overlap_error;   /* standard error of the counted alpha around it */
     int64_t full_rounds;    /* rounds whose proposal had the whole draft length that the request asks for */
     int64_t full_tokens;    /* what those gave: equation 1 speaks of them */
+    int64_t asked_rounds;    /* that wanted drafts, whether or not a drafter was there to be asked */
+    int64_t answered_rounds; /* and had a proposal */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
     int64_t empty_rounds;    /* whose proposal had no token: the drafter had none */
     int64_t stale, refused;

@@ -236,6 +236,8 @@ static void count_fallbacks(struct lead *lead)
     for (int i = 0; i < lead->actives; i++) {
         const struct sequence *sequence = lead->active[i];
 
+        lead->figures.asked_rounds += sequence_wants(sequence) > 0;
+        lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->has_proposal;
         lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
         lead->figures.empty_rounds += sequence->has_proposal && sequence->proposal.count == 0;
     }

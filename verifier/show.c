@@ -1,6 +1,7 @@
 #include "verifier/show.h"
 
 #include "common/base/clock.h"
+#include "common/base/visible.h"
 #include <string.h>
 
 #define GREEN "\033[32m"
@@ -15,32 +16,53 @@
 
 enum { BAR = 20 };
 
+/* Text of a model or a prompt, to one of the two streams. */
+static void put_plain(const struct show *show, FILE *to, const char *bytes, size_t count)
+{
+    if (to == show->text ? show->text_is_terminal : show->notes_is_terminal)
+        visible_put(bytes, count, "\n\t", to);
+    else
+        fwrite(bytes, 1, count, to);
+}
+
 static void put(struct show *show, const char *before, const char *bytes, size_t count)
 {
     if (count == 0)
         return;
     if (show->colour)
         fputs(before, show->text);
-    fwrite(bytes, 1, count, show->text);
+    put_plain(show, show->text, bytes, count);
     if (show->colour)
         fputs(PLAIN, show->text);
+}
+
+static void put_prompt_token(struct show *show, const struct sequence *sequence, int i)
+{
+    enum { PART = 250 };
+    char out[3 * (PART + 3)];
+    size_t length;
+    const char *piece = tokenizer_piece(sequence->completion.tokenizer, sequence->request->tokens[i], i == 0, 0, &length);
+
+    for (size_t part; length > 0; piece += part, length -= part) {
+        part = length < PART ? length : PART;
+        put_plain(show, show->notes, out, utf8_stream_push(&show->stream, piece, part, out));
+    }
 }
 
 void show_prompt(struct show *show, const struct sequence *sequence)
 {
     const struct request *request = sequence->request;
+    char out[4];
 
     show->printed = 0;
     utf8_stream_init(&show->stream);
     if (show->notes == NULL || show->text == NULL || request->chat)
         return; /* who chats has just written it, and has no use for the template's marks */
     fputs("\n", show->notes);
-    for (int i = 0; i < request->prompt_count; i++) {
-        size_t length;
-        const char *piece = tokenizer_piece(sequence->completion.tokenizer, request->tokens[i], i == 0, 0, &length);
-
-        fwrite(piece, 1, length, show->notes);
-    }
+    for (int i = 0; i < request->prompt_count; i++)
+        put_prompt_token(show, sequence, i);
+    put_plain(show, show->notes, out, utf8_stream_finish(&show->stream, out));
+    utf8_stream_init(&show->stream);
     fflush(show->notes);
 }
 
@@ -96,7 +118,7 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
     if (show->drafts && show->colour) {
         show_coloured(show, sequence, outcome, proposal, kept);
     } else if (completion->shown > show->printed) {
-        fwrite(completion->text + show->printed, 1, completion->shown - show->printed, show->text);
+        put_plain(show, show->text, completion->text + show->printed, completion->shown - show->printed);
         show->printed = completion->shown;
     }
     fflush(show->text);

@@ -1,12 +1,13 @@
 #include "common/base/log.h"
 
 #include "common/base/digest.h"
+#include "common/base/visible.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { SAID = 16 }; /* more kinds of warnings than two models' files can have */
+enum { SAID = 16, /* more kinds of warnings than two models' files can have */ LONGEST = 2048 /* bytes of a line */ };
 
 static struct {
     char label[64];
@@ -63,37 +64,34 @@ void log_let_go(int told)
     settings.held = 0;
 }
 
-/* What is quoted in a line came from files and peers: it may not end the line early, nor move a terminal's cursor. */
-static void tame(char *text, int count)
-{
-    for (int i = 0; i < count; i++)
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-            text[i] = '?';
-}
-
 void log_line(enum log_level level, const char *format, ...)
 {
     static const char *const word[] = {"error: ", "warning: ", "", ""};
     const char *clear = settings.clears_lines ? "\r\033[K" : "";
-    char line[2048];
+    char line[LONGEST], shown[VISIBLE_MOST * LONGEST + sizeof "\r\033[K"];
+    size_t count;
     va_list arguments;
     int used;
 
     if (!log_shows(level))
         return;
-    used = snprintf(line, sizeof line, "%s%s: %s", clear, settings.label, word[level]);
+    used = snprintf(line, sizeof line, "%s: %s", settings.label, word[level]);
     va_start(arguments, format);
     used += vsnprintf(line + used, sizeof line - (size_t)used, format, arguments);
     va_end(arguments);
-    if (used > (int)sizeof line - 2)
-        used = (int)sizeof line - 2;
-    tame(line + strlen(clear), used - (int)strlen(clear));
-    line[used++] = '\n';
+    if (used > LONGEST - 1)
+        used = LONGEST - 1;
+    /* What is quoted in a line came from files and peers: it may not end the line early, nor move a terminal's cursor. */
+    count = strlen(clear);
+    memcpy(shown, clear, count);
+    count += visible_write(line, (size_t)used, "", shown + count);
+    count = count < LONGEST - 2 ? count : LONGEST - 2;
+    shown[count++] = '\n';
     if (level != LOG_ERROR || !settings.holds) {
-        write_out(line, (size_t)used);
-    } else if (settings.held + (size_t)used <= sizeof settings.lines) {
-        memcpy(settings.lines + settings.held, line, (size_t)used);
-        settings.held += (size_t)used;
+        write_out(shown, count);
+    } else if (settings.held + count <= sizeof settings.lines) {
+        memcpy(settings.lines + settings.held, shown, count);
+        settings.held += count;
     }
 }
 

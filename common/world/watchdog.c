@@ -61,7 +61,7 @@ static void *watch(void *unused)
         looked = now;
         if (silent > limit_ns())
             bite(silent);
-        clock_gettime(CLOCK_REALTIME, &until);
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += TURN_NS;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
@@ -73,13 +73,18 @@ static void *watch(void *unused)
 
 enum status watchdog_open(double seconds)
 {
+    pthread_condattr_t attributes;
+
     watchdog_progress("starting");
     if (seconds <= 0)
         return STATUS_OK;
     atomic_store(&dog.started, 0);
     dog.limit_ns = (int64_t)(seconds * 1e9);
     dog.running = 1;
-    pthread_cond_init(&dog.ended, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); /* the other one jumps: set back by an hour, it would be waited for */
+    pthread_cond_init(&dog.ended, &attributes);
+    pthread_condattr_destroy(&attributes);
     if (pthread_create(&dog.thread, NULL, watch, NULL) != 0) {
         dog.running = 0;
         log_error("cannot start the watchdog thread");

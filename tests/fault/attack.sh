@@ -32,11 +32,11 @@ done
 # told FOLDER: what the launcher makes of a folder of recorders, when it was prepared by somebody else.
 told() {
     (
-        eval "$(sed -n '/^visible() {$/,/^}$/p; /^say() {/p; /^is_ours() {$/,/^}$/p; /^tell_story() {$/,/^}$/p' "$SOURCE/launch/tandem")"
+        eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^is_ours() {$/,/^}$/p; /^tell_story() {$/,/^}$/p' "$SOURCE/launch/tandem")"
         tell_story "$1" 0
     ) 2>"$WORK/told.err"
 }
-line='1700000000.000000001 rank 0 verifier: ends: a test'
+line='1700000000.500000000 rank 0 verifier: ends: a test'
 secret='1700000000.000000002 rank 1 secret: ends: nobody is to read this'
 mkdir -m 700 "$WORK/planted"
 echo kept >"$WORK/victim"
@@ -55,6 +55,18 @@ chmod 777 "$WORK/planted"
 told "$WORK/planted"
 expect told "it took a folder that others may write to" '[ ! -e "$WORK/planted/story" ]'
 chmod 700 "$WORK/planted"
+# In a language whose numbers have a comma, too, the times of a story are what they are.
+echo "${line/.5/.2}" >"$WORK/planted/rank-0004"
+mkdir "$WORK/locales"
+if localedef -i de_DE -f UTF-8 "$WORK/locales/de_DE.UTF-8" >/dev/null 2>&1; then
+    export LOCPATH=$WORK/locales
+    LC_ALL=de_DE.UTF-8 told "$WORK/planted"
+    unset LOCPATH
+    expect told "times are cut at the comma: $(cat "$WORK/planted/story")" 'grep -q "^ *-0.300000 rank 0" "$WORK/planted/story" && grep -q "^ *0.000000 rank 0" "$WORK/planted/story"'
+else
+    echo "not tried: a locale with a decimal comma, whose sources are not there (Debian: locales)"
+fi
+rm -f "$WORK/planted/story"
 ln -s "$WORK/planted" "$WORK/alias"
 told "$WORK/alias"
 expect told "it took a link for its folder" '[ ! -e "$WORK/planted/story" ]'
@@ -65,6 +77,39 @@ if [ "$(id -u)" = 0 ]; then
 else
     echo "another user's folder is not tried: only root can make one"
 fi
+
+# Without room for MPI's files a job ends with a line: at once where that is seen before it begins, else as soon as its ranks are gone.
+(
+    ulimit -f 1000
+    "$WORK/bin/tandem" run --prompt x "${short[@]}" 2>&1 | cat
+    exit ${PIPESTATUS[0]}
+) >"$WORK/limit.err"
+CODE=$?
+expect limit "expected exit 71 and a line" '[ $CODE = 71 ] && grep -q "a file may have 1000 KiB (ulimit -f)" "$WORK/limit.err"'
+if unshare -m true 2>/dev/null; then
+    # tiny FOLDER NAME CODE PATTERN: a job where FOLDER is a filesystem of 1 MB
+    tiny() {
+        timeout -k 5 60 unshare -m bash -c "mount -t tmpfs -o size=1m tmpfs '$1' && exec '$WORK/bin/tandem' run --prompt x --max-tokens 2 --verifiers 2" \
+            >"$WORK/$2.out" 2>"$WORK/$2.err" </dev/null
+        CODE=$?
+        expect "$2" "expected exit $3 and its line" '[ $CODE = '"$3"' ] && grep -q "'"$4"'" "$WORK/'"$2"'.err"'
+    }
+    mkdir "$WORK/small" "$WORK/tools"
+    export TMPDIR=$WORK/small
+    tiny "$WORK/small" small_tmp 74 "^tandem: $WORK/small has [01] MB free, .* expected 12 MB; TMPDIR says"
+    printf '#!/bin/sh\nprintf "x\\nx 9 9 999999 x x\\n"\n' >"$WORK/tools/df" # says that there is room
+    chmod +x "$WORK/tools/df"
+    PATH=$WORK/tools:$PATH tiny "$WORK/small" full_tmp 71 "^tandem: mpirun did not notice that its ranks ended"
+    TMPDIR=$WORK tiny /dev/shm small_shm 74 "^tandem: /dev/shm has [01] MB free, .* expected 8 MB"
+    export TMPDIR=$WORK
+else
+    echo "skipped: folders without room: only root can make them (unshare, mount)"
+fi
+brief no_tmp 0 run --help
+export TMPDIR=$WORK/none
+brief no_tmp 74 run --prompt x "${short[@]}"
+expect no_tmp "expected a line that names it" 'grep -q "^tandem: cannot write to $WORK/none: " "$WORK/no_tmp.err"'
+export TMPDIR=$WORK
 
 # A text is a text, whatever it looks like.
 for text in 'The sea --dry-run' 'x --prompts=-' 'x --prompts - y' '--dry-run' 'x --backend cuda y' '--recorder=/nowhere' "it's \$(touch $WORK/touched)"; do
@@ -84,4 +129,26 @@ done
 # What a terminal would obey is shown, not sent.
 brief escapes 64 $'ru\e]0;title\an\u009b31m'
 expect escapes "expected escapes that can be read" "grep -qF '\\x1b]0;title\\x07n\\u009b31m' '$WORK/escapes.err' && ! LC_ALL=C grep -q \$'[\\x1b\\x07]\\|\\xc2\\x9b' '$WORK/escapes.err'"
+# Text of prompts and models: the model is made to say ESC. A pipe gets the bytes.
+forced=(--logit-bias 219:100 --max-tokens 3 --verifiers 1 --colour never)
+"$WORK/bin/tandem" run --prompt x "${forced[@]}" >"$WORK/piped.out" 2>"$WORK/piped.err" </dev/null
+expect piped "a pipe did not get the bytes: $(od -An -c "$WORK/piped.out")" '[ "$(od -An -tx1 "$WORK/piped.out" | tr -d " \n")" = 1b1b1b0a ]'
+if command -v script >/dev/null; then
+    # on_terminal NAME INPUT WORD...: what a terminal is given goes to $WORK/NAME.tty
+    on_terminal() {
+        local name=$1 input=$2
+        shift 2
+        printf "$input" | TERM=dumb timeout -k 5 60 script -qfec "exec $(printf '%q ' "$WORK/bin/tandem" "$@")" "$WORK/$name.tty" >/dev/null 2>"$WORK/$name.err"
+        CODE=$?
+        expect "$name" "the terminal got what it obeys: $(od -c "$WORK/$name.tty" | head -n 20)" \
+            "[ \$CODE = 0 ] && grep -qF '\\x1b' '$WORK/$name.tty' && ! LC_ALL=C grep -q \$'\x1b\x1b\|\x1b\]\|\xc2\x9b' '$WORK/$name.tty'"
+    }
+    on_terminal run_tty '' run --prompt $'a\e]0;title\ab\u009b31m' "${forced[@]}"
+    expect run_tty "the prompt is not shown" "grep -qF 'a\\x1b]0;title\\x07b\\u009b31m' '$WORK/run_tty.tty'"
+    on_terminal coloured '' run --prompt x "${forced[@]/never/auto}" --show-drafts
+    on_terminal compared '' run --compare --prompt $'a\e]0;title\ab' "${forced[@]}"
+    on_terminal chat_tty 'Hi\r/quit\r' chat --template zephyr "${forced[@]}"
+else
+    echo "skipped: a terminal: script is not there, which makes one"
+fi
 finish

@@ -107,6 +107,20 @@ everybody=$(everybody)
 kill -KILL $(ranks_of tandem-drafter)
 survived idle greedy
 
+# A check whose drafter dies as the second one begins has not shown what it did not see, and a fault that nobody saw is not lossless.
+for broken in "" "--break residual-p"; do
+    start unseen --check brief --json "$WORK/unseen.check" --terminal 2 --verifiers 1 --drafters 1 --law-contexts 3 --law-samples 200 $broken
+    await "the law's check" "grep -aq 'checking law and draws: 1 of 3' '$WORK/unseen.err'"
+    everybody=$(everybody)
+    kill -KILL $(ranks_of tandem-drafter)
+    ended 120
+    expect unseen "expected exit 10: $(cat "$WORK/unseen.out")" '[ $CODE = 10 ]'
+    expect unseen "what was not drafted was called lossless: $(cat "$WORK/unseen.out")" \
+        '! grep -q "^lossless" "$WORK/unseen.out" && grep -q "^NOT .*too few drafts came for law, draws (1 of 1 drafters lost)" "$WORK/unseen.out"'
+    expect unseen "its object does not say so: $(head -n 5 "$WORK/unseen.check")" 'grep -q "\"lossless\": false" "$WORK/unseen.check" && grep -q "\"lost_drafters\": 1" "$WORK/unseen.check"'
+    gone $everybody
+done
+
 # Its keeper, too, may die: then the job ends at once, and nothing is left.
 start keeper --verifiers 2 --drafters 1 "${greedy[@]}"
 await_results keeper $((prompts / 10))

@@ -7,6 +7,7 @@
 #include "verifier/check_draws.h"
 #include "verifier/check_law.h"
 #include "verifier/check_row.h"
+#include "verifier/check_share.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -258,6 +259,37 @@ static void test_check_row__a_cut_at_the_edge_is_no_measure(void **state)
     assert_true(p[0] == 0.5 && p[1] == 0.5 && p[2] == 0);
 }
 
+/* What one pass lacks no other makes up for. */
+static void test_check_share__each_pass_needs_its_drafts(void **state)
+{
+    struct check_share share = {0};
+
+    (void)state;
+    assert_false(check_share_suffices(&share)); /* nothing was asked for */
+    check_share_add(&share, 0, 0);
+    assert_false(check_share_suffices(&share));
+    check_share_add(&share, 1000, 990);
+    check_share_add(&share, 100, 50);
+    assert_true(check_share_suffices(&share));
+    check_share_add(&share, 100, 49);
+    assert_false(check_share_suffices(&share));
+    check_share_add(&share, 100000, 100000);
+    assert_false(check_share_suffices(&share));
+    assert_int_equal(share.asked, 101200);
+    assert_int_equal(share.answered, 101089);
+    assert_true(fabs(share.least - 0.49) < 1e-12);
+}
+
+/* Of 4,000 samples 1,000 were drafted: where 1 % is seen over all, 4 % is over those; where nothing was, nothing. */
+static void test_check_share__what_is_found_is_of_what_was_drafted(void **state)
+{
+    (void)state;
+    assert_true(fabs(check_share_found(0.01, 1000, 4000) - 0.04) < 1e-12);
+    assert_true(check_share_found(0.01, 4000, 4000) == 0.01);
+    assert_true(check_share_found(0.5, 1000, 4000) == 1);
+    assert_true(check_share_found(0.01, 0, 4000) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +299,8 @@ int main(void)
         cmocka_unit_test(test_check_draws__a_draft_is_the_draw_from_its_q),
         cmocka_unit_test(test_check_draws__what_was_not_drawn_is_not_judged),
         cmocka_unit_test(test_check_row__law_is_the_naive_one),
+        cmocka_unit_test(test_check_share__each_pass_needs_its_drafts),
+        cmocka_unit_test(test_check_share__what_is_found_is_of_what_was_drafted),
         cmocka_unit_test(test_check_row__a_cut_at_the_edge_is_no_measure),
     };
 

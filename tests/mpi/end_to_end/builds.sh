@@ -49,6 +49,15 @@ if PATH=$without:/usr/local/cuda/bin command -v nvcc >/dev/null; then
 else
     expect "for CPUs, where there is no nvcc" '[ "$(calls "$without" --backend cuda)" = "cmake --preset release|ninja" ]'
 fi
+# A tool that crashes is not one that is missing: nothing is installed for it.
+printf '#!/bin/sh\nkill -SEGV $$\n' >"$work/tools/pkg-config"
+printf '#!/bin/sh\necho "apt-get $*" >>"$CALLS"\n' >"$work/tools/apt-get"
+chmod +x "$work/tools/pkg-config" "$work/tools/apt-get"
+rm -rf "$work/top/build"
+: >"$CALLS"
+expect "a crash for what it is, and no package" '! PATH=$without "$work/top/launch/tandem" run --prompt x >"$work/said" 2>&1 && [ ! -s "$CALLS" ] &&
+    grep -q "^tandem: what looks for the module libprotobuf-c was ended by signal 11: a limit of this shell may be too small, as ulimit -s" "$work/said"'
+rm "$work/tools/pkg-config" "$work/tools/apt-get"
 for architecture in 80 86-virtual; do
     expect "no code of $architecture for later devices" '! cmake -G Ninja -S "$source" -B "$work/refused" -DTANDEM_CUDA=ON "-DCMAKE_CUDA_ARCHITECTURES=90a;$architecture" >"$work/said" 2>&1 &&
         grep -q "CMAKE_CUDA_ARCHITECTURES has $architecture, code for later devices" "$work/said"'

@@ -1,0 +1,69 @@
+#include "common/base/visible.h"
+
+#include <string.h>
+
+/* Bytes of the character at the beginning of the text, 0 where there is none (RFC 3629). */
+static size_t character(const unsigned char *text, size_t count)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
+
+    if (length > count)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90)) /* a longer form of a shorter character */
+        return 0;
+    return length;
+}
+
+static size_t write_escape(const char *form, unsigned char byte, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t length = strlen(form);
+
+    memcpy(out, form, length);
+    out[length] = digits[byte >> 4];
+    out[length + 1] = digits[byte & 15];
+    return length + 2;
+}
+
+size_t visible_write(const char *text, size_t count, const char *kept, char *out)
+{
+    size_t used = 0;
+
+    for (size_t at = 0; at < count;) {
+        const unsigned char *here = (const unsigned char *)text + at;
+        size_t length = character(here, count - at);
+        int is_control = length == 1 && (*here < ' ' || *here == 0x7f) && (*here == '\0' || strchr(kept, *here) == NULL);
+
+        if (length == 0 || is_control) {
+            used += write_escape("\\x", *here, out + used);
+            at++;
+        } else if (length == 2 && here[0] == 0xc2 && here[1] < 0xa0) {
+            used += write_escape("\\u00", here[1], out + used);
+            at += length;
+        } else {
+            memcpy(out + used, here, length);
+            used += length;
+            at += length;
+        }
+    }
+    return used;
+}
+
+void visible_put(const char *text, size_t count, const char *kept, FILE *to)
+{
+    enum { PART = 512, LONGEST = 4 };
+    char out[VISIBLE_MOST * PART];
+
+    while (count > 0) {
+        size_t part = count < PART ? count : PART;
+
+        while (part < count && part > PART - LONGEST && ((unsigned char)text[part] & 0xc0) == 0x80)
+            part--; /* no cut within a character */
+        fwrite(out, 1, visible_write(text, part, kept, out), to);
+        text += part;
+        count -= part;
+    }
+}
