@@ -20,6 +20,9 @@ macro(tandem_test_properties name)
   endif()
   if(TANDEM_SANITIZE)
     math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
+    if("mpi" IN_LIST ARG_LABELS) # what MPI keeps to the end of the process is not ours to free
+      list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+    endif()
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PLACES} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}"
     SKIP_RETURN_CODE 77)
@@ -53,9 +56,6 @@ endfunction()
 
 function(add_script_test name script)
   cmake_parse_arguments(ARG "" "${tandem_test_values}" "${tandem_test_lists};ARGUMENTS" ${ARGN})
-  if(TANDEM_SANITIZE AND "mpi" IN_LIST ARG_LABELS) # what MPI keeps to the end of the process is not ours to free
-    list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
-  endif()
   add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   tandem_test_properties(${name})
 endfunction()
