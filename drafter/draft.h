@@ -20,6 +20,11 @@ struct draft_kind {
     /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
      * next call. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
+    /* Reads at most `rows` more of the mirror's committed tokens, all but the newest, so that a long text is no long silence. NULL: propose reads all as
+     * quickly. */
+    enum status (*read)(void *state, struct mirror *mirror, int rows);
+    /* The places [first, first + count) of the slot `from` are those of `to`, too. With `read`. */
+    void (*copy)(void *state, int from, int to, int first, int count);
     void (*close)(void *state);
 };
 

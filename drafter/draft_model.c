@@ -55,15 +55,19 @@ static void add_chain(struct rows *rows, struct mirror *mirror, int upto, int ro
         add_row(rows, mirror, mirror->cached, first);
 }
 
-/* Feeds all but the newest committed token of a long sequence. */
-static enum status prefill(struct model_draft *state, struct mirror *mirror)
+static enum status model_read(void *opaque, struct mirror *mirror, int rows)
 {
-    while (mirror->cached < mirror->length - 1) {
-        state->rows.count = 0;
-        add_chain(&state->rows, mirror, mirror->length - 1, model_prompt_rows(state->model));
-        TRY(forward_run(&state->forward, &state->rows, state->asked, 0, state->logits));
-    }
-    return STATUS_OK;
+    struct model_draft *state = opaque;
+    int most = model_prompt_rows(state->model);
+
+    state->rows.count = 0;
+    add_chain(&state->rows, mirror, mirror->length - 1, rows < most ? rows : most);
+    return forward_run(&state->forward, &state->rows, state->asked, 0, state->logits);
+}
+
+static void model_copy(void *opaque, int from, int to, int first, int count)
+{
+    kv_cache_copy(&((struct model_draft *)opaque)->cache, from, to, first, count);
 }
 
 static struct rng_key key_of(const struct mirror *mirror)
@@ -253,8 +257,8 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
     for (int i = 0; i < count; i++) {
         outputs[i].count = 0;
         mirrors[i]->drafted = 0;
-        if (mirrors[i]->length - mirrors[i]->cached > 2) /* the usual one or two tokens join the first step */
-            TRY(prefill(state, mirrors[i]));
+        while (mirrors[i]->length - mirrors[i]->cached > 2) /* the usual one or two tokens join the first step */
+            TRY(model_read(state, mirrors[i], mirrors[i]->length));
     }
     if (is_left_to_device(state, mirrors, count))
         return propose_on_device(state, mirrors, count, outputs);
@@ -273,7 +277,8 @@ static void model_draft_close(void *opaque)
     free(state);
 }
 
-static const struct draft_kind model_kind = {.name = "model", .propose = model_propose, .close = model_draft_close};
+static const struct draft_kind model_kind = {
+    .name = "model", .propose = model_propose, .read = model_read, .copy = model_copy, .close = model_draft_close};
 
 static enum status lay_out(struct model_draft *state, int slots)
 {

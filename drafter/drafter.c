@@ -10,7 +10,13 @@
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
 #define PARTING_NS ((int64_t)200 * 1000000)
+#define TELL_NS ((int64_t)100 * 1000000) /* a lead is told so often that a text is still being read */
 #define SLACK_NS ((int64_t)500 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond */
+
+enum {
+    FEW_ROWS = 16,  /* of a part beside other sequences */
+    LEAST_COPY = 16 /* tokens: fewer are read as soon as copied */
+};
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
 {
@@ -50,17 +56,25 @@ static struct mirror *find(struct drafter *drafter, uint32_t request)
     return NULL;
 }
 
-/* A free mirror, or else the one that was not spoken of for longest: the word that it had ended was lost. */
-static struct mirror *find_free(struct drafter *drafter)
+/* The free mirror whose cache has most of the text, or else the one that was not spoken of for longest: the word that it had ended was lost. */
+static struct mirror *find_free(struct drafter *drafter, const struct open_message *open)
 {
-    struct mirror *oldest = &drafter->mirror[0];
+    struct mirror *oldest = &drafter->mirror[0], *best = NULL;
+    int held = -1;
 
     for (int i = 0; i < drafter->terms.slots; i++) {
-        if (!drafter->mirror[i].open)
-            return &drafter->mirror[i];
-        if (drafter->mirror[i].asked_ns < oldest->asked_ns)
-            oldest = &drafter->mirror[i];
+        struct mirror *mirror = &drafter->mirror[i];
+        int common = mirror->open ? -1 : mirror_common(mirror, open->tokens, open->count);
+
+        if (common > held) {
+            held = common;
+            best = mirror;
+        }
+        if (mirror->asked_ns < oldest->asked_ns)
+            oldest = mirror;
     }
+    if (best != NULL)
+        return best;
     mirror_close(oldest);
     return oldest;
 }
@@ -77,7 +91,7 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
         return "of another run";
     mirror = find(drafter, open.request);
     if (mirror == NULL)
-        mirror = find_free(drafter);
+        mirror = find_free(drafter, &open);
     if (!mirror_open(mirror, &open))
         drafter->unfitting++; /* no place for it: the lead decodes it plainly */
     return NULL;
@@ -206,6 +220,71 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
     return STATUS_OK;
 }
 
+/* Tokens that must be read before the first draft. */
+static int lacking(const struct mirror *mirror)
+{
+    return mirror->length - mirror->cached;
+}
+
+/* One that is better read in parts. */
+static int is_long(const struct drafter *drafter, const struct mirror *mirror)
+{
+    return drafter->terms.draft->kind->read != NULL && lacking(mirror) > MESSAGE_LONG_TEXT;
+}
+
+/* What another sequence's places have of the text need not be read. */
+static void share(struct drafter *drafter, struct mirror *mirror)
+{
+    const struct draft *draft = drafter->terms.draft;
+
+    for (int i = 0; i < drafter->terms.slots; i++) {
+        const struct mirror *other = &drafter->mirror[i];
+        int common = other != mirror && other->cached >= mirror->cached + LEAST_COPY ? mirror_common(other, mirror->tokens, mirror->length - 1) : 0;
+
+        if (common < mirror->cached + LEAST_COPY)
+            continue;
+        draft->kind->copy(draft->state, other->slot, mirror->slot, mirror->cached, common - mirror->cached);
+        drafter->reused += common - mirror->cached;
+        mirror->cached = common;
+    }
+}
+
+/* The long text that lacks least; NULL: there is none. */
+static struct mirror *next_to_read(const struct drafter *drafter)
+{
+    struct mirror *best = NULL;
+
+    for (int i = 0; i < drafter->terms.slots; i++) {
+        struct mirror *mirror = &drafter->mirror[i];
+
+        if (mirror->open && mirror->wanted > 0 && is_long(drafter, mirror) && (best == NULL || lacking(mirror) < lacking(best)))
+            best = mirror;
+    }
+    return best;
+}
+
+/* Few tokens at a time where other sequences may want something meanwhile. */
+static enum status read_part(struct drafter *drafter, struct mirror *mirror)
+{
+    const struct draft *draft = drafter->terms.draft;
+    int others = 0, taken, rows = mirror->length;
+    int64_t now = clock_ns(), began = trace_begin();
+
+    for (int i = 0; i < drafter->terms.slots; i++)
+        others += drafter->mirror[i].open && !is_long(drafter, &drafter->mirror[i]);
+    if (now - drafter->told_ns > TELL_NS) {
+        drafter->told_ns = now;
+        TRY(channel_send(drafter->terms.channel, drafter->terms.lead,
+                         message_pack_plain(drafter->space, MESSAGE_HEARTBEAT, drafter->terms.run), &taken));
+    }
+    share(drafter, mirror);
+    if (!is_long(drafter, mirror))
+        return STATUS_OK;
+    TRY(draft->kind->read(draft->state, mirror, others > 0 ? FEW_ROWS : rows));
+    trace_end(TRACE_PREFILL, began, mirror->request, mirror->length, mirror->cached, 0, 0);
+    return STATUS_OK;
+}
+
 static enum status draft(struct drafter *drafter)
 {
     int64_t began = trace_begin();
@@ -216,18 +295,19 @@ static enum status draft(struct drafter *drafter)
         int room = drafter->terms.context - mirror->length;
 
         mirror->wanted = mirror->wanted < room ? mirror->wanted : room;
-        if (mirror->open && mirror->wanted > 0) {
+        if (mirror->open && mirror->wanted > 0 && !is_long(drafter, mirror)) {
             drafter->batch[count++] = mirror;
             wanted += mirror->wanted;
         }
     }
-    if (count == 0 || drafter->terms.silent)
+    if (count == 0)
         return STATUS_OK;
     recorder_note("drafts for # sequences", count, 0, 0);
     TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
     trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);
     for (int i = 0; i < count; i++)
         TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
+    drafter->told_ns = clock_ns();
     if (drafter->terms.world != NULL)
         world_ring_verifiers(drafter->terms.world); /* the followers sleep; they wake while the lead reads */
     return STATUS_OK;
@@ -235,17 +315,25 @@ static enum status draft(struct drafter *drafter)
 
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 {
+    struct mirror *unread = drafter->terms.silent ? NULL : next_to_read(drafter);
     struct frame frame;
     int64_t began = trace_begin();
     int peer, refused = 0;
 
-    TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
+    if (unread == NULL)
+        TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
+    else
+        TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
     trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
     while (frame.count > 0 || refused) {
         take(drafter, peer, frame, refused);
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
     }
-    return draft(drafter);
+    if (drafter->terms.silent)
+        return STATUS_OK;
+    TRY(draft(drafter));
+    unread = next_to_read(drafter); /* what has come may have changed that */
+    return unread != NULL ? read_part(drafter, unread) : STATUS_OK;
 }
 
 enum status drafter_run(struct drafter *drafter)

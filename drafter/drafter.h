@@ -1,5 +1,5 @@
-/* The drafter's loop: takes the lead's messages, keeps its mirrors, drafts for all that want tokens in one batch, sends proposals. It
- * decides nothing: a proposal that is late or wrong is dropped by the lead. */
+/* The drafter's loop: takes the lead's messages, keeps its mirrors, drafts for all that want tokens in one batch, sends proposals. A long text is read in
+ * parts, while nobody else wants tokens; the lead hears now and then that it is being read. It decides nothing: a proposal that is late or wrong is dropped by the lead. */
 #ifndef TANDEM_DRAFTER_DRAFTER_H
 #define TANDEM_DRAFTER_DRAFTER_H
 
@@ -29,12 +29,14 @@ struct drafter {
     int ended;                     /* a Shutdown came */
     int64_t refused, unfitting, proposals;
     int64_t heard;    /* messages of the lead */
+    int64_t told_ns;  /* when the lead was sent anything */
+    int64_t reused;   /* tokens whose places were copied from another sequence's */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms);
 void drafter_close(struct drafter *drafter);
 
-/* Takes every message that has come, then drafts and sends once. Waits until deadline_ns when there is nothing to do. */
+/* Takes every message that has come, then drafts and sends once, or reads a part of a long text. Waits until deadline_ns when there is nothing to do. */
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns);
 /* Turns until the lead says that it is over, or STATUS_WATCHDOG: it was silent for too long. Point to point. */
 enum status drafter_run(struct drafter *drafter);

@@ -15,17 +15,25 @@ void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int conte
     mirror->tokens = arena_take(arena, mirror_bytes(context));
 }
 
+int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count)
+{
+    int most = mirror->cached < count ? mirror->cached : count, same = 0;
+
+    while (same < most && mirror->tokens[same] == tokens[same])
+        same++;
+    return same;
+}
+
 int mirror_open(struct mirror *mirror, const struct open_message *open)
 {
-    int same = 0;
+    int same;
 
     if (open->count >= mirror->context) {
         mirror_close(mirror);
         return 0;
     }
     /* Again after a gap, or another request that begins alike: what is cached of these tokens stays. A cache knows only tokens. */
-    while (same < mirror->cached && same < open->count && mirror->tokens[same] == open->tokens[same])
-        same++;
+    same = mirror_common(mirror, open->tokens, open->count);
     memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
     mirror->open = 1;
     mirror->request = open->request;

@@ -31,6 +31,8 @@ void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int conte
 /* Starts or restarts it from an Open. What the cache holds of the same tokens stays. Returns 0 when it does not fit the context. */
 int mirror_open(struct mirror *mirror, const struct open_message *open);
 void mirror_close(struct mirror *mirror);
+/* How many of these first tokens the cache has.  tokens: [count] */
+int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count);
 /* Applies a Commit: appends, truncates. One of what the mirror has already changes nothing. Returns 0 when it does not continue what the mirror has; it then waits for an Open. */
 int mirror_commit(struct mirror *mirror, const struct commit *commit);
 

@@ -22,6 +22,8 @@ struct figures {
     int64_t answered_rounds; /* and had a proposal */
     int64_t fallback_rounds; /* without a proposal though one was asked for */
     int64_t empty_rounds;    /* whose proposal had no token: the drafter had none */
+    int64_t prompt_tokens;        /* of prompts, fed to the target */
+    int64_t prefix_tokens_reused; /* of prompts, which a cache held already: the first tokens of another one, or of the turn before */
     int64_t stale, refused;
     int drained;     /* the job was told to end before all results were there */
     int64_t resumed; /* results of earlier jobs, which no other figure counts */

@@ -24,9 +24,10 @@ static int max_asked(const struct options *options)
     return options->max_sequences * MESSAGE_MAX_COMMIT;
 }
 
+/* A round of all sequences, and beside it a part of a prompt. */
 static int max_rows(const struct options *options, const struct backend *backend)
 {
-    return max_asked(options) > backend->prompt_rows ? max_asked(options) : backend->prompt_rows;
+    return max_asked(options) + (options->prefill_chunk > backend->prompt_rows ? options->prefill_chunk : backend->prompt_rows);
 }
 
 static int max_ids(const struct options *options)
@@ -148,6 +149,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->peers = peers;
     lead->tokenizer = job->tokenizer;
     lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
+    lead->prefill_chunk = job->options->prefill_chunk;
     lead->hash_logits = job->options->hash_logits;
     lead->drain_s = job->options->drain_s;
     job->team.shard.forward.group_ns = 0;

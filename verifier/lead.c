@@ -19,14 +19,15 @@ enum status lead_open(struct lead *lead)
     TRY(arena_open(&lead->arena,
                    slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT) + arena_round(slots * sizeof(struct sequence)) +
                        arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +
-                       arena_round(slots * sizeof(int)),
+                       arena_round(slots * sizeof(int)) + reading_bytes(lead->slots),
                    "the sequences"));
     lead->sequence = arena_take(&lead->arena, slots * sizeof *lead->sequence);
-    lead->active = arena_take(&lead->arena, slots * sizeof(struct sequence *));
+    lead->ready = arena_take(&lead->arena, slots * sizeof(struct sequence *));
     lead->outcome = arena_take(&lead->arena, slots * sizeof *lead->outcome);
     lead->kept = arena_take(&lead->arena, slots * sizeof *lead->kept);
     for (int i = 0; i < lead->slots; i++)
         sequence_init(&lead->sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    reading_init(&lead->reading, &lead->arena, lead->verify, lead->sequence, lead->slots, lead->prefill_chunk);
     return STATUS_OK;
 }
 
@@ -57,6 +58,15 @@ static int is_paced(const struct request *request)
     return request->paced && (request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED);
 }
 
+/* What is read of prompts by now, and `more` beside. */
+static void show_reading(struct lead *lead, int more)
+{
+    int64_t all = lead->reading.read + lead->reading.reused;
+
+    show_read(lead->show, (int)(all - lead->shown) + more);
+    lead->shown = all;
+}
+
 static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
 {
     const struct config *config = &lead->team->shard.model->config;
@@ -75,31 +85,35 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
         return finish(lead, sequence);
     }
     TRY(team_open_slot(lead->team, &terms));
-    TRY(peers_assign(lead->peers, sequence)); /* the drafter reads the prompt while the target does */
-    int64_t began = trace_begin();
-    TRY(verify_prefill(lead->verify, sequence));
-    show_read(lead->show, sequence->length);
-    trace_end(TRACE_PREFILL, began, request->index, sequence->length, sequence->length - 1, 0, 0);
-    return STATUS_OK;
+    reading_begin(&lead->reading, sequence);
+    show_reading(lead, 1); /* the newest token goes with the first round */
+    return peers_assign(lead->peers, sequence); /* the drafter reads the prompt while the target does */
 }
 
-static void list_active(struct lead *lead)
+static void count_active(struct lead *lead)
 {
     lead->actives = 0;
     for (int i = 0; i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL)
-            lead->active[lead->actives++] = &lead->sequence[i];
+        lead->actives += lead->sequence[i].request != NULL;
+}
+
+static void list_ready(struct lead *lead)
+{
+    lead->readies = 0;
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL && sequence_is_read(&lead->sequence[i]) && !peers_holds(&lead->sequence[i]))
+            lead->ready[lead->readies++] = &lead->sequence[i];
 }
 
 enum status lead_admit(struct lead *lead)
 {
-    for (int i = 0; i < lead->slots && lead->next < lead->requests->count;) {
+    for (; lead->next < lead->requests->count; lead->next++) {
         const struct request *request = &lead->requests->request[lead->next];
+        struct sequence *sequence;
 
         if (output_has(lead->output, lead->next)) {
             show_skip(lead->show, request);
             lead->figures.resumed++;
-            lead->next++;
         } else if (request->error != NULL) {
             if (request->id != NULL)
                 log_error("request %u (%.200s): %s", request->index, request->id, request->error);
@@ -107,15 +121,13 @@ enum status lead_admit(struct lead *lead)
                 log_error("request %u: %s", request->index, request->error);
             TRY(output_add(lead->output, request, NULL));
             show_skip(lead->show, request);
-            lead->next++;
-        } else if (lead->sequence[i].request == NULL) {
-            TRY(start(lead, &lead->sequence[i], request));
-            lead->next++;
+        } else if ((sequence = reading_choose_slot(&lead->reading, request)) != NULL) {
+            TRY(start(lead, sequence, request));
         } else {
-            i++;
+            break;
         }
     }
-    list_active(lead);
+    count_active(lead);
     return STATUS_OK;
 }
 
@@ -170,11 +182,11 @@ static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *
 
     if (lead->peers->count == 0)
         return;
-    for (int i = 0; i < lead->actives; i++) {
+    for (int i = 0; i < lead->readies; i++) {
         const struct outcome *outcome = &lead->outcome[i];
 
         rows += outcome->drafted + 1;
-        usual &= !lead->active[i]->opened; /* a drafter that catches up is slower than it usually is */
+        usual &= !lead->ready[i]->opened; /* a drafter that catches up is slower than it usually is */
         longest = outcome->drafted > longest ? outcome->drafted : longest;
         pace_add_verdict(&lead->pace, outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted, outcome->accepted);
     }
@@ -182,24 +194,24 @@ static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *
     if (drafts > 0 && usual)
         pace_add_draft(&lead->pace, longest,
                        (double)(lead->peers->draft.ns - draft->ns + lead->peers->wire.ns - wire->ns) / 1000 / (double)drafts);
-    lead->pace_length = pace_choose(&lead->pace, lead->actives);
-    for (int i = 0; i < lead->actives; i++)
-        if (is_paced(lead->active[i]->request))
-            lead->active[i]->paced = lead->pace_length;
+    lead->pace_length = pace_choose(&lead->pace, lead->readies);
+    for (int i = 0; i < lead->readies; i++)
+        if (is_paced(lead->ready[i]->request))
+            lead->ready[i]->paced = lead->pace_length;
 }
 
 static enum status commit_all(struct lead *lead)
 {
-    int active = lead->actives;
+    int active = lead->readies;
 
     /* First all commits, so that drafting begins; what people see comes after. */
     for (int i = 0; i < active; i++)
-        TRY(commit(lead, lead->active[i], &lead->outcome[i], &lead->kept[i]));
+        TRY(commit(lead, lead->ready[i], &lead->outcome[i], &lead->kept[i]));
     if (lead->hash_logits)
         TRY(verify_note(lead->verify, lead->outcome, lead->kept, active));
     int64_t began = trace_begin();
     for (int i = 0; i < active; i++) {
-        struct sequence *sequence = lead->active[i];
+        struct sequence *sequence = lead->ready[i];
 
         show_round(lead->show, sequence, &lead->outcome[i], &sequence->proposal, lead->kept[i]);
         show_progress(lead->show, 0, lead->kept[i]);
@@ -221,6 +233,8 @@ static void sum_up(struct lead *lead, int64_t started)
         figures->overlap = lead->verify->overlap / (double)lead->verify->overlaps;
         figures->overlap_error = sqrt(lead->verify->overlap_variance) / (double)lead->verify->overlaps;
     }
+    figures->prompt_tokens = lead->reading.read;
+    figures->prefix_tokens_reused = lead->reading.reused;
     figures->stale = lead->peers->stale;
     figures->refused = lead->peers->refused;
     figures->draft_us = figures_us_per_round(figures, &lead->peers->draft);
@@ -233,31 +247,77 @@ static void sum_up(struct lead *lead, int64_t started)
 /* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before the pace asks for something else. */
 static void count_fallbacks(struct lead *lead)
 {
-    for (int i = 0; i < lead->actives; i++) {
-        const struct sequence *sequence = lead->active[i];
+    for (int i = 0; i < lead->readies; i++) {
+        const struct sequence *sequence = lead->ready[i];
 
         lead->figures.asked_rounds += sequence_wants(sequence) > 0;
         lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->has_proposal;
-        lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+        lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && !sequence->behind && sequence_wants(sequence) > 0;
         lead->figures.empty_rounds += sequence->has_proposal && sequence->proposal.count == 0;
     }
+}
+
+/* Nobody is ready: a step for prompts alone. Where none is unread either, all wait for drafters that read. */
+static enum status read_alone(struct lead *lead)
+{
+    int64_t began = trace_begin(), start = clock_ns();
+    int rows;
+
+    TRY(reading_plan(&lead->reading, 0, 0, &rows));
+    if (rows > 0) {
+        const struct sequence *first = lead->verify->part[0].sequence;
+
+        TRY(verify_read(lead->verify));
+        prefill_add_step(&lead->reading.prefill, 0, rows, (double)(clock_ns() - start) / 1000);
+        trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
+        show_reading(lead, 0);
+        if (lead->peers->count > 0)
+            TRY(peers_look(lead->peers, lead->sequence, lead->slots));
+    } else if (reading_left(&lead->reading) == 0) {
+        TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    }
+    list_ready(lead);
+    return STATUS_OK;
+}
+
+/* One step over all that are ready, and over parts of prompts. What it took tells the pace something where it had no such parts. */
+static enum status verify_ready(struct lead *lead, const struct span_sum *draft, const struct span_sum *wire)
+{
+    int64_t step_ns = lead->verify->step.ns;
+    int taken = 0, rows;
+
+    for (int i = 0; i < lead->readies; i++)
+        taken += 1 + (lead->ready[i]->has_proposal ? lead->ready[i]->proposal.count : 0);
+    TRY(reading_plan(&lead->reading, lead->readies, taken, &rows));
+    TRY(verify_round(lead->verify, lead->ready, lead->readies, lead->outcome));
+    step_ns = lead->verify->step.ns - step_ns;
+    prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)step_ns / 1000);
+    if (rows == 0)
+        set_pace(lead, step_ns, draft, wire);
+    else
+        show_reading(lead, 0);
+    return STATUS_OK;
 }
 
 enum status lead_round(struct lead *lead)
 {
     struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
-    int64_t step_ns = lead->verify->step.ns, began = trace_begin();
+    int64_t began = trace_begin();
 
     recorder_note("begins a round of # sequences", lead->actives, 0, 0);
+    list_ready(lead);
+    if (lead->readies == 0)
+        TRY(read_alone(lead));
+    if (lead->readies == 0)
+        return STATUS_OK;
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
     count_fallbacks(lead);
-    for (int i = 0; lead->watch != NULL && i < lead->actives; i++)
-        if (lead->active[i]->has_proposal)
-            lead->watch->proposal(lead->watch->state, lead->active[i]);
-    TRY(verify_round(lead->verify, lead->active, lead->actives, lead->outcome));
-    set_pace(lead, lead->verify->step.ns - step_ns, &draft, &wire);
+    for (int i = 0; lead->watch != NULL && i < lead->readies; i++)
+        if (lead->ready[i]->has_proposal)
+            lead->watch->proposal(lead->watch->state, lead->ready[i]);
+    TRY(verify_ready(lead, &draft, &wire));
     TRY(commit_all(lead));
-    trace_end(TRACE_ROUND, began, 0, 0, lead->actives, 0, 0);
+    trace_end(TRACE_ROUND, began, 0, 0, lead->readies, 0, 0);
     return STATUS_OK;
 }
 
@@ -302,15 +362,16 @@ static enum status keep_in_touch(struct lead *lead, const char *doing)
 
 void lead_cut(struct lead *lead)
 {
-    for (int i = 0; i < lead->actives; i++)
-        lead->active[i]->completion.limit = lead->active[i]->completion.count + 1;
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            lead->sequence[i].completion.limit = lead->sequence[i].completion.count + 1;
 }
 
 enum status lead_rest(struct lead *lead)
 {
     int64_t now = clock_ns();
 
-    list_active(lead);
+    count_active(lead);
     TRY(keep_in_touch(lead, "waiting for input"));
     if (now - lead->rested_ns < REST_NS)
         return STATUS_OK;
@@ -327,7 +388,7 @@ enum status lead_run(struct lead *lead)
         if (lead->drain_ns == 0)
             TRY(lead_admit(lead));
         else
-            list_active(lead);
+            count_active(lead);
         if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
             break;
         if (lead->watch != NULL && lead->watch->turn != NULL)

@@ -1,5 +1,5 @@
-/* The lead's loop: admits requests into slots, collects proposals, verifies all active sequences in one step, commits, and tells the
- * drafters. It owns the truth: queue, committed tokens, results. */
+/* The lead's loop: admits requests into slots, reads their prompts in parts beside the rounds of those that run, collects proposals, verifies
+ * all that run in one step, commits, and tells the drafters. It owns the truth: queue, committed tokens, results. */
 #ifndef TANDEM_VERIFIER_LEAD_H
 #define TANDEM_VERIFIER_LEAD_H
 
@@ -7,6 +7,7 @@
 #include "verifier/output.h"
 #include "verifier/pace.h"
 #include "verifier/peers.h"
+#include "verifier/reading.h"
 #include "verifier/show.h"
 #include "verifier/verify.h"
 
@@ -29,6 +30,7 @@ struct lead {
     const struct request_list *requests;
     const struct lead_watch *watch; /* borrowed; NULL: none */
     int slots;
+    int prefill_chunk;           /* --prefill-chunk */
     int hash_logits;
     double drain_s;              /* --drain-seconds */
     int64_t drain_ns;            /* until when running requests may go on; 0: nobody has told the job to drain */
@@ -36,11 +38,14 @@ struct lead {
     int64_t rested_ns;           /* when followers were last told that the lead waits */
     struct arena arena;
     struct sequence *sequence; /* [slots] */
-    struct sequence **active;  /* [slots] */
-    struct outcome *outcome;   /* [slots] */
-    int *kept;                 /* [slots] */
+    struct sequence **ready;   /* [slots] those that take part in the round: their prompts are read */
+    struct outcome *outcome;   /* [slots] of each */
+    int *kept;                 /* [slots] of each */
     int next;                  /* the request that comes next from the queue */
-    int actives;               /* sequences in active */
+    int actives;               /* sequences that have a request */
+    int readies;               /* sequences in ready */
+    struct reading reading;
+    int64_t shown; /* tokens of prompts that were shown as read */
     struct pace pace;
     int pace_length;           /* what it chose last */
     struct figures figures;
@@ -50,7 +55,8 @@ struct lead {
 enum status lead_open(struct lead *lead);
 void lead_close(struct lead *lead);
 /* One round in two halves, for callers that have something to do between them: filling free slots (lead->actives is then how many
- * sequences there are; 0: all is done), and proposals, verifying and committing. Collective over the group. */
+ * sequences there are; 0: all is done), and reading, proposals, verifying and committing. While nothing is ready to run, a round reads alone. Collective
+ * over the group. */
 enum status lead_admit(struct lead *lead);
 enum status lead_round(struct lead *lead);
 /* Completes all requests. STATUS_DRAINED when the job was told to drain before that; the results that are there are good. Collective over

@@ -99,6 +99,7 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
     sequence->opened = 1;
     sequence->known = 1;
     sequence->asked_ns = clock_ns();
+    sequence->behind = !peers->patient && sequence->length - sequence->answered > MESSAGE_LONG_TEXT;
     return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
 }
 
@@ -151,6 +152,10 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         sequence->missed = 1;
         return STATUS_OK;
     }
+    if (sequence->behind && finish == FINISH_NOT) {
+        sequence->missed = 1; /* it is told all when it has read what it was sent */
+        return STATUS_OK;
+    }
     if (sequence->missed && finish == FINISH_NOT)
         return send_open(peers, sequence);
     sequence->asked_ns = clock_ns();
@@ -180,13 +185,26 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 
 static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
 {
-    for (int i = 0; i < count; i++)
-        if (sequences[i].request != NULL && sequences[i].request->index == proposal->request && proposal->run == peers->run &&
-            sequence_offer(&sequences[i], proposal)) {
-            measure(peers, peer, &sequences[i]);
+    for (int i = 0; i < count; i++) {
+        struct sequence *sequence = &sequences[i];
+
+        if (sequence->request == NULL || sequence->request->index != proposal->request || proposal->run != peers->run)
+            continue;
+        if (proposal->base_length <= (uint32_t)sequence->length && sequence->drafter >= 0 && &peers->peer[sequence->drafter] == peer) {
+            sequence->behind = 0;
+            sequence->answered = (int)proposal->base_length;
+        }
+        if (sequence_offer(sequence, proposal)) {
+            measure(peers, peer, sequence);
             return;
         }
+    }
     peers->stale++;
+}
+
+int peers_holds(const struct sequence *sequence)
+{
+    return sequence->behind && !sequence->request->paced;
 }
 
 /* NULL, or why not. Any rank may ask, also one that does not draft. */
@@ -242,6 +260,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     }
     if (type == MESSAGE_DRAIN)
         return;
+    peer->heard_ns = clock_ns();
     if (type == MESSAGE_FAILURE) { /* its last */
         lose(peer, "cannot go on", "");
         return;
@@ -299,41 +318,66 @@ static int64_t deadline_of(const struct peers *peers, const struct peer *peer, c
 {
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = peers->patient || peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
+    int64_t asked = sequence->rounds == 0 && sequence->asked_ns < peers->round_ns ? peers->round_ns : sequence->asked_ns; /* its own prompt took time */
 
-    wait = sequence->asked_ns + (wait < peers->longest_ns ? wait : peers->longest_ns);
+    wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);
     return wait < latest ? wait : latest;
 }
 
-/* Until when it is worth waiting; 0 when nothing is. */
-static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count)
+/* One that reads is heard now and then. */
+static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
-    int64_t now = clock_ns(), latest = 0;
+    int64_t from = peer->heard_ns > sequence->asked_ns ? peer->heard_ns : sequence->asked_ns;
+
+    return from + peers->longest_ns;
+}
+
+/* Has it nothing, and might it get something? */
+static int is_awaited(const struct sequence *sequence)
+{
+    return sequence->request != NULL && sequence_is_read(sequence) && sequence->wanted > 0 && !sequence->has_proposal && sequence->drafter >= 0 &&
+           (!sequence->behind || peers_holds(sequence));
+}
+
+static void miss(struct peers *peers, struct peer *peer, struct sequence *sequence, int64_t now)
+{
+    sequence->wanted = 0; /* missed: this round goes without */
+    sequence->missed = 1;
+    sequence->behind = 0;
+    recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
+    if (!peer->late) { /* many sequences may miss by one delay */
+        peer->misses++;
+        peer->vain_ns += now - peers->round_ns;
+    }
+    peer->late = 1;
+    if (peer->misses >= MISSES_TO_LOSE)
+        lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
+}
+
+/* Until when it is worth waiting; 0 when nothing is. `idle`: nobody can go on but those that are held. */
+static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count, int idle)
+{
+    int64_t now = clock_ns(), latest = 0, look = peers->round_ns + TELL_NS;
 
     for (int i = 0; i < count; i++) {
         struct sequence *sequence = &sequences[i];
         struct peer *peer;
         int64_t deadline;
 
-        if (sequence->request == NULL || sequence->wanted == 0 || sequence->has_proposal || sequence->drafter < 0)
+        if (!is_awaited(sequence))
             continue;
         peer = &peers->peer[sequence->drafter];
-        if (peer->lost)
+        if (peer->lost) {
+            sequence->behind = 0;
             continue;
-        deadline = deadline_of(peers, peer, sequence);
-        if (deadline > now) {
-            latest = deadline > latest ? deadline : latest;
-        } else {
-            sequence->wanted = 0; /* missed: this round goes without */
-            sequence->missed = 1;
-            recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
-            if (!peer->late) { /* many sequences may miss by one delay */
-                peer->misses++;
-                peer->vain_ns += now - peers->round_ns;
-            }
-            peer->late = 1;
-            if (peer->misses >= MISSES_TO_LOSE)
-                lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
         }
+        deadline = sequence->behind ? deadline_of_held(peers, peer, sequence) : deadline_of(peers, peer, sequence);
+        if (deadline <= now)
+            miss(peers, peer, sequence, now);
+        else if (!sequence->behind)
+            latest = deadline > latest ? deadline : latest;
+        else if (idle && look > now)
+            latest = look > latest ? look : latest;
     }
     return latest;
 }
@@ -354,7 +398,7 @@ enum status peers_look(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
-/* Drafters that are waited for and have ended: their sequences go to others, or go without. */
+/* Drafters that something is expected of and that have ended: their sequences go to others, or go without. */
 static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int s = 0; s < count; s++) {
@@ -370,9 +414,18 @@ static enum status look_for_gone(struct peers *peers, struct sequence *sequences
         peer->gone = 1;
         peer->sequences--;
         sequence->wanted = 0;
+        sequence->behind = 0;
         TRY(peers_assign(peers, sequence));
     }
     return STATUS_OK;
+}
+
+static int nobody_goes_on(const struct sequence *sequences, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (sequences[i].request != NULL && sequence_is_read(&sequences[i]) && !peers_holds(&sequences[i]))
+            return 0;
+    return 1;
 }
 
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
@@ -388,10 +441,14 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
     for (int i = 0; i < peers->count; i++)
         peers->peer[i].late = 0;
     TRY(ask_lost(peers));
+    if (peers->round_ns - peers->looked_ns > TELL_NS) { /* where nobody is waited for, too */
+        peers->looked_ns = peers->round_ns;
+        TRY(look_for_gone(peers, sequences, count));
+    }
     for (;;) {
         TRY(peers_look(peers, sequences, count));
         TRY(reopen(peers, sequences, count));
-        deadline = next_deadline(peers, sequences, count);
+        deadline = next_deadline(peers, sequences, count, nobody_goes_on(sequences, count));
         if (deadline == 0) {
             trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
             return STATUS_OK;

@@ -14,6 +14,7 @@ struct peer {
     int gone;          /* its process has ended */
     const char *why;   /* it was lost for the first time; NULL: never */
     int64_t told_ns;   /* when it was sent anything */
+    int64_t heard_ns;  /* when it last sent anything */
     int misses;        /* rounds in a row with a missed deadline */
     int late;          /* this round is one */
     int sequences;
@@ -36,6 +37,7 @@ struct peers {
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
     int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
+    int64_t looked_ns;  /* when it was last looked whether drafters are gone, whom nobody waits for */
     int asked_to_drain; /* by some rank */
     int patient;        /* every wait is that long: a check wants drafts, not speed */
     int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
@@ -50,8 +52,11 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence);
 /* Tells the sequence's drafter what was committed: tokens[0 .. count), of which `accepted` were drafted; `finish` ends it there. Point to point. */
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish);
-/* Waits until every active sequence that expects a proposal has it or its deadline has passed. sequences: [count], free ones
- * included. Point to point. */
+/* Local. Its drafter is still reading, and its text should be the same however long that takes (its draft length is fixed): it takes part in no round
+ * until the drafter has answered, or has not been heard for as long as it may be waited for. Other sequences go on plainly while theirs reads. */
+int peers_holds(const struct sequence *sequence);
+/* Waits until every sequence whose prompt is read and that expects a proposal has it or its deadline has passed; one that is held is waited for, some
+ * time, where nobody else can go on. sequences: [count], free ones included. Point to point. */
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
 /* Takes what has come and waits for nothing: for runs that ask no drafter. sequences: [count]. Point to point. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count);

@@ -106,6 +106,8 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "drained", json_boolean(figures->drained));
     failed |= json_object_set_new(object, "resumed", json_integer(figures->resumed));
     failed |= json_object_set_new(object, "steps", json_integer(figures->steps));
+    failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
+    failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));

@@ -30,14 +30,18 @@ void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int
     sequence->support_weight = arena_take(arena, support_bytes(support_room));
 }
 
-/* Tokens of a new prompt that the slot's cache still holds from the sequence before it; the newest one is always fed anew. */
-static int still_cached(const struct sequence *sequence, const struct request *request)
+int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count)
 {
-    int most = sequence->cached < request->prompt_count - 1 ? sequence->cached : request->prompt_count - 1, same = 0;
+    int has = sequence->request != NULL ? sequence->length - 1 : sequence->cached, most = has < count ? has : count, same = 0;
 
-    while (same < most && sequence->tokens[same] == request->tokens[same])
+    while (same < most && sequence->tokens[same] == tokens[same])
         same++;
     return same;
+}
+
+int sequence_is_read(const struct sequence *sequence)
+{
+    return sequence->cached == sequence->length - 1;
 }
 
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
@@ -61,7 +65,8 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
-    sequence->cached = still_cached(sequence, request);
+    sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest one is always fed */
+    sequence->openings++;
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;
     sequence_fill_bias(request, eos, eos_count, &sequence->bias);
@@ -73,6 +78,8 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->wanted = 0;
     sequence->missed = 0;
     sequence->known = 0;
+    sequence->answered = 0;
+    sequence->behind = 0;
     sequence->drafter = -1;
     sequence->paced = -1;
     sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;

@@ -14,7 +14,8 @@ struct sequence {
     int32_t *tokens; /* [context] committed */
     int length;      /* committed tokens */
     uint64_t digest; /* of them */
-    int cached;      /* places of the target's cache that hold them: length - 1 between rounds */
+    int cached;      /* places of the target's cache that hold them: length - 1 between rounds, less while its prompt is being read */
+    int openings;    /* requests that the slot has had */
     int limit;       /* length at which it ends */
     struct bias bias; /* the request's, and with min_tokens the tokens that would end it */
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
@@ -27,6 +28,8 @@ struct sequence {
     int opened;        /* that was asked with an Open: the drafter has tokens to catch up on first */
     int64_t asked_ns;  /* when that was asked */
     int missed;        /* its drafter lacks something, or may: the last proposal did not come in time, or the last commits were not sent */
+    int answered;      /* tokens that its drafter's last proposal was computed on */
+    int behind;        /* its drafter was sent a long text and has proposed nothing since: it is still reading */
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;
     struct proposal proposal; /* its supports lie in the sequence's own memory */
@@ -41,6 +44,10 @@ struct sequence {
 /* Bytes that sequence_init takes from an arena. */
 size_t sequence_bytes(int context, int support_room);
 void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room);
+/* How many of these first tokens the slot's cache holds, or will when the prompt that it reads is read.  tokens: [count] */
+int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count);
+/* Has its prompt been read, all but the newest token, which is fed with the drafts? */
+int sequence_is_read(const struct sequence *sequence);
 /* Starts a request in the slot. What its cache holds of the same first tokens, from the sequence before, stays. */
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context);

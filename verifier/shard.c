@@ -51,6 +51,17 @@ void shard_open_slot(struct shard *shard, const struct slot_terms *terms)
     shard->terms[terms->slot] = *terms;
 }
 
+static int32_t *history_at(const struct shard *shard, int slot, int place)
+{
+    return shard->history + (size_t)slot * (size_t)shard->model->shape.context + (size_t)place;
+}
+
+void shard_copy(struct shard *shard, const struct copy_order *order)
+{
+    kv_cache_copy(&shard->cache, order->from, order->to, order->first, order->count);
+    memcpy(history_at(shard, order->to, order->first), history_at(shard, order->from, order->first), (size_t)order->count * sizeof(int32_t));
+}
+
 static const struct slot_terms *terms_of(const struct shard *shard, const struct step *step, int asked)
 {
     return &shard->terms[step->rows.slot[step->asked_row[asked]]];
@@ -93,7 +104,7 @@ static void process(struct shard *shard, const struct step *step, int asked)
 {
     const struct slot_terms *terms = terms_of(shard, step, asked);
     int row = step->asked_row[asked], count = shard->model->vocab_count;
-    const struct logits_history history = {.tokens = shard->history + (size_t)terms->slot * (size_t)shard->model->shape.context,
+    const struct logits_history history = {.tokens = history_at(shard, terms->slot, 0),
                                            .count = step->rows.place[row] + 1,
                                            .prompt_count = terms->prompt_count};
     float *to = row_at(shard, shard->processed, asked);
@@ -213,7 +224,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
     int queries = 0;
 
     for (int r = 0; r < rows->count; r++)
-        shard->history[(size_t)rows->slot[r] * (size_t)shard->model->shape.context + (size_t)rows->place[r]] = rows->token[r];
+        *history_at(shard, rows->slot[r], rows->place[r]) = rows->token[r];
     status = run_forward(shard, step, evidence);
     (void)watchdog_doing(before);
     TRY(status);

@@ -51,6 +51,12 @@ void shard_close(struct shard *shard);
 
 /* A new sequence in a slot. */
 void shard_open_slot(struct shard *shard, const struct slot_terms *terms);
+/* The first tokens of one slot are those of another, too: what the cache and the history have of the places [first, first + count) is copied. */
+struct copy_order {
+    int32_t from, to; /* slots */
+    int32_t first, count;
+};
+void shard_copy(struct shard *shard, const struct copy_order *order);
 /* Bytes of the evidence of all asked rows of a step. */
 size_t shard_evidence_bytes(const struct shard *shard, const struct step *step);
 /* Collective over the model's group: one forward; then the evidence of the asked rows, one after the other, into `evidence`. */

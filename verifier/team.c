@@ -6,7 +6,7 @@
 #include "common/world/watchdog.h"
 #include <string.h>
 
-enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_HASH, ORDER_END };
+enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_HASH, ORDER_END };
 
 /* Small orders travel inside their head, so that most need one broadcast. */
 enum { INLINE_BYTES = 1000 };
@@ -53,6 +53,7 @@ void team_close(struct team *team)
 /* By kind: what a recorder is told. */
 static const char *const ordered[] = {
     [ORDER_OPEN_SLOT] = "orders to open a slot",
+    [ORDER_COPY] = "orders a copy of a prefix",
     [ORDER_STEP] = "orders a step, # bytes",
     [ORDER_DRAWS] = "orders draws, # bytes",
     [ORDER_WHOLE_ROW] = "orders a whole row",
@@ -62,6 +63,7 @@ static const char *const ordered[] = {
 };
 static const char *const followed[] = {
     [ORDER_OPEN_SLOT] = "opened a slot as ordered",
+    [ORDER_COPY] = "copied a prefix as ordered",
     [ORDER_STEP] = "did a step of # bytes as ordered",
     [ORDER_DRAWS] = "drew as ordered, # bytes",
     [ORDER_WHOLE_ROW] = "gave a whole row as ordered",
@@ -92,6 +94,13 @@ enum status team_open_slot(struct team *team, const struct slot_terms *terms)
 {
     TRY(order(team, ORDER_OPEN_SLOT, terms, sizeof *terms));
     shard_open_slot(&team->shard, terms);
+    return STATUS_OK;
+}
+
+enum status team_copy(struct team *team, const struct copy_order *copy)
+{
+    TRY(order(team, ORDER_COPY, copy, sizeof *copy));
+    shard_copy(&team->shard, copy);
     return STATUS_OK;
 }
 
@@ -202,6 +211,9 @@ static enum status follow_one(struct team *team, const struct order *head, const
     switch ((enum order_kind)head->kind) {
     case ORDER_OPEN_SLOT:
         shard_open_slot(&team->shard, bytes);
+        return STATUS_OK;
+    case ORDER_COPY:
+        shard_copy(&team->shard, bytes);
         return STATUS_OK;
     case ORDER_STEP:
         memmove(team->step.words, bytes, (size_t)head->bytes);

@@ -25,6 +25,7 @@ void team_close(struct team *team);
 
 /* Each is collective over the group: called on the lead, answered by team_follow on the others. */
 enum status team_open_slot(struct team *team, const struct slot_terms *terms);
+enum status team_copy(struct team *team, const struct copy_order *order);
 /* Runs team->step. Evidence of rank r begins at team->gathered + r * *bytes. */
 enum status team_step(struct team *team, size_t *bytes);
 /* winners: [count] the best over all shards */

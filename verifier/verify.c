@@ -33,7 +33,7 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
                    arena_round(asked * sizeof(struct law)) + arena_round(asked * verify->width * sizeof(struct scored_token)) +
                        arena_round(asked * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
                        arena_round(vocab * sizeof(float)) + 4 * arena_round(sequences * sizeof(struct verdict)) +
-                       arena_round(asked * sizeof(struct commit_note)),
+                       arena_round(asked * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)),
                    "the laws of a step"));
     verify->law = arena_take(&verify->arena, asked * sizeof(struct law));
     verify->best = arena_take(&verify->arena, asked * verify->width * sizeof(struct scored_token));
@@ -45,6 +45,7 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     verify->drawn = arena_take(&verify->arena, sequences * sizeof *verify->drawn);
     verify->verdict = arena_take(&verify->arena, sequences * sizeof *verify->verdict);
     verify->notes = arena_take(&verify->arena, asked * sizeof *verify->notes);
+    verify->part = arena_take(&verify->arena, sequences * sizeof *verify->part);
     return STATUS_OK;
 }
 
@@ -53,24 +54,62 @@ void verify_close(struct verify *verify)
     arena_close(&verify->arena);
 }
 
-enum status verify_prefill(struct verify *verify, struct sequence *sequence)
+void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count)
 {
-    struct step *step = &verify->team->step;
-    int most = model_prompt_rows(verify->team->shard.model);
+    verify->part[verify->parts++] = (struct prompt_part){sequence, count};
+}
+
+static int rows_of_parts(const struct verify *verify)
+{
+    int rows = 0;
+
+    for (int i = 0; i < verify->parts; i++)
+        rows += verify->part[i].count;
+    return rows;
+}
+
+/* Behind the rows that are asked. */
+static void lay_out_parts(struct verify *verify)
+{
+    for (int i = 0; i < verify->parts; i++) {
+        const struct sequence *sequence = verify->part[i].sequence;
+
+        step_add_chain(&verify->team->step, sequence->slot, sequence->cached, sequence->tokens + sequence->cached, verify->part[i].count);
+    }
+}
+
+static void end_parts(struct verify *verify)
+{
+    for (int i = 0; i < verify->parts; i++)
+        verify->part[i].sequence->cached += verify->part[i].count;
+    verify->parts = 0;
+}
+
+enum status verify_read(struct verify *verify)
+{
     size_t unused;
 
-    while (sequence->cached < sequence->length - 1) {
-        int left = sequence->length - 1 - sequence->cached, count = left < most ? left : most;
+    step_layout(&verify->team->step, rows_of_parts(verify), 0, 0);
+    lay_out_parts(verify);
+    TRY(team_step(verify->team, &unused));
+    end_parts(verify);
+    return STATUS_OK;
+}
 
-        step_layout(step, count, 0, 0);
-        step_add_chain(step, sequence->slot, sequence->cached, sequence->tokens + sequence->cached, count);
-        TRY(team_step(verify->team, &unused));
-        sequence->cached += count;
+enum status verify_prefill(struct verify *verify, struct sequence *sequence)
+{
+    int most = model_prompt_rows(verify->team->shard.model);
+
+    while (!sequence_is_read(sequence)) {
+        int left = sequence->length - 1 - sequence->cached;
+
+        verify_add_prompt(verify, sequence, left < most ? left : most);
+        TRY(verify_read(verify));
     }
     return STATUS_OK;
 }
 
-/* Lays out the step: for each sequence its newest token and its drafted ones, all asked. */
+/* Lays out the step: for each sequence its newest token and its drafted ones, all asked; then what it reads of prompts. */
 static void build(struct verify *verify, struct sequence *const *sequences, int count)
 {
     struct step *step = &verify->team->step;
@@ -83,7 +122,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         for (int i = 0; i < proposal->count; i++)
             ids += support_size(&sequences[s]->request->sampling, &proposal->q[i]);
     }
-    step_layout(step, rows, rows, ids);
+    step_layout(step, rows + rows_of_parts(verify), rows, ids);
     for (int s = 0; s < count; s++) {
         const struct sequence *sequence = sequences[s];
         const struct proposal *proposal = proposal_of(sequence);
@@ -103,6 +142,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
             step->support_first[++asked] = used;
         }
     }
+    lay_out_parts(verify);
 }
 
 /* Joins the shards' evidence into the laws of all asked rows. */
@@ -244,6 +284,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
 
     build(verify, sequences, count);
     TRY(team_step(verify->team, &bytes));
+    end_parts(verify);
     stepped = clock_ns();
     clock_add(&verify->step, stepped - start);
     int64_t began = trace_begin();

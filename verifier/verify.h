@@ -15,6 +15,12 @@ struct outcome {
     int32_t token[MESSAGE_MAX_COMMIT];
 };
 
+/* The next `count` tokens of a prompt that are not in the cache. */
+struct prompt_part {
+    struct sequence *sequence;
+    int count;
+};
+
 struct verify {
     struct team *team;
     struct arena arena;
@@ -28,6 +34,8 @@ struct verify {
     int *drawn;                 /* [max_sequences] which sequence an order is for */
     struct verdict *verdict;    /* [max_sequences] */
     struct commit_note *notes;  /* [max_asked] */
+    struct prompt_part *part;   /* [max_sequences] what the next step reads of prompts */
+    int parts;
     size_t width;
     int measure_overlap;          /* add up the sum of min(p, q) of every judged draft; costs a little time */
     double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
@@ -40,10 +48,16 @@ struct verify {
 enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids);
 void verify_close(struct verify *verify);
 
-/* Feeds the prompt of a sequence, all but its newest token. Collective over the group. */
+/* Local. The next step reads so many more tokens of the sequence's prompt, beside what it does for others: all parts together and the rows of a round
+ * are at most the model's max_rows. Once a step and sequence. */
+void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count);
+/* A step of the parts that were added alone. Collective over the group. */
+enum status verify_read(struct verify *verify);
+/* Reads the whole prompt of a sequence, all but its newest token. Collective over the group. */
 enum status verify_prefill(struct verify *verify, struct sequence *sequence);
 
-/* One round of `count` sequences, each with its proposal or without. outcomes: [count]. Collective over the group. */
+/* One round of `count` sequences whose prompts are read, each with its proposal or without, and of the parts that were added. outcomes: [count].
+ * Collective over the group. */
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
 
 /* Tells the shards what was committed of the last round (after cutting), for --hash-logits. Collective over the group. */

@@ -65,6 +65,7 @@ struct options {
     int support;
     int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
     int max_sequences;
+    int prefill_chunk; /* rows of prompts in a step; 0: chosen */
     int context; /* 0: the model's */
     int backend; /* enum backend_choice */
     int all_reduce; /* enum group_sums */

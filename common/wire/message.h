@@ -20,6 +20,7 @@ enum {
     MESSAGE_MAX_SUPPORT = 1024,
     MESSAGE_MAX_TOKENS = 1 << 20,
     MESSAGE_Q_SUM = 65536,
+    MESSAGE_LONG_TEXT = 64, /* tokens: a drafter that lacks more of a request's reads them in parts before it answers, and the lead knows that it may */
 };
 
 enum message_type {
@@ -28,7 +29,7 @@ enum message_type {
     MESSAGE_CLOSE,     /* lead to drafter: forget the request */
     MESSAGE_PROPOSAL,  /* drafter to lead */
     MESSAGE_COMMIT,    /* lead to drafter */
-    MESSAGE_HEARTBEAT, /* lead to drafter when idle, and back */
+    MESSAGE_HEARTBEAT, /* lead to drafter when idle, and back; drafter to lead now and then while it reads a long text */
     MESSAGE_FAILURE,   /* any to lead: this rank cannot go on */
     MESSAGE_SHUTDOWN,  /* lead to drafter: the end */
     MESSAGE_DRAIN,     /* any to lead: end soon and lose nothing */

@@ -101,10 +101,10 @@ void oracle_check_admission(const struct simulation *simulation)
 {
     if (simulation->plan->faults.outbox > 0) /* its message may be the one that finds no place */
         return;
-    for (int i = 0; i < simulation->lead.actives; i++) {
-        const struct sequence *sequence = simulation->lead.active[i];
+    for (int i = 0; i < simulation->lead.slots; i++) {
+        const struct sequence *sequence = &simulation->lead.sequence[i];
 
-        if (sequence->rounds == 0 && sequence->drafter >= 0 && simulation->peers.peer[sequence->drafter].lost && is_one_there(simulation))
+        if (sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->drafter >= 0 && simulation->peers.peer[sequence->drafter].lost && is_one_there(simulation))
             simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->drafter + 1);
     }
 }
@@ -251,7 +251,7 @@ void oracle_check_mirrors_at_end(const struct simulation *simulation, const stru
 
 static void check_target_cache(const struct simulation *simulation, const struct sequence *sequence)
 {
-    if (sequence->cached != sequence->length - 1)
+    if (sequence->rounds > 0 ? !sequence_is_read(sequence) : sequence->cached > sequence->length - 1) /* a prompt may be being read */
         simulation_fail(simulation, "request %u: %d places cached of %d tokens", sequence->request->index, sequence->cached, sequence->length);
     for (int r = 0; r < simulation->plan->shards; r++) {
         const float *key = (const float *)simulation->target->model[r].cache->layer[0].keys + sequence->slot * TOY_CONTEXT;

@@ -119,8 +119,9 @@ static int take_round(struct lead *lead, struct drafter *drafter)
         return 0;
     if (drafter != NULL)
         assert_int_equal(drafter_turn(drafter, clock_ns()), STATUS_OK);
-    for (int i = 0; i < lead->actives; i++)
-        taking[lead->active[i]->request->index].before = lead->active[i]->completion.length;
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            taking[lead->sequence[i].request->index].before = lead->sequence[i].completion.length;
     assert_int_equal(lead_round(lead), STATUS_OK);
     return 1;
 }

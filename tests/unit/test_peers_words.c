@@ -76,6 +76,7 @@ static int open_rig(void **state)
     assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
     sequence_init(&rig->sequence, &rig->arena, 0, CONTEXT, ROOM);
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    rig->sequence.cached = rig->sequence.length - 1; /* its prompt is read */
     assert_int_equal(channel_loop_open(ENDS, NULL, rig->end), STATUS_OK);
     channel_loop_hook(rig->end[LEAD], &(struct loop_hooks){.user = rig, .wait = pass_time, .note = note});
     assert_int_equal(peers_open(&rig->peers, rig->end[LEAD], names, 1, RUN, VOCAB, (double)DEADLINE_NS / 1e6), STATUS_OK);

@@ -11,12 +11,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h> /* needs those above */
 
-enum { SLOTS = 2, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
 enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 };
 
 static struct group self;
@@ -85,9 +86,11 @@ struct run {
     int with_drafter;
 };
 
+static const char *const short_prompts[PROMPTS] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
+static const char *const *prompts = short_prompts;
+
 static void open_run(struct run *run, enum accept_mode accept, double temperature, int tokens, const struct loop_faults *faults, int with_drafter)
 {
-    static const char *const prompts[] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
     const int names[] = {DRAFTER};
 
     memset(run, 0, sizeof *run);
@@ -99,7 +102,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     run->options.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
     const struct request_terms terms = {
         .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < PROMPTS; i++)
         assert_int_equal(request_add_text(&run->requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
     assert_int_equal(channel_loop_open(2, faults, run->end), STATUS_OK);
     assert_int_equal(output_open(&run->output, NULL, 0, 0), STATUS_OK);
@@ -344,7 +347,7 @@ static int64_t cut_at(char letter)
         run.requests.request[i].stops = 1;
     }
     while (take_round(&run))
-        for (int i = 0; i < run.lead.actives; i++) {
+        for (int i = 0; i < run.lead.readies; i++) {
             int kept = run.lead.kept[i], stood = run.lead.outcome[i].accepted;
 
             accepted += kept < stood ? kept : stood;
@@ -367,6 +370,112 @@ static void test_round__drafts_behind_the_end_are_not_counted(void **state)
     for (char letter = 'a'; letter <= 'z'; letter++)
         cut += cut_at(letter);
     assert_true(cut > 0);
+}
+
+/* Texts of some 300 tokens, of which the first 250 or so are the same; and a short one. */
+static char long_text[PROMPTS][2000];
+
+static void write_long_prompts(const char **to)
+{
+    static const char *const ends[PROMPTS] = {"The first of them said", "Nobody who was there", "A second one", "Then the king"};
+
+    for (int i = 0; i < PROMPTS; i++) {
+        size_t used = 0;
+
+        for (int line = 0; line < 18; line++)
+            used += (size_t)snprintf(long_text[i] + used, sizeof long_text[i] - used, "In the year %d the sea was high and the ship went down. ", 1700 + line * 7);
+        snprintf(long_text[i] + used, sizeof long_text[i] - used, "%s", ends[i]);
+        to[i] = long_text[i];
+    }
+}
+
+static int64_t tokens_to_read(const struct run *run)
+{
+    int64_t all = 0;
+
+    for (int i = 0; i < PROMPTS; i++)
+        all += run->requests.request[i].prompt_count - 1;
+    return all;
+}
+
+/* Every prompt alone, and nothing kept of the one before. */
+static uint64_t hash_of_each(enum accept_mode accept, double temperature)
+{
+    struct run run;
+    uint64_t hash;
+
+    open_run(&run, accept, temperature, SHORT, NULL, 0);
+    run.lead.slots = run.lead.reading.slots = 1;
+    do
+        run.lead.sequence[0].cached = run.lead.sequence[0].request == NULL ? 0 : run.lead.sequence[0].cached;
+    while (take_round(&run));
+    assert_int_equal(run.lead.reading.reused, 0);
+    assert_int_equal(run.lead.reading.read, tokens_to_read(&run));
+    hash = team.shard.hash;
+    close_run(&run);
+    return hash;
+}
+
+static void assert_shared(enum accept_mode accept, double temperature, int with_drafter, int slots)
+{
+    uint64_t each = hash_of_each(accept, temperature);
+    struct run run;
+
+    open_run(&run, accept, temperature, SHORT, NULL, with_drafter);
+    run.lead.slots = run.lead.reading.slots = slots;
+    assert_int_equal(hash_of(&run), each);
+    assert_int_equal(run.lead.reading.read + run.lead.reading.reused, tokens_to_read(&run));
+    assert_in_range(run.lead.reading.read, 250, tokens_to_read(&run) / 2); /* once, and what is each one's own */
+    assert_int_equal(run.lead.figures.accepted > 0, with_drafter);
+    if (with_drafter)
+        assert_true(slots == 1 || run.drafter.reused > 200);
+    close_run(&run);
+}
+
+static void test_round__prompts_that_begin_alike_are_read_once(void **state)
+{
+    const char *texts[PROMPTS];
+
+    (void)state;
+    write_long_prompts(texts);
+    prompts = texts;
+    for (int with_drafter = 0; with_drafter <= 1; with_drafter++)
+        for (int slots = 1; slots <= SLOTS; slots++) {
+            assert_shared(ACCEPT_REJECTION, 0.0, with_drafter, slots);
+            assert_shared(ACCEPT_COUPLED, 0.8, with_drafter, slots);
+        }
+    prompts = short_prompts;
+}
+
+/* A prompt that comes while another sequence runs is read in parts, and the other one goes on. */
+static void test_round__a_long_prompt_is_read_beside_what_runs(void **state)
+{
+    const char *texts[PROMPTS];
+    struct run run;
+    uint64_t each;
+    int beside = 0;
+
+    (void)state;
+    write_long_prompts(texts);
+    texts[0] = short_prompts[0];
+    prompts = texts;
+    each = hash_of_each(ACCEPT_COUPLED, 0.8);
+    open_run(&run, ACCEPT_COUPLED, 0.8, SHORT, NULL, 1);
+    run.lead.reading.prefill.chunk = 16;
+    do {
+        int64_t tokens = run.lead.figures.tokens;
+
+        if (!take_round(&run))
+            break;
+        if (run.lead.sequence[1].request != NULL && !sequence_is_read(&run.lead.sequence[1])) {
+            beside++;
+            assert_true(run.lead.figures.tokens > tokens);
+        }
+    } while (run.lead.figures.tokens < SHORT);
+    assert_true(beside >= 5);
+    assert_int_equal(hash_of(&run), each);
+    close_run(&run);
+    prompts = short_prompts;
 }
 
 /* A completion that is cut in its middle ends with its next token, whatever more stood in that round; the others of the queue run as ever. */
@@ -404,6 +513,8 @@ int main(void)
         cmocka_unit_test(test_round__a_proposal_of_nothing_is_an_answer),
         cmocka_unit_test(test_round__a_seed_decides_the_draws),
         cmocka_unit_test(test_round__drafts_behind_the_end_are_not_counted),
+        cmocka_unit_test(test_round__prompts_that_begin_alike_are_read_once),
+        cmocka_unit_test(test_round__a_long_prompt_is_read_beside_what_runs),
         cmocka_unit_test(test_round__a_cut_completion_ends_with_its_next_token),
     };
 

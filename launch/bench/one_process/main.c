@@ -33,7 +33,7 @@ static enum status open_target(struct job *job)
     const struct options *options = job->options;
     int asked = max_asked(options);
     struct model_options model = {.threads = world_threads(&job->world, options->threads, 1),
-                                  .max_rows = asked > BACKEND_MAX_ROWS ? asked : BACKEND_MAX_ROWS,
+                                  .max_rows = asked + BACKEND_MAX_ROWS,
                                   .context = options->context,
                                   .slots = options->max_sequences,
                                   .quantise = model_quantise(options, 0),

@@ -1,0 +1,184 @@
+/* How many rows of prompts a step takes, under costs that the test makes up: no clock. */
+#include "verifier/prefill.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { MOST = 512 };
+
+/* A machine: a step over `runners` sequences takes alone_us(runners), each row of a prompt row_us more, and now and then all takes far longer. */
+struct machine {
+    double fixed_us, runner_us, row_us;
+    int hiccup; /* every so many steps; 0: never */
+    uint32_t noise; /* state of it; 0: none */
+};
+
+static double alone_us(const struct machine *machine, int runners)
+{
+    return machine->fixed_us + runners * machine->runner_us;
+}
+
+/* In [-1, 1). */
+static double noise(struct machine *machine)
+{
+    machine->noise = machine->noise * 1664525u + 1013904223u;
+    return (double)(machine->noise >> 8) / (1 << 23) - 1;
+}
+
+static double take_step(struct machine *machine, int runners, int rows, int step)
+{
+    double us = alone_us(machine, runners) + rows * machine->row_us;
+
+    if (machine->noise != 0)
+        us *= 1 + 0.3 * noise(machine);
+    return machine->hiccup > 0 && step % machine->hiccup == 0 ? 50 * us : us;
+}
+
+/* One prompt of `tokens` comes in beside `runners` sequences for `steps` steps. Returns how much longer their steps became on the average, and how much of the
+ * prompt was read. */
+static double growth(struct machine machine, int runners, int tokens, int steps, int *read)
+{
+    struct prefill prefill = {0};
+    double with = 0;
+
+    *read = 0;
+    for (int step = 1; step <= steps; step++) {
+        int rows = prefill_rows(&prefill, *read < tokens, runners, tokens - *read < MOST ? tokens - *read : MOST);
+
+        assert_in_range(rows, 0, tokens - *read);
+        *read += rows;
+        with += alone_us(&machine, runners) + rows * machine.row_us;
+        prefill_add_step(&prefill, runners, rows, take_step(&machine, runners, rows, step));
+    }
+    return with / (steps * alone_us(&machine, runners)) - 1;
+}
+
+static void test_prefill__one_prompt_slows_others_by_less_than_a_quarter(void **state)
+{
+    static const struct machine machines[] = {
+        {300, 60, 60, 0, 0},      /* a small model on a CPU */
+        {10000, 4000, 4000, 0, 0}, /* rows that cost what they compute */
+        {8000, 10, 5, 0, 0},      /* a GPU, whose rows are nearly free */
+        {300, 60, 250, 0, 0},     /* prompts whose attention is long */
+        {300, 60, 60, 0, 1},      /* noise of 30 % */
+        {300, 60, 60, 397, 7},    /* and hiccups */
+    };
+    int read;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        for (int runners = 1; runners <= 4; runners += 3) {
+            double grown = growth(machines[i], runners, 1 << 20, 2000, &read);
+
+            assert_true(grown > 0.15 && grown < 0.25);
+        }
+}
+
+static void test_prefill__a_short_prompt_is_read_at_once(void **state)
+{
+    const struct machine machine = {300, 60, 60, 0, 0};
+    int read;
+
+    (void)state;
+    (void)growth(machine, 3, PREFILL_BURST, 1, &read);
+    assert_int_equal(read, PREFILL_BURST);
+}
+
+static void test_prefill__without_runners_a_step_takes_all_it_may(void **state)
+{
+    struct prefill prefill = {0};
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(prefill_rows(&prefill, 1, 0, MOST), MOST);
+        prefill_add_step(&prefill, 0, MOST, 1000);
+    }
+    assert_int_equal(prefill_rows(&prefill, 0, 0, MOST), 0);
+    assert_int_equal(prefill_rows(&prefill, 0, 2, MOST), 0);
+}
+
+static void test_prefill__reading_comes_first_where_more_wait_than_run(void **state)
+{
+    struct prefill prefill = {0};
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(prefill_rows(&prefill, 3, 1, MOST), MOST);
+        prefill_add_step(&prefill, 1, MOST, 1000);
+        assert_int_equal(prefill_rows(&prefill, 2, 2, MOST), MOST);
+        prefill_add_step(&prefill, 2, MOST, 1000);
+    }
+    prefill_add_step(&prefill, 3, 0, 100);
+    assert_in_range(prefill_rows(&prefill, 1, 3, MOST), 0, PREFILL_BURST); /* and that is not held against the last one for ever: */
+    for (int i = 0, rows = 0; rows == 0; i++) {
+        assert_true(i < 200);
+        rows = prefill_rows(&prefill, 1, 3, MOST);
+        prefill_add_step(&prefill, 3, rows, 100 + rows * 25);
+    }
+}
+
+static void test_prefill__a_chunk_that_was_asked_for_is_kept_to(void **state)
+{
+    struct prefill prefill = {.chunk = 7};
+
+    (void)state;
+    for (int runners = 0; runners <= 4; runners++)
+        for (int readers = 1; readers <= 4; readers++) {
+            assert_int_equal(prefill_rows(&prefill, readers, runners, MOST), 7);
+            assert_int_equal(prefill_rows(&prefill, readers, runners, 3), 3);
+            prefill_add_step(&prefill, runners, 7, 100);
+        }
+}
+
+static void test_prefill__a_short_prompt_does_not_wait_for_a_long_one(void **state)
+{
+    static const int left[] = {5000, 8, 300};
+    int share[3];
+
+    (void)state;
+    prefill_share(left, 3, 64, share);
+    assert_int_equal(share[1], 8);
+    assert_int_equal(share[0], 32); /* nor the oldest for all that are shorter */
+    assert_int_equal(share[2], 24);
+    prefill_share(left, 3, 1, share);
+    assert_int_equal(share[0], 1);
+}
+
+static void test_prefill__shares_are_what_there_is_and_no_more(void **state)
+{
+    static const int left[] = {3, 5, 2, 9};
+    int share[4];
+
+    (void)state;
+    for (int count = 0; count <= 4; count++)
+        for (int rows = 0; rows <= 24; rows++) {
+            int all = 0, given = 0;
+
+            prefill_share(left, count, rows, share);
+            for (int i = 0; i < count; i++) {
+                assert_in_range(share[i], 0, left[i]);
+                all += left[i];
+                given += share[i];
+            }
+            assert_int_equal(given, rows < all ? rows : all);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefill__one_prompt_slows_others_by_less_than_a_quarter),
+        cmocka_unit_test(test_prefill__a_short_prompt_is_read_at_once),
+        cmocka_unit_test(test_prefill__without_runners_a_step_takes_all_it_may),
+        cmocka_unit_test(test_prefill__reading_comes_first_where_more_wait_than_run),
+        cmocka_unit_test(test_prefill__a_chunk_that_was_asked_for_is_kept_to),
+        cmocka_unit_test(test_prefill__a_short_prompt_does_not_wait_for_a_long_one),
+        cmocka_unit_test(test_prefill__shares_are_what_there_is_and_no_more),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
