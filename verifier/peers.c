@@ -376,8 +376,8 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
             miss(peers, peer, sequence, now);
         else if (!sequence->behind)
             latest = deadline > latest ? deadline : latest;
-        else if (idle && look > now)
-            latest = look > latest ? look : latest;
+        else if (idle && look > now && latest == 0)
+            latest = deadline < look ? deadline : look;
     }
     return latest;
 }

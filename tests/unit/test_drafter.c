@@ -13,7 +13,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { LEAD = 0, DRAFTER = 1, STRANGER = 2, ENDS = 3, CONTEXT = 32, SLOTS = 2, PROMPT = 3, VOCAB = 512, RUN = 5, REQUEST = 9, LENGTH = 4 };
+enum { LEAD = 0, DRAFTER = 1, STRANGER = 2, ENDS = 3, CONTEXT = 256, LONG = 200, SLOTS = 2, PROMPT = 3, VOCAB = 512, RUN = 5, REQUEST = 9, LENGTH = 4 };
 
 static const int32_t prompt[PROMPT] = {30, 31, 32};
 static struct channel *end[ENDS];
@@ -34,13 +34,38 @@ static enum status propose(void *state, struct mirror *const *mirrors, int count
     return STATUS_OK;
 }
 
-static int open_drafter(void **state)
+/* A kind that reads: what it was told to. */
+static int rows_read, rows_of_part, copied_from, copied;
+
+static enum status read_text(void *state, struct mirror *mirror, int rows)
 {
-    static const struct draft_kind kind = {.name = "counting", .propose = propose};
+    int left = mirror->length - 1 - mirror->cached;
 
     (void)state;
+    rows_of_part = rows < 64 ? rows : 64;
+    rows_of_part = rows_of_part < left ? rows_of_part : left;
+    mirror->cached += rows_of_part;
+    rows_read += rows_of_part;
+    return STATUS_OK;
+}
+
+static void copy_text(void *state, int from, int to, int first, int count)
+{
+    (void)state;
+    assert_true(from != to);
+    copied_from = first;
+    copied += count;
+}
+
+static const struct draft_kind counting = {.name = "counting", .propose = propose};
+static const struct draft_kind reading = {.name = "reading", .propose = propose, .read = read_text, .copy = copy_text};
+
+static int open_drafter(void **state)
+{
+    (void)state;
+    rows_read = rows_of_part = copied_from = copied = 0;
     log_init("test_drafter", LOG_ERROR);
-    draft = (struct draft){.kind = &kind};
+    draft = (struct draft){.kind = &counting};
     assert_int_equal(channel_loop_open(ENDS, NULL, end), STATUS_OK);
     assert_int_equal(message_space_open(&space), STATUS_OK);
     const struct drafter_terms terms = {
@@ -128,6 +153,70 @@ static void assert_hears_proposal(uint32_t request, int base, uint64_t digest, i
     assert_int_equal(proposal.count, count);
     for (int k = 0; k < count; k++)
         assert_int_equal(proposal.token[k], 100 + k);
+}
+
+/* LONG tokens, of which all but the last ten are the same. */
+static void say_long_open(uint32_t request)
+{
+    int32_t text[LONG];
+
+    for (int i = 0; i < LONG; i++)
+        text[i] = 30 + i % 7 + (i >= LONG - 10 ? (int)request : 0);
+    const struct open_message open = {.run = RUN,
+                                      .request = request,
+                                      .prompt_count = LONG,
+                                      .tokens = text,
+                                      .count = LONG,
+                                      .sampling = sampling_default,
+                                      .draft_length = LENGTH,
+                                      .limit = CONTEXT};
+
+    say(LEAD, message_pack_open(space, &open));
+}
+
+/* Part by part, the lead being told that it is being read, before it is answered; a short one that comes meanwhile is answered at once. */
+static void test_drafter__a_long_text_is_read_in_parts_behind_what_is_short(void **state)
+{
+    int64_t now = INT64_C(1000000000);
+    struct frame frame;
+
+    (void)state;
+    clock_pretend(&now);
+    draft.kind = &reading;
+    say_long_open(REQUEST);
+    assert_int_equal(rows_of_part, 64);
+    assert_int_equal(hear(&frame), MESSAGE_HEARTBEAT);
+    assert_hears_nothing();
+    say_open(LEAD, RUN, REQUEST + 1);
+    assert_int_equal(hear(&frame), MESSAGE_PROPOSAL);
+    assert_hears_nothing();
+    assert_int_equal(rows_of_part, 16); /* a small part, for the short one may want more */
+    for (int turn = 0; drafter.proposals < 2; turn++) {
+        assert_true(turn < LONG);
+        assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+    }
+    assert_in_range(rows_read, LONG - MESSAGE_LONG_TEXT, LONG - 1);
+    assert_int_equal(hear(&frame), MESSAGE_PROPOSAL);
+    assert_hears_nothing();
+    clock_pretend(NULL);
+}
+
+static void test_drafter__what_another_text_begins_with_is_copied(void **state)
+{
+    (void)state;
+    draft.kind = &reading;
+    say_long_open(REQUEST);
+    while (drafter.proposals < 1)
+        assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+    drafter.mirror[0].cached = LONG - 1; /* as after a proposal */
+    rows_read = 0;
+    say_long_open(REQUEST + 1);
+    while (drafter.proposals < 2)
+        assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+    assert_int_equal(copied, LONG - 10);
+    assert_int_equal(copied_from, 0);
+    assert_int_equal(drafter.reused, LONG - 10);
+    assert_int_equal(rows_read, 0);
 }
 
 static void test_drafter__an_open_is_answered_by_one_proposal(void **state)
@@ -238,6 +327,8 @@ int main(void)
         OPENED(test_drafter__another_run_is_not_served),
         OPENED(test_drafter__a_stranger_is_not_heard),
         OPENED(test_drafter__a_request_that_is_over_makes_room),
+        OPENED(test_drafter__a_long_text_is_read_in_parts_behind_what_is_short),
+        OPENED(test_drafter__what_another_text_begins_with_is_copied),
         OPENED(test_drafter__a_heartbeat_is_answered),
     };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { LEAD = 0, DRAFTER = 1, ENDS = 2, CONTEXT = 64, ROOM = 4, PROMPT = 3, VOCAB = 512, RUN = 5, LENGTH = 4 };
+enum { LEAD = 0, DRAFTER = 1, ENDS = 2, CONTEXT = 256, ROOM = 4, PROMPT = 3, VOCAB = 512, RUN = 5, LENGTH = 4 };
 #define DEADLINE_NS ((int64_t)1000000)
 
 struct rig {
@@ -245,6 +245,91 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
     assert_true(rig->now_ns >= DEADLINE_NS);
 }
 
+/* Its text becomes so long that the drafter reads it in parts. */
+static void lengthen(struct rig *rig, int paced)
+{
+    static int32_t long_prompt[MESSAGE_LONG_TEXT + PROMPT];
+
+    for (int i = 0; i < MESSAGE_LONG_TEXT + PROMPT; i++)
+        long_prompt[i] = 30 + i % 5;
+    sequence_close(&rig->sequence);
+    rig->request.tokens = long_prompt;
+    rig->request.prompt_count = MESSAGE_LONG_TEXT + PROMPT;
+    rig->request.paced = paced;
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    rig->sequence.cached = rig->sequence.length - 1;
+}
+
+/* Where the lead chooses draft lengths it goes on plainly, sends nothing that would pile up, and tells all once the drafter has answered. */
+static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **state)
+{
+    struct rig *rig = *state;
+    struct open_message open;
+    struct proposal old;
+    struct frame frame;
+
+    lengthen(rig, 1);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    old = fitting(rig);
+    for (int i = 0; i < 5; i++) {
+        assert_false(peers_holds(&rig->sequence));
+        collect(rig);
+        assert_false(rig->sequence.has_proposal);
+        commit(rig, 1, FINISH_NOT);
+        assert_hears_nothing(rig);
+    }
+    assert_int_equal(rig->now_ns, 1);
+    assert_int_equal(rig->peers.peer[0].misses, 0);
+    propose(rig, &old); /* it has read what it was sent */
+    collect(rig);
+    assert_int_equal(rig->peers.stale, 1);
+    commit(rig, 1, FINISH_NOT);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assert_null(message_unpack_open(rig->space, frame, VOCAB, &open));
+    assert_int_equal(open.count, rig->sequence.length);
+    propose_fitting(rig);
+    collect(rig);
+    assert_true(rig->sequence.has_proposal);
+}
+
+/* Where the draft length is fixed the sequence waits as long as the drafter is heard, for its text is to be the same however long that takes. */
+static void test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads(void **state)
+{
+    struct rig *rig = *state;
+    struct frame frame;
+
+    lengthen(rig, 0);
+    rig->peers.longest_ns = INT64_C(1000000000);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    while (rig->now_ns < 5 * rig->peers.longest_ns) {
+        say_heartbeat(rig);
+        assert_true(peers_holds(&rig->sequence));
+        collect(rig);
+        assert_int_equal(rig->peers.peer[0].misses, 0);
+    }
+    propose_fitting(rig);
+    collect(rig);
+    assert_true(rig->sequence.has_proposal && !peers_holds(&rig->sequence));
+}
+
+static void test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent(void **state)
+{
+    struct rig *rig = *state;
+    struct frame frame;
+
+    lengthen(rig, 0);
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    while (peers_holds(&rig->sequence)) {
+        collect(rig);
+        assert_true(rig->now_ns <= 2 * DEADLINE_NS);
+    }
+    assert_int_equal(rig->peers.peer[0].misses, 1);
+    assert_int_equal(rig->sequence.wanted, 0);
+}
+
 static void test_peers_words__what_is_no_message_for_the_lead_is_refused(void **state)
 {
     static const unsigned char junk[] = "junk";
@@ -393,6 +478,9 @@ int main(void)
         RIGGED(test_peers_words__a_proposal_ends_the_wait),
         RIGGED(test_peers_words__a_commit_says_what_was_committed),
         RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
+        RIGGED(test_peers_words__a_drafter_that_reads_is_not_waited_for),
+        RIGGED(test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads),
+        RIGGED(test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent),
         RIGGED(test_peers_words__what_is_no_message_for_the_lead_is_refused),
         RIGGED(test_peers_words__a_missed_deadline_is_followed_by_everything_anew),
         RIGGED(test_peers_words__a_lost_drafter_that_is_heard_gets_everything_and_is_waited_for),

@@ -100,6 +100,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     run->options.sampling.accept = accept;
     run->options.sampling.temperature = temperature;
     run->options.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
+    run->options.sampling.repetition_penalty = prompts == short_prompts ? 1.0 : 1.3;
     const struct request_terms terms = {
         .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
     for (int i = 0; i < PROMPTS; i++)
@@ -416,16 +417,24 @@ static uint64_t hash_of_each(enum accept_mode accept, double temperature)
     return hash;
 }
 
+/* What runs before left in the target's cache and history would do for what is not copied. */
+static void forget_all(void)
+{
+    memset(team.shard.cache.layer[0].keys, 0, (size_t)((char *)team.shard.cache.layer[1].keys - (char *)team.shard.cache.layer[0].keys));
+    memset(team.shard.history, 0, (size_t)SLOTS * (size_t)target->shape.context * sizeof *team.shard.history);
+}
+
 static void assert_shared(enum accept_mode accept, double temperature, int with_drafter, int slots)
 {
     uint64_t each = hash_of_each(accept, temperature);
     struct run run;
 
+    forget_all();
     open_run(&run, accept, temperature, SHORT, NULL, with_drafter);
     run.lead.slots = run.lead.reading.slots = slots;
     assert_int_equal(hash_of(&run), each);
     assert_int_equal(run.lead.reading.read + run.lead.reading.reused, tokens_to_read(&run));
-    assert_in_range(run.lead.reading.read, 250, tokens_to_read(&run) / 2); /* once, and what is each one's own */
+    assert_in_range(run.lead.reading.read, tokens_to_read(&run) / PROMPTS, tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
     assert_int_equal(run.lead.figures.accepted > 0, with_drafter);
     if (with_drafter)
         assert_true(slots == 1 || run.drafter.reused > 200);
@@ -505,8 +514,10 @@ static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
     close_run(&run);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
