@@ -396,6 +396,7 @@ enum status lead_run(struct lead *lead)
         TRY(lead_round(lead));
         TRY(output_sync(lead->output));
     }
+    (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
     sum_up(lead, started);
     lead->figures.drained = lead->drain_ns != 0 && is_unfinished(lead);
     return lead->figures.drained ? STATUS_DRAINED : STATUS_OK;

@@ -398,14 +398,14 @@ enum status peers_look(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
-/* Drafters that something is expected of and that have ended: their sequences go to others, or go without. */
+/* Drafters that have ended: their sequences go to others, or go without. */
 static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int s = 0; s < count; s++) {
         struct sequence *sequence = &sequences[s];
         struct peer *peer;
 
-        if (sequence->request == NULL || sequence->wanted == 0 || sequence->has_proposal || sequence->drafter < 0)
+        if (sequence->request == NULL || sequence->has_proposal || sequence->drafter < 0)
             continue;
         peer = &peers->peer[sequence->drafter];
         if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
