@@ -299,6 +299,16 @@ static void say_wrong(const struct request_list *requests)
         log_info("%d of %d prompts could not be completed: their lines of output say why", wrong, requests->count);
 }
 
+/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from timed steps. */
+static void warn_of_cost(const struct job *job, const struct pace *pace)
+{
+    double with, without;
+
+    if (job->options->draft_length > 0 && !job->options->quiet && pace_drafts_cost(pace, &with, &without))
+        log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
+                 job->options->draft_length, with, without);
+}
+
 static enum status decode(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
     struct peers none = {0}, *peers = job->options->solo ? &none : drafters;
@@ -323,6 +333,7 @@ static enum status decode(struct job *job, struct peers *drafters, const struct 
         return STATUS_IO;
     }
     TRY(report(job, drafters, compare ? &solo : NULL, &lead.figures));
+    warn_of_cost(job, &lead.pace);
     say_wrong(requests);
     return status;
 }

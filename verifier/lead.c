@@ -10,6 +10,8 @@
 
 #define LOOK_NS ((int64_t)20 * 1000000)
 #define REST_NS ((int64_t)200 * 1000000)
+enum { WARM_UP_TURNS = 3 };
+#define WARM_UP_NS ((int64_t)500 * 1000000)
 
 enum status lead_open(struct lead *lead)
 {
@@ -52,12 +54,6 @@ static enum status finish(struct lead *lead, struct sequence *sequence)
     return STATUS_OK;
 }
 
-/* May the lead choose this request's draft length? Only where the output cannot depend on it. */
-static int is_paced(const struct request *request)
-{
-    return request->paced && (request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED);
-}
-
 /* What is read of prompts by now, and `more` beside. */
 static void show_reading(struct lead *lead, int more)
 {
@@ -76,7 +72,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
     terms.bias = sequence->bias;
-    if (is_paced(request) && lead->pace.choices > 0) /* where no draft is worth while, reading the prompt for one is not either */
+    if (request->paced && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
         sequence->paced = lead->pace_length;
     show_prompt(lead->show, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
@@ -175,28 +171,27 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
 }
 
 /* What was measured of this round goes into the pace, and the next draft length comes out. */
-static void set_pace(struct lead *lead, int64_t step_ns, const struct span_sum *draft, const struct span_sum *wire)
+static void set_pace(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
-    int64_t drafts = lead->peers->draft.count - draft->count;
-    int rows = 0, longest = 0, usual = 1;
+    struct pace_round round = {
+        .sequences = lead->readies, .work_us = (double)(decided_ns + lead->shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
+    int paced = 0;
 
-    if (lead->peers->count == 0)
-        return;
     for (int i = 0; i < lead->readies; i++) {
         const struct outcome *outcome = &lead->outcome[i];
 
-        rows += outcome->drafted + 1;
-        usual &= !lead->ready[i]->opened; /* a drafter that catches up is slower than it usually is */
-        longest = outcome->drafted > longest ? outcome->drafted : longest;
-        pace_add_verdict(&lead->pace, outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted, outcome->accepted);
+        round.rows += outcome->drafted + 1;
+        round.tokens += outcome->count;
+        round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
+        round.caught_up |= lead->ready[i]->opened;
+        paced |= lead->ready[i]->request->paced;
+        pace_add_verdict(&lead->pace, outcome->drafted, outcome->accepted);
     }
-    pace_add_step(&lead->pace, rows, (double)step_ns / 1000);
-    if (drafts > 0 && usual)
-        pace_add_draft(&lead->pace, longest,
-                       (double)(lead->peers->draft.ns - draft->ns + lead->peers->wire.ns - wire->ns) / 1000 / (double)drafts);
-    lead->pace_length = pace_choose(&lead->pace, lead->readies);
+    pace_add_round(&lead->pace, &round);
+    if (paced)
+        lead->pace_length = pace_choose(&lead->pace, lead->readies);
     for (int i = 0; i < lead->readies; i++)
-        if (is_paced(lead->ready[i]->request))
+        if (lead->ready[i]->request->paced)
             lead->ready[i]->paced = lead->pace_length;
 }
 
@@ -280,29 +275,28 @@ static enum status read_alone(struct lead *lead)
     return STATUS_OK;
 }
 
-/* One step over all that are ready, and over parts of prompts. What it took tells the pace something where it had no such parts. */
-static enum status verify_ready(struct lead *lead, const struct span_sum *draft, const struct span_sum *wire)
+/* One step over all that are ready, and over parts of prompts. What it took tells the pace something where it had no such parts. `wait_ns` went by for
+ * proposals. */
+static enum status verify_ready(struct lead *lead, int64_t wait_ns)
 {
-    int64_t step_ns = lead->verify->step.ns;
+    int64_t step_ns = lead->verify->step.ns, began = clock_ns();
     int taken = 0, rows;
 
     for (int i = 0; i < lead->readies; i++)
         taken += 1 + (lead->ready[i]->has_proposal ? lead->ready[i]->proposal.count : 0);
     TRY(reading_plan(&lead->reading, lead->readies, taken, &rows));
     TRY(verify_round(lead->verify, lead->ready, lead->readies, lead->outcome));
-    step_ns = lead->verify->step.ns - step_ns;
-    prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)step_ns / 1000);
-    if (rows == 0)
-        set_pace(lead, step_ns, draft, wire);
-    else
+    prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
+    if (rows > 0)
         show_reading(lead, 0);
+    else if (lead->peers->count > 0)
+        set_pace(lead, wait_ns, clock_ns() - began);
     return STATUS_OK;
 }
 
 enum status lead_round(struct lead *lead)
 {
-    struct span_sum draft = lead->peers->draft, wire = lead->peers->wire;
-    int64_t began = trace_begin();
+    int64_t began = trace_begin(), began_ns, wait_ns;
 
     recorder_note("begins a round of # sequences", lead->actives, 0, 0);
     list_ready(lead);
@@ -310,13 +304,17 @@ enum status lead_round(struct lead *lead)
         TRY(read_alone(lead));
     if (lead->readies == 0)
         return STATUS_OK;
+    began_ns = clock_ns();
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    wait_ns = clock_ns() - began_ns;
     count_fallbacks(lead);
     for (int i = 0; lead->watch != NULL && i < lead->readies; i++)
         if (lead->ready[i]->has_proposal)
             lead->watch->proposal(lead->watch->state, lead->ready[i]);
-    TRY(verify_ready(lead, &draft, &wire));
+    TRY(verify_ready(lead, wait_ns));
+    began_ns = clock_ns();
     TRY(commit_all(lead));
+    lead->shown_ns = clock_ns() - began_ns;
     trace_end(TRACE_ROUND, began, 0, 0, lead->readies, 0, 0);
     return STATUS_OK;
 }
@@ -379,10 +377,44 @@ enum status lead_rest(struct lead *lead)
     return team_rest(lead->team);
 }
 
+/* The first request that has no result yet; NULL: there is none. */
+static const struct request *find_first(const struct lead *lead)
+{
+    for (int i = lead->next; i < lead->requests->count; i++)
+        if (!output_has(lead->output, i) && lead->requests->request[i].error == NULL)
+            return &lead->requests->request[i];
+    return NULL;
+}
+
+/* Times steps of few rows up to those of a round with drafts, before anything is decoded: what no draft can pay for is then asked of nobody. */
+static enum status warm_up(struct lead *lead)
+{
+    const struct request *first = find_first(lead);
+    int left = lead->requests->count - lead->next, sequences = left < lead->slots ? left : lead->slots;
+    int most = sequences * (PACE_START + 1), longest = lead->team->shard.model->shape.context;
+    int64_t until = clock_ns() + WARM_UP_NS;
+    double us;
+
+    if (lead->peers->count == 0 || first == NULL || pace_is_warm(&lead->pace))
+        return STATUS_OK; /* a chat's slots hold its turns */
+    most = most < longest ? most : longest;
+    for (int i = 0; pace_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
+        TRY(keep_in_touch(lead, "warming up"));
+        for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
+            TRY(verify_warm_up(lead->verify, &first->sampling, pace_warm_up_rows(i), &us));
+            pace_add_step(&lead->pace, pace_warm_up_rows(i), us);
+        }
+    }
+    lead->pace_length = pace_choose(&lead->pace, sequences);
+    return STATUS_OK;
+}
+
 enum status lead_run(struct lead *lead)
 {
-    int64_t started = clock_ns();
+    int64_t started;
 
+    TRY(warm_up(lead));
+    started = clock_ns();
     for (;;) {
         TRY(keep_in_touch(lead, "decoding"));
         if (lead->drain_ns == 0)

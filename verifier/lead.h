@@ -48,6 +48,7 @@ struct lead {
     int64_t shown; /* tokens of prompts that were shown as read */
     struct pace pace;
     int pace_length;           /* what it chose last */
+    int64_t shown_ns;          /* of the last round: commits, and what people see of it */
     struct figures figures;
 };
 

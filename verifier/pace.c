@@ -1,13 +1,105 @@
 #include "verifier/pace.h"
 
-#define STEP_DECAY 0.98
-#define DRAFT_DECAY 0.9 /* few come while drafting seems not to pay: an early hiccup must fade */
-#define VERDICT_DECAY 0.995
-#define OUTLIER 3.0
+#define WAIT_DECAY 0.9 /* few come while drafting seems not to pay: an early hiccup must fade */
+#define OUTLIER 2.0
 #define PRIOR_JUDGED 8.0
 #define PRIOR_ALPHA 0.7
+#define PRIOR_WAIT 0.05    /* of a round without drafts, once and for each token: as of a draft model a twentieth of the target's size */
+#define WORTH_STARTING 1.02
+#define WORTH_TELLING 1.1
+#define HOPEFUL_ALPHA 0.95 /* what drafts that are not asked for may have come to: beyond that no probe is of use, */
+#define HOPEFUL_WAIT 0.5
 
-enum { PROBE_FIRST_REST = 32, PROBE_LONGEST_REST = 2048, PROBE_ROUNDS = 2 /* in the first one drafters catch up */ };
+enum {
+    MOST_JUDGED = 256,
+    WORK_ROUNDS = 32,
+    PRIOR_ROUNDS = 4,     /* for which the warm-up's step counts */
+    PROBE_ROUNDS = 4,     /* drafters catch up in the first one */
+    PROBE_SHARE = 64,     /* of the time without drafts: what probes may cost */
+    HOPELESS_FACTOR = 16, /* and so much less where none can succeed unless the machine changes */
+    MOST_RESTS = 5,       /* each probe that changes nothing doubles the rest until the next */
+    PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them, and */
+    TELLING_ROUNDS = 64,
+    PLAIN_EVERY = 128,    /* one so often, so that what drafts are measured against stays known */
+};
+
+/* The table's knots: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... */
+static int knot_rows(int knot)
+{
+    return knot < 3 ? knot + 1 : (4 + (knot - 3) % 4) << ((knot - 3) / 4);
+}
+
+static int nearest_knot(int rows)
+{
+    int knot = 0;
+
+    while (knot + 1 < PACE_KNOTS && 2 * rows > knot_rows(knot) + knot_rows(knot + 1))
+        knot++;
+    return knot;
+}
+
+int pace_warm_up_rows(int i)
+{
+    return i == 0 ? 1 : (2 + (i - 1) % 2) << ((i - 1) / 2);
+}
+
+static double knot_work(const struct pace *pace, int knot)
+{
+    double warm = pace->step[knot] * (pace->scales > 0 ? pace->scale : 1);
+
+    return warm > 0 ? (pace->rounds[knot] * pace->work[knot] + PRIOR_ROUNDS * warm) / (pace->rounds[knot] + PRIOR_ROUNDS) : pace->work[knot];
+}
+
+static double knot_step(const struct pace *pace, int knot)
+{
+    return pace->step[knot];
+}
+
+/* By the line between the known knots on both sides, or through the last two; 0: fewer than two are known. */
+static double look_up(const struct pace *pace, double (*known)(const struct pace *, int), int rows)
+{
+    int low = -1, high = -1;
+    double at;
+
+    for (int i = 0; i < PACE_KNOTS && (high < 0 || knot_rows(high) < rows); i++)
+        if (known(pace, i) > 0) {
+            low = high;
+            high = i;
+        }
+    if (high >= 0 && knot_rows(high) == rows)
+        return known(pace, high);
+    for (int i = high + 1; low < 0 && high >= 0 && i < PACE_KNOTS; i++)
+        if (known(pace, i) > 0) {
+            low = high;
+            high = i;
+        }
+    if (low < 0)
+        return 0;
+    at = known(pace, low) +
+         (known(pace, high) - known(pace, low)) * (rows - knot_rows(low)) / (double)(knot_rows(high) - knot_rows(low));
+    return at > known(pace, low) / 2 ? at : known(pace, low) / 2;
+}
+
+static double work_of(const struct pace *pace, int rows)
+{
+    return look_up(pace, knot_work, rows);
+}
+
+void pace_add_step(struct pace *pace, int rows, double us)
+{
+    int knot = nearest_knot(rows);
+
+    if (pace->step[knot] == 0)
+        pace->step[knot] = us;
+    for (int i = 0; i <= knot; i++) /* what took longer, for as many rows or fewer, was a hiccup */
+        if (pace->step[i] > us)
+            pace->step[i] = us;
+}
+
+int pace_is_warm(const struct pace *pace)
+{
+    return pace->step[0] > 0;
+}
 
 /* The line's two numbers. Points of one x alone say nothing of the slope: then the last known one counts, and where there is none 0 is
  * returned. */
@@ -29,35 +121,90 @@ static int fit(struct pace_line *line, double *fixed, double *slope)
     return 1;
 }
 
-/* A point far above the line is a hiccup of the machine, and counts as no more than OUTLIER times what was expected. */
-static void add(struct pace_line *line, double decay, double x, double y)
+/* A point far above the line is a hiccup of the machine, and counts as no more than OUTLIER times what was expected; one far below it says that
+ * those before were. The first one has a line with the point that no drafts take no time. Returns y as it counts. */
+static double add_wait(struct pace_line *line, double x, double y)
 {
-    double fixed, slope;
+    double fixed, slope, expected = fit(line, &fixed, &slope) ? fixed + slope * x : y;
 
-    if (fit(line, &fixed, &slope) && y > OUTLIER * (fixed + slope * x))
-        y = OUTLIER * (fixed + slope * x);
-    line->weight = decay * line->weight + 1;
-    line->x = decay * line->x + x;
-    line->y = decay * line->y + y;
-    line->xx = decay * line->xx + x * x;
-    line->xy = decay * line->xy + x * y;
+    y = y < OUTLIER * expected ? y : OUTLIER * expected;
+    if (OUTLIER * y < expected)
+        *line = (struct pace_line){0};
+    if (line->weight == 0)
+        line->weight = 1;
+    line->weight = WAIT_DECAY * line->weight + 1;
+    line->x = WAIT_DECAY * line->x + x;
+    line->y = WAIT_DECAY * line->y + y;
+    line->xx = WAIT_DECAY * line->xx + x * x;
+    line->xy = WAIT_DECAY * line->xy + x * y;
+    return y;
 }
 
-void pace_add_step(struct pace *pace, int rows, double us)
+/* What was measured between two knots goes to the nearer one by the table's present shape. Returns the time as it counts. */
+static double add_work(struct pace *pace, int rows, double us)
 {
-    add(&pace->step, STEP_DECAY, rows, us);
+    int knot = nearest_knot(rows);
+    double before = knot_work(pace, knot), here = work_of(pace, rows), step = look_up(pace, knot_step, rows), counted;
+
+    if (here > 0) {
+        us = us < OUTLIER * here ? us : OUTLIER * here;
+        if (step > 0) {
+            pace->scales += pace->scales < WORK_ROUNDS;
+            pace->scale += (us / step - pace->scale) / pace->scales;
+        }
+    }
+    counted = us;
+    us *= here > 0 && before > 0 ? before / here : 1;
+    pace->rounds[knot] += pace->rounds[knot] < WORK_ROUNDS;
+    pace->work[knot] += (us - pace->work[knot]) / pace->rounds[knot];
+    return counted;
 }
 
-void pace_add_draft(struct pace *pace, int count, double us)
+static void add_to(struct pace_account *account, const struct pace_round *round, double us, double plain_us)
 {
-    if (count > 0)
-        add(&pace->draft, DRAFT_DECAY, count, us);
+    account->rounds++;
+    account->us += us;
+    account->tokens += round->tokens;
+    account->plain_us += round->tokens * plain_us / round->sequences;
 }
 
-void pace_add_verdict(struct pace *pace, int judged, int stood)
+void pace_add_round(struct pace *pace, const struct pace_round *round)
 {
-    pace->judged = VERDICT_DECAY * pace->judged + judged;
-    pace->stood = VERDICT_DECAY * pace->stood + stood;
+    double us = add_work(pace, round->rows, round->work_us), plain_us = work_of(pace, round->sequences);
+
+    if (round->longest == 0) {
+        pace->since_plain = 0;
+        pace->alone_us += us;
+        return;
+    }
+    pace->since_plain++;
+    pace->alone_us = 0;
+    us += round->caught_up ? round->wait_us : add_wait(&pace->wait, round->longest, round->wait_us);
+    add_to(&pace->drafted, round, us, plain_us);
+    add_to(&pace->spell, round, us, plain_us);
+}
+
+void pace_add_verdict(struct pace *pace, int drafted, int accepted)
+{
+    for (int i = 0; i < PACE_MOST && i < drafted && i <= accepted; i++) {
+        if (pace->judged[i] >= MOST_JUDGED) {
+            pace->judged[i] /= 2;
+            pace->stood[i] /= 2;
+        }
+        pace->judged[i]++;
+        pace->stood[i] += i < accepted;
+    }
+}
+
+int pace_drafts_cost(const struct pace *pace, double *with, double *without)
+{
+    const struct pace_account *account = &pace->drafted;
+
+    if (account->rounds < TELLING_ROUNDS || account->us < WORTH_TELLING * account->plain_us || account->plain_us <= 0)
+        return 0;
+    *with = 1e6 * account->tokens / account->us;
+    *without = 1e6 * account->tokens / account->plain_us;
+    return 1;
 }
 
 double pace_expected_tokens(double alpha, int draft_length)
@@ -69,47 +216,101 @@ double pace_expected_tokens(double alpha, int draft_length)
     return sum;
 }
 
-/* Where drafting seems not to pay, a probe now and then keeps what is known of it fresh. It costs more than a round without, because the
- * drafter must catch up, so each one that changes nothing doubles the rest until the next. */
-static int probe(struct pace *pace)
+/* E(K): a place that was seldom judged is like the one before it. */
+static double expected_tokens(const struct pace *pace, int draft_length)
 {
-    int length = pace->probes % 2 == 0 ? PACE_START : 2;
+    double sum = 1, power = 1, alpha = PRIOR_ALPHA;
 
-    if (++pace->rounds_alone <= pace->rest)
-        return 0;
-    if (pace->rounds_alone == pace->rest + PROBE_ROUNDS) {
-        pace->rest = pace->rest < PROBE_LONGEST_REST ? 2 * pace->rest : PROBE_LONGEST_REST;
-        pace->rounds_alone = 0;
-        pace->probes++;
+    for (int i = 0; i < draft_length; i++) {
+        alpha = (pace->stood[i] + PRIOR_JUDGED * alpha) / (pace->judged[i] + PRIOR_JUDGED);
+        sum += power *= alpha;
     }
+    return sum;
+}
+
+static double wait_of(struct pace_line line, double plain_us, int draft_length)
+{
+    double fixed, slope;
+
+    if (draft_length == 0)
+        return 0;
+    return fit(&line, &fixed, &slope) ? fixed + slope * draft_length : PRIOR_WAIT * plain_us * (1 + draft_length);
+}
+
+double pace_rate(const struct pace *pace, int sequences, int draft_length)
+{
+    double plain_us = work_of(pace, sequences), us = work_of(pace, sequences * (draft_length + 1));
+
+    return us > 0 ? sequences * expected_tokens(pace, draft_length) / (us + wait_of(pace->wait, plain_us, draft_length)) : 0;
+}
+
+/* The length above 0 of the highest rate. */
+static int best_length(const struct pace *pace, int sequences)
+{
+    int best = 1;
+
+    for (int k = 2; k <= PACE_MOST; k++)
+        if (pace_rate(pace, sequences, k) > pace_rate(pace, sequences, best))
+            best = k;
+    return best;
+}
+
+/* Could any length pay, if drafts stood as they hardly ever do, and came sooner than they did? */
+static int is_hopeless(const struct pace *pace, int sequences)
+{
+    double plain_us = work_of(pace, sequences);
+
+    for (int k = 1; k <= PACE_MOST; k++)
+        if (plain_us * pace_expected_tokens(HOPEFUL_ALPHA, k) >
+            work_of(pace, sequences * (k + 1)) + HOPEFUL_WAIT * wait_of(pace->wait, plain_us, k))
+            return 0;
+    return 1;
+}
+
+/* Drafting ends, or does not begin. The rest before the next probe is so long that probes like the last one take a small share of the time. */
+static int rest(struct pace *pace, int sequences)
+{
+    double least = PROBE_ROUNDS * work_of(pace, sequences), cost = pace->spell.us - pace->spell.plain_us;
+
+    cost = cost > least ? cost : least;
+    pace->rest_us = PROBE_SHARE * cost * (1 << pace->rests) * (is_hopeless(pace, sequences) ? HOPELESS_FACTOR : 1);
+    pace->rests += pace->rests < MOST_RESTS;
+    pace->alone_us = 0;
+    pace->drafts = 0;
+    return 0;
+}
+
+static int begin(struct pace *pace, int length)
+{
+    pace->spell = (struct pace_account){0};
+    pace->probe_rounds = PROBE_ROUNDS;
+    pace->drafts = 1;
     return length;
 }
 
 int pace_choose(struct pace *pace, int sequences)
 {
-    static const int first[] = {4, 2, 6, 3, 5, 1, 4, 2, 6, 3, 5, 4};
-    enum { FIRST = sizeof first / sizeof *first };
-    double alpha = (pace->stood + PRIOR_ALPHA * PRIOR_JUDGED) / (pace->judged + PRIOR_JUDGED), best_rate = 0;
-    double step, row, wire, token;
-    int best = 0;
+    double plain = pace_rate(pace, sequences, 0), rate;
+    int best;
 
-    pace->choices++;
-    if (pace->choices <= FIRST)
-        return first[pace->choices - 1];
-    if (!fit(&pace->step, &step, &row) || !fit(&pace->draft, &wire, &token))
-        return pace->choices % 2 == 0 ? PACE_START : PACE_START - 1; /* two lengths make a line */
-    for (int k = 0; k <= PACE_MOST; k++) {
-        double us = step + row * sequences * (k + 1) + (k > 0 ? wire + k * token : 0);
-        double rate = pace_expected_tokens(alpha, k) / us;
-
-        if (rate > best_rate) {
-            best_rate = rate;
-            best = k;
-        }
+    if (plain <= 0) /* nothing is known: two different rounds will tell */
+        return pace->drafts = pace->drafts ? 0 : PACE_START;
+    best = best_length(pace, sequences);
+    rate = pace_rate(pace, sequences, best);
+    if (pace->rounds[nearest_knot(sequences)] < PLAIN_FIRST || pace->since_plain > PLAIN_EVERY)
+        return 0;
+    if (!pace->drafts) {
+        if (rate > WORTH_STARTING * plain)
+            return begin(pace, best);
+        if (pace->rest_us == 0)
+            return rest(pace, sequences);
+        return pace->alone_us < pace->rest_us ? 0 : begin(pace, best);
     }
-    if (best == 0 && pace->rest > 0)
-        return probe(pace);
-    pace->rest = PROBE_FIRST_REST;
-    pace->rounds_alone = 0;
+    if (pace->probe_rounds > 0 && pace->probe_rounds-- > 1) /* two lengths make a line */
+        return pace->probe_rounds % 2 == 0 && best + 2 <= PACE_MOST ? best + 2 : best;
+    if (rate <= plain)
+        return rest(pace, sequences);
+    if (pace->since_plain == PLAIN_EVERY)
+        pace->rests = 0; /* it paid for long */
     return best;
 }

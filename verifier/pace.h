@@ -1,13 +1,19 @@
-/* Pace chooses how many tokens to draft, from what was measured in this run: a step of r rows takes a + b r, a proposal of K tokens takes w + K d from
- * request to arrival, and a draft stands with probability alpha. With S sequences the rate S E(K) / (a + b S (K + 1) + w + K d), where E(K) is the
- * expected number of tokens of a round (Leviathan et al. 2023, equation 1), is largest at the K to use; it may be 0.
+/* Pace chooses how many tokens to draft, and whether to draft at all, from what was measured in this run. A round of K drafts and S sequences works
+ * for v(S (K + 1)) and waits w + K d for its drafts; it gives S E(K) tokens, where E(K) = 1 + a_1 + a_1 a_2 + ... and a_i is the share of the i-th
+ * drafts of a proposal that stood where the ones before them did (with one alpha for all: Leviathan et al. 2023, equation 1). The K of the highest
+ * rate is used; without drafts there is no wait, and the drafter is left alone.
  *
- * Only sequences whose output cannot depend on K are paced (greedy and coupled): under rejection sampling another K is another, equally
- * lawful, text, and the same seed should give the same text. Pure: times come in as numbers. */
+ * v is a table, not a line: by how many rows the time of a step doubles depends on kernel and cache. A warm-up fills it, so that a job in which no
+ * draft can pay asks for none; each round mends it.
+ *
+ * The law of the text does not depend on K, whatever K is chosen from of this: verdicts of positions that are decided, whose coins are never used
+ * again, and times, which follow from how many rows and tokens there were. Nothing here may depend on what was drafted, or on p, at a position that is
+ * not decided yet: that coin decides there later. But another K is another, equally lawful, text under rejection sampling, so there only a fixed K
+ * gives the same text twice. Pure: times come in as numbers. */
 #ifndef TANDEM_VERIFIER_PACE_H
 #define TANDEM_VERIFIER_PACE_H
 
-enum { PACE_MOST = 12, PACE_START = 4 };
+enum { PACE_MOST = 12, PACE_START = 4, PACE_KNOTS = 40 };
 
 /* A line y = fixed + slope x by least squares over the recent past: decayed sums. */
 struct pace_line {
@@ -16,26 +22,58 @@ struct pace_line {
     int fitted;
 };
 
-struct pace {
-    struct pace_line step;  /* microseconds by rows */
-    struct pace_line draft; /* microseconds by drafted tokens */
-    double judged, stood;   /* decayed counts */
-    int choices;
-    int rest;         /* rounds without drafts between two probes */
-    int rounds_alone; /* since the last probe, itself included */
-    int probes;
+/* Rounds with drafts: what they took, and what their tokens would have taken without. */
+struct pace_account {
+    double us, plain_us, tokens;
+    int rounds;
 };
 
-/* A verified step of `rows` rows took `us`. */
+struct pace {
+    double step[PACE_KNOTS];    /* microseconds of a step of so many rows (the table's knots are in pace.c), from the warm-up; 0: not known */
+    double work[PACE_KNOTS];    /* microseconds of a round but for its wait, as rounds said; of few it counts less than the step times `scale` */
+    int rounds[PACE_KNOTS];     /* that said so */
+    double scale;               /* what a round works, by the step that the warm-up timed; 0: not known */
+    int scales;                 /* rounds that said so */
+    struct pace_line wait;      /* microseconds by drafted tokens */
+    double judged[PACE_MOST], stood[PACE_MOST]; /* by place in a proposal; decayed counts */
+    struct pace_account drafted; /* all rounds with drafts */
+    struct pace_account spell;   /* those since drafting last began */
+    int drafts;                 /* the last choice was to draft */
+    int probe_rounds;           /* that a probe still has */
+    int since_plain;            /* rounds since the last one without drafts */
+    double alone_us;            /* time without drafts since the last round with them */
+    double rest_us;             /* of it before the next probe */
+    int rests;                  /* probes that changed nothing, one after the other */
+};
+
+/* A round as the lead saw it. */
+struct pace_round {
+    int sequences;
+    int rows;       /* of its step */
+    int longest;    /* most drafts of a sequence */
+    int tokens;     /* committed */
+    int caught_up;  /* a drafter had to read before it drafted: its wait is not the usual one */
+    double work_us; /* of the round but for the wait */
+    double wait_us; /* for drafts */
+};
+
+/* Rows that a warm-up times, i = 0, 1, ...: 1, 2, 3, 4, 6, 8, 12, ... */
+int pace_warm_up_rows(int i);
+/* A step of `rows` rows took `us`, before the first round. */
 void pace_add_step(struct pace *pace, int rows, double us);
-/* A proposal of `count` tokens took `us` from request to arrival. */
-void pace_add_draft(struct pace *pace, int count, double us);
-/* Of `judged` drafts `stood` stood. */
-void pace_add_verdict(struct pace *pace, int judged, int stood);
-/* The draft length for the next round of `sequences` sequences. The first choices differ on purpose, so that the line above can be
- * fitted; later a choice of 0 is now and then replaced, so that what is known of drafting stays fresh. */
+/* Are there any such steps? */
+int pace_is_warm(const struct pace *pace);
+void pace_add_round(struct pace *pace, const struct pace_round *round);
+/* Of a proposal of `drafted` tokens the first `accepted` stood. */
+void pace_add_verdict(struct pace *pace, int drafted, int accepted);
+/* The draft length for the next round of `sequences` sequences. 0: nothing is asked of drafters. */
 int pace_choose(struct pace *pace, int sequences);
-/* Expected tokens of a round: equation 1. */
+/* Expected tokens per microsecond of a round of `sequences` sequences; 0: not known. */
+double pace_rate(const struct pace *pace, int sequences, int draft_length);
+/* Did drafts that were asked for cost time, over all rounds with them? Gives tokens by second with them, and what they were without, as expected.
+ * 0 where too few rounds say so, or the difference is small. */
+int pace_drafts_cost(const struct pace *pace, double *with, double *without);
+/* Expected tokens of a round where each draft stands with the same probability: equation 1. */
 double pace_expected_tokens(double alpha, int draft_length);
 
 #endif

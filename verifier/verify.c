@@ -109,6 +109,27 @@ enum status verify_prefill(struct verify *verify, struct sequence *sequence)
     return STATUS_OK;
 }
 
+enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us)
+{
+    const struct slot_terms terms = {.sampling = *sampling};
+    struct step *step = &verify->team->step;
+    int64_t began;
+    size_t unused;
+
+    TRY(team_open_slot(verify->team, &terms));
+    step_layout(step, rows, rows, 0);
+    for (int r = 0; r < rows; r++) {
+        const int32_t token = 0;
+
+        step->asked_row[r] = step_add_chain(step, 0, r, &token, 1);
+        step->support_first[r + 1] = 0;
+    }
+    began = clock_ns();
+    TRY(team_step(verify->team, &unused));
+    *us = (double)(clock_ns() - began) / 1000;
+    return STATUS_OK;
+}
+
 /* Lays out the step: for each sequence its newest token and its drafted ones, all asked; then what it reads of prompts. */
 static void build(struct verify *verify, struct sequence *const *sequences, int count)
 {

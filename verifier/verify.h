@@ -56,6 +56,9 @@ enum status verify_read(struct verify *verify);
 /* Reads the whole prompt of a sequence, all but its newest token. Collective over the group. */
 enum status verify_prefill(struct verify *verify, struct sequence *sequence);
 
+/* Times a step of so many rows, all asked, as this sampling asks: in slot 0, where no sequence may be yet. Collective over the group. */
+enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us);
+
 /* One round of `count` sequences whose prompts are read, each with its proposal or without, and of the parts that were added. outcomes: [count].
  * Collective over the group. */
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);

@@ -118,7 +118,9 @@ const struct option_entry option_table[] = {
     {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(sampling.seed), 0, 0, NULL, 1, "seed of every random number; default 0"},
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, "rejection|coupled", 1,
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
-    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1, "tokens drafted in each round; by default chosen from what is measured where the output cannot depend on it (greedy, coupled), else 4"},
+    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1,
+     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with --accept "
+     "rejection the text then depends on timing (its law does not): for the same text twice give K, or --accept coupled"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(synthetic_acceptance), 0, 1, NULL, 0,
      "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "

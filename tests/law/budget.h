@@ -10,9 +10,10 @@ enum {
     BUDGET_JOINT = 2 * 64,
     BUDGET_VOCABULARY = 64,
     BUDGET_SPEED = 64,
+    BUDGET_PACE = 32,
     BUDGET_JOB = 32,      /* whole jobs under mpirun */
     BUDGET_ELSEWHERE = 224, /* tests outside this folder */
-    BUDGET_STATISTICS = BUDGET_JOINT + BUDGET_VOCABULARY + BUDGET_SPEED + BUDGET_JOB + BUDGET_ELSEWHERE,
+    BUDGET_STATISTICS = BUDGET_JOINT + BUDGET_VOCABULARY + BUDGET_SPEED + BUDGET_PACE + BUDGET_JOB + BUDGET_ELSEWHERE,
 };
 
 /* The chance that one statistic passes its bound. */

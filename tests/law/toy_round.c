@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "tests/law/toy_hub.h"
+#include "verifier/pace.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ struct toy_parts {
     struct tokenizer *tokenizer;
     struct sequence *active[TOY_SLOTS];
     int next;
+    struct pace pace;
+    uint32_t rounds;
 };
 
 static void open_team(struct toy_round *round)
@@ -231,6 +234,55 @@ static int fill_slots(struct toy_round *round)
     return active;
 }
 
+/* A number of this round's, of which drafts know nothing. */
+static uint64_t chance(const struct toy_round *round)
+{
+    return digest_bytes(&round->parts->rounds, sizeof round->parts->rounds, 98);
+}
+
+/* The next draft length from a round's outcomes, and from how long it is pretended to have taken. */
+static int choose_length(struct toy_round *round, const struct outcome *outcome, int active)
+{
+    struct pace *pace = &round->parts->pace;
+    struct pace_round took = {.sequences = active};
+    int accepted = 0;
+
+    for (int i = 0; i < active; i++) {
+        took.rows += outcome[i].drafted + 1;
+        took.tokens += outcome[i].count;
+        took.longest = outcome[i].drafted > took.longest ? outcome[i].drafted : took.longest;
+        accepted += outcome[i].accepted;
+        pace_add_verdict(pace, outcome[i].drafted, outcome[i].accepted);
+    }
+    took.work_us = (100 + 10 * took.rows) * (double)(1 + chance(round) % 4);
+    took.wait_us = took.longest * (double)(chance(round) / 4 % 64);
+    pace_add_round(pace, &took);
+    return round->run->length_by == TOY_PACED ? pace_choose(pace, active) : (int)((chance(round) + (uint64_t)accepted * 3) % 6);
+}
+
+static void set_lengths(struct toy_round *round, const struct outcome *outcome, int active)
+{
+    struct toy_parts *parts = round->parts;
+
+    parts->rounds++;
+    if (round->run->length_by != TOY_PACED && round->run->length_by != TOY_JUMPY)
+        return;
+    int length = choose_length(round, outcome, active);
+
+    for (int i = 0; i < active; i++)
+        parts->active[i]->paced = length;
+}
+
+static void peek(struct toy_round *round, int active)
+{
+    for (int i = 0; i < active; i++) {
+        struct sequence *sequence = round->parts->active[i];
+
+        if (sequence->has_proposal && sequence->proposal.token[0] == round->law->id[0])
+            sequence->has_proposal = 0;
+    }
+}
+
 void toy_round_run(struct toy_round *round, struct toy_overlap *overlap)
 {
     struct outcome outcome[TOY_SLOTS];
@@ -239,7 +291,10 @@ void toy_round_run(struct toy_round *round, struct toy_overlap *overlap)
     open_parts(round);
     while ((active = fill_slots(round)) > 0) {
         draft_all(round);
+        if (round->run->length_by == TOY_PEEKS)
+            peek(round, active);
         assert_int_equal(verify_round(&round->parts->verify, round->parts->active, active, outcome), STATUS_OK);
+        set_lengths(round, outcome, active);
         for (int i = 0; i < active; i++)
             commit(round, round->parts->active[i], &outcome[i]);
     }

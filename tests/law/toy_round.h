@@ -9,11 +9,20 @@
 
 enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
 
+/* Who says how many tokens the next round drafts. */
+enum toy_length {
+    TOY_FIXED,
+    TOY_PACED, /* verifier/pace.h, by verdicts and pretended times that jump about */
+    TOY_JUMPY, /* any other way to choose from these: far from slowly */
+    TOY_PEEKS, /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
+};
+
 struct toy_run {
     struct sampling sampling;
     int shards;
     int slots;        /* sequences at once, 1 .. TOY_SLOTS; 0: all slots */
-    int draft_length; /* 0: solo */
+    int draft_length; /* 0: solo; the first round's, where others choose later */
+    enum toy_length length_by;
     int support;      /* most tokens of a q */
     int length;       /* tokens to commit */
     int beyond;       /* tokens that a request may have beyond them, which are cut off */

@@ -59,16 +59,15 @@ static void add(struct plan *plan, struct plan_cell cell)
 /* Solo, then the draft lengths, under the same terms. */
 static void add_group(struct plan *plan, double temperature, int accept, int sequences, const struct plan_list *lengths)
 {
-    int baseline = plan->cells, may_choose = temperature == 0 || accept == 1;
+    int baseline = plan->cells;
 
     add(plan, (struct plan_cell){.solo = 1, .temperature = temperature, .accept = accept, .sequences = sequences, .baseline = baseline});
     for (int i = 0; i < lengths->count; i++)
-        if (lengths->value[i] != PLAN_AUTO || may_choose)
-            add(plan, (struct plan_cell){.draft_length = (int)lengths->value[i],
-                                         .temperature = temperature,
-                                         .accept = accept,
-                                         .sequences = sequences,
-                                         .baseline = baseline});
+        add(plan, (struct plan_cell){.draft_length = (int)lengths->value[i],
+                                     .temperature = temperature,
+                                     .accept = accept,
+                                     .sequences = sequences,
+                                     .baseline = baseline});
 }
 
 enum status plan_make(const struct plan_options *options, struct plan *plan)
