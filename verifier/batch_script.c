@@ -3,6 +3,7 @@
 #include "common/backend/choose.h"
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/options_table.h"
 #include "common/base/paths.h"
 #include "verifier/launch_line.h"
 #include <errno.h>
@@ -204,14 +205,51 @@ static void write_file(const struct options *options, const char *variable, cons
     free(front);
 }
 
+/* What the script says of by itself. */
+static int is_of_the_script(const char *name)
+{
+    static const char *const names[] = {"output", "stats", "resume", "config"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void write_pair(void *state, const struct option_entry *entry, const char *value)
+{
+    FILE *to = state;
+
+    if (!launch_ranks_takes(entry) || is_of_the_script(entry->name))
+        return;
+    fprintf(to, "    --%s=", entry->name);
+    launch_ranks_quote(value, to);
+    fputc('\n', to);
+}
+
+/* A file of options may be another one, or gone, when the job starts: the script has what it says now. It has been read without a fault. */
+static void write_config(const struct launch_option *option, FILE *to)
+{
+    const char *path = option->value != NULL ? option->value : strchr(option->text, '=') + 1;
+
+    fputs("    # of the file ", to);
+    for (const char *at = path; *at != '\0'; at++)
+        fputc((unsigned char)*at < ' ' ? '?' : *at, to);
+    fputc('\n', to);
+    (void)option_show_config(path, write_pair, to);
+}
+
 static void write_options(const struct launch_ranks *ranks, int argc, char **argv, FILE *to)
 {
     const struct options *options = ranks->options;
     struct launch_option option;
 
     fputs("options=(\n", to);
+    for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) /* before the command line, which wins */
+        if (strcmp(option.name, "config") == 0)
+            write_config(&option, to);
     for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) {
-        if (strcmp(option.name, "output") == 0 || strcmp(option.name, "stats") == 0 || strcmp(option.name, "resume") == 0)
+        if (is_of_the_script(option.name))
             continue;
         fputs("    ", to);
         launch_ranks_write_option(&option, to);

@@ -11,6 +11,16 @@ double figures_alpha(const struct figures *figures)
     return tested > 0 ? (double)stood / (double)tested : 0.0;
 }
 
+double figures_kept(const struct figures *figures)
+{
+    return figures->drafted > 0 ? (double)figures->accepted / (double)figures->drafted : 0.0;
+}
+
+double figures_drafted_rounds(const struct figures *figures)
+{
+    return figures->rounds > 0 ? (double)figures->drafted_rounds / (double)figures->rounds : 0.0;
+}
+
 double figures_tokens_per_second(const struct figures *figures)
 {
     return figures->wall_ns > 0 ? (double)figures->tokens * 1e9 / (double)figures->wall_ns : 0.0;

@@ -8,6 +8,7 @@
 
 struct figures {
     int64_t tokens; /* generated */
+    int64_t drafted_rounds; /* that verified a draft at least */
     int64_t rounds; /* of sequences: a step over three sequences counts three */
     int64_t steps;
     int64_t drafted;  /* tokens verified; what came after a cut counts nowhere */
@@ -34,6 +35,10 @@ struct figures {
 
 /* Share of judged drafts that stood: the counted alpha. */
 double figures_alpha(const struct figures *figures);
+/* Share of all drafts that stood: those behind the first that did not fall with it. */
+double figures_kept(const struct figures *figures);
+/* Share of rounds that verified a draft. */
+double figures_drafted_rounds(const struct figures *figures);
 double figures_tokens_per_second(const struct figures *figures);
 /* Committed tokens per round of a sequence. */
 double figures_mean_accepted_length(const struct figures *figures);

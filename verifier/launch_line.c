@@ -7,6 +7,7 @@
 #include "common/model/model.h"
 #include "common/text/tokenizer.h"
 #include "verifier/launch_hosts.h"
+#include "verifier/launch_look.h"
 #include "verifier/request.h"
 #include <errno.h>
 #include <limits.h>
@@ -291,7 +292,8 @@ enum status launch_line_open(const struct options *options, int argc, char **arg
     TRY(launch_ranks_check(options, drafters));
     TRY(launch_line_check(options));
     *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
-    return launch_hosts_check(options, drafters, ranks->verifiers);
+    TRY(launch_hosts_check(options, drafters, ranks->verifiers));
+    return (options->terminal & OPTIONS_WILL_START) == 0 ? launch_look(ranks) : STATUS_OK; /* ranks that are started look for themselves */
 }
 
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)

@@ -35,7 +35,7 @@ static void write_words(const char *before, const char *text, FILE *to)
     free(words);
 }
 
-static int is_for_ranks(const struct option_entry *entry)
+int launch_ranks_takes(const struct option_entry *entry)
 {
     static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "launch-facts", "batch-script", "tell-journal", "sbatch-word"};
 
@@ -59,7 +59,7 @@ int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *opti
         *option = (struct launch_option){.text = text, .value = NULL, .name = entry->name};
         if (equals == NULL && option_takes_next(entry, argc, argv, *at))
             option->value = argv[(*at)++];
-        if (is_for_ranks(entry))
+        if (launch_ranks_takes(entry))
             return 1;
     }
     return 0;

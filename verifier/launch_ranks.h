@@ -27,6 +27,9 @@ struct launch_option {
     const char *value; /* the next argument where that is the value, else NULL */
     const char *name;  /* as the table of options has it */
 };
+struct option_entry;
+/* Is it for the ranks, and not for what starts them? */
+int launch_ranks_takes(const struct option_entry *entry);
 /* 1 and the next one from argv[*at] on, or 0 at the end. */
 int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option);
 /* As one or two words of a shell. */

@@ -143,6 +143,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
         figures->full_tokens += kept;
     }
     figures->rounds++;
+    figures->drafted_rounds += outcome->drafted > 0;
     figures->tokens += kept;
     figures->drafted += outcome->drafted;
     figures->accepted += accepted;

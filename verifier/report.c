@@ -82,6 +82,26 @@ static json_t *lost_of(const struct peers *peers)
     return json_text_whole(array, failed);
 }
 
+static json_t *speeds_of(const double *speed, int count)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < count; i++)
+        failed |= json_array_append_new(array, json_real(speed[i]));
+    return json_text_whole(array, failed);
+}
+
+/* All passes of a comparison; totals and solo are those of the first two. */
+static json_t *comparison_of(const struct comparison *comparison)
+{
+    double spread, solo = comparison_median(comparison->solo, comparison->passes, &spread);
+    double drafted = comparison_median(comparison->drafted, comparison->passes, &spread);
+
+    return json_pack("{s:o, s:o, s:f}", "solo_tokens_per_second", speeds_of(comparison->solo, comparison->passes), "tokens_per_second",
+                     speeds_of(comparison->drafted, comparison->passes), "speedup", solo > 0 ? drafted / solo : 0.0);
+}
+
 static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
 {
     int length;
@@ -115,11 +135,14 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
     failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
     failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    failed |= json_object_set_new(object, "drafted_rounds", json_integer(figures->drafted_rounds));
     failed |= json_object_set_new(object, "empty_rounds", json_integer(figures->empty_rounds));
     if (figures->overlap > 0)
         failed |= json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (report->solo != NULL)
         failed |= json_object_set_new(object, "solo", totals_of(report->solo));
+    if (report->comparison != NULL)
+        failed |= json_object_set_new(object, "comparison", comparison_of(report->comparison));
     if (report->options->hash_logits) {
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
     }
@@ -161,22 +184,32 @@ void report_line(const struct report *report, FILE *to)
     fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
             figures_tokens_per_second(figures));
     if (figures->drafted > 0)
-        fprintf(to, "; alpha %.3f, %.2f tokens per round", figures_alpha(figures), figures_mean_accepted_length(figures));
+        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts stood, %.0f %% of rounds had one", figures_alpha(figures),
+                figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
     fprintf(to, "%s\n", report->options->synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
 
 void report_table(const struct report *report, FILE *to)
 {
     const struct figures *solo = report->solo, *figures = report->figures;
-    double slow = figures_tokens_per_second(solo), fast = figures_tokens_per_second(figures);
-    double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
+    const struct comparison *comparison = report->comparison;
+    double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);
+    double fast = comparison_median(comparison->drafted, comparison->passes, &fast_spread), round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
+
+    char passes[32];
 
     if (report->options->synthetic_acceptance >= 0)
         fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
+    if (comparison->passes > 1) {
+        snprintf(passes, sizeof passes, "  median of %d, spread", comparison->passes);
+        fprintf(to, "%-26s %10.1f %% %10.1f %%\n", passes, 100 * slow_spread, 100 * fast_spread);
+    }
     fprintf(to, "%-26s %12s %11.2fx\n", "speedup", "", slow > 0 ? fast / slow : 0.0);
-    fprintf(to, "%-26s %12s %12.3f\n", "alpha (drafts accepted)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts that stood, of all", "", 100 * figures_kept(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));
     fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
     fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);
     fprintf(to, "  %-24s %12s %9.0f us\n", "draft", "", figures->draft_us);

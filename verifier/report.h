@@ -5,6 +5,7 @@
 #include "common/base/options.h"
 #include "common/wire/message.h"
 #include "verifier/figures.h"
+#include "verifier/comparison.h"
 #include "verifier/peers.h"
 #include <stdio.h>
 
@@ -15,6 +16,7 @@ struct report {
     int ranks;
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
+    const struct comparison *comparison; /* of passes like these two; NULL unless both were measured */
     const struct peers *peers; /* the drafters as they were at the end */
     uint64_t hash;
 };
@@ -23,7 +25,7 @@ struct report {
 enum status report_write(const struct report *report, const char *path);
 /* The job as one JSON object: who runs where, versions, the group, what was asked for. NULL without memory. */
 struct json_t *report_job(const struct report *report, const char *group, int lead);
-/* Solo against speculative, and where a round's time goes. */
+/* Solo against speculative, by the medians of all passes, and where a round's time goes, in the first of each. */
 void report_table(const struct report *report, FILE *to);
 /* One line about a run without comparison. */
 void report_line(const struct report *report, FILE *to);

@@ -10,6 +10,8 @@
 
 struct reading {
     struct options *options;
+    void (*show)(void *state, const struct option_entry *entry, const char *value); /* NULL: what is read is set */
+    void *state;
     const char *path;
     FILE *file;
     int line; /* the one that was read last, from 1 */
@@ -55,6 +57,10 @@ static enum status take_pair(const struct reading *reading, const char *name, co
         log_error("%s'%s' has no place in a config file", where, name);
         return STATUS_USAGE;
     }
+    if (reading->show != NULL) {
+        reading->show(reading->state, entry, value);
+        return STATUS_OK;
+    }
     if (entry->kind != OPTION_TEXT && entry->kind != OPTION_TEXTS)
         return option_set(reading->options, entry, value, where);
     value = option_keep(reading->options, value);
@@ -72,11 +78,13 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return reading->status == STATUS_OK;
 }
 
-enum status option_read_config(struct options *options, const char *path)
+static enum status read_file(struct reading *given, const char *path)
 {
-    struct reading reading = {.options = options, .path = path, .file = fopen(path, "r")};
+    struct reading reading = *given;
     int bad_line, unread;
 
+    reading.path = path;
+    reading.file = fopen(path, "r");
     if (reading.file == NULL) {
         log_error("--config %s: %s", path, strerror(errno));
         return STATUS_NOINPUT;
@@ -94,4 +102,14 @@ enum status option_read_config(struct options *options, const char *path)
         return STATUS_USAGE;
     }
     return reading.status;
+}
+
+enum status option_read_config(struct options *options, const char *path)
+{
+    return read_file(&(struct reading){.options = options}, path);
+}
+
+enum status option_show_config(const char *path, void (*show)(void *state, const struct option_entry *entry, const char *value), void *state)
+{
+    return read_file(&(struct reading){.show = show, .state = state}, path);
 }

@@ -44,5 +44,7 @@ enum status option_set(struct options *options, const struct option_entry *entry
 const char *option_keep(struct options *options, const char *text);
 /* Sets what the file says. STATUS_NOINPUT, STATUS_USAGE, each with one logged line. */
 enum status option_read_config(struct options *options, const char *path);
+/* Shows each pair of the file, in its order, to `show`. The same statuses. */
+enum status option_show_config(const char *path, void (*show)(void *state, const struct option_entry *entry, const char *value), void *state);
 
 #endif

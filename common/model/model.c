@@ -178,7 +178,17 @@ static enum status load(const char *path, const struct model_options *options, s
     return model_open_tables(model);
 }
 
-enum status model_check(const char *path, int width, const struct model_options *options)
+static enum status measure(const char *path, const struct model_options *options, struct model *model, struct model_need *need)
+{
+    TRY(look(path, options, model));
+    TRY(choose_cache(model, (enum cache_choice)options->cache));
+    TRY(weights_check(model, &need->weights));
+    need->cache = kv_cache_need(model, options->slots);
+    need->activations = model_activations(model).all;
+    return STATUS_OK;
+}
+
+enum status model_need(const char *path, int width, const struct model_options *options, struct model_need *need)
 {
     struct group group = {.size = width};
     struct model *model = calloc(1, sizeof *model);
@@ -188,13 +198,19 @@ enum status model_check(const char *path, int width, const struct model_options 
         log_error("no memory for a model");
         return STATUS_INTERNAL;
     }
-    model->backend = &backend_cpu;
+    model->backend = options->backend != NULL ? options->backend : &backend_cpu;
     model->group = &group;
-    status = look(path, options, model);
-    if (status == STATUS_OK)
-        status = weights_check(model);
+    model->quantise = options->quantise;
+    status = measure(path, options, model, need);
     model_close(model);
     return status;
+}
+
+enum status model_check(const char *path, int width, const struct model_options *options)
+{
+    struct model_need unused;
+
+    return model_need(path, width, options, &unused);
 }
 
 enum status model_open(const char *path, struct group *group, const struct model_options *options, struct model **out)

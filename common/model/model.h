@@ -67,6 +67,12 @@ void model_close(struct model *model);
 /* Local. Whether model_open will find all that it needs for a group of `width` ranks: files, tensors, shapes, dtypes, context. Reads no
  * weights and needs no memory for them. Same statuses. */
 enum status model_check(const char *path, int width, const struct model_options *options);
+/* Bytes of memory of each rank of such a group, with a cache of options->slots sequences. */
+struct model_need {
+    size_t weights, cache, activations;
+};
+/* Local. The same as model_check, and what the first rank will need. */
+enum status model_need(const char *path, int width, const struct model_options *options, struct model_need *need);
 
 /* Local. What --quantise says of the target (`drafts` is 0) or of what drafts, for which --draft self:bits=N goes before: for model_options. */
 enum dtype model_quantise(const struct options *options, int drafts);

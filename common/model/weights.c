@@ -384,11 +384,12 @@ static void release(struct packing *packing)
     free(packing->wide);
 }
 
-enum status weights_check(struct model *model)
+enum status weights_check(struct model *model, size_t *bytes)
 {
     struct packing packing = {.model = model};
     enum status status = first_pass(&packing);
 
+    *bytes = packing.bytes;
     release(&packing);
     return status;
 }

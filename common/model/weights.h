@@ -9,7 +9,7 @@ int weights_slices(const struct config *config);
 /* Sizes model->weights by a first pass and fills it by a second. Refuses, before it reads a weight, when they, and a cache and
  * activations of so many bytes, are more than the device has free. */
 enum status weights_pack(struct model *model, size_t cache, size_t activations);
-/* The first pass alone: every tensor is there, of the right shape and dtype. Reads none. */
-enum status weights_check(struct model *model);
+/* The first pass alone: every tensor is there, of the right shape and dtype, and would take so many bytes. Reads none. */
+enum status weights_check(struct model *model, size_t *bytes);
 
 #endif

@@ -453,6 +453,68 @@ static void test_compare__cells_that_are_in_one_alone_are_counted(void **state)
     json_decref(b);
 }
 
+static json_t *pair_of(double solo, double drafted)
+{
+    json_t *summary = summary_of(solo, 0.01, "T 0, solo");
+    json_t *cells = json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells");
+
+    json_array_append_new(cells, json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "name", "T 0, K 4", "solo", 0, "repetitions", 4, "output_throughput", drafted,
+                                           "output_throughput_spread", 0.01, "speedup", drafted / solo, "speedup_spread", 0.01));
+    return summary;
+}
+
+/* Solo is the control: where it changed, so did the machine, and a drafted cell is worse where its speedup is. */
+static void test_compare__solo_is_the_control(void **state)
+{
+    static const struct {
+        double solo, drafted;
+        int moved, worse;
+    } rows[] = {{100, 200, 0, 0}, {80, 160, 1, 1}, {100, 160, 0, 2}, {80, 120, 1, 2}, {120, 200, 1, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *a = pair_of(100, 200), *b = pair_of(rows[i].solo, rows[i].drafted);
+        char *text = NULL;
+        size_t size;
+        FILE *file = open_memstream(&text, &size);
+
+        assert_int_equal(compare_summaries(a, b, file), rows[i].worse);
+        fclose(file);
+        assert_int_equal(strncmp(text, "Control: same-node, T 0, solo, changed by ", 42) == 0, rows[i].moved);
+        assert_int_equal(strstr(text, "by speedup") != NULL, rows[i].moved);
+        free(text);
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
+/* Rounds that miss their prediction by more with each draft are not noisy; rounds that miss it now by this, now by that, are. */
+static void test_report__what_grows_with_the_draft_length_is_no_noise(void **state)
+{
+    static const double misses[][3] = {{0.85, 0.75, 0.65}, {0.75, 0.85, 0.65}, {0.85, 1.2, 0.65}};
+
+    (void)state;
+    for (int m = 0; m < 3; m++) {
+        char *text = NULL;
+        size_t size;
+        FILE *file = open_memstream(&text, &size);
+
+        memset(&run, 0, sizeof run);
+        run.cells = 3;
+        for (int i = 0; i < 3; i++) {
+            run.cell[i] = (struct run_cell){.draft_length = 2 << i, .accept = "rejection", .sequences = 1};
+            all[0].cell[i] = (struct figures){.speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
+        }
+        page_md_verdict(&run, all, TABLE_TEXT, file);
+        fclose(file);
+        assert_int_equal(strstr(text, "noise, or waking up") != NULL, m > 0);
+        assert_int_equal(strstr(text, "the more so the more is drafted") != NULL, m == 0);
+        free(text);
+    }
+    memset(&run, 0, sizeof run);
+    memset(all[0].cell, 0, 3 * sizeof all[0].cell[0]);
+}
+
 /* A folder in which one file is spoiled: the status, and a line that names it. */
 static void refuse(const char *name, const char *text, enum status expected, const char *said)
 {
@@ -537,6 +599,8 @@ int main(void)
         cmocka_unit_test(test_report__summary_has_vllms_names),
         cmocka_unit_test(test_report__the_timeline_is_json_with_flows),
         cmocka_unit_test(test_compare__tells_what_is_beyond_noise),
+        cmocka_unit_test(test_compare__solo_is_the_control),
+        cmocka_unit_test(test_report__what_grows_with_the_draft_length_is_no_noise),
         cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),
         cmocka_unit_test(test_report__what_is_wrong_is_told_with_its_file),
         cmocka_unit_test(test_report__a_commit_of_no_request_opens_none),

@@ -6,6 +6,7 @@
 #include "launch/bench/report/table.h"
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static double field(const json_t *cell, const char *key)
@@ -44,39 +45,85 @@ static const json_t *find(const json_t *list, const char *name)
     return NULL;
 }
 
-/* One figure of a cell in both runs; returns 1 where it is worse beyond noise. */
-static int compare_figure(struct table *table, const char *placement, const json_t *a, const json_t *b, const char *figure, const char *spread)
+/* The change of a figure of a cell from run a to run b, and from where on it counts. 0 where one of them has none. */
+static int change_of(const json_t *a, const json_t *b, const char *figure, const char *spread, double *change, double *bar)
 {
-    double before = field(a, figure), after = field(b, figure), change = before > 0 ? after / before - 1 : 0;
-    double bar = compare_bar(field(a, spread), field(a, "repetitions"), field(b, spread), field(b, "repetitions"));
-    const char *verdict = change > bar ? "faster" : change < -bar ? "SLOWER" : "";
+    double before = field(a, figure), after = field(b, figure);
 
     if (before <= 0 || after <= 0)
         return 0;
-    table_row(table, "%s\t%s\t%s\t%.4g\t%.4g\t%+.1f\t%.1f\t%s", placement, text(a, "name"), figure, before, after, 100 * change, 100 * bar, verdict);
-    return change < -bar;
+    *change = after / before - 1;
+    *bar = compare_bar(field(a, spread), field(a, "repetitions"), field(b, spread), field(b, "repetitions"));
+    return 1;
+}
+
+/* One figure of a cell in both runs; returns 1 where it is worse beyond noise. One that is not judged has no verdict. */
+static int compare_figure(struct table *table, const char *placement, const json_t *a, const json_t *b, const char *figure, const char *spread,
+                          int is_judged)
+{
+    double change, bar;
+    int worse, better;
+
+    if (!change_of(a, b, figure, spread, &change, &bar))
+        return 0;
+    worse = is_judged && change < -bar;
+    better = is_judged && change > bar;
+    table_row(table, "%s\t%s\t%s\t%.4g\t%.4g\t%+.1f\t%.1f\t%s", placement, text(a, "name"), figure, field(a, figure), field(b, figure), 100 * change,
+              100 * bar, better ? "faster" : worse ? "SLOWER" : is_judged ? "" : "by speedup");
+    return worse;
+}
+
+/* Drafts touch nothing of solo decoding: where it changed, the machine, the target or the prompts did, and the speeds of cells with drafts changed
+ * with it. 1 where it did beyond noise. */
+static int control_moved(const json_t *placement, const json_t *other, FILE *to)
+{
+    const json_t *cell;
+    size_t c;
+    int moved = 0;
+
+    json_array_foreach (json_object_get(placement, "cells"), c, cell) {
+        const json_t *same = other != NULL ? find(json_object_get(other, "cells"), text(cell, "name")) : NULL;
+        double change, bar;
+
+        if (same == NULL || !json_is_true(json_object_get(cell, "solo")) ||
+            !change_of(cell, same, "output_throughput", "output_throughput_spread", &change, &bar) || fabs(change) <= bar)
+            continue;
+        fprintf(to, "Control: %s, %s, changed by %+.1f %% (noise %.1f): cells with drafts are judged by their speedup over it.\n",
+                text(placement, "name"), text(cell, "name"), 100 * change, 100 * bar);
+        moved = 1;
+    }
+    return moved;
+}
+
+static int is_solo(const json_t *cell)
+{
+    return json_is_true(json_object_get(cell, "solo"));
 }
 
 int compare_summaries(const json_t *a, const json_t *b, FILE *to)
 {
     static struct table table;
+    int moved[RUN_MOST_PLACEMENTS] = {0}, worse = 0, alone = 0;
     const json_t *placement, *cell;
     size_t p, c;
-    int worse = 0, alone = 0;
 
+    json_array_foreach (json_object_get(a, "placements"), p, placement)
+        if (p < RUN_MOST_PLACEMENTS)
+            moved[p] = control_moved(placement, find(json_object_get(b, "placements"), text(placement, "name")), to);
     table_begin(&table, to, TABLE_TEXT, "<placement,<cell,<figure,A,B,change %,noise %,<beyond noise");
     json_array_foreach (json_object_get(a, "placements"), p, placement) {
         const json_t *other = find(json_object_get(b, "placements"), text(placement, "name"));
 
         json_array_foreach (json_object_get(placement, "cells"), c, cell) {
             const json_t *same = other != NULL ? find(json_object_get(other, "cells"), text(cell, "name")) : NULL;
+            int is_judged = is_solo(cell) || p >= RUN_MOST_PLACEMENTS || !moved[p];
 
             alone += same == NULL;
             if (same == NULL)
                 continue;
-            worse += compare_figure(&table, text(placement, "name"), cell, same, "output_throughput", "output_throughput_spread");
-            if (!json_is_true(json_object_get(cell, "solo")))
-                worse += compare_figure(&table, text(placement, "name"), cell, same, "speedup", "speedup_spread");
+            worse += compare_figure(&table, text(placement, "name"), cell, same, "output_throughput", "output_throughput_spread", is_judged);
+            if (!is_solo(cell))
+                worse += compare_figure(&table, text(placement, "name"), cell, same, "speedup", "speedup_spread", 1);
         }
     }
     table_end(&table);
@@ -85,21 +132,68 @@ int compare_summaries(const json_t *a, const json_t *b, FILE *to)
     return worse;
 }
 
-/* What should be the same where two runs are compared, and is not. */
+/* A value as a line of text has it. */
+static void write_value(const json_t *value, FILE *to)
+{
+    char *text = value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+
+    fputs(text != NULL ? text : "nothing", to);
+    free(text);
+}
+
+static int write_difference(const char *what, const json_t *a, const json_t *b, FILE *to)
+{
+    if (json_equal(a, b) || (a == NULL && b == NULL))
+        return 0;
+    fprintf(to, "  %-24s A ", what);
+    write_value(a, to);
+    fputs(", B ", to);
+    write_value(b, to);
+    fputc('\n', to);
+    return 1;
+}
+
+/* What should be the same where two runs are compared, and is not: so many. */
+static int write_differences_of(const json_t *a, const json_t *b, FILE *to)
+{
+    static const struct {
+        const char *object, *key, *what; /* object NULL: of the summary itself */
+    } values[] = {{NULL, "tandem", "tandem"},          {"machine", "git", "source"},        {"machine", "processor", "processor"},
+                  {"machine", "host", "host"},         {"machine", "cores", "cores"},       {"machine", "driver", "driver"},
+                  {"target", "path", "target"},        {"target", "parameters", "target's parameters"},
+                  {"target", "context", "context"},    {"draft", "path", "draft"},          {"draft", "parameters", "draft's parameters"},
+                  {NULL, "requests", "prompts"},       {NULL, "max_tokens", "max_tokens"},  {NULL, "repetitions", "repetitions"},
+                  {NULL, "lossless", "lossless"},      {NULL, "synthetic_acceptance", "synthetic_acceptance"}};
+    const json_t *placement;
+    int differences = 0;
+    size_t p;
+
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const json_t *here = values[i].object != NULL ? json_object_get(a, values[i].object) : a;
+        const json_t *there = values[i].object != NULL ? json_object_get(b, values[i].object) : b;
+
+        differences += write_difference(values[i].what, json_object_get(here, values[i].key), json_object_get(there, values[i].key), to);
+    }
+    json_array_foreach (json_object_get(a, "placements"), p, placement) {
+        const json_t *other = find(json_object_get(b, "placements"), text(placement, "name"));
+        size_t here = json_array_size(json_object_get(placement, "ranks")), there = json_array_size(json_object_get(other, "ranks"));
+
+        if (other != NULL && here != there)
+            differences += fprintf(to, "  %-24s A %zu, B %zu\n", "ranks", here, there) > 0;
+        if (other != NULL)
+            differences += write_difference("group", json_object_get(placement, "group"), json_object_get(other, "group"), to);
+    }
+    return differences;
+}
+
 static void write_differences(const json_t *a, const json_t *b, FILE *to)
 {
-    static const char *const keys[] = {"lossless", "synthetic_acceptance", "requests", "max_tokens"};
-    static const char *const of_machine[] = {"processor", "host", "cores"};
-    const json_t *here = json_object_get(a, "machine"), *there = json_object_get(b, "machine");
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (!json_equal(json_object_get(a, keys[i]), json_object_get(b, keys[i])))
-            fprintf(to, "The runs differ in %s.\n", keys[i]);
-    for (size_t i = 0; i < sizeof of_machine / sizeof *of_machine; i++)
-        if (!json_equal(json_object_get(here, of_machine[i]), json_object_get(there, of_machine[i])))
-            fprintf(to, "The machines differ in %s.\n", of_machine[i]);
+    fputs("What differs in configuration:\n", to);
+    if (write_differences_of(a, b, to) == 0)
+        fputs("  nothing\n", to);
     if (json_is_false(json_object_get(a, "lossless")) || json_is_false(json_object_get(b, "lossless")))
         fprintf(to, "NOT LOSSLESS: verdicts were drawn (--synthetic-acceptance).\n");
+    fputc('\n', to);
 }
 
 static enum status read_summary(const char *folder, json_t **summary)

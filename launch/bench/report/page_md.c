@@ -116,15 +116,42 @@ static void write_head(const struct run *run, const struct figures_of_placement 
     fprintf(to, "%s\n\n", page_md_how_measured);
 }
 
-/* Which of the factors is farthest from 1, and what that means. */
-static const char *blame(const struct figures *f)
+/* Cells that differ from this one in their fixed draft length alone, and itself. */
+static int is_like(const struct run_cell *cell, const struct run_cell *other)
 {
+    return figures_is_predicted(other) && other->draft_length > 0 && other->temperature == cell->temperature && strcmp(other->accept, cell->accept) == 0;
+}
+
+/* Do the rounds of such cells miss their time by more the longer the drafts are, and in one direction? Noise does not. */
+static int grows_with_length(const struct run *run, const struct figures_of_placement *all, int at)
+{
+    int pairs = 0;
+
+    for (int i = 0; i < run->cells; i++)
+        for (int j = 0; j < run->cells; j++) {
+            double here = log(all->cell[i].by_round), there = log(all->cell[j].by_round);
+
+            if (!is_like(&run->cell[at], &run->cell[i]) || !is_like(&run->cell[at], &run->cell[j]) || run->cell[i].draft_length >= run->cell[j].draft_length)
+                continue;
+            if (here * there <= 0 || fabs(here) >= fabs(there))
+                return 0;
+            pairs++;
+        }
+    return run->cell[at].draft_length > 0 && pairs >= 3; /* of three lengths at least */
+}
+
+/* Which of the factors is farthest from 1, and what that means. */
+static const char *blame(const struct run *run, const struct figures_of_placement *all, int at)
+{
+    const struct figures *f = &all->cell[at];
     double tokens = fabs(log(f->by_tokens)), round = fabs(log(f->by_round)), outside = fabs(log(f->by_outside)), noise = fabs(log(f->by_noise));
 
     if (noise >= tokens && noise >= round && noise >= outside)
         return "noise: the repetitions differ";
     if (tokens >= round && tokens >= outside)
         return "drafts do not stand independently with one alpha, or rounds were cut at the end of completions";
+    if (round >= outside && grows_with_length(run, all, at))
+        return "its rounds took another time than those of the same size in other cells, the more so the more is drafted: what a draft costs, not noise";
     return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up" : "time outside of rounds: prompts";
 }
 
@@ -159,7 +186,7 @@ static void write_misses(const struct run *run, const struct figures_of_placemen
         if (!figures_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1), blame(f));
+        fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1), blame(run, all, i));
     }
     if (told > 0)
         fprintf(to, ".%s", end);

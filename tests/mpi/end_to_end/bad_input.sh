@@ -123,6 +123,26 @@ done
 by_hand --prompts "$WORK/long.in" --context 3 --output "$WORK/long.jsonl"
 grep -q 'the prompt has 3 tokens, the context has room for 2 and one new one' "$WORK/long.jsonl" || fail "--context 3: $(cat "$WORK/long.jsonl")"
 
+# What a job will find is told before it is started: wrong lines, and with --verbose what each rank will need, as the ranks say it then.
+printf '%s\n' '{"prompt": "a"}' '{"prompt": "a", "max_token": 3}' '{"prompt": ""}' '{"prompt": "b"}' '[1]' '{' >"$WORK/some.in"
+checks=$((checks + 4))
+"$BIN/tandem-verifier" --dry-run --prompts "$WORK/some.in" --verifiers 2 --verbose >"$WORK/out" 2>"$WORK/err" || fail "some lines are wrong: exit $?"
+grep -q "warning: --prompts $WORK/some.in: 4 of 6 lines are wrong, and will get a result that says so; the first:" "$WORK/err" || fail "wrong lines: $(cat "$WORK/err")"
+[ "$(grep -c 'warning: line ' "$WORK/err")" = 3 ] && grep -q 'warning: line 2: unknown key "max_token"; did you mean "max_tokens"?' "$WORK/err" ||
+    fail "the first wrong lines: $(cat "$WORK/err")"
+told=$(sed -n 's/.*memory of each of 2 verifiers: .* = \([0-9.]*\) MiB of weights, \([0-9.]*\) MiB of cache (4 .*/\1 \2/p' "$WORK/err")
+by_hand --prompts "$WORK/some.in" --output "$WORK/some.jsonl" --verbose
+found=$(sed -n 's/.*shard 1 of 2: \([0-9.]*\) MB of weights, \([0-9.]*\) MB of cache.*/\1 \2/p' "$WORK/err")
+echo "$told $found" | awk '{ exit !(NF == 4 && $1 * 1.048576 > 0.9 * $3 && $1 * 1.048576 < 1.1 * $3 && $2 * 1.048576 > 0.9 * $4 && $2 * 1.048576 < 1.1 * $4) }' ||
+    fail "MiB that were told of weights and cache: $told; MB that they are: $found"
+printf '%s\n' '[1]' >"$WORK/wrong.in"
+"$BIN/tandem-verifier" --dry-run --prompts "$WORK/wrong.in" >"$WORK/out" 2>"$WORK/err"
+[ $? = 65 ] && [ ! -s "$WORK/out" ] && grep -q "error: --prompts $WORK/wrong.in has no line that can be completed" "$WORK/err" || fail "no line is right: $(cat "$WORK/err")"
+cp -r "$TARGET" "$WORK/endless" && chmod -R u+w "$WORK/endless"
+sed -i 's/"max_position_embeddings": [0-9]*/"max_position_embeddings": 60000000/' "$WORK/endless/config.json"
+refused_dry 70 "the ranks need [0-9.]+ GiB of memory together and this host has [0-9.]+: --dry-run --verbose" --target "$WORK/endless" --context 60000000 \
+    --max-sequences 256 --prompt Hello
+
 # Batch scripts.
 batch=(--launcher srun --prompts "$PROMPTS" --output "$WORK/batch.jsonl" --batch-script)
 refused_dry 64 "--array: all tasks would write one --output, expected --shards N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
@@ -132,6 +152,9 @@ refused_dry 64 "there is no drafter: expected --draft MODEL" "${batch[@]}" --slu
 grep -q '^#SBATCH --array=1,3' "$WORK/out" || fail "parts of an array: $(cat "$WORK/err")"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda >"$WORK/out" 2>"$WORK/err"
 said "a job on GPUs that asks for none" $? 0 "SLURM is not asked for a GPU" "$WORK/err"
+refused_dry 64 "4 verifiers need a device each, and SLURM is asked for 2" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--nodes=1 --gpus-per-node=2"
+"$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "-N 2" --sbatch-word --gpus-per-node=8 >"$WORK/out" 2>"$WORK/err"
+said "devices without a rank" $? 0 "11 of 16 devices have no rank: --shards N makes N jobs" "$WORK/err"
 
 # Models.
 mkdir "$WORK/empty"
