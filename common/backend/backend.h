@@ -58,7 +58,7 @@ struct backend_options {
     int max_rows;    /* rows of one step over all sequences */
     int max_asked;   /* of these, rows that a head or a question may be about; 0: all */
     int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
-    int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 */
+    int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 without attention */
     int max_columns; /* most columns of a quantised matrix; or 0 */
     int max_context; /* largest context of a shape; or 0 */
     int max_vocab;   /* most outputs of a head; or 0 */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 2, CONTEXT = 192, ROWS = 20 };
+enum { SLOTS = 2, CONTEXT = 400, ROWS = 20 };
 
 /* A step over two slots: 9 rows of a tree in slot 0, 8 of a chain in slot 1, and 3 more of slot 0 that see only the base. */
 struct step {
@@ -249,6 +249,8 @@ static void check_shapes(void (*check)(int heads, int kv_heads, int head_dim, in
     check(9, 1, 16, 160);
     check(16, 2, 32, 1);
     check(4, 4, 2, 16);
+    check(9, 3, 64, 330); /* blocks of 24 queries and of 3, two strips of places, the last one not whole */
+    check(7, 1, 128, 250);
 }
 
 static void test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers(void **state)

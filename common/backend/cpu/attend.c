@@ -139,33 +139,32 @@ struct attend {
     float *to; /* [rows][heads][head_dim] */
 };
 
-/* Consecutive rows of one slot. Their queries of one key/value head, row by row, are cut into blocks. */
+/* Consecutive rows of one slot. Their queries of one key/value head, row by row, are cut into groups. */
 struct run {
     int first, count;
     int queries; /* of one key/value head */
-    int blocks;  /* of one key/value head */
+    int groups;  /* of one key/value head, of nearly equal size */
 };
 
 static struct run run_from(const struct attend *attend, int first)
 {
     const struct rows *rows = attend->rows;
-    int at_once = attend->context->kernels->attend_queries;
+    int at_once = attend->context->kernels->attend_group;
     struct run run = {.first = first};
 
     while (first + run.count < rows->count && rows->slot[first + run.count] == rows->slot[first])
         run.count++;
     run.queries = run.count * (attend->shape->heads / attend->shape->kv_heads);
-    run.blocks = (run.queries + at_once - 1) / at_once;
+    run.groups = (run.queries + at_once - 1) / at_once;
     return run;
 }
 
-/* Block `b` of the run, counted over its key/value heads; blocks of nearly equal size. */
-static void attend_run_block(const struct attend *attend, const struct run *run, int b, int thread)
+/* Queries [first, last) of the run's key/value head h. */
+static void attend_block(const struct attend *attend, const struct run *run, int h, int first, int last, int thread)
 {
     const struct layer_shape *shape = attend->shape;
     const struct rows *rows = attend->rows;
-    int group = shape->heads / shape->kv_heads, h = b / run->blocks;
-    int first = run->queries * (b % run->blocks) / run->blocks, last = run->queries * (b % run->blocks + 1) / run->blocks;
+    int group = shape->heads / shape->kv_heads;
     const struct kernels *kernels = attend->context->kernels;
     const struct cache_layer *cache = attend->cache;
     size_t offset = cache_offset(shape, rows->slot[run->first], h) * dtype_bytes(cache->dtype);
@@ -174,7 +173,8 @@ static void attend_run_block(const struct attend *attend, const struct run *run,
                                  .context = shape->context,
                                  .keys = (const char *)cache->keys + offset,
                                  .values = (const char *)cache->values + offset,
-                                 .scores = attend->context->scratch[thread].scores};
+                                 .scores = attend->context->scratch[thread].scores,
+                                 .packed = attend->context->scratch[thread].queries};
 
     for (int i = 0; i < block.count; i++) {
         int row = run->first + (first + i) / group, head = h * group + (first + i) % group;
@@ -188,6 +188,22 @@ static void attend_run_block(const struct attend *attend, const struct run *run,
     (cache->dtype == DTYPE_BF16 ? kernels->attend_bf16 : kernels->attend)(&block);
 }
 
+/* The groups [first, last) of the run's key/value head h, as many together as a block has. */
+static void attend_groups(const struct attend *attend, const struct run *run, int h, int first, int last, int thread)
+{
+    int query = run->queries * first / run->groups, end = run->queries * last / run->groups, count;
+
+    for (; query < end; query += count) {
+        count = end - query < ATTEND_QUERIES ? end - query : ATTEND_QUERIES;
+        attend_block(attend, run, h, query, query + count, thread);
+    }
+}
+
+static int clamp(int value, int least, int most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
 static void attend_part(void *argument, int thread)
 {
     const struct attend *attend = argument;
@@ -197,14 +213,13 @@ static void attend_part(void *argument, int thread)
 
     for (int first = 0; first < attend->rows->count; first += run.count) {
         run = run_from(attend, first);
-        total += run.blocks * kv_heads;
+        total += run.groups * kv_heads;
     }
     mine = pool_stretch(attend->context->pool, thread, total);
     for (int first = 0; first < attend->rows->count && done < mine.last; first += run.count) {
         run = run_from(attend, first);
-        for (int b = 0; b < run.blocks * kv_heads; b++, done++)
-            if (done >= mine.first && done < mine.last)
-                attend_run_block(attend, &run, b, thread);
+        for (int h = 0; h < kv_heads; h++, done += run.groups)
+            attend_groups(attend, &run, h, clamp(mine.first - done, 0, run.groups), clamp(mine.last - done, 0, run.groups), thread);
     }
 }
 

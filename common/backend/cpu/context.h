@@ -32,7 +32,8 @@ struct scratch {
     float *normed;                 /* [SWEEP_ROWS][max_hidden] */
     struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS]; shared, the first two threads' by turns */
     float *chunk;                  /* [SWEEP_ROWS][CHUNK_PANELS x 16] */
-    float *scores;                 /* [ATTEND_QUERIES][max_context] */
+    float *scores;                 /* [max_context / 16][ATTEND_QUERIES][16] */
+    float *queries;                /* [ATTEND_QUERIES][head_dim], for which a third of max_qkv is room */
     struct finding *finding;       /* [max_rows] of each query */
     uint32_t *excluded;            /* [(max_vocab + 31) / 32] zero between races */
 };

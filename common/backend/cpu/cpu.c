@@ -39,7 +39,7 @@ static size_t scratch_bytes(const struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
     size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(context)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
-                    arena_round(floats(ATTEND_QUERIES, options->max_context)) + arena_round(finding_bytes(options)) +
+                    arena_round(floats(ATTEND_QUERIES, options->max_context)) + arena_round(floats(ATTEND_QUERIES, options->max_qkv / 3)) + arena_round(finding_bytes(options)) +
                     arena_round(excluded_bytes(options));
 
     return arena_round(sizeof(struct scratch) * (size_t)options->threads) + (size_t)options->threads * thread +
@@ -58,6 +58,7 @@ static void lay_out_scratch(struct backend_context *context)
             .quantised = arena_take(arena, quantised_bytes(context)),
             .chunk = arena_take(arena, floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)),
             .scores = arena_take(arena, floats(ATTEND_QUERIES, options->max_context)),
+            .queries = arena_take(arena, floats(ATTEND_QUERIES, options->max_qkv / 3)),
             .finding = arena_take(arena, finding_bytes(options)),
             .excluded = arena_take(arena, excluded_bytes(options)),
         };

@@ -6,11 +6,11 @@
 #include "common/backend/backend.h"
 #include "common/backend/cpu/matrix.h"
 
-enum { ATTEND_QUERIES = 8 }; /* no instruction set takes more queries at once */
+enum { ATTEND_QUERIES = 24 }; /* of a block: so many use keys and values once they have come from memory */
 
 /* Some queries of one sequence that read one key/value head together. */
 struct attend_block {
-    int count; /* of queries, 1 .. kernels->attend_queries */
+    int count; /* of queries, 1 .. ATTEND_QUERIES */
     int head_dim;
     int context;                        /* places of the slot */
     const float *q[ATTEND_QUERIES];     /* [head_dim] each */
@@ -19,7 +19,8 @@ struct attend_block {
     uint64_t ancestors[ATTEND_QUERIES]; /* as in struct rows */
     const void *keys;                   /* of the cache's dtype: [context / 16][head_dim][16] */
     const void *values;                 /* [context][head_dim] */
-    float *scores;                      /* [ATTEND_QUERIES][context], scratch */
+    float *scores;                      /* [context / 16][count][16], scratch */
+    float *packed;                      /* [head_dim][count], scratch for the queries */
 };
 
 /* 32 of one row, rounded to 8 bits; each instruction set has its own. */
@@ -28,7 +29,7 @@ struct activations;
 struct kernels {
     const char *isa;
     size_t activations_bytes;
-    int attend_queries;
+    int attend_group; /* queries whose scores attend makes at once: what a thread takes at least */
 
     /* to[r][o] = W[o] . from[r] for the output channels o of the panels [first, last); `to` points at channel 16 first.
      * from: [rows][from_stride]  to: [rows][to_stride] */

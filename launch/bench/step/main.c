@@ -4,11 +4,13 @@
  *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512 tokens with the last's
  *   bench_step deep THREADS TIMES MODEL PLACES            ns, the least, of steps of 1, 4 and 8 rows behind so many others, with the cache in float32
  *                                                         and in bf16, in turns
+ *   bench_step attend THREADS [ISA]                       attention alone: GFLOP/s and the share of what the cores multiply at most
  *   bench_step quality THREADS FLOAT32 MODEL TEXT N [WHAT]    differences from the same weights in float32 over N positions of a text; WHAT: the
  *                                                         cache of MODEL is in f32 (the default) or bf16 */
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "launch/bench/step/attend.h"
 #include "launch/bench/step/engine.h"
 #include "launch/bench/step/peaks.h"
 #include "launch/bench/step/quality.h"
@@ -176,6 +178,8 @@ int main(int count, char **arguments)
     if (threads >= 1 && threads <= PEAKS_MAX_THREADS) {
         if (strcmp(what, "peaks") == 0 && count == 3)
             return (int)measure_peaks(threads);
+        if (strcmp(what, "attend") == 0 && (count == 3 || count == 4))
+            return (int)attend_measure(threads, count == 4 ? arguments[3] : NULL);
         if (strcmp(what, "steps") == 0 && count == 5 && times >= 1 && times <= MOST_TIMES)
             return (int)measure_steps(arguments[4], threads, times);
         if (strcmp(what, "deep") == 0 && count == 6 && times >= 1 && atoi(arguments[5]) >= 1)
@@ -183,6 +187,6 @@ int main(int count, char **arguments)
         if (strcmp(what, "quality") == 0 && (count == 7 || count == 8) && atoi(arguments[6]) > 0)
             return (int)measure_quality(arguments, threads, count == 8 && strcmp(arguments[7], "bf16") == 0 ? CACHE_BF16 : CACHE_F32);
     }
-    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | quality THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
+    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | attend THREADS [ISA] | quality THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
     return (int)STATUS_USAGE;
 }

@@ -159,6 +159,15 @@ static work_function *reader(void)
     return read_plain;
 }
 
+static work_function *narrow_multiplier(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return multiply_add_half;
+#endif
+    return NULL;
+}
+
 /* lanes: floats that one instruction multiplies. */
 static work_function *multiplier(int *lanes)
 {
@@ -166,12 +175,10 @@ static work_function *multiplier(int *lanes)
     *lanes = __builtin_cpu_supports("avx512f") ? 16 : 8;
     if (*lanes == 16)
         return multiply_add;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return multiply_add_half;
 #else
     *lanes = 1;
 #endif
-    return NULL;
+    return narrow_multiplier();
 }
 
 static work_function *byte_multiplier(void)
@@ -202,6 +209,8 @@ int peaks_measure(int threads, size_t bytes, struct peaks *peaks)
         peaks->read = (double)threads * (double)count * sizeof(float) / ns;
     if (multiplier(&lanes) != NULL && (ns = best_ns(part, threads, multiplier(&lanes))) > 0)
         peaks->fma = 2 * lanes * work / ns;
+    if (narrow_multiplier() != NULL && (ns = best_ns(part, threads, narrow_multiplier())) > 0)
+        peaks->fma_avx2 = 2 * 8 * work / ns;
     if (byte_multiplier() != NULL && (ns = best_ns(part, threads, byte_multiplier())) > 0)
         peaks->vnni = 2 * 64 * work / ns;
     free(memory);

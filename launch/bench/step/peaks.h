@@ -10,6 +10,7 @@ enum { PEAKS_MAX_THREADS = 256 };
 struct peaks {
     double read;   /* GB/s of a sum over memory that no cache of a core holds */
     double fma;    /* GFLOP/s in float32, AVX-512 or AVX2; 0 where there is neither */
+    double fma_avx2; /* the same of AVX2 alone */
     double vnni;   /* 1e9 8-bit operations per second (a multiply and an add are two), AVX-512 VNNI; 0 where there is none */
 };
 

@@ -1,7 +1,11 @@
-/* Attention of a few queries over one key/value head. Three sweeps: scores tile by tile (each one chain over the head's
- * dimensions) with their maximum; exp(score - max); then the values in rising order of the place, each output one chain and the
- * weights' sum another, divided at the end. A place that a query does not see takes no part in any chain, so its content does not
- * matter and neither does the gap it leaves: a token's result is the same at the end of a chain and inside a tree. Keys and values in bf16
+/* Attention of some queries over one key/value head. First the scores, each one chain over the head's dimensions, of all places, with their
+ * maximum; then exp(score - max) and the values in rising order of the place, each output one chain and the weights' sum another, divided at
+ * the end. A place that a query does not see takes no part in any chain, so its content does not
+ * matter and neither does the gap it leaves: a token's result is the same at the end of a chain and inside a tree.
+ *
+ * A tile of keys, or a strip of values, is used by all queries of the block while it is in a cache, by a group of them at a time, whose sums are
+ * registers; the sums of values are put away behind a strip and taken up again at the next, which changes no chain. So memory is read once for
+ * a block, and what is left are the products. Keys and values in bf16
  * are widened as they are loaded: `dtype` is a constant wherever it is passed on. Two functions, for in one GCC made the loops of float32
  * slower. */
 #include "common/backend/cpu/kernel/table.h"
@@ -9,15 +13,23 @@
 
 #include <math.h>
 
+/* Sums of values that are registers: of so many queries, so many vectors each. Numbers of bf16 are worth widening for two queries at least. */
 #if defined(TANDEM_ISA_AVX512)
-enum { VALUE_QUERIES = 4, VALUE_VECS = 4 }; /* sums of the last sweep that stay in registers */
+enum { MOST_QUERIES = 4, MOST_VECS = 4, NARROW_QUERIES = 4, NARROW_VECS = 4, WIDE_QUERIES = 4, WIDE_VECS = 4 };
 #elif defined(TANDEM_ISA_AVX2)
-enum { VALUE_QUERIES = 2, VALUE_VECS = 2 };
+enum { MOST_QUERIES = 2, MOST_VECS = 4, NARROW_QUERIES = 2, NARROW_VECS = 2, WIDE_QUERIES = 1, WIDE_VECS = 4 };
 #else
-enum { VALUE_QUERIES = 1, VALUE_VECS = 1 };
+enum { MOST_QUERIES = 1, MOST_VECS = 1, NARROW_QUERIES = 1, NARROW_VECS = 1, WIDE_QUERIES = 1, WIDE_VECS = 1 };
 #endif
 
-enum { TILE = BACKEND_PANEL };
+enum { STRIP_FLOATS = 16384 }; /* of values: 64 KB, which a second cache has; shorter ones put sums away too often */
+
+#ifdef TANDEM_KERNELS_ROLLED
+#define UNROLL_SOME
+#else
+#define UNROLL_SOME _Pragma("GCC unroll 4")
+#endif
+enum { TILE = BACKEND_PANEL, SCORES = KERNEL_QUERIES };
 
 /* 16 numbers of the cache, from number `at` on; and the first `lanes` of them. */
 INLINE vec cache_load(const void *side, size_t at, enum dtype dtype)
@@ -65,22 +77,29 @@ static uint32_t tile_mask(const struct attend_block *block, int i, int first)
     return (uint32_t)ancestors & 0xffff;
 }
 
-/* Scores of `queries` queries over `tiles` tiles from `tile` on; unseen places become minus infinity. */
-SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype, int queries, int tiles, int tile,
-                             vec *largest /* [queries] */)
+/* Of query i, place `first` and those of its tile. */
+static inline float *scores_at(const struct attend_block *block, int tile, int i)
+{
+    return block->scores + ((size_t)tile * (size_t)block->count + (size_t)i) * TILE;
+}
+
+/* Scores of the queries [first, first + queries) over `tiles` tiles from `tile` on; unseen places become minus infinity. */
+SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype, int first, int queries, int tile, int tiles, int seen,
+                             vec *largest /* [block->count] */)
 {
     int dim = block->head_dim;
     size_t keys = (size_t)tile * (size_t)dim * TILE;
-    vec sum[ATTEND_QUERIES];
+    const float *queries_at = block->packed + first;
+    vec sum[SCORES];
 
     UNROLL for (int i = 0; i < queries * tiles; i++) sum[i] = vec_zero();
-    for (int d = 0; d < dim; d++) {
-        vec key[ATTEND_QUERIES];
+    for (int d = 0; d < dim; d++, queries_at += block->count) {
+        vec key[SCORES];
 
         UNROLL for (int t = 0; t < tiles; t++) key[t] = cache_load(block->keys, keys + ((size_t)t * (size_t)dim + (size_t)d) * TILE, dtype);
         UNROLL for (int i = 0; i < queries; i++)
         {
-            vec q = vec_set(block->q[i][d]);
+            vec q = vec_set(queries_at[i]);
 
             UNROLL for (int t = 0; t < tiles; t++) sum[i * tiles + t] = vec_fma(key[t], q, sum[i * tiles + t]);
         }
@@ -89,67 +108,80 @@ SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype,
     {
         UNROLL for (int t = 0; t < tiles; t++)
         {
-            int first = (tile + t) * TILE;
-            vec score = vec_select(vecm_of_bits(tile_mask(block, i, first)), sum[i * tiles + t], vec_set(-INFINITY));
+            int place = (tile + t) * TILE;
+            vec score = sum[i * tiles + t];
 
-            vec_store(block->scores + (size_t)i * (size_t)block->context + (size_t)first, score);
-            largest[i] = vec_max(largest[i], score);
+            if (place + TILE > seen)
+                score = vec_select(vecm_of_bits(tile_mask(block, first + i, place)), score, vec_set(-INFINITY));
+            vec_store(scores_at(block, tile + t, first + i), score);
+            largest[first + i] = vec_max(largest[first + i], score);
         }
     }
 }
 
-SPECIALISED void score_all(const struct attend_block *block, enum dtype dtype, int queries, int tiles, int end, float *max /* [queries] */)
+/* Few queries take several tiles at once, to have chains enough. */
+static int tiles_of(int queries)
 {
-    vec largest[ATTEND_QUERIES];
-    int count = (end + TILE - 1) / TILE, tile = 0;
-
-    UNROLL for (int i = 0; i < queries; i++) largest[i] = vec_set(-INFINITY);
-    for (; tile + tiles <= count; tile += tiles)
-        score_tiles(block, dtype, queries, tiles, tile, largest);
-    for (; tile < count; tile++)
-        score_tiles(block, dtype, queries, 1, tile, largest);
-    UNROLL for (int i = 0; i < queries; i++) max[i] = vec_largest(largest[i]);
+    return queries == 1 ? KERNEL_QUERIES : queries == 2 ? KERNEL_QUERIES / 2 : queries <= 4 ? KERNEL_QUERIES / 4 : 1;
 }
 
-/* Few queries take several tiles at once, to have chains enough. */
-SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int end, float *max /* [block->count] */)
+/* One group; `tiles` are 1 or what tiles_of has for the block. */
+SPECIALISED void score_group(const struct attend_block *block, enum dtype dtype, int first, int queries, int tile, int tiles, int seen,
+                             vec *largest)
 {
-    switch (block->count) {
-    case 1:
-        score_all(block, dtype, 1, KERNEL_QUERIES, end, max);
+    switch (queries) {
+#define CASE(count, at_once)                                                                                                               \
+    case count:                                                                                                                            \
+        if (tiles == (at_once))                                                                                                            \
+            score_tiles(block, dtype, first, count, tile, at_once, seen, largest);                                                         \
+        else                                                                                                                               \
+            score_tiles(block, dtype, first, count, tile, 1, seen, largest);                                                               \
         break;
-    case 2:
-        score_all(block, dtype, 2, KERNEL_QUERIES / 2, end, max);
-        break;
-    case 3:
-        score_all(block, dtype, 3, KERNEL_QUERIES / 4, end, max);
-        break;
-    case 4:
-        score_all(block, dtype, 4, KERNEL_QUERIES / 4, end, max);
-        break;
+        CASE(1, KERNEL_QUERIES)
+        CASE(2, KERNEL_QUERIES / 2)
+        CASE(3, KERNEL_QUERIES / 4)
+        CASE(4, KERNEL_QUERIES / 4)
 #if KERNEL_QUERIES == 8
-    case 5:
-        score_all(block, dtype, 5, 1, end, max);
-        break;
-    case 6:
-        score_all(block, dtype, 6, 1, end, max);
-        break;
-    case 7:
-        score_all(block, dtype, 7, 1, end, max);
-        break;
-    case 8:
-        score_all(block, dtype, 8, 1, end, max);
-        break;
+        CASE(5, 1)
+        CASE(6, 1)
+        CASE(7, 1)
+        CASE(8, 1)
 #endif
+#undef CASE
     }
 }
 
-static void exponentiate(float *scores /* [end] */, int end, float max)
+SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int seen, int end, float *max /* [block->count] */)
 {
-    vec largest = vec_set(max);
+    vec largest[ATTEND_QUERIES];
+    int count = (end + TILE - 1) / TILE, groups = (block->count + KERNEL_QUERIES - 1) / KERNEL_QUERIES, tiles = 1;
+    int bound[ATTEND_QUERIES + 1];
 
-    for (int first = 0; first < end; first += TILE)
-        vec_store(scores + first, vec_exp(vec_sub(vec_load(scores + first), largest)));
+    for (int g = 0; g <= groups; g++)
+        bound[g] = block->count * g / groups;
+    for (int i = 0; i < block->count; i++) {
+        largest[i] = vec_set(-INFINITY);
+        for (int d = 0; d < block->head_dim; d++)
+            block->packed[d * block->count + i] = block->q[i][d];
+    }
+    for (int tile = 0; tile < count; tile += tiles) {
+        tiles = tile + tiles_of(block->count) <= count ? tiles_of(block->count) : 1;
+        for (int g = 0; g < groups; g++)
+            score_group(block, dtype, bound[g], bound[g + 1] - bound[g], tile, tiles, seen, largest);
+    }
+    for (int i = 0; i < block->count; i++)
+        max[i] = vec_largest(largest[i]);
+}
+
+/* Scores of the tiles [first, last) become weights. */
+static void exponentiate(const struct attend_block *block, int first, int last, const float *max /* [block->count] */)
+{
+    for (int tile = first; tile < last; tile++)
+        for (int i = 0; i < block->count; i++) {
+            float *scores = scores_at(block, tile, i);
+
+            vec_store(scores, vec_exp(vec_sub(vec_load(scores), vec_set(max[i]))));
+        }
 }
 
 /* One place into the sums of one query. */
@@ -167,60 +199,114 @@ SPECIALISED void load_value(const void *values, size_t at, enum dtype dtype, int
     value[vecs - 1] = cache_load_part(values, at + (size_t)(vecs - 1) * LANES, left, dtype);
 }
 
-/* Dimensions [d, d + 16 vecs) of the queries [first, first + queries): the places below `seen` belong to all of them, those up to
- * `end` are asked for one by one. */
-SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, int first, int queries, int d, int vecs, int seen, int end)
+/* Places [first, last), of which those below `seen` belong to all queries of a group and the others are asked for one by one. */
+struct strip {
+    int first, last; /* `first` begins a tile */
+    int seen;
+};
+
+/* Dimensions [d, d + 16 vecs) of the queries [first, first + queries), whose sums so far are in `to`. */
+SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, int d, int vecs,
+                            float *totals /* [queries] */)
 {
-    int left = block->head_dim - d - (vecs - 1) * LANES;
-    const float *scores = block->scores + (size_t)first * (size_t)block->context;
-    vec sum[VALUE_QUERIES * VALUE_VECS], value[VALUE_VECS];
-    float total[VALUE_QUERIES] = {0};
+    int left = block->head_dim - d - (vecs - 1) * LANES, place = strip->first;
+    vec sum[MOST_QUERIES * MOST_VECS], value[MOST_VECS];
+    float total[MOST_QUERIES];
 
     left = left < LANES ? left : LANES;
-    UNROLL for (int i = 0; i < queries * vecs; i++) sum[i] = vec_zero();
-    for (int place = 0; place < seen; place++) {
-        load_value(block->values, (size_t)place * (size_t)block->head_dim + (size_t)d, dtype, vecs, left, value);
-        UNROLL for (int i = 0; i < queries; i++)
-            add_place(scores[(size_t)i * (size_t)block->context + (size_t)place], vecs, value, sum + i * vecs, &total[i]);
+    UNROLL for (int i = 0; i < queries; i++)
+    {
+        UNROLL for (int v = 0; v < vecs; v++) sum[i * vecs + v] =
+            place == 0 ? vec_zero() : vec_load_left(block->to[first + i] + d + v * LANES, v < vecs - 1 ? LANES : left);
+        total[i] = totals[i];
     }
-    for (int place = seen; place < end; place++) {
+    for (; place + TILE <= strip->seen; place += TILE) {
+        const float *weights = scores_at(block, place / TILE, first);
+        size_t at = (size_t)place * (size_t)block->head_dim + (size_t)d;
+
+        UNROLL_SOME for (int lane = 0; lane < TILE; lane++, at += (size_t)block->head_dim)
+        {
+            load_value(block->values, at, dtype, vecs, left, value);
+            UNROLL for (int i = 0; i < queries; i++) add_place(weights[i * TILE + lane], vecs, value, sum + i * vecs, &total[i]);
+        }
+    }
+    for (; place < strip->last; place++) {
+        const float *weights = scores_at(block, place / TILE, first) + place % TILE;
+
         load_value(block->values, (size_t)place * (size_t)block->head_dim + (size_t)d, dtype, vecs, left, value);
         UNROLL for (int i = 0; i < queries; i++) if ((tile_mask(block, first + i, place) & 1) != 0)
-            add_place(scores[(size_t)i * (size_t)block->context + (size_t)place], vecs, value, sum + i * vecs, &total[i]);
+            add_place(weights[i * TILE], vecs, value, sum + i * vecs, &total[i]);
     }
     UNROLL for (int i = 0; i < queries; i++)
     {
-        UNROLL for (int v = 0; v < vecs; v++) vec_store_left(block->to[first + i] + d + v * LANES,
-                                                             vec_div(sum[i * vecs + v], vec_set(total[i])), v < vecs - 1 ? LANES : left);
+        UNROLL for (int v = 0; v < vecs; v++) vec_store_left(block->to[first + i] + d + v * LANES, sum[i * vecs + v], v < vecs - 1 ? LANES : left);
+        if (d == 0)
+            totals[i] = total[i];
     }
 }
 
-SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, int first, int queries, int seen, int end)
+SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, float *totals)
 {
-    for (int d = 0; d < block->head_dim; d += VALUE_VECS * LANES) {
-        int vecs = (block->head_dim - d + LANES - 1) / LANES;
+    const int most = dtype == DTYPE_BF16 ? NARROW_VECS : WIDE_VECS;
 
-        if (vecs >= VALUE_VECS)
-            add_values(block, dtype, first, queries, d, VALUE_VECS, seen, end);
-        else if (vecs == 3)
-            add_values(block, dtype, first, queries, d, VALUE_VECS < 3 ? 1 : 3, seen, end);
+    for (int d = 0, vecs; d < block->head_dim; d += vecs * LANES) {
+        int left = (block->head_dim - d + LANES - 1) / LANES;
+
+        vecs = left >= most ? most : left >= 2 && most > 2 ? 2 : 1;
+        if (vecs == most)
+            add_values(block, dtype, strip, first, queries, d, most, totals);
         else if (vecs == 2)
-            add_values(block, dtype, first, queries, d, VALUE_VECS < 2 ? 1 : 2, seen, end);
+            add_values(block, dtype, strip, first, queries, d, most > 2 ? 2 : 1, totals);
         else
-            add_values(block, dtype, first, queries, d, 1, seen, end);
+            add_values(block, dtype, strip, first, queries, d, 1, totals);
     }
 }
 
-SPECIALISED void weigh(const struct attend_block *block, enum dtype dtype, int seen, int end)
+SPECIALISED void add_group(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, float *totals)
 {
-    int first = 0;
+    const int most = dtype == DTYPE_BF16 ? NARROW_QUERIES : WIDE_QUERIES;
 
-    for (; first + VALUE_QUERIES <= block->count; first += VALUE_QUERIES)
-        add_all_values(block, dtype, first, VALUE_QUERIES, seen, end);
-    for (; first + 2 <= block->count; first += 2)
-        add_all_values(block, dtype, first, VALUE_QUERIES < 2 ? 1 : 2, seen, end);
-    for (; first < block->count; first++)
-        add_all_values(block, dtype, first, 1, seen, end);
+    if (queries == 1)
+        add_all_values(block, dtype, strip, first, 1, totals);
+    else if (queries == 2 && most >= 2)
+        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 2 ? 2 : 1, totals);
+    else if (queries == 3 && most >= 3)
+        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 3 ? 3 : 1, totals);
+    else if (queries == 4 && most >= 4)
+        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 4 ? 4 : 1, totals);
+}
+
+/* The strip that begins with this place's tile. */
+static struct strip strip_from(const struct attend_block *block, int first, int seen, int end)
+{
+    int places = block->head_dim < STRIP_FLOATS / TILE ? STRIP_FLOATS / TILE / block->head_dim * TILE : TILE, last;
+
+    last = end - first > places ? first + places : end;
+    return (struct strip){first, last, seen < first ? first : seen < last ? seen : last};
+}
+
+SPECIALISED void weigh(const struct attend_block *block, enum dtype dtype, int seen, int end, const float *max)
+{
+    const int most = dtype == DTYPE_BF16 ? NARROW_QUERIES : WIDE_QUERIES;
+    int groups = (block->count + most - 1) / most;
+    float totals[ATTEND_QUERIES] = {0};
+    struct strip strip;
+
+    for (int first = 0; first < end; first = strip.last) {
+        strip = strip_from(block, first, seen, end);
+        exponentiate(block, first / TILE, (strip.last + TILE - 1) / TILE, max);
+        for (int g = 0; g < groups; g++) {
+            int query = block->count * g / groups;
+
+            add_group(block, dtype, &strip, query, block->count * (g + 1) / groups - query, totals + query);
+        }
+    }
+    for (int i = 0; i < block->count; i++)
+        for (int d = 0; d < block->head_dim; d += LANES) {
+            int left = block->head_dim - d;
+
+            vec_store_left(block->to[i] + d, vec_div(vec_load_left(block->to[i] + d, left), vec_set(totals[i])), left);
+        }
 }
 
 SPECIALISED void attend_cache(const struct attend_block *block, enum dtype dtype)
@@ -234,10 +320,8 @@ SPECIALISED void attend_cache(const struct attend_block *block, enum dtype dtype
         end = end_i > end ? end_i : end;
         seen = seen_i < seen ? seen_i : seen;
     }
-    score(block, dtype, end, max);
-    for (int i = 0; i < block->count; i++)
-        exponentiate(block->scores + (size_t)i * (size_t)block->context, end, max[i]);
-    weigh(block, dtype, seen, end);
+    score(block, dtype, seen, end, max);
+    weigh(block, dtype, seen, end, max);
 }
 
 void KERNEL(attend)(const struct attend_block *block)

@@ -4,7 +4,7 @@
 const struct kernels KERNEL_QUANTISED(kernels) = {
     .isa = KERNEL_NAME,
     .activations_bytes = sizeof(struct activations),
-    .attend_queries = KERNEL_QUERIES,
+    .attend_group = KERNEL_QUERIES,
     .matmul = KERNEL(matmul),
     .quantise = KERNEL_QUANTISED(quantise),
     .matmul_quantised = KERNEL_QUANTISED(matmul_quantised),
