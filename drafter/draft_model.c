@@ -6,11 +6,11 @@
  * target's own noise, and at temperature 0 the argmax: point masses. */
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/model/forward.h"
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
-#include "common/world/watchdog.h"
 #include "drafter/draft.h"
 #include "drafter/draft_broken.h"
 #include <stdlib.h>
@@ -233,10 +233,10 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
 
     for (int i = 0; i < count; i++)
         drafts[i] = ask_draft(state, mirrors[i], &state->choice[i * MESSAGE_MAX_DRAFT]);
-    const char *before = watchdog_doing(state->model->computing);
+    const char *before = progress_doing(state->model->computing);
     enum status status = forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support);
 
-    (void)watchdog_doing(before);
+    (void)progress_doing(before);
     TRY(status);
     for (int i = 0; i < count; i++)
         for (int k = 0; k < mirrors[i]->wanted; k++) {

@@ -3,15 +3,15 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
 #include "common/wire/drain_relay.h"
-#include "common/world/watchdog.h"
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
 #define PARTING_NS ((int64_t)200 * 1000000)
 #define TELL_NS ((int64_t)100 * 1000000) /* a lead is told so often that a text is still being read */
-#define SLACK_NS ((int64_t)500 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond */
+#define SLACK_NS ((int64_t)800 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond; and who hangs is to say it first */
 
 enum {
     FEW_ROWS = 16,  /* of a part beside other sequences */
@@ -336,6 +336,12 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     return unread != NULL ? read_part(drafter, unread) : STATUS_OK;
 }
 
+/* A lead that reads a file, or a long prompt, has no time for messages; where it or the ranks that it computes with get something done, it is there. */
+static uint64_t done_by_others(const struct drafter *drafter)
+{
+    return drafter->terms.world != NULL ? world_progress(drafter->terms.world) : 0;
+}
+
 enum status drafter_run(struct drafter *drafter)
 {
     struct drain_relay relay = {
@@ -344,13 +350,14 @@ enum status drafter_run(struct drafter *drafter)
 
     while (!drafter->ended) {
         int64_t began = clock_ns(), heard = drafter->heard, passed;
+        uint64_t done = done_by_others(drafter);
 
         TRY(drain_relay_look(&relay));
-        watchdog_progress("drafting"); /* a lead that is silent is no fault of ours */
+        progress_excused("drafting"); /* a lead that is silent is no fault of ours */
         TRY(drafter_turn(drafter, began + TURN_NS));
         passed = clock_ns() - began;
         /* A turn counts for little more than its wait: a process that was stopped has not been waiting. */
-        silent = drafter->heard != heard ? 0 : silent + (passed < 2 * TURN_NS ? passed : 2 * TURN_NS);
+        silent = drafter->heard != heard || done_by_others(drafter) != done ? 0 : silent + (passed < 2 * TURN_NS ? passed : 2 * TURN_NS);
         if (patience > 0 && silent > patience + SLACK_NS) {
             if (!channel_is_gone(drafter->terms.channel, drafter->terms.lead)) /* else the job is being ended, and that has been told */
                 log_error("the lead (rank %d) is silent for %.0f s: ending the job", drafter->terms.lead, (double)silent / 1e9);

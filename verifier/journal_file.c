@@ -3,8 +3,8 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/world/signals.h"
-#include "common/world/watchdog.h"
 #include "verifier/journal_scan.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +103,7 @@ enum status journal_file_claim(struct journal_file *file, const char *output, in
         return STATUS_INTERNAL;
     }
     for (;;) {
-        watchdog_progress("waiting for another job to end");
+        progress_made("waiting for another job to end");
         if (signals_ask_to_drain()) {
             log_info("drained: nothing was begun");
             return STATUS_DRAINED;

@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/world/watchdog.h"
+#include "common/base/progress.h"
 #include "verifier/journal_terms.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static enum status copy_lines(struct publishing *publishing, const struct journa
     struct journal_line line;
 
     for (int i = 0; i < count; i++) {
-        watchdog_progress("writing the output");
+        progress_made("writing the output");
         TRY(read_line(publishing, &place[i], &line));
         if (fwrite(line.text, 1, line.length, publishing->to) != line.length || fputc('\n', publishing->to) == EOF)
             return cannot_write(publishing);

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ enum status journal_scan_open(struct journal_scan *out, const char *bytes, size_
         size_t rest = count - scan.end, length = newline != NULL ? (size_t)(newline - at) + 1 : rest;
         const char *wrong = journal_line_read(at, length, scan.end, &line);
 
+        progress_made("reading the journal");
         if (wrong != NULL && length == rest && !journal_line_hides_another(at, length, scan.end) && (scan.end > 0 || begins_a_journal(at, rest))) {
             scan.torn = rest;
             break;

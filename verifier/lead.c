@@ -2,10 +2,10 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
 #include "common/world/signals.h"
-#include "common/world/watchdog.h"
 #include <math.h>
 
 #define LOOK_NS ((int64_t)20 * 1000000)
@@ -352,7 +352,7 @@ static int is_unfinished(const struct lead *lead)
 
 static enum status keep_in_touch(struct lead *lead, const char *doing)
 {
-    watchdog_progress(doing);
+    progress_made(doing);
     if (lead->resting != NULL)
         TRY(peers_keep_in_touch(lead->resting));
     TRY(peers_keep_in_touch(lead->peers));

@@ -5,6 +5,7 @@
 #include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/options_list.h"
+#include "common/base/progress.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request_bias.h"
 #include "verifier/request_chat.h"
@@ -345,6 +346,7 @@ enum status request_add_line(struct request_list *list, const struct request_ter
     enum status status = STATUS_OK;
     size_t bad;
 
+    progress_made("reading the prompts");
     TRY(add(list, terms, &request));
     request->openai = list->count > 1 && request[-1].openai; /* what cannot be read is taken for a line like the one before it */
     request->digest = digest_bytes(line, length, DIGEST_EMPTY);

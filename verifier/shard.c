@@ -2,9 +2,9 @@
 
 #include "common/base/check.h"
 #include "common/base/digest.h"
+#include "common/base/progress.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
-#include "common/world/watchdog.h"
 #include <string.h>
 
 enum status shard_open(struct shard *shard, struct model *model, int slots, int max_asked)
@@ -218,7 +218,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
 {
     const struct rows *rows = &step->rows;
     const struct backend *backend = shard->model->backend;
-    const char *before = watchdog_doing(shard->model->computing);
+    const char *before = progress_doing(shard->model->computing);
     enum status status;
     char *to = evidence;
     int queries = 0;
@@ -226,7 +226,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
     for (int r = 0; r < rows->count; r++)
         *history_at(shard, rows->slot[r], rows->place[r]) = rows->token[r];
     status = run_forward(shard, step, evidence);
-    (void)watchdog_doing(before);
+    (void)progress_doing(before);
     TRY(status);
     for (int a = 0; a < step->asked; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);

@@ -1,9 +1,9 @@
 #include "verifier/team.h"
 
 #include "common/base/check.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
-#include "common/world/watchdog.h"
 #include <string.h>
 
 enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_HASH, ORDER_END };
@@ -252,7 +252,7 @@ enum status team_follow(struct team *team)
         if (team->relay != NULL)
             TRY(drain_relay_look(team->relay));
         recorder_note(followed[head.kind], head.bytes, 0, 0);
-        watchdog_progress("following the lead");
+        progress_made("following the lead");
     } while (head.kind != ORDER_END);
     return STATUS_OK;
 }

@@ -15,6 +15,7 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
         return STATUS_OK;
     }
     MPI_Comm host;
+    TRY(world_meet(world, world->team));
     TRY_MPI(MPI_Comm_split_type(world->team, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
     int code = MPI_Comm_size(host, &on_host);
     MPI_Comm_free(&host);

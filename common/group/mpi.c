@@ -16,21 +16,6 @@ struct mpi {
     MPI_Comm comm;
 };
 
-static enum status finish(const struct mpi *mpi, MPI_Request *request)
-{
-    struct wait wait;
-    int arrived = 0;
-
-    world_wait_begin(mpi->world, &wait);
-    wait.deaf = 1; /* a collective rings no bell, and goes on only while its ranks look at it */
-    for (;;) {
-        TRY_MPI(MPI_Test(request, &arrived, MPI_STATUS_IGNORE));
-        if (arrived)
-            return STATUS_OK;
-        world_wait_step(mpi->world, &wait, INT64_MAX);
-    }
-}
-
 static enum status sum_part(struct group *group, float *x, size_t count)
 {
     struct mpi *mpi = group->state;
@@ -38,7 +23,7 @@ static enum status sum_part(struct group *group, float *x, size_t count)
     float terms[WORLD_MAX_RANKS];
 
     TRY_MPI(MPI_Iallgather(x, (int)count, MPI_FLOAT, mpi->gathered, (int)count, MPI_FLOAT, mpi->comm, &request));
-    TRY(finish(mpi, &request));
+    world_await(mpi->world, &request);
     for (size_t k = 0; k < count; k++) {
         for (int i = 0; i < group->size; i++)
             terms[i] = mpi->gathered[(size_t)i * count + k];
@@ -66,7 +51,7 @@ static enum status mpi_broadcast(struct group *group, void *bytes, size_t count)
         size_t part = count - at < mpi->part ? count - at : mpi->part;
 
         TRY_MPI(MPI_Ibcast((char *)bytes + at, (int)part, MPI_BYTE, 0, mpi->comm, &request));
-        TRY(finish(mpi, &request));
+        world_await(mpi->world, &request);
     }
     return STATUS_OK;
 }
@@ -80,7 +65,7 @@ static enum status mpi_gather(struct group *group, const void *mine, size_t coun
         size_t part = count - at < mpi->part ? count - at : mpi->part;
 
         TRY_MPI(MPI_Igather((const char *)mine + at, (int)part, MPI_BYTE, mpi->gathered, (int)part, MPI_BYTE, 0, mpi->comm, &request));
-        TRY(finish(mpi, &request));
+        world_await(mpi->world, &request);
         for (int i = 0; group->rank == 0 && i < group->size; i++)
             memcpy((char *)all + (size_t)i * count + at, (char *)mpi->gathered + (size_t)i * part, part);
     }

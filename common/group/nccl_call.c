@@ -2,8 +2,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
-#include "common/world/watchdog.h"
 
 enum {
     ALARM_TAG = 1,
@@ -124,7 +124,7 @@ enum status nccl_done(struct nccl *nccl, const char *call, int result)
         if (nccl->deadline_ns != 0 && clock_ns() > nccl->deadline_ns)
             return late(nccl, call);
         if (nccl->deadline_ns != 0)
-            watchdog_progress(nccl->doing); /* this wait has a deadline of its own */
+            progress_made(nccl->doing); /* this wait has a deadline of its own */
         code = nccl->library.comm_get_async_error(nccl->comm, &result);
         if (code != NCCL_SUCCESS)
             result = code;

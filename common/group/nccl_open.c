@@ -4,6 +4,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,7 @@ static enum status connect_devices(struct nccl *nccl)
 
     for (size_t count = LEAST_SUM;; count = STRIDE * count < most ? STRIDE * count : most) {
         TRY(nccl_sum_part(nccl, (float *)(void *)nccl->memory, count));
+        progress_made(nccl->doing);
         if (count == most)
             break;
     }

@@ -5,6 +5,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/progress.h"
 #include "common/model/checkpoint_file.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
@@ -32,6 +33,7 @@ static enum status file_add(struct checkpoint *checkpoint, const char *path)
         log_error("%s: one file too many, expected at most %d", path, SHARDS_MAX);
         return STATUS_DATA;
     }
+    progress_made("opening the model's files");
     TRY(checkpoint_file_open(path, &checkpoint->files[checkpoint->file_count]));
     checkpoint->file_count++;
     return STATUS_OK;

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
+#include "common/base/progress.h"
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {
@@ -72,9 +73,13 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
     const struct cache_layer *cache = &forward->cache->layer[i];
 
     backend->attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
+    progress_made(NULL);
     backend->attend(model->context, &model->shape, layer, rows, forward->q, cache, forward->attended);
+    progress_made(NULL);
     TRY(add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x));
+    progress_made(NULL);
     backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
+    progress_made(NULL);
     return add_residual(forward, rows, layer, backend->mlp_out, layer->down, forward->ffn, x);
 }
 
@@ -85,8 +90,10 @@ static enum status run(struct forward *forward, const struct rows *rows, const i
     const struct backend *backend = model->backend;
     int hidden = model->shape.hidden;
 
-    for (int i = 0; i < model->config.layers; i++)
+    for (int i = 0; i < model->config.layers; i++) {
         TRY(run_layer(forward, rows, i, x));
+        progress_made(NULL);
+    }
     if (asked_count > 0 && asked != NULL) {
         backend->pick(model->context, hidden, asked, asked_count, x, forward->asked);
         x = forward->asked;

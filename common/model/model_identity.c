@@ -4,6 +4,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/progress.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +34,7 @@ static enum status add_samples(int fd, const char *path, int64_t size, uint64_t 
         int64_t whole = size - SAMPLE_BYTES, at = samples < SAMPLES ? i * SAMPLE_BYTES : whole / (SAMPLES - 1) * i;
         ssize_t count;
 
+        progress_made("looking at the model's files");
         errno = 0;
         count = pread(fd, bytes, SAMPLE_BYTES, (off_t)at);
         if (count <= 0)

@@ -7,6 +7,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static void widen_rows(struct packing *packing, struct matrix_source *source)
 
         if (packing->rows[i] == NULL)
             continue;
+        progress_made("widening the weights");
         dtype_widen_columns(packing->dtypes[i], packing->rows[i], (size_t)source->column_first, columns, to);
         packing->rows[i] = to;
     }
@@ -319,6 +321,7 @@ static void give_table(struct packing *packing)
         return;
     }
     for (int64_t row = 0; row < model->config.vocab; row++) {
+        progress_made("copying the embeddings");
         dtype_widen(model->embedding.dtype, checkpoint_row(&model->embedding, row), packing->vector, columns);
         model->backend->write(model->context, into + (size_t)row * row_bytes, packing->vector, row_bytes);
     }

@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <string.h>
 
 /* Symbols form a list in the order of the text; the merged-away right one has token -1. */
@@ -206,6 +207,7 @@ enum status bpe_encode(const struct bpe *bpe, struct bpe_work *work, const char 
     if (whole >= 0)
         return byte_buffer_append(tokens, &whole, sizeof whole);
     for (size_t at = 0, count; at < length; at += count) {
+        progress_made(NULL);
         count = word_length(bpe, piece + at, length - at);
         TRY(encode_word(bpe, work, piece + at, count, tokens));
     }

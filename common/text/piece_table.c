@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ enum status piece_table_put(struct piece_table *table, int64_t id, const char *k
 {
     struct piece piece = {.flags = flags | PIECE_PRESENT};
 
+    progress_made("reading the tokenizer");
     if (id < 0 || id >= PIECE_TABLE_IDS || key_length > PIECE_TABLE_BYTES || text_length > PIECE_TABLE_BYTES)
         return STATUS_DATA;
     TRY(make_room(table, id));

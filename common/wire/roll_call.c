@@ -18,15 +18,20 @@ struct entry {
 static enum status draw_run(struct world *world, uint64_t *run)
 {
     uint64_t seeds[2] = {(uint64_t)clock_ns(), (uint64_t)getpid()};
+    MPI_Request request;
 
     *run = digest_bytes(seeds, sizeof seeds, 0);
-    TRY_MPI(MPI_Bcast(run, 1, MPI_UINT64_T, 0, world->wire));
+    TRY_MPI(MPI_Ibcast(run, 1, MPI_UINT64_T, 0, world->wire, &request));
+    world_await(world, &request);
     return STATUS_OK;
 }
 
 static enum status gather(struct world *world, const struct entry *mine, struct entry *entries)
 {
-    TRY_MPI(MPI_Allgather(mine, sizeof *mine, MPI_BYTE, entries, sizeof *entries, MPI_BYTE, world->wire));
+    MPI_Request request;
+
+    TRY_MPI(MPI_Iallgather(mine, sizeof *mine, MPI_BYTE, entries, sizeof *entries, MPI_BYTE, world->wire, &request));
+    world_await(world, &request);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "common/world/bells.h"
 
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +36,13 @@ enum status bells_open(struct world *world)
         return status;
     }
     world->bells = bells;
+    progress_publish(&bells->mine->made);
     return STATUS_OK;
 }
 
 void bells_close(struct world *world)
 {
+    progress_publish(NULL);
     MPI_Win_free(&world->bells->window);
     free(world->bells);
     world->bells = NULL;

@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
-#include "common/world/watchdog.h"
+#include "common/base/progress.h"
 
 enum { PINGS = 64, TAG = 2 /* on world->wire */, PING = 1, OVER = 2 };
 #define ANSWER_NS ((int64_t)2000 * 1000000)
@@ -75,7 +75,7 @@ enum status clock_offset_measure(struct world *world, struct clock_offset *offse
     if (world->rank != world->lead)
         return answer(world);
     for (int rank = 0; rank < world->size; rank++) {
-        watchdog_progress("measuring clocks");
+        progress_made("measuring clocks");
         if (rank == world->lead)
             offsets[rank] = (struct clock_offset){.measured = 1};
         else

@@ -1,8 +1,11 @@
 /* How a rank waits: it looks again and again for a little while, because most answers come within microseconds, then yields, then
  * sleeps in the kernel on its bell. A job often has more ranks than cores, and a rank that spins keeps the one that it waits for from
  * running. */
+#include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/progress.h"
 #include "common/world/bells.h"
+#include "common/world/pulse.h"
 #include "common/world/world.h"
 
 #include <linux/futex.h>
@@ -24,6 +27,7 @@ enum {
     DEAF_NAP_NS = 50000,       /* where no bell rings; such naps take a sixth of a core */
     DEAF_SHARE = 64,           /* so later ones are this part of the time waited so far, and delay by no more than that */
     LONGEST_NAP_NS = 2000000,  /* with bells this bounds the cost of a ring that outran its message */
+    LISTEN_NS = 50000000,      /* from one look at what others get done to the next */
 };
 
 /* How long a wait looks before it sleeps. */
@@ -61,6 +65,35 @@ static int64_t nap_ns(const struct wait *wait, int64_t now)
     return share > DEAF_NAP_NS ? share : DEAF_NAP_NS;
 }
 
+uint64_t world_progress(const struct world *world)
+{
+    uint64_t made;
+
+    pulse_listen(world);
+    made = atomic_load_explicit(&world->bells->first->afar, memory_order_relaxed);
+    for (int i = 0; i < world->size; i++)
+        if (i != world->rank && world->bells->of[i] != NULL)
+            made += atomic_load_explicit(&world->bells->of[i]->made, memory_order_relaxed);
+    return made;
+}
+
+/* As long as others get something done, who waits for them does not hang, however long it takes. It is no progress of its own: of two that wait
+ * for each other neither keeps the other waiting. */
+static void listen(const struct world *world, int64_t now)
+{
+    struct bells *bells = world->bells;
+    uint64_t made;
+
+    if (now < bells->listen_ns)
+        return;
+    bells->listen_ns = now + LISTEN_NS;
+    progress_awaits();
+    made = world_progress(world);
+    if (made != bells->heard)
+        progress_excused(NULL);
+    bells->heard = made;
+}
+
 void world_wait_begin(const struct world *world, struct wait *wait)
 {
     int64_t now = clock_ns();
@@ -81,6 +114,7 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
     } else if (now < deadline_ns) {
         int64_t nap = nap_ns(wait, now);
 
+        listen(world, now);
         wait->naps++;
         sleep_on(bell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
     }
@@ -93,6 +127,39 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
         wait->look_ns = clock_ns() + (look > LOOK_RUNG_NS ? look : LOOK_RUNG_NS);
     }
     wait->heard = rings;
+}
+
+static enum status is_there(MPI_Request *request, int *arrived)
+{
+    TRY_MPI(MPI_Test(request, arrived, MPI_STATUS_IGNORE));
+    return STATUS_OK;
+}
+
+void world_await(const struct world *world, MPI_Request *request)
+{
+    struct wait wait;
+    int arrived = 0;
+
+    world_wait_begin(world, &wait);
+    wait.deaf = 1; /* a collective rings no bell, and goes on only while its ranks look at it */
+    for (;;) {
+        enum status status = is_there(request, &arrived);
+
+        if (status != STATUS_OK)
+            world_abort(status);
+        if (arrived)
+            return;
+        world_wait_step(world, &wait, INT64_MAX);
+    }
+}
+
+enum status world_meet(const struct world *world, MPI_Comm comm)
+{
+    MPI_Request request;
+
+    TRY_MPI(MPI_Ibarrier(comm, &request));
+    world_await(world, &request);
+    return STATUS_OK;
 }
 
 void world_ring(const struct world *world, int rank)

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 #define LONGEST_LOOK_NS ((int64_t)2 * 1000000000)
 #define TURN_NS 100000000
 #define BEHIND_NS ((int64_t)300 * 1000000)
+#define AWAITS_NS ((int64_t)300 * 1000000)
 #define BEHIND_MOST 3
 #define STARTING_NS ((int64_t)60 * 1000000000)
 
@@ -22,45 +24,45 @@ static struct {
     pthread_cond_t ended;
     int running;
     int64_t limit_ns;
-    _Atomic int started;
+    uint64_t before; /* what had got done before it looked */
     _Atomic int64_t grace_ns;
-    _Atomic int64_t last_ns;
-    _Atomic(const char *) doing;
-} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .doing = "starting"};
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void bite(int64_t silent_ns)
+static void bite(int64_t silent_ns, const char *doing)
 {
     log_let_go(1);
-    log_error("no progress for %.0f s while %s: ending the job (a rank is lost or hangs)", (double)silent_ns / 1e9, atomic_load(&dog.doing));
+    log_error("no progress for %.0f s while %s: ending the job (a rank is lost or hangs)", (double)silent_ns / 1e9, doing);
     recorder_note("no progress for # ms", silent_ns / 1000000, 0, 0);
-    recorder_dump(atomic_load(&dog.doing));
+    recorder_dump(doing);
     _exit(STATUS_WATCHDOG);
 }
 
-static int64_t limit_ns(void)
+static int64_t limit_of(const struct progress *progress)
 {
-    int64_t limit = !atomic_load(&dog.started) && dog.limit_ns < STARTING_NS ? STARTING_NS : dog.limit_ns;
+    int64_t limit = progress->count == dog.before && dog.limit_ns < STARTING_NS ? STARTING_NS : dog.limit_ns;
 
-    return limit + atomic_load(&dog.grace_ns);
+    return limit + (progress->awaits ? AWAITS_NS + atomic_load(&dog.grace_ns) : 0);
 }
 
 /* Adds up what passes without progress, look by look. A look counts for a second or two at most: a process that was stopped, or a
  * machine that slept, has not been hanging. */
 static void *watch(void *unused)
 {
-    int64_t looked = clock_ns(), seen = 0, silent = 0;
+    int64_t looked = clock_ns(), silent = 0;
+    uint64_t seen = dog.before;
 
     (void)unused;
     pthread_mutex_lock(&dog.lock);
     while (dog.running) {
         struct timespec until;
-        int64_t now = clock_ns(), last = atomic_load(&dog.last_ns), passed = now - looked;
+        int64_t now = clock_ns(), passed = now - looked;
+        struct progress progress = progress_look();
 
-        silent = last != seen ? 0 : silent + (passed < LONGEST_LOOK_NS ? passed : LONGEST_LOOK_NS);
-        seen = last;
+        silent = progress.count != seen ? 0 : silent + (passed < LONGEST_LOOK_NS ? passed : LONGEST_LOOK_NS);
+        seen = progress.count;
         looked = now;
-        if (silent > limit_ns())
-            bite(silent);
+        if (silent > limit_of(&progress))
+            bite(silent, progress.doing);
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += TURN_NS;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -75,10 +77,10 @@ enum status watchdog_open(double seconds)
 {
     pthread_condattr_t attributes;
 
-    watchdog_progress("starting");
+    (void)progress_doing("starting");
     if (seconds <= 0)
         return STATUS_OK;
-    atomic_store(&dog.started, 0);
+    dog.before = progress_look().count;
     dog.limit_ns = (int64_t)(seconds * 1e9);
     dog.running = 1;
     pthread_condattr_init(&attributes);
@@ -107,16 +109,4 @@ void watchdog_close(void)
     pthread_cond_signal(&dog.ended);
     pthread_mutex_unlock(&dog.lock);
     pthread_join(dog.thread, NULL);
-}
-
-void watchdog_progress(const char *doing)
-{
-    atomic_store_explicit(&dog.last_ns, clock_ns(), memory_order_relaxed);
-    atomic_store_explicit(&dog.doing, doing, memory_order_relaxed);
-    atomic_store_explicit(&dog.started, 1, memory_order_relaxed);
-}
-
-const char *watchdog_doing(const char *doing)
-{
-    return doing != NULL && doing[0] != '\0' ? atomic_exchange_explicit(&dog.doing, doing, memory_order_relaxed) : NULL;
 }

@@ -6,11 +6,12 @@
 #include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/world/bells.h"
 #include "common/world/keeper.h"
 #include "common/world/life.h"
-#include "common/world/watchdog.h"
+#include "common/world/pulse.h"
 #include <execinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,6 +115,7 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     TRY(learn_roles(world));
     TRY(life_open(world));
     TRY(bells_open(world));
+    TRY(pulse_open(world));
     recorder_heed(&world->bells->mine->over);
     recorder_catch_signals();
     recorder_note("joins # ranks, # of them drafters", world->size, world->drafters, 0);
@@ -153,17 +155,29 @@ int world_threads(const struct world *world, int asked, int alone)
     return share > 1 ? (int)share : 1;
 }
 
+struct standing {
+    int status;
+    int rank;
+};
+
+static enum status agree(struct world *world, const struct standing *mine, struct standing *worst)
+{
+    MPI_Request request;
+
+    TRY_MPI(MPI_Iallreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, world->wire, &request)); /* of equals the lowest rank */
+    world_await(world, &request);
+    return STATUS_OK;
+}
+
 enum status world_agree(struct world *world, enum status status)
 {
-    struct {
-        int status;
-        int rank;
-    } mine = {.status = (int)status, .rank = world->rank}, worst = mine;
+    struct standing mine = {.status = (int)status, .rank = world->rank}, worst = mine;
+    const char *before = progress_doing("waiting for the other ranks to come as far");
+    enum status agreed = agree(world, &mine, &worst);
 
-    int code = MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MAXLOC, world->wire); /* of equals the lowest rank */
-    log_let_go(code != MPI_SUCCESS || worst.rank == world->rank);
-    if (code != MPI_SUCCESS)
-        return world_mpi_failed("MPI_Allreduce of statuses", __FILE__, __LINE__, code);
+    (void)progress_doing(before);
+    log_let_go(agreed != STATUS_OK || worst.rank == world->rank);
+    TRY(agreed);
     recorder_note("all agree on status #", worst.status, 0, 0);
     return (enum status)worst.status;
 }
@@ -189,7 +203,8 @@ static int all_arrived(struct world *world)
     int64_t deadline = clock_ns() + patience + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
     int arrived = 0;
 
-    if (MPI_Ibarrier(world->wire, &request) != MPI_SUCCESS)
+    /* Not on the wire: a rank that could not begin an operation there comes here, while the others are still in it. */
+    if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
         return 0;
     for (;;) {
         if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || clock_ns() > deadline)
@@ -198,7 +213,7 @@ static int all_arrived(struct world *world)
             world->absent = 1;
             deadline = clock_ns() + END_ABSENT_NS + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
         }
-        watchdog_progress("waiting for the others to end"); /* this wait has a deadline of its own */
+        progress_made("waiting for the others to end"); /* this wait has a deadline of its own */
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     }
 }
@@ -228,6 +243,7 @@ void world_close(struct world *world, enum status status)
     recorder_close();
     keeper_close();
     recorder_heed(NULL);
+    pulse_close(world);
     bells_close(world);
     life_close(world);
     MPI_Comm_free(&world->node);

@@ -35,6 +35,7 @@ struct world {
     MPI_Comm team; /* the ranks of this role, in world order */
     MPI_Comm node; /* the ranks of this host */
     struct bells *bells;
+    struct pulse *pulse; /* NULL where all ranks are on one host */
     int *life; /* [size] a descriptor of the rank's process, -1 where there is none: life.c */
     int absent; /* ranks that the lead knows not to come to the end */
 };
@@ -75,6 +76,14 @@ struct wait {
 void world_wait_begin(const struct world *world, struct wait *wait);
 /* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
+/* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */
+enum status world_meet(const struct world *world, MPI_Comm comm);
+/* Local. Ends when the operation of several ranks has. Such a wait is no hang while other ranks get something done, and it leaves its core to them.
+ * Where MPI cannot tell, the job ends: nobody knows when the operation's memory is free again. */
+void world_await(const struct world *world, MPI_Request *request);
+/* Local. Changes whenever another rank gets something done (common/base/progress.h): on another host within a second, where it must be able to
+ * tell. What a wait listens to. */
+uint64_t world_progress(const struct world *world);
 /* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks, over those of its own role where they alone
  * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on: where more are asked for a line says so, once on a host. */
 int world_threads(const struct world *world, int asked, int alone);

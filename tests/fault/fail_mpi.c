@@ -18,8 +18,9 @@
     CALL(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out), (comm, type, key, info, out))      \
     CALL(MPI_Allgather, (const void *from, int count, MPI_Datatype type, void *to, int counts, MPI_Datatype types, MPI_Comm comm),  \
          (from, count, type, to, counts, types, comm))                                                                             \
-    CALL(MPI_Allreduce, (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),                       \
-         (from, to, count, type, op, comm))                                                                                        \
+    CALL(MPI_Iallreduce,                                                                                                           \
+         (const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request),               \
+         (from, to, count, type, op, comm, request))                                                                               \
     CALL(MPI_Iallgather,                                                                                                           \
          (const void *from, int count, MPI_Datatype type, void *to, int counts, MPI_Datatype types, MPI_Comm comm, MPI_Request *request),       \
          (from, count, type, to, counts, types, comm, request))                                                                    \

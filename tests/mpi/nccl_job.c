@@ -1,6 +1,7 @@
 /* A job that sums over NCCL and does nothing else, made as the verifiers' is: for group_nccl.sh, which puts faults into the library and
  * looks at how it ends. nccl_job [same-device] [patience=S] [watchdog=S] [sums=N] [absent=RANK] */
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/group/group.h"
 #include "common/world/watchdog.h"
 #include "tests/support/pretended_device.h"
@@ -47,7 +48,7 @@ static enum status sum(struct group *group, const struct terms *terms, int rank)
     float x[COUNT];
 
     for (int i = 0; i < terms->sums && status == STATUS_OK; i++) {
-        watchdog_progress("summing");
+        progress_made("summing");
         for (int k = 0; k < COUNT; k++)
             x[k] = (float)k;
         if (rank == terms->absent && i == terms->sums - 1)

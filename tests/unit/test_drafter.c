@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/wire/channel_loop.h"
+#include "common/world/bells.h"
 #include "drafter/drafter.h"
 
 #include <setjmp.h>
@@ -317,6 +318,60 @@ static void test_drafter__a_heartbeat_is_answered(void **state)
     assert_hears_nothing();
 }
 
+/* A lead that sends nothing for longer than the drafter's patience, and at last that it is over. */
+struct silence {
+    int64_t now;
+    int turns;
+    struct bell own, lead;
+    int works; /* the lead, meanwhile */
+};
+
+static void pass_time(void *user, int who, int64_t deadline_ns)
+{
+    struct silence *silence = user;
+    int taken;
+
+    (void)who;
+    silence->now = deadline_ns;
+    atomic_fetch_add(&silence->lead.made, (uint64_t)silence->works);
+    if (++silence->turns == 100)
+        assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_plain(space, MESSAGE_SHUTDOWN, RUN), &taken), STATUS_OK);
+}
+
+static enum status sit_through(int works)
+{
+    struct silence silence = {.now = 1000000000, .works = works};
+    struct bells bells = {.mine = &silence.own, .first = &silence.own, .of = {&silence.lead, &silence.own}};
+    struct world world = {.rank = DRAFTER, .size = 2, .bells = &bells};
+    const struct loop_hooks hooks = {.user = &silence, .wait = pass_time};
+    struct loop_hooks none = {0};
+    enum status status;
+
+    channel_loop_hook(end[DRAFTER], &hooks);
+    clock_pretend(&silence.now);
+    drafter.terms.world = &world;
+    drafter.terms.patience_s = 5;
+    status = drafter_run(&drafter);
+    clock_pretend(NULL);
+    channel_loop_hook(end[DRAFTER], &none);
+    return status;
+}
+
+static void test_drafter__a_lead_that_gets_something_done_is_there(void **state)
+{
+    (void)state;
+    assert_int_equal(sit_through(1), STATUS_OK);
+}
+
+static void test_drafter__a_lead_that_is_silent_and_gets_nothing_done_is_lost(void **state)
+{
+    (void)state;
+    log_init("test_drafter", LOG_ERROR);
+    log_hold();
+    assert_int_equal(sit_through(0), STATUS_WATCHDOG);
+    log_let_go(0);
+}
+
 int main(void)
 {
 #define OPENED(test) cmocka_unit_test_setup_teardown(test, open_drafter, close_drafter)
@@ -330,6 +385,8 @@ int main(void)
         OPENED(test_drafter__a_long_text_is_read_in_parts_behind_what_is_short),
         OPENED(test_drafter__what_another_text_begins_with_is_copied),
         OPENED(test_drafter__a_heartbeat_is_answered),
+        OPENED(test_drafter__a_lead_that_gets_something_done_is_there),
+        OPENED(test_drafter__a_lead_that_is_silent_and_gets_nothing_done_is_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

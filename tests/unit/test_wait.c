@@ -1,4 +1,5 @@
 #include "common/base/clock.h"
+#include "common/base/progress.h"
 #include "common/world/bells.h"
 #include "tests/support/capture.h"
 
@@ -74,6 +75,51 @@ static void test_wait__a_deadline_that_is_over_ends_the_sleep(void **state)
         world_wait_step(&world, &wait, clock_ns() - 1);
     }
     assert_int_equal(wait.naps, 0);
+}
+
+/* Sleeps once, long after it last listened; whether the watchdog was told that all is well. */
+static int sleeps_content(struct wait *wait)
+{
+    uint64_t before = progress_look().count;
+    int naps = wait->naps;
+
+    bells.listen_ns = 0;
+    while (wait->naps == naps)
+        step_off_core(wait, 1);
+    return progress_look().count != before;
+}
+
+static void test_wait__goes_on_while_others_get_something_done(void **state)
+{
+    struct wait wait;
+
+    (void)state;
+    world_wait_begin(&world, &wait);
+    (void)sleeps_content(&wait);
+    assert_false(sleeps_content(&wait));
+    atomic_fetch_add(&other.made, 1);
+    assert_true(sleeps_content(&wait));
+    assert_false(sleeps_content(&wait));
+    atomic_fetch_add(&own.afar, 1); /* some rank of another host */
+    assert_true(sleeps_content(&wait));
+    atomic_fetch_add(&own.made, 1);
+    assert_false(sleeps_content(&wait));
+    assert_true(progress_look().awaits);
+}
+
+/* Of two that wait for each other neither is at work. */
+static void test_wait__is_no_progress_for_others(void **state)
+{
+    struct wait wait;
+
+    (void)state;
+    progress_publish(&own.made);
+    world_wait_begin(&world, &wait);
+    uint64_t before = own.made;
+    atomic_fetch_add(&other.made, 1);
+    assert_true(sleeps_content(&wait));
+    assert_true(own.made == before);
+    progress_publish(NULL);
 }
 
 /* How long a wait of a rank of two looks, on so many cores with so many threads in all. */
@@ -168,6 +214,8 @@ int main(void)
         cmocka_unit_test(test_wait__a_rank_that_lost_its_core_looks_again_before_it_sleeps),
         cmocka_unit_test(test_wait__a_ring_is_looked_for_as_often),
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
+        cmocka_unit_test(test_wait__goes_on_while_others_get_something_done),
+        cmocka_unit_test(test_wait__is_no_progress_for_others),
         cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
         cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),

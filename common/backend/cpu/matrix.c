@@ -1,6 +1,7 @@
 #include "common/backend/cpu/matrix.h"
 
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <string.h>
 
 size_t matrix_slice_bytes(enum dtype dtype, int columns)
@@ -210,6 +211,7 @@ void matrix_fill(struct matrix *matrix, const struct matrix_source *source, int 
     for (int p = first; p < last; p++) {
         unsigned char *panel = matrix->data + (size_t)p * matrix->panel_bytes;
 
+        progress_made("packing the weights");
         memset(panel, 0, matrix->panel_bytes);
         for (int c = 0; c < BACKEND_PANEL && p * BACKEND_PANEL + c < source->outputs; c++) {
             int o = p * BACKEND_PANEL + c;

@@ -1,6 +1,7 @@
 #include "common/backend/cuda/matrix.h"
 
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <string.h>
 
 enum { TILE = 16, TILE_BYTES = 512 };
@@ -77,6 +78,7 @@ void cuda_matrix_fill(const struct matrix *matrix, const struct matrix_source *s
     for (int p = first; p < last; p++) {
         char *panel = (char *)to + (size_t)(p - first) * matrix->panel_bytes;
 
+        progress_made("packing the weights");
         memset(panel, 0, matrix->panel_bytes);
         for (int c = 0; c < TILE && p * TILE + c < source->outputs; c++)
             if (source->rows[p * TILE + c] != NULL)

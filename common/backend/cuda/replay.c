@@ -3,6 +3,7 @@
 #include "common/backend/cuda/context.h"
 
 #include "common/base/log.h"
+#include "common/base/progress.h"
 
 static int is_of(const struct replay *replay, const struct replay *shape)
 {
@@ -71,6 +72,7 @@ int cuda_replayed(struct backend_context *context)
     if (replay == NULL)
         return 1;
     replay->graph = device_recorded(context->device);
+    progress_made(NULL);
     if (replay->graph != NULL) {
         device_play(context->device, replay->graph);
         replay->head = context->head;

@@ -3,7 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/world/watchdog.h"
+#include "common/base/progress.h"
 #include "launch/bench/latency/latency.h"
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +191,7 @@ enum status latency_collectives(struct latency *latency)
         for (size_t bytes = SMALLEST; status == STATUS_OK && bytes <= LARGEST; bytes *= 4) {
             size_t most = operation == SUM ? LARGEST : PART; /* the others are of one part */
 
-            watchdog_progress("measuring the group");
+            progress_made("measuring the group");
             fill(&rig, (enum operation)operation, bytes / sizeof(float));
             if (bytes <= most)
                 status = measure(&rig, (enum operation)operation, bytes / sizeof(float));

@@ -3,7 +3,7 @@
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/world/watchdog.h"
+#include "common/base/progress.h"
 #include "launch/bench/latency/latency.h"
 #include <stdlib.h>
 
@@ -192,7 +192,7 @@ enum status latency_messages(struct latency *latency)
     for (int i = 0; i < count && status == STATUS_OK; i++) {
         size_t bytes = 0;
 
-        watchdog_progress("measuring messages");
+        progress_made("measuring messages");
         fill(&tests[i], content);
         if (latency->world.rank != latency->world.lead) {
             status = pong(latency, &tests[i], content);

@@ -1,0 +1,90 @@
+/* The CPU backend and a tokenizer on a machine that is very slow, or hangs: linked in place of the choice of a backend, for tests of who is taken for
+ * hung. The environment says what is slow, and on which rank:
+ * SLOW_RANK=N  SLOW_PACK=MS of a matrix  SLOW_WIDEN=MS of a row  SLOW_LAYER=MS of a layer's attention  SLOW_ENCODE=MS of a prompt
+ * SLOW_STUCK=pack|widen|layer: the first of these, once the job is past its beginning, never ends. */
+#include "common/backend/choose.h"
+#include "common/text/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STUCK_AT = 3 }; /* as something has got done before */
+
+static int is_mine(void)
+{
+    const char *slow = getenv("SLOW_RANK"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    return slow == NULL || (rank != NULL && strcmp(slow, rank) == 0);
+}
+
+static void take_time(const char *variable, const char *name)
+{
+    const char *ms = getenv(variable), *stuck = getenv("SLOW_STUCK");
+    int64_t ns = ms != NULL ? (int64_t)(atof(ms) * 1e6) : 0;
+    static int done;
+
+    if (!is_mine())
+        return;
+    if (stuck != NULL && strcmp(stuck, name) == 0 && ++done >= STUCK_AT)
+        for (;;)
+            pause();
+    if (ns > 0)
+        nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+static enum status slow_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena, struct matrix **matrix)
+{
+    take_time("SLOW_PACK", "pack");
+    return backend_cpu.matrix_pack(context, source, arena, matrix);
+}
+
+static void slow_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *layer, const struct rows *rows,
+                        const float *q, const struct cache_layer *cache, float *attended)
+{
+    take_time("SLOW_LAYER", "layer");
+    backend_cpu.attend(context, shape, layer, rows, q, cache, attended);
+}
+
+void __real_dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to);
+void __wrap_dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to);
+void __wrap_dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to)
+{
+    take_time("SLOW_WIDEN", "widen");
+    __real_dtype_widen_columns(dtype, row, first, count, to);
+}
+
+enum status __real_tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens, int *count,
+                                    size_t *bad_offset);
+enum status __wrap_tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens, int *count,
+                                    size_t *bad_offset);
+enum status __wrap_tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, int flags, int32_t **tokens, int *count,
+                                    size_t *bad_offset)
+{
+    take_time("SLOW_ENCODE", "encode");
+    return __real_tokenizer_encode(tokenizer, text, length, flags, tokens, count, bad_offset);
+}
+
+enum status backend_choose(enum backend_choice choice, const struct backend **backend)
+{
+    static struct backend slow;
+
+    (void)choice;
+    slow = backend_cpu;
+    slow.matrix_pack = slow_pack;
+    slow.attend = slow_attend;
+    if (getenv("SLOW_WIDEN") != NULL)
+        slow.packs = 1u << DTYPE_F32;
+    *backend = &slow;
+    return STATUS_OK;
+}
+
+enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device)
+{
+    (void)backend;
+    (void)list;
+    (void)turn;
+    *device = 0;
+    return STATUS_OK;
+}
