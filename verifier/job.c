@@ -10,6 +10,7 @@
 #include "verifier/check.h"
 #include "verifier/journal_terms.h"
 #include "verifier/launch_line.h"
+#include "verifier/loading.h"
 #include "verifier/report.h"
 #include "verifier/sweep.h"
 #include <limits.h>
@@ -35,12 +36,29 @@ static int max_ids(const struct options *options)
     return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
 }
 
+/* The lead says how far it is. */
+static enum status read_model(struct job *job, struct model_options options)
+{
+    int bar = !job->options->quiet && (job->options->terminal & 2) != 0, leads = job->world.rank == job->world.lead;
+    struct loading loading;
+    enum status status;
+
+    loading_begin(&loading, leads && !job->options->quiet ? stderr : NULL, bar);
+    options.tell = loading_tell;
+    options.tell_state = &loading;
+    log_clear_lines(bar);
+    status = model_open(job->target, &job->group, &options, &job->model);
+    log_clear_lines(options_have_bar(job->options));
+    loading_end(&loading);
+    return status;
+}
+
 /* Its ranks may fail one by one, for memory, and go on together or not at all. */
 static enum status load_model(struct job *job, const struct model_options *options)
 {
     size_t largest = (size_t)options->max_rows * sizeof(float);
 
-    TRY(group_agree(&job->group, model_open(job->target, &job->group, options, &job->model)));
+    TRY(group_agree(&job->group, read_model(job, *options)));
     return group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
                         (enum group_sums)job->options->all_reduce, &job->group);
 }

@@ -268,6 +268,22 @@ int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
     return entry_of(checkpoint, name) != NULL;
 }
 
+int checkpoint_files(const struct checkpoint *checkpoint)
+{
+    return checkpoint->file_count;
+}
+
+int checkpoint_file_of(const struct checkpoint *checkpoint, const void *data)
+{
+    for (int i = 0; i < checkpoint->file_count; i++) {
+        const unsigned char *bytes = checkpoint->files[i].bytes;
+
+        if ((const unsigned char *)data >= bytes && (const unsigned char *)data < bytes + checkpoint->files[i].size)
+            return i;
+    }
+    return 0;
+}
+
 const void *checkpoint_row(const struct tensor *tensor, int64_t row)
 {
     return (const unsigned char *)tensor->data + (size_t)row * dtype_row_bytes(tensor->dtype, (size_t)tensor->columns);

@@ -29,6 +29,10 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
                             struct tensor *tensor);
 int checkpoint_has(const struct checkpoint *checkpoint, const char *name);
 
+int checkpoint_files(const struct checkpoint *checkpoint);
+/* In which of them, from 0, a tensor's data or row lies. */
+int checkpoint_file_of(const struct checkpoint *checkpoint, const void *data);
+
 /* Start of row `row`. */
 const void *checkpoint_row(const struct tensor *tensor, int64_t row);
 

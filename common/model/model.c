@@ -174,7 +174,7 @@ static enum status load(const char *path, const struct model_options *options, s
 
         snprintf(model->computing, sizeof model->computing, "computing on device %d [%s] %s", device->number, device->place, device->name);
     }
-    TRY(weights_pack(model, kv_cache_need(model, options->slots), model_activations(model).all));
+    TRY(weights_pack(model, options, kv_cache_need(model, options->slots), model_activations(model).all));
     return model_open_tables(model);
 }
 

@@ -14,6 +14,12 @@
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
 
+/* How far the weights are read: what this rank takes of its files. */
+struct model_reading {
+    int file, files; /* the one that is read now, from 1, and how many there are */
+    size_t bytes, total;
+};
+
 struct model_options {
     int threads;
     int max_rows;    /* rows of one step */
@@ -28,6 +34,8 @@ struct model_options {
     enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
     int cache;           /* enum cache_choice: of its caches' numbers */
     const struct backend *backend; /* NULL for the CPU's */
+    void (*tell)(void *state, const struct model_reading *reading); /* after each matrix; NULL: nobody wants to know */
+    void *tell_state;
 };
 
 enum { MODEL_DEFAULT_CONTEXT = 8192 };

@@ -24,6 +24,8 @@ struct packing {
     size_t wide_room;   /* values of the largest of these */
     int widened;        /* matrices of that kind */
     int layer;
+    const struct model_options *options;
+    struct model_reading reading;
 };
 
 int weights_slices(const struct config *config)
@@ -125,18 +127,44 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
         widen_rows(packing, source);
 }
 
+/* What is read of the files for the listed rows, which are not widened yet. */
+static size_t read_bytes(const struct packing *packing, const struct matrix_source *source)
+{
+    size_t bits = 0;
+
+    for (int i = 0; i < source->outputs; i++)
+        bits += packing->rows[i] != NULL ? (size_t)source->columns * (size_t)dtype_bits(packing->dtypes[i]) : 0;
+    return bits / 8;
+}
+
+static void tell(struct packing *packing, size_t bytes, int file)
+{
+    struct model_reading *reading = &packing->reading;
+
+    reading->files = checkpoint_files(packing->model->checkpoint);
+    reading->file = file + 1;
+    reading->bytes += bytes;
+    if (packing->options->tell != NULL)
+        packing->options->tell(packing->options->tell_state, reading);
+}
+
 /* Packs the listed rows. */
 static enum status pack(struct packing *packing, struct matrix_source *source, struct matrix **matrix)
 {
     const struct backend *backend = packing->model->backend;
+    size_t bytes = read_bytes(packing, source);
+    int file = checkpoint_file_of(packing->model->checkpoint, packing->rows[0]);
 
     source->rows = packing->rows;
     choose_dtype(packing, source);
     if (packing->measuring) {
         packing->bytes += arena_round(backend->matrix_bytes(source)) + ARENA_ALIGN;
+        packing->reading.total += bytes;
         return STATUS_OK;
     }
-    return backend->matrix_pack(packing->model->context, source, &packing->model->weights, matrix);
+    TRY(backend->matrix_pack(packing->model->context, source, &packing->model->weights, matrix));
+    tell(packing, bytes, file);
+    return STATUS_OK;
 }
 
 /* Takes a part of a vector to where the next `give` finds it. */
@@ -397,9 +425,9 @@ enum status weights_check(struct model *model, size_t *bytes)
     return status;
 }
 
-enum status weights_pack(struct model *model, size_t cache, size_t activations)
+enum status weights_pack(struct model *model, const struct model_options *options, size_t cache, size_t activations)
 {
-    struct packing packing = {.model = model};
+    struct packing packing = {.model = model, .options = options};
     enum status status;
     char what[192];
 
