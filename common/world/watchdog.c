@@ -39,9 +39,13 @@ static void bite(int64_t silent_ns, const char *doing)
 
 static int64_t limit_of(const struct progress *progress)
 {
-    int64_t limit = progress->count == dog.before && dog.limit_ns < STARTING_NS ? STARTING_NS : dog.limit_ns;
+    return progress->count == dog.before && dog.limit_ns < STARTING_NS ? STARTING_NS : dog.limit_ns;
+}
 
-    return limit + (progress->awaits ? AWAITS_NS + atomic_load(&dog.grace_ns) : 0);
+/* What the others are given to say it first. */
+static int64_t courtesy(const struct progress *progress)
+{
+    return progress->awaits ? AWAITS_NS + atomic_load(&dog.grace_ns) : 0;
 }
 
 /* Adds up what passes without progress, look by look. A look counts for a second or two at most: a process that was stopped, or a
@@ -61,8 +65,8 @@ static void *watch(void *unused)
         silent = progress.count != seen ? 0 : silent + (passed < LONGEST_LOOK_NS ? passed : LONGEST_LOOK_NS);
         seen = progress.count;
         looked = now;
-        if (silent > limit_of(&progress))
-            bite(silent, progress.doing);
+        if (silent > limit_of(&progress) + courtesy(&progress))
+            bite(silent - courtesy(&progress), progress.doing);
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += TURN_NS;
         until.tv_sec += until.tv_nsec / 1000000000;

@@ -1,4 +1,5 @@
 /* The clock of the wall may be set at any time: by a person, by NTP, after a sleep. What waits does not look at it. */
+#include "common/base/progress.h"
 #include "common/base/status.h"
 #include "common/world/watchdog.h"
 
@@ -33,7 +34,7 @@ static void test_clock_jumps__a_watchdog_bites_all_the_same(void **state)
     if (child == 0) {
         alarm(60); /* which ends it where the watchdog does not */
         if (watchdog_open(0.2) == STATUS_OK) {
-            watchdog_progress("waiting");
+            progress_made("waiting");
             pause();
         }
         _exit(0);
