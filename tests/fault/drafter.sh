@@ -60,7 +60,8 @@ await_results one-of-two $((prompts / 5))
 everybody=$(everybody)
 kill -KILL $(ranks_of tandem-drafter | head -n 1)
 survived one-of-two coupled
-lost one-of-two "has ended"
+# The other one may be too late now and then where three ranks share a busy machine's cores.
+expect one-of-two "the figures do not say that a drafter has ended" 'grep -q "\"reason\": \"has ended\"" "$WORK/one-of-two.json"'
 after=$(tail -n $((prompts / 2)) "$WORK/one-of-two.jsonl" | grep -c '"accepted":[1-9]')
 expect one-of-two "the other drafter was not used" '[ "$after" -gt 0 ]'
 
