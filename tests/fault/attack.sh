@@ -127,7 +127,7 @@ for words in "run --prompts -" chat; do
 done
 
 # What a terminal would obey is shown, not sent.
-brief escapes 64 $'ru\e]0;title\an\u009b31m'
+brief escapes 64 $'ru\e]0;title\an\xc2\x9b31m' # bytes, whatever this shell's language
 expect escapes "expected escapes that can be read" "grep -qF '\\x1b]0;title\\x07n\\u009b31m' '$WORK/escapes.err' && ! LC_ALL=C grep -q \$'[\\x1b\\x07]\\|\\xc2\\x9b' '$WORK/escapes.err'"
 # Text of prompts and models: the model is made to say ESC. A pipe gets the bytes.
 forced=(--logit-bias 219:100 --max-tokens 3 --verifiers 1 --colour never)
@@ -143,7 +143,7 @@ if command -v script >/dev/null; then
         expect "$name" "the terminal got what it obeys: $(od -c "$WORK/$name.tty" | head -n 20)" \
             "[ \$CODE = 0 ] && grep -qF '\\x1b' '$WORK/$name.tty' && ! LC_ALL=C grep -q \$'\x1b\x1b\|\x1b\]\|\xc2\x9b' '$WORK/$name.tty'"
     }
-    on_terminal run_tty '' run --prompt $'a\e]0;title\ab\u009b31m' "${forced[@]}"
+    on_terminal run_tty '' run --prompt $'a\e]0;title\ab\xc2\x9b31m' "${forced[@]}"
     expect run_tty "the prompt is not shown" "grep -qF 'a\\x1b]0;title\\x07b\\u009b31m' '$WORK/run_tty.tty'"
     on_terminal coloured '' run --prompt x "${forced[@]/never/auto}" --show-drafts
     on_terminal compared '' run --compare --prompt $'a\e]0;title\ab' "${forced[@]}"

@@ -21,7 +21,7 @@ job greedy --solo --verifiers 1 "${greedy[@]}" || fail "solo greedy: exit $?"
 job coupled --solo --verifiers 1 "${coupled[@]}" || fail "solo coupled: exit $?"
 
 # Takes everything, answers nothing.
-job silent --verifiers 2 --drafters 1 --silent-drafter yes "${greedy[@]}" || fail "silent: exit $?"
+job silent --verifiers 2 --drafters 1 --silent-drafter yes --draft-length 4 "${greedy[@]}" || fail "silent: exit $?"
 same silent greedy
 lost silent "does not answer in time"
 said silent 1 "does not answer in time"
@@ -71,7 +71,7 @@ CHANGE='s/--mca btl vader,self --mca btl_vader_single_copy_mechanism none/--mca 
 survived tcp greedy
 
 # Stopped in the middle for good.
-struck STOP stopped --verifiers 2 --drafters 1 "${coupled[@]}"
+struck STOP stopped --verifiers 2 --drafters 1 --draft-length 4 "${coupled[@]}" # a length of the lead's choice may be 0, and nobody is waited for
 survived stopped coupled
 said stopped 1 "does not answer in time"
 lost stopped "does not answer in time"
@@ -92,7 +92,7 @@ after=$(tail -n $((prompts / 2)) "$WORK/resumed.jsonl" | grep -c '"accepted":[1-
 expect resumed "a drafter that went on was not used again" '[ "$after" -gt 0 ]'
 
 # A tenth of its speed: it is let run for 5 ms of every 50.
-start slow --verifiers 1 --drafters 1 "${coupled[@]}"
+start slow --verifiers 1 --drafters 1 --draft-length 4 "${coupled[@]}"
 await_results slow 1
 drafter=$(ranks_of tandem-drafter) everybody=$(everybody)
 ( while kill -STOP "$drafter" && sleep 0.045 && kill -CONT "$drafter" && sleep 0.005; do :; done 2>/dev/null ) &
