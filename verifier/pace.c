@@ -2,6 +2,7 @@
 
 #define WAIT_DECAY 0.9 /* few come while drafting seems not to pay: an early hiccup must fade */
 #define OUTLIER 2.0
+#define MACHINE_SHARE (1.0 / 16)
 #define PRIOR_JUDGED 8.0
 #define PRIOR_ALPHA 0.7
 #define PRIOR_WAIT 0.05    /* of a round without drafts, once and for each token: as of a draft model a twentieth of the target's size */
@@ -12,15 +13,15 @@
 
 enum {
     MOST_JUDGED = 256,
-    WORK_ROUNDS = 32,
-    PRIOR_ROUNDS = 4,     /* for which the warm-up's step counts */
+    GAP_ROUNDS = 64,
     PROBE_ROUNDS = 4,     /* drafters catch up in the first one */
     PROBE_SHARE = 64,     /* of the time without drafts: what probes may cost */
     HOPELESS_FACTOR = 16, /* and so much less where none can succeed unless the machine changes */
     MOST_RESTS = 5,       /* each probe that changes nothing doubles the rest until the next */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them, and */
     TELLING_ROUNDS = 64,
-    PLAIN_EVERY = 128,    /* one so often, so that what drafts are measured against stays known */
+    PLAIN_FIRST_REST = 16, /* one after so many, and twice that, */
+    PLAIN_LONGEST_REST = 128, /* up to this, so that what drafts are measured against stays known */
 };
 
 /* The table's knots: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... */
@@ -43,62 +44,44 @@ int pace_warm_up_rows(int i)
     return i == 0 ? 1 : (2 + (i - 1) % 2) << ((i - 1) / 2);
 }
 
-static double knot_work(const struct pace *pace, int knot)
-{
-    double warm = pace->step[knot] * (pace->scales > 0 ? pace->scale : 1);
-
-    return warm > 0 ? (pace->rounds[knot] * pace->work[knot] + PRIOR_ROUNDS * warm) / (pace->rounds[knot] + PRIOR_ROUNDS) : pace->work[knot];
-}
-
-static double knot_step(const struct pace *pace, int knot)
-{
-    return pace->step[knot];
-}
-
 /* By the line between the known knots on both sides, or through the last two; 0: fewer than two are known. */
-static double look_up(const struct pace *pace, double (*known)(const struct pace *, int), int rows)
+static double shape_of(const struct pace *pace, int rows)
 {
+    const double *shape = pace->shape;
     int low = -1, high = -1;
     double at;
 
-    for (int i = 0; i < PACE_KNOTS && (high < 0 || knot_rows(high) < rows); i++)
-        if (known(pace, i) > 0) {
-            low = high;
-            high = i;
-        }
-    if (high >= 0 && knot_rows(high) == rows)
-        return known(pace, high);
-    for (int i = high + 1; low < 0 && high >= 0 && i < PACE_KNOTS; i++)
-        if (known(pace, i) > 0) {
+    for (int i = 0; i < PACE_KNOTS && (high < 0 || low < 0 || knot_rows(high) < rows); i++)
+        if (shape[i] > 0) {
             low = high;
             high = i;
         }
     if (low < 0)
         return 0;
-    at = known(pace, low) +
-         (known(pace, high) - known(pace, low)) * (rows - knot_rows(low)) / (double)(knot_rows(high) - knot_rows(low));
-    return at > known(pace, low) / 2 ? at : known(pace, low) / 2;
+    at = shape[low] + (shape[high] - shape[low]) * (rows - knot_rows(low)) / (double)(knot_rows(high) - knot_rows(low));
+    return at > shape[low] / 2 ? at : shape[low] / 2;
 }
 
+/* Microseconds of a round of so many rows, but for its wait; 0: not known. */
 static double work_of(const struct pace *pace, int rows)
 {
-    return look_up(pace, knot_work, rows);
+    return shape_of(pace, rows) * (pace->rounds > 0 ? pace->scale : 1);
 }
 
 void pace_add_step(struct pace *pace, int rows, double us)
 {
     int knot = nearest_knot(rows);
 
-    if (pace->step[knot] == 0)
-        pace->step[knot] = us;
+    if (pace->shape[knot] == 0)
+        pace->shape[knot] = us;
     for (int i = 0; i <= knot; i++) /* what took longer, for as many rows or fewer, was a hiccup */
-        if (pace->step[i] > us)
-            pace->step[i] = us;
+        if (pace->shape[i] > us)
+            pace->shape[i] = us;
 }
 
 int pace_is_warm(const struct pace *pace)
 {
-    return pace->step[0] > 0;
+    return pace->shape[0] > 0;
 }
 
 /* The line's two numbers. Points of one x alone say nothing of the slope: then the last known one counts, and where there is none 0 is
@@ -140,24 +123,35 @@ static double add_wait(struct pace_line *line, double x, double y)
     return y;
 }
 
-/* What was measured between two knots goes to the nearer one by the table's present shape. Returns the time as it counts. */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* What a round says of the machine goes for all rows; more of it is said of the nearest knot, the longer that was not looked at. So when all becomes
+ * faster or slower, what there would be without drafts is not thought to have stayed. Returns the time as it counts. */
 static double add_work(struct pace *pace, int rows, double us)
 {
-    int knot = nearest_knot(rows);
-    double before = knot_work(pace, knot), here = work_of(pace, rows), step = look_up(pace, knot_step, rows), counted;
+    int knot = nearest_knot(rows), gap = pace->rounds - pace->last[knot];
+    double expected = work_of(pace, rows), off, of_machine, of_knot;
 
-    if (here > 0) {
-        us = us < OUTLIER * here ? us : OUTLIER * here;
-        if (step > 0) {
-            pace->scales += pace->scales < WORK_ROUNDS;
-            pace->scale += (us / step - pace->scale) / pace->scales;
-        }
+    if (pace->rounds++ == 0)
+        pace->scale = 1;
+    if (expected > 0) {
+        us = us < OUTLIER * expected ? us : OUTLIER * expected;
+        off = us / expected - 1;
+        of_machine = larger(1.0 / pace->rounds, MACHINE_SHARE);
+        of_knot = larger(1.0 / (pace->known[knot] + 2), gap < GAP_ROUNDS ? (double)gap / (2 * GAP_ROUNDS) : 0.5);
+        if (pace->shape[knot] == 0)
+            pace->shape[knot] = shape_of(pace, knot_rows(knot));
+        pace->scale *= 1 + of_machine * off;
+        pace->shape[knot] *= 1 + (1 - of_machine) * of_knot * off;
+    } else {
+        pace->shape[knot] = us / pace->scale;
     }
-    counted = us;
-    us *= here > 0 && before > 0 ? before / here : 1;
-    pace->rounds[knot] += pace->rounds[knot] < WORK_ROUNDS;
-    pace->work[knot] += (us - pace->work[knot]) / pace->rounds[knot];
-    return counted;
+    pace->known[knot]++;
+    pace->last[knot] = pace->rounds;
+    return us;
 }
 
 static void add_to(struct pace_account *account, const struct pace_round *round, double us, double plain_us)
@@ -284,6 +278,8 @@ static int begin(struct pace *pace, int length)
 {
     pace->spell = (struct pace_account){0};
     pace->probe_rounds = PROBE_ROUNDS;
+    pace->plain_rest = PLAIN_FIRST_REST;
+    pace->since_plain = 0;
     pace->drafts = 1;
     return length;
 }
@@ -297,8 +293,14 @@ int pace_choose(struct pace *pace, int sequences)
         return pace->drafts = pace->drafts ? 0 : PACE_START;
     best = best_length(pace, sequences);
     rate = pace_rate(pace, sequences, best);
-    if (pace->rounds[nearest_knot(sequences)] < PLAIN_FIRST || pace->since_plain > PLAIN_EVERY)
+    if (pace->known[nearest_knot(sequences)] < PLAIN_FIRST)
         return 0;
+    if (pace->drafts && pace->since_plain >= pace->plain_rest) {
+        pace->rests = pace->plain_rest == PLAIN_LONGEST_REST ? 0 : pace->rests; /* it paid for long */
+        pace->plain_rest = pace->plain_rest < PLAIN_LONGEST_REST ? 2 * pace->plain_rest : PLAIN_LONGEST_REST;
+        pace->since_plain = 0;
+        return 0;
+    }
     if (!pace->drafts) {
         if (rate > WORTH_STARTING * plain)
             return begin(pace, best);
@@ -310,7 +312,5 @@ int pace_choose(struct pace *pace, int sequences)
         return pace->probe_rounds % 2 == 0 && best + 2 <= PACE_MOST ? best + 2 : best;
     if (rate <= plain)
         return rest(pace, sequences);
-    if (pace->since_plain == PLAIN_EVERY)
-        pace->rests = 0; /* it paid for long */
     return best;
 }

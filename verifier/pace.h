@@ -29,18 +29,19 @@ struct pace_account {
 };
 
 struct pace {
-    double step[PACE_KNOTS];    /* microseconds of a step of so many rows (the table's knots are in pace.c), from the warm-up; 0: not known */
-    double work[PACE_KNOTS];    /* microseconds of a round but for its wait, as rounds said; of few it counts less than the step times `scale` */
-    int rounds[PACE_KNOTS];     /* that said so */
-    double scale;               /* what a round works, by the step that the warm-up timed; 0: not known */
-    int scales;                 /* rounds that said so */
+    double shape[PACE_KNOTS];   /* work of a round by its rows (the table's knots are in pace.c), before `scale`; 0: not known */
+    int known[PACE_KNOTS];      /* rounds that said so, */
+    int last[PACE_KNOTS];       /* and the last of them */
+    double scale;               /* how slow the machine is now, of what it was in the warm-up; it goes for all rows */
+    int rounds;
     struct pace_line wait;      /* microseconds by drafted tokens */
     double judged[PACE_MOST], stood[PACE_MOST]; /* by place in a proposal; decayed counts */
     struct pace_account drafted; /* all rounds with drafts */
     struct pace_account spell;   /* those since drafting last began */
     int drafts;                 /* the last choice was to draft */
     int probe_rounds;           /* that a probe still has */
-    int since_plain;            /* rounds since the last one without drafts */
+    int since_plain;            /* rounds since the last one without drafts, */
+    int plain_rest;             /* and how many there are until the next */
     double alone_us;            /* time without drafts since the last round with them */
     double rest_us;             /* of it before the next probe */
     int rests;                  /* probes that changed nothing, one after the other */
