@@ -258,7 +258,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         log_debug("dropped a message from rank %d: %s", name, wrong);
         return;
     }
-    if (type == MESSAGE_DRAIN)
+    if (type == MESSAGE_DRAIN || peer == NULL)
         return;
     peer->heard_ns = clock_ns();
     if (type == MESSAGE_FAILURE) { /* its last */
