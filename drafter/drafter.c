@@ -333,7 +333,10 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
         return STATUS_OK;
     TRY(draft(drafter));
     unread = next_to_read(drafter); /* what has come may have changed that */
-    return unread != NULL ? read_part(drafter, unread) : STATUS_OK;
+    if (unread == NULL)
+        return STATUS_OK;
+    TRY(read_part(drafter, unread));
+    return is_long(drafter, unread) ? STATUS_OK : draft(drafter); /* or else the next turn would wait with the drafts in its hand */
 }
 
 /* A lead that reads a file, or a long prompt, has no time for messages; where it or the ranks that it computes with get something done, it is there. */

@@ -301,11 +301,15 @@ enum status lead_round(struct lead *lead)
 
     recorder_note("begins a round of # sequences", lead->actives, 0, 0);
     list_ready(lead);
-    if (lead->readies == 0)
+    if (lead->readies == 0) {
+        lead->decided_ns = 0;
         TRY(read_alone(lead));
+    }
     if (lead->readies == 0)
         return STATUS_OK;
     began_ns = clock_ns();
+    if (lead->decided_ns > 0)
+        lead->shown_ns = began_ns - lead->decided_ns;
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
     wait_ns = clock_ns() - began_ns;
     count_fallbacks(lead);
@@ -313,9 +317,8 @@ enum status lead_round(struct lead *lead)
         if (lead->ready[i]->has_proposal)
             lead->watch->proposal(lead->watch->state, lead->ready[i]);
     TRY(verify_ready(lead, wait_ns));
-    began_ns = clock_ns();
+    lead->decided_ns = clock_ns();
     TRY(commit_all(lead));
-    lead->shown_ns = clock_ns() - began_ns;
     trace_end(TRACE_ROUND, began, 0, 0, lead->readies, 0, 0);
     return STATUS_OK;
 }
@@ -416,6 +419,7 @@ enum status lead_run(struct lead *lead)
 
     TRY(warm_up(lead));
     started = clock_ns();
+    lead->decided_ns = 0;
     for (;;) {
         TRY(keep_in_touch(lead, "decoding"));
         if (lead->drain_ns == 0)

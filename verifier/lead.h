@@ -48,7 +48,8 @@ struct lead {
     int64_t shown; /* tokens of prompts that were shown as read */
     struct pace pace;
     int pace_length;           /* what it chose last */
-    int64_t shown_ns;          /* of the last round: commits, and what people see of it */
+    int64_t decided_ns;        /* when the last round had its tokens; 0: something else came between */
+    int64_t shown_ns;          /* from there to the next round: commits, what people see, and a look at all else */
     struct figures figures;
 };
 

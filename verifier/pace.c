@@ -173,6 +173,7 @@ void pace_add_round(struct pace *pace, const struct pace_round *round)
     }
     pace->since_plain++;
     pace->alone_us = 0;
+    pace->probe_rounds -= pace->probe_rounds > 0;
     us += round->caught_up ? round->wait_us : add_wait(&pace->wait, round->longest, round->wait_us);
     add_to(&pace->drafted, round, us, plain_us);
     add_to(&pace->spell, round, us, plain_us);
@@ -308,7 +309,7 @@ int pace_choose(struct pace *pace, int sequences)
             return rest(pace, sequences);
         return pace->alone_us < pace->rest_us ? 0 : begin(pace, best);
     }
-    if (pace->probe_rounds > 0 && pace->probe_rounds-- > 1) /* two lengths make a line */
+    if (pace->probe_rounds > 0) /* two lengths make a line */
         return pace->probe_rounds % 2 == 0 && best + 2 <= PACE_MOST ? best + 2 : best;
     if (rate <= plain)
         return rest(pace, sequences);

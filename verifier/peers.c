@@ -191,6 +191,8 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
         if (sequence->request == NULL || sequence->request->index != proposal->request || proposal->run != peers->run)
             continue;
         if (proposal->base_length <= (uint32_t)sequence->length && sequence->drafter >= 0 && &peers->peer[sequence->drafter] == peer) {
+            if (sequence->behind && proposal->base_length < (uint32_t)sequence->length)
+                sequence->wanted = 0; /* that was the answer to all that was asked; the next commit asks again */
             sequence->behind = 0;
             sequence->answered = (int)proposal->base_length;
         }

@@ -202,6 +202,19 @@ static void test_drafter__a_long_text_is_read_in_parts_behind_what_is_short(void
     clock_pretend(NULL);
 }
 
+/* Nobody sends anything that would end the wait of another turn. */
+static void test_drafter__a_text_is_answered_in_the_turn_that_has_read_it(void **state)
+{
+    (void)state;
+    draft.kind = &reading;
+    say_long_open(REQUEST);
+    for (int turn = 0; drafter.proposals == 0; turn++) {
+        assert_true(turn < LONG);
+        assert_true(drafter.mirror[0].length - drafter.mirror[0].cached > MESSAGE_LONG_TEXT);
+        assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+    }
+}
+
 static void test_drafter__what_another_text_begins_with_is_copied(void **state)
 {
     (void)state;
@@ -383,6 +396,7 @@ int main(void)
         OPENED(test_drafter__a_stranger_is_not_heard),
         OPENED(test_drafter__a_request_that_is_over_makes_room),
         OPENED(test_drafter__a_long_text_is_read_in_parts_behind_what_is_short),
+        OPENED(test_drafter__a_text_is_answered_in_the_turn_that_has_read_it),
         OPENED(test_drafter__what_another_text_begins_with_is_copied),
         OPENED(test_drafter__a_heartbeat_is_answered),
         OPENED(test_drafter__a_lead_that_gets_something_done_is_there),

@@ -284,6 +284,8 @@ static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **stat
     propose(rig, &old); /* it has read what it was sent */
     collect(rig);
     assert_int_equal(rig->peers.stale, 1);
+    assert_int_equal(rig->now_ns, 1); /* there is no other answer to wait for */
+    assert_int_equal(rig->peers.peer[0].misses, 0);
     commit(rig, 1, FINISH_NOT);
     assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
     assert_null(message_unpack_open(rig->space, frame, VOCAB, &open));
