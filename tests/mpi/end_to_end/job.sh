@@ -8,6 +8,7 @@ SOURCE=$(cd "$HERE/../../.." && pwd)
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 export TMPDIR=$WORK # so that what a broken job leaves behind goes as well
+export SHELL=/bin/bash # script's, which is given words as this one quotes them
 PROMPTS=$HERE/prompts.jsonl
 FEW=$WORK/few.in # a job of 16 lines
 head -n 16 "$PROMPTS" >"$FEW"

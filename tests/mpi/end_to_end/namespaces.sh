@@ -79,7 +79,7 @@ measure() {
     for name in $DRAFTER $VERIFIER; do link $name 100mbit $BURST; done
     # At this temperature all tokens are nearly as likely: each of the 8 of a proposal has a q of 256 tokens, of two bytes and more.
     bench="$WORK/bin/tandem bench --hosts $drafter_first --drafters 1 --verifiers 2 --mpirun-options '--mca plm_rsh_agent $WORK/agent $over'
-        --draft-lengths 8 --temperatures 100 --accepts rejection --batches 1 --repetitions 1 --requests 2 --max-tokens 24 --noise-limit 1000
+        --draft-lengths 8 --draft-deadline 10000 --temperatures 100 --accepts rejection --batches 1 --repetitions 1 --requests 2 --max-tokens 24 --noise-limit 1000
         --output $WORK/bench"
     TMPDIR=$WORK timeout -k 5 300 "$WORK/on" $VERIFIER $bench >"$WORK/bench.out" 2>"$WORK/bench.err" </dev/null
     CODE=$?
@@ -106,7 +106,8 @@ held_up() {
             if ($at["propose_us"] + clock / 2 + 0.1 < (2 * 8 * 256 - burst) / per_us) early++ }
         $1 == "same-node" && $at["drafted"] == 8 { near++; near_wire += $at["wire_us"] }
         END { if (near > 0 && count > 0)
-                  printf "bench: wire %.0f us a round on one node, %.0f over the link; a proposal took %.0f us over it\n", near_wire / near, wire / count, way / count
+                  printf "bench: wire %.0f us in %d rounds on one node, %.0f in %d over the link; a proposal took %.0f us over it, %d less than it can\n",
+                      near_wire / near, near, wire / count, count, way / count, early
               exit early > 0 || count < 10 || near < 10 }' "$WORK/bench/rounds.csv"
 }
 
@@ -114,9 +115,10 @@ prepare
 sed -E 's/"id": *"[^"]*", *//' "$PROMPTS" >"$WORK/once.in"
 head -n 150 "$WORK/once.in" >"$WORK/many.in"
 few=(--prompts "$PROMPTS" --max-tokens 24 --hash-logits)
+drafted=(--draft-length 4 --draft-deadline 10000) # whatever pays over this link, and however busy the machine is
 job solo "${few[@]}" --solo --verifiers 1 || fail "solo: exit $?"
 before=$(sent)
-begin $DRAFTER $drafter_first two "${few[@]}"
+begin $DRAFTER $drafter_first two "${few[@]}" "${drafted[@]}"
 ended 100
 check "two nodes: exit $CODE: $(cat "$WORK/two.err")" [ "$CODE" = 0 ]
 same two solo
@@ -153,7 +155,7 @@ no_ranks() {
         case $(cat "/proc/$pid/comm" 2>/dev/null) in tandem-drafter | tandem-verifier) return 1 ;; esac
     done
 }
-long=(--prompts "$WORK/many.in" --max-tokens 32 --plain-results)
+long=(--prompts "$WORK/many.in" --max-tokens 32 --plain-results --draft-length 4)
 job many "${long[@]}" --solo --verifiers 1 || fail "the reference: exit $?"
 # part WHAT NODE HOSTS PATTERN: a job whose link goes down says PATTERN; the same again goes on.
 part() {
