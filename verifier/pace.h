@@ -4,7 +4,9 @@
  * rate is used; without drafts there is no wait, and the drafter is left alone.
  *
  * v is a table, not a line: by how many rows the time of a step doubles depends on kernel and cache. A warm-up fills it, so that a job in which no
- * draft can pay asks for none; each round mends it.
+ * draft can pay asks for none; each round mends it. Rounds with and without drafts are slower or faster than the table by factors of their own: a
+ * drafter takes caches, memory and often a core from the verifiers, so what rounds with drafts take says little of what there would be without.
+ * Therefore that is looked at: three rounds without drafts, now and then, and always before drafts are given up.
  *
  * The law of the text does not depend on K, whatever K is chosen from of this: verdicts of positions that are decided, whose coins are never used
  * again, and times, which follow from how many rows and tokens there were. Nothing here may depend on what was drafted, or on p, at a position that is
@@ -13,7 +15,7 @@
 #ifndef TANDEM_VERIFIER_PACE_H
 #define TANDEM_VERIFIER_PACE_H
 
-enum { PACE_MOST = 12, PACE_START = 4, PACE_KNOTS = 40 };
+enum { PACE_MOST = 12, PACE_START = 4, PACE_KNOTS = 40, PACE_LOOK = 3 };
 
 /* A line y = fixed + slope x by least squares over the recent past: decayed sums. */
 struct pace_line {
@@ -28,20 +30,28 @@ struct pace_account {
     int rounds;
 };
 
+/* How slow rounds of a kind are now, of what the table says. */
+struct pace_speed {
+    double scale;
+    int rounds; /* that said so */
+};
+
 struct pace {
-    double shape[PACE_KNOTS];   /* work of a round by its rows (the table's knots are in pace.c), before `scale`; 0: not known */
+    double shape[PACE_KNOTS];   /* work of a round by its rows (the table's knots are in pace.c), before a scale; 0: not known */
     int known[PACE_KNOTS];      /* rounds that said so, */
     int last[PACE_KNOTS];       /* and the last of them */
-    double scale;               /* how slow the machine is now, of what it was in the warm-up; it goes for all rows */
+    struct pace_speed speed[2]; /* of rounds without drafts, and with */
     int rounds;
     struct pace_line wait;      /* microseconds by drafted tokens */
     double judged[PACE_MOST], stood[PACE_MOST]; /* by place in a proposal; decayed counts */
     struct pace_account drafted; /* all rounds with drafts */
-    struct pace_account spell;   /* those since drafting last began */
-    int drafts;                 /* the last choice was to draft */
+    struct pace_account spell;   /* those since drafting last began; decayed */
+    int drafts;                 /* drafting, but for looks */
     int probe_rounds;           /* that a probe still has */
-    int since_plain;            /* rounds since the last one without drafts, */
-    int plain_rest;             /* and how many there are until the next */
+    int look_rounds;            /* that a look at rounds without drafts still has */
+    double looked[PACE_LOOK];   /* what they took, of what was expected */
+    int since_look;             /* rounds with drafts since the last look, */
+    int look_rest;              /* and how many there are until the next */
     double alone_us;            /* time without drafts since the last round with them */
     double rest_us;             /* of it before the next probe */
     int rests;                  /* probes that changed nothing, one after the other */

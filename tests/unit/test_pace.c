@@ -23,9 +23,11 @@ struct machine {
     double beside;             /* of a round, beside the step */
     double wire, token, reads; /* a proposal of k tokens is waited for wire + token k, one for which its drafter reads first so much longer */
     double alpha;
+    double burden;             /* steps of rounds with drafts, and of the round behind one, are slower by this factor; 0: they are not */
     int hiccups;               /* every so many rounds take ten times as long; 0: none do */
     int cold;                  /* nothing was timed before the first round */
     int slow;                  /* the warm-up and so many first rounds take three times as long; a third, where it is below 0 */
+    int plain_slow;            /* so many first rounds take twice as long where they have no drafts */
 };
 
 /* As measured with the pair of the demo, one thread on two cores. Four rows take less than twice one, eight twice as much again. */
@@ -44,11 +46,14 @@ static const struct machine machines[] = {
     {"slow wire, drafts stand", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.9},
     {"slow wire, drafts fall", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.3},
     {"drafts as slow as tokens", FAR, .wire = 100, .token = 1000, .reads = 2000, .alpha = 0.8},
+    {"a drafter in the way", AVX512, .wire = 60, .token = 30, .reads = 100, .alpha = 0.75, .burden = 1.4},
+    {"a drafter a little in the way", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.8, .burden = 1.1},
     {"hiccups", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.7, .hiccups = 9},
     {"hiccups, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3, .hiccups = 9},
     {"two verifiers", TWO, .alpha = 0.73},
     {"two verifiers, slow at first", TWO, .alpha = 0.73, .slow = 40},
     {"two verifiers, fast at first", TWO, .alpha = 0.73, .slow = -40},
+    {"two verifiers, slow for long", TWO, .alpha = 0.73, .slow = 200},
     {"cold, drafts stand", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9, .cold = 1},
     {"cold, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3, .cold = 1},
 };
@@ -66,9 +71,9 @@ static double step_us(const struct machine *machine, int rows)
            (machine->step[high].us - machine->step[low].us) * (rows - from) / (machine->step[high].rows - from);
 }
 
-static double work_us(const struct machine *machine, int sequences, int length)
+static double work_us(const struct machine *machine, int sequences, int length, int burdened)
 {
-    return step_us(machine, sequences * (length + 1)) + machine->beside;
+    return step_us(machine, sequences * (length + 1)) * (burdened && machine->burden > 0 ? machine->burden : 1) + machine->beside;
 }
 
 static double wait_us(const struct machine *machine, int length)
@@ -79,7 +84,7 @@ static double wait_us(const struct machine *machine, int length)
 /* Tokens by microsecond in the long run. */
 static double rate(const struct machine *machine, int sequences, int length)
 {
-    return sequences * pace_expected_tokens(machine->alpha, length) / (work_us(machine, sequences, length) + wait_us(machine, length));
+    return sequences * pace_expected_tokens(machine->alpha, length) / (work_us(machine, sequences, length, length > 0) + wait_us(machine, length));
 }
 
 struct job {
@@ -100,6 +105,8 @@ static double slowness(const struct job *job)
 {
     int slow = job->machine->slow;
 
+    if (job->length == 0 && job->round < job->machine->plain_slow)
+        return 2;
     return slow > 0 ? job->round < slow ? 3 : 1 : job->round < -slow ? 1.0 / 3 : 1;
 }
 
@@ -133,7 +140,7 @@ static void take_round(struct job *job)
                                .rows = job->sequences * (job->length + 1),
                                .longest = job->length,
                                .caught_up = job->length > 0 && job->before == 0,
-                               .work_us = slow * slowness(job) * work_us(machine, job->sequences, job->length),
+                               .work_us = slow * slowness(job) * work_us(machine, job->sequences, job->length, job->length > 0 || job->before > 0),
                                .wait_us = slow * wait_us(machine, job->length)};
 
     round.wait_us += round.caught_up ? machine->reads : 0;
@@ -252,6 +259,25 @@ static void test_pace__drafts_again_when_they_come_to_pay(void **state)
     assert_true(job.length > 1);
 }
 
+/* Drafts pay at first, for the verifiers are slow without them; then they no longer do, and nothing about the drafts says so. */
+static void test_pace__what_there_would_be_without_drafts_is_looked_at(void **state)
+{
+    struct machine machine = *machine_of("AVX2, usual");
+    struct job job;
+
+    (void)state;
+    machine.token = 130;
+    machine.plain_slow = 40;
+    begin(&job, &machine, 1);
+    while (job.round < 40)
+        take_round(&job);
+    assert_true(job.length > 0);
+    while (job.round < 100)
+        take_round(&job);
+    assert_int_equal(job.length, 0);
+    assert_in_range(job.last, 40, 99);
+}
+
 /* Every round drafts in a job that is told to, and pace sees what that costs. */
 static void draft_always(struct job *job, const char *name, int sequences, int length)
 {
@@ -288,7 +314,7 @@ static void test_pace__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_
     double before = pace_rate(&job.pace, 1, job.length);
     struct pace_round reads = {.sequences = 1, .rows = job.length + 1, .longest = job.length, .tokens = 2, .caught_up = 1};
 
-    reads.work_us = work_us(job.machine, 1, job.length);
+    reads.work_us = work_us(job.machine, 1, job.length, 1);
     reads.wait_us = 1000 * wait_us(job.machine, job.length);
     pace_add_round(&job.pace, &reads);
     assert_true(fabs(pace_rate(&job.pace, 1, job.length) / before - 1) < 0.01);
@@ -328,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_pace__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
         cmocka_unit_test(test_pace__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
         cmocka_unit_test(test_pace__drafts_again_when_they_come_to_pay),
+        cmocka_unit_test(test_pace__what_there_would_be_without_drafts_is_looked_at),
         cmocka_unit_test(test_pace__drafts_that_were_asked_for_and_cost_time_are_told_of),
         cmocka_unit_test(test_pace__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one),
         cmocka_unit_test(test_pace__drafts_behind_the_first_that_falls_count_nowhere),
