@@ -248,6 +248,12 @@ $MPIRUN -np 1 "$BIN/tandem-verifier" --terminal 1 --prompt "Call me" --max-token
 checks=$((checks + 1))
 [ ! -s "$WORK/err" ] && sed -n '2p' "$WORK/out" | grep -aq '^Call me' && tail -n 1 "$WORK/out" | grep -q '^8 tokens in' ||
     fail "for a terminal: $(cat "$WORK/out" "$WORK/err")"
+# Another instruction set than the machine's best may be asked for, one that it does not run is refused.
+TANDEM_ISA=scalar $MPIRUN -np 1 "$BIN/tandem-verifier" --solo --verbose --prompt "Call me" --max-tokens 2 >"$WORK/out" 2>"$WORK/err" || fail "TANDEM_ISA=scalar: exit $?"
+checks=$((checks + 1))
+grep -q "cpu, scalar, " "$WORK/err" || fail "TANDEM_ISA=scalar: $(cat "$WORK/err")"
+TANDEM_ISA=mmx $MPIRUN -np 1 "$BIN/tandem-verifier" --solo --prompt "Call me" --max-tokens 2 >"$WORK/out" 2>"$WORK/err"
+said "TANDEM_ISA=mmx" $? 64 "does not run the instruction set mmx; expected scalar, avx2" "$WORK/err"
 many=$(($(nproc) + 1))
 $MPIRUN -np "$many" "$BIN/tandem-drafter" --prompt "Call me" : -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err"
 code=$?
