@@ -2,13 +2,21 @@
 # whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they are many:
 # the long ones begin first.
 # add_cmocka_test(NAME SOURCES ... LINKS ... ARGUMENTS ...): one test program of tests/.
-# add_mpi_test(NAME SOURCES ... LINKS ... RANKS n): the same under mpirun.
+# add_test_again(NAME PROGRAM ARGUMENTS ...): one more test of a program that there is.
+# add_mpi_test(NAME SOURCES ... LINKS ... RANKS n): the first under mpirun.
 # add_script_test(NAME SCRIPT ARGUMENTS ...): a script of the folder, started in that of the sources; ENVIRONMENT: further variables.
+# add_job_test(NAME SCRIPT PROGRAMS folder ARGUMENTS ...): a script about whole jobs, which gets the folder of the two programs (default: those of the
+# build) before its other arguments. Its labels are mpi, its folder's name, and LABELS.
+# tandem_amount, an argument of many scripts: how much they do. `small` is for builds with sanitizers, in which programs are many times slower.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl vader,self)
 set(tandem_test_values TIMEOUT PLACES COST)
 set(tandem_test_lists LABELS ENVIRONMENT)
+set(tandem_amount default)
+if(TANDEM_SANITIZE)
+  set(tandem_amount small)
+endif()
 
 # The properties of a test, from the values above, which its caller has parsed into ARG_.
 macro(tandem_test_properties name)
@@ -45,6 +53,12 @@ function(add_cmocka_test name)
   tandem_test_properties(${name})
 endfunction()
 
+function(add_test_again name program)
+  cmake_parse_arguments(ARG "" "${tandem_test_values}" "${tandem_test_lists};ARGUMENTS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${program} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  tandem_test_properties(${name})
+endfunction()
+
 function(add_mpi_test name)
   cmake_parse_arguments(ARG "" "${tandem_test_values};RANKS" "${tandem_test_lists};SOURCES;LINKS" ${ARGN})
   list(APPEND ARG_LINKS MPI::MPI_C)
@@ -58,4 +72,13 @@ function(add_script_test name script)
   cmake_parse_arguments(ARG "" "${tandem_test_values}" "${tandem_test_lists};ARGUMENTS" ${ARGN})
   add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   tandem_test_properties(${name})
+endfunction()
+
+function(add_job_test name script)
+  cmake_parse_arguments(ARG "" "PROGRAMS" "ARGUMENTS;LABELS" ${ARGN})
+  if(NOT ARG_PROGRAMS)
+    set(ARG_PROGRAMS $<TARGET_FILE_DIR:tandem-verifier>)
+  endif()
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  add_script_test(${name} ${script} ARGUMENTS ${ARG_PROGRAMS} ${ARG_ARGUMENTS} LABELS mpi ${folder} ${ARG_LABELS} ${ARG_UNPARSED_ARGUMENTS})
 endfunction()

@@ -1,6 +1,6 @@
-/* A main for a libFuzzer entry where there is no libFuzzer: `smoke_NAME COUNT CORPUS`. First every file of the corpus, then COUNT seeded
- * inputs, half of them random bytes, half files of the corpus that were changed in a few places. It finds what a first minute of fuzzing
- * would find; the entries themselves judge. */
+/* A main for a libFuzzer entry where there is no libFuzzer: `smoke_NAME CORPUS` replays every file of the corpus. With TANDEM_LONG=1 in the
+ * environment MANY seeded inputs follow, half of them random bytes, half files of the corpus that were changed in a few places: what a first
+ * minute of fuzzing would find, and tests/fuzz/run with more inputs wherever there is clang. The entries themselves judge. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST = 4096, CHANGES = 8, FILES = 512 };
+enum { LONGEST = 4096, CHANGES = 8, FILES = 512, MANY = 20000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -124,11 +124,12 @@ static int try_one(const uint8_t *bytes, size_t size)
 int main(int argc, char **argv)
 {
     static uint8_t bytes[LONGEST];
-    long count = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
+    const char *asked_long = getenv("TANDEM_LONG");
+    int count = asked_long != NULL && strcmp(asked_long, "1") == 0 ? MANY : 0;
     int nowhere = open("/dev/null", O_WRONLY);
 
-    if (argc < 3 || !read_corpus(argv[2])) {
-        fprintf(stderr, "smoke: expected COUNT CORPUS, a folder of 1 to %d files of at most %d bytes\n", FILES, LONGEST);
+    if (argc != 2 || !read_corpus(argv[1])) {
+        fprintf(stderr, "smoke: expected CORPUS, a folder of 1 to %d files of at most %d bytes\n", FILES, LONGEST);
         return 1;
     }
     if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* every refusal is a line */
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < sample_count; i++)
         if (!try_one(samples[i].bytes, samples[i].size))
             return 1;
-    for (long i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         uint64_t state = (uint64_t)i;
 
         if (!try_one(bytes, i % 2 == 0 ? make_random(&state, bytes) : make_changed(&state, bytes)))
@@ -144,6 +145,6 @@ int main(int argc, char **argv)
     }
     close(nowhere);
     free(samples);
-    printf("%d files of the corpus, %ld inputs made of them\n", sample_count, count);
+    printf("%d files of the corpus, %d inputs made of them\n", sample_count, count);
     return 0;
 }

@@ -90,6 +90,14 @@ for mutant in tests/mutants/*/*.mutant; do
         echo "$mutant:1: $(sed -n 's/^file: //p' "$mutant")" | expect "a quotation that this file has once"
 done
 
+# counted NUMBER WORDS: tests/README.md says how many there are, and wherever it does it is this number.
+counted() {
+    grep -qE "[0-9] $2" tests/README.md || echo "tests/README.md:1:" | expect "$1 $2"
+    grep -nHoE "[0-9,]+ $2" tests/README.md | sed 's/,//g' | grep -v ":$1 " | expect "$1, for so many there are"
+}
+counted "$(find tests/mutants -name '*.mutant' | wc -l)" "changes to one place of the source each"
+counted "$(find tests/fuzz/corpus -type f | wc -l)" "files, sizes of"
+
 # Sizes: files above 350 lines and functions above 60.
 for file in "${programs[@]}"; do
     lines=$(wc -l <"$file")

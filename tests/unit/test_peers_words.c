@@ -223,32 +223,27 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
 {
     struct rig *rig = *state;
 
-    assign(rig);
-    for (int i = 0; i < 5; i++) {
-        struct proposal wrong = fitting(rig);
+    struct proposal wrong[] = {fitting(rig), fitting(rig), fitting(rig), fitting(rig), fitting(rig)};
 
-        if (i == 0)
-            wrong.run++;
-        else if (i == 1)
-            wrong.request++;
-        else if (i == 2)
-            wrong.base_digest++;
-        else if (i == 3)
-            wrong.sampling_digest++;
-        else
-            wrong.base_length++;
-        propose(rig, &wrong);
-    }
+    wrong[0].run++;
+    wrong[1].request++;
+    wrong[2].base_digest++;
+    wrong[3].sampling_digest++;
+    wrong[4].base_length++;
+    assign(rig);
+    for (int i = 0; i < 5; i++)
+        propose(rig, &wrong[i]);
     collect(rig);
     assert_false(rig->sequence.has_proposal);
     assert_int_equal(rig->peers.stale, 5);
     assert_true(rig->now_ns >= DEADLINE_NS);
 }
 
-/* Its text becomes so long that the drafter reads it in parts. */
-static void lengthen(struct rig *rig, int paced)
+/* As above, with a text so long that the drafter reads it in parts. */
+static void assign_long(struct rig *rig, int paced)
 {
     static int32_t long_prompt[MESSAGE_LONG_TEXT + PROMPT];
+    struct frame frame;
 
     for (int i = 0; i < MESSAGE_LONG_TEXT + PROMPT; i++)
         long_prompt[i] = 30 + i % 5;
@@ -258,6 +253,8 @@ static void lengthen(struct rig *rig, int paced)
     rig->request.paced = paced;
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.cached = rig->sequence.length - 1;
+    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
 }
 
 /* Where the lead chooses draft lengths it goes on plainly, sends nothing that would pile up, and tells all once the drafter has answered. */
@@ -268,9 +265,7 @@ static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **stat
     struct proposal old;
     struct frame frame;
 
-    lengthen(rig, 1);
-    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assign_long(rig, 1);
     old = fitting(rig);
     for (int i = 0; i < 5; i++) {
         assert_false(peers_holds(&rig->sequence));
@@ -299,12 +294,9 @@ static void test_peers_words__a_drafter_that_reads_is_not_waited_for(void **stat
 static void test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads(void **state)
 {
     struct rig *rig = *state;
-    struct frame frame;
 
-    lengthen(rig, 0);
     rig->peers.longest_ns = INT64_C(1000000000);
-    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assign_long(rig, 0);
     while (rig->now_ns < 5 * rig->peers.longest_ns) {
         say_heartbeat(rig);
         assert_true(peers_holds(&rig->sequence));
@@ -319,11 +311,8 @@ static void test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_tha
 static void test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent(void **state)
 {
     struct rig *rig = *state;
-    struct frame frame;
 
-    lengthen(rig, 0);
-    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
-    assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);
+    assign_long(rig, 0);
     while (peers_holds(&rig->sequence)) {
         collect(rig);
         assert_true(rig->now_ns <= 2 * DEADLINE_NS);
@@ -420,15 +409,20 @@ static void test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it
     assert_hears_open(rig, 2);
 }
 
-/* Else it would read the prompt, maybe on a core of the group. */
-static void test_peers_words__a_request_without_drafts_is_not_opened(void **state)
+/* A request without drafts is not opened, else the drafter would read its prompt, maybe on a core of the group. */
+static void assign_without_drafts(struct rig *rig)
 {
-    struct rig *rig = *state;
-
     rig->sequence.paced = 0;
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
     assert_int_equal(rig->sequence.drafter, 0);
     assert_hears_nothing(rig);
+}
+
+static void test_peers_words__a_request_without_drafts_is_not_opened(void **state)
+{
+    struct rig *rig = *state;
+
+    assign_without_drafts(rig);
     collect(rig);
     assert_true(rig->now_ns < DEADLINE_NS);
     commit(rig, 1, FINISH_STOP);
@@ -439,8 +433,7 @@ static void test_peers_words__a_request_that_gets_drafts_later_is_opened_then(vo
 {
     struct rig *rig = *state;
 
-    rig->sequence.paced = 0;
-    assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
+    assign_without_drafts(rig);
     rig->sequence.paced = 2;
     commit(rig, 1, FINISH_NOT);
     assert_hears_open(rig, 2);
