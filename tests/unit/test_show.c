@@ -136,11 +136,13 @@ static void test_show__a_long_prompt_is_a_line_that_the_text_clears(void **state
     read_on(&screen, 10, 1100);
     assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left");
     read_on(&screen, 30, 3000);
-    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED "reading the prompt, 50 of 100 tokens, about 5 s left");
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
+                                  "reading the prompt, 50 of 100 tokens, about 5 s left");
     write_words(&screen, &sequence, "The sea");
     write_words(&screen, &sequence, "The sea was");
     show_end(&screen.show, &sequence);
-    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED "reading the prompt, 50 of 100 tokens, about 5 s left" CLEARED
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
+                                  "reading the prompt, 50 of 100 tokens, about 5 s left" CLEARED
                                   "The sea was\n");
     close_screen(&screen);
 }
