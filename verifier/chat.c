@@ -206,6 +206,9 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     chat->watch = (struct lead_watch){.state = chat, .proposal = ignore_proposal, .end = keep_reply, .turn = look_for_stop};
     chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & STDOUT_BIT) != 0, .drafts = options->show_drafts};
     chat->show.colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && chat->show.text_is_terminal);
+    chat->show.reading = chat->signs;
+    chat->show.redrawn = 1;
+    chat->show.clears_errors = options->terminal & 2;
     chat->lead = (struct lead){.output = &chat->output, .show = &chat->show, .watch = &chat->watch, .resting = options->solo ? drafters : NULL};
     TRY(job_open_lead(chat->job, options->solo ? &chat->none : drafters, &chat->verify, &chat->lead));
     status = take_turns(chat);

@@ -5,7 +5,7 @@
 watchdog=2 unit=1 AT_ONCE=4
 [ "$2" = small ] && watchdog=10 unit=5
 head -n 4 "$PROMPTS" >"$WORK/some.in"
-some=(--prompts "$WORK/some.in" --max-tokens 3 --max-sequences 4 --drafters 1 --verifiers 2 --hash-logits)
+some=(--prompts "$WORK/some.in" --draft-length 4 --max-tokens 3 --max-sequences 4 --drafters 1 --verifiers 2 --hash-logits)
 DRAFTER=0 LEAD=1 FOLLOWER=2
 job plain "${some[@]}" || fail "plain: exit $?: $(cat "$WORK/plain.err")"
 
@@ -48,6 +48,7 @@ beside ends_well widens $DRAFTER SLOW_WIDEN 1.5
 beside ends_well reads $LEAD SLOW_ENCODE 1300
 for rank in $DRAFTER $LEAD $FOLLOWER; do
     beside ends never-packed-$rank $rank pack 76 "no progress for $watchdog s while packing the weights"
+    beside ends never-widened-$rank $rank widen 76 "no progress for $watchdog s while widening the weights"
 done
 beside ends never-computed-lead $LEAD layer 76 "no progress for $watchdog s while"
 beside ends never-computed-follower $FOLLOWER layer 76 "no progress for $watchdog s while"

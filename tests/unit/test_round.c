@@ -3,6 +3,7 @@
  * waits for nobody, so what a schedule of faults lets through is all that counts, and no clock does. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/wire/channel_loop.h"
 #include "drafter/drafter.h"
 #include "verifier/lead.h"
@@ -514,6 +515,61 @@ static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
     close_run(&run);
 }
 
+/* In a chat nothing else gets done as long as nobody types. */
+static void test_round__a_lead_that_rests_reports(void **state)
+{
+    struct run run;
+    uint64_t before;
+
+    (void)state;
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 0);
+    before = progress_look().count;
+    assert_int_equal(lead_rest(&run.lead), STATUS_OK);
+    assert_true(progress_look().count > before);
+    assert_string_equal(progress_look().doing, "waiting for input");
+    close_run(&run);
+}
+
+enum { ORDERS = 8, MOST_ORDER = 2048 };
+
+/* Keeps what the lead of a group of two broadcasts, and gives it to the follower. */
+static struct {
+    unsigned char bytes[ORDERS][MOST_ORDER];
+    int kept, given;
+} orders;
+
+static enum status broadcast_by_hand(struct group *group, void *bytes, size_t count)
+{
+    int *at = group->rank == 0 ? &orders.kept : &orders.given;
+
+    assert_true(*at < ORDERS && count <= MOST_ORDER);
+    if (group->rank == 0)
+        memcpy(orders.bytes[(*at)++], bytes, count);
+    else
+        memcpy(bytes, orders.bytes[(*at)++], count);
+    return STATUS_OK;
+}
+
+/* Also one by which nothing is computed: it came from a lead that lives. */
+static void test_round__a_follower_reports_each_order(void **state)
+{
+    static const struct group_kind by_hand = {.name = "by hand", .broadcast = broadcast_by_hand};
+    struct group group = {.rank = 0, .size = 2, .kind = &by_hand}, *own = team.group;
+    uint64_t before;
+
+    (void)state;
+    team.group = &group;
+    for (int i = 1; i < ORDERS; i++)
+        assert_int_equal(team_rest(&team), STATUS_OK);
+    assert_int_equal(team_end(&team), STATUS_OK);
+    group.rank = 1;
+    before = progress_look().count;
+    assert_int_equal(team_follow(&team), STATUS_OK);
+    assert_int_equal(orders.given, ORDERS);
+    assert_true(progress_look().count - before >= ORDERS);
+    team.group = own;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -527,6 +583,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round__prompts_that_begin_alike_are_read_once),
         cmocka_unit_test(test_round__a_long_prompt_is_read_beside_what_runs),
         cmocka_unit_test(test_round__a_cut_completion_ends_with_its_next_token),
+        cmocka_unit_test(test_round__a_lead_that_rests_reports),
+        cmocka_unit_test(test_round__a_follower_reports_each_order),
     };
 
     return cmocka_run_group_tests(tests, open_models, close_models);
