@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENOUGH 0.02 /* of spread */
+#define ENOUGH 0.01 /* of standard error */
 #define WAIT_S 10.0 /* for all passes together */
+#define PER_DISTANCE 1.2533 /* a normal law's deviation per mean distance from its middle; also its median's error per error of a mean (sqrt(pi / 2)) */
 
 void comparison_add(struct comparison *comparison, double solo, double drafted)
 {
@@ -41,14 +42,34 @@ double comparison_median(const double *speed, int count, double *spread)
     return middle;
 }
 
+/* By the mean distance, not the median one: among three passes two are close together by chance. */
+double comparison_speedup(const struct comparison *comparison, double *error)
+{
+    double ratio[COMPARISON_MOST], middle, distance = 0;
+    int passes = comparison->passes;
+
+    for (int i = 0; i < passes; i++)
+        ratio[i] = comparison->solo[i] > 0 ? comparison->drafted[i] / comparison->solo[i] : 0;
+    middle = median(ratio, passes);
+    for (int i = 0; i < passes; i++)
+        distance += fabs(ratio[i] - middle) / passes;
+    *error = middle > 0 ? PER_DISTANCE * PER_DISTANCE * distance / middle / sqrt(passes) : 0;
+    return middle;
+}
+
+int comparison_is_settled(const struct comparison *comparison)
+{
+    double error;
+
+    comparison_speedup(comparison, &error);
+    return comparison->passes >= COMPARISON_LEAST && error <= ENOUGH;
+}
+
 int comparison_is_enough(const struct comparison *comparison, double seconds)
 {
     int passes = comparison->passes;
-    double solo, drafted;
 
     if (passes == COMPARISON_MOST || (passes > 0 && seconds * (passes + 1) / passes > WAIT_S))
         return 1;
-    comparison_median(comparison->solo, passes, &solo);
-    comparison_median(comparison->drafted, passes, &drafted);
-    return passes >= COMPARISON_LEAST && solo <= ENOUGH && drafted <= ENOUGH;
+    return comparison_is_settled(comparison);
 }

@@ -1,6 +1,7 @@
 /* How many passes a comparison makes, and what it says of their speeds. */
 #include "verifier/comparison.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,9 +31,33 @@ static void test_comparison__a_median_is_not_moved_by_one_bad_pass(void **state)
     assert_true(comparison_median(speeds, 0, &spread) == 0 && spread == 0);
 }
 
-static void test_comparison__passes_go_on_until_both_are_known(void **state)
+/* Both of a pair are as slow as the machine is then: the speedup is that of pairs, not of medians. */
+static void test_comparison__a_speedup_is_that_of_neighbours(void **state)
 {
-    const double steady[] = {100, 101, 99, 100, 100, 100, 100, 100, 100}, wild[] = {100, 150, 50, 100, 150, 50, 100, 150, 50};
+    const double solo[] = {100, 50, 80, 100, 90}, drafted[] = {150, 75, 120, 200, 135};
+    struct comparison comparison = made(5, solo, drafted);
+    double error;
+
+    (void)state;
+    assert_true(comparison_speedup(&comparison, &error) == 1.5);
+    assert_true(fabs(error - 1.2533 * 1.2533 * (0.5 / 5) / 1.5 / sqrt(5)) < 1e-12);
+    comparison = made(0, solo, drafted);
+    assert_true(comparison_speedup(&comparison, &error) == 0 && error == 0);
+}
+
+/* Speeds that alternate by +- `share`, so that each pair's ratio does. */
+static struct comparison noisy(int passes, double share)
+{
+    struct comparison comparison = {0};
+
+    for (int i = 0; i < passes; i++)
+        comparison_add(&comparison, 100, 100 * (1 + (i % 3 - 1) * share));
+    return comparison;
+}
+
+static void test_comparison__passes_go_on_until_the_speedup_is_known(void **state)
+{
+    const double steady[] = {100, 101, 99}, chance[] = {100, 100.1, 150};
     struct comparison comparison = made(1, steady, steady);
 
     (void)state;
@@ -40,13 +65,19 @@ static void test_comparison__passes_go_on_until_both_are_known(void **state)
     comparison = made(2, steady, steady);
     assert_false(comparison_is_enough(&comparison, 1));
     comparison = made(3, steady, steady);
-    assert_true(comparison_is_enough(&comparison, 1));
-    comparison = made(3, steady, wild);
+    assert_true(comparison_is_enough(&comparison, 1) && comparison_is_settled(&comparison));
+    comparison = made(3, steady, chance); /* two that are close together by chance */
     assert_false(comparison_is_enough(&comparison, 1));
-    comparison = made(3, wild, steady);
+    comparison = noisy(9, 0.1);
+    assert_false(comparison_is_enough(&comparison, 0.9)); /* 10 % and a tenth of the time: there is more to know */
+    comparison = noisy(108, 0.1); /* 1.2533^2 * 0.0667 / sqrt(108) = 0.0101 */
     assert_false(comparison_is_enough(&comparison, 1));
-    comparison = made(COMPARISON_MOST, wild, wild);
+    comparison = noisy(114, 0.1);
+    assert_true(comparison_is_enough(&comparison, 1) && comparison_is_settled(&comparison));
+    comparison = noisy(COMPARISON_MOST + 1, 0.5);
+    assert_int_equal(comparison.passes, COMPARISON_MOST);
     assert_true(comparison_is_enough(&comparison, 1)); /* bounded */
+    assert_false(comparison_is_settled(&comparison)); /* and says so */
 }
 
 /* Who waits minutes for one pass does not wait for three. */
@@ -57,16 +88,20 @@ static void test_comparison__nobody_waits_for_long(void **state)
 
     (void)state;
     assert_true(comparison_is_enough(&comparison, 6));
+    assert_false(comparison_is_settled(&comparison));
     assert_false(comparison_is_enough(&comparison, 4));
     comparison = made(2, steady, steady);
     assert_true(comparison_is_enough(&comparison, 8));
+    comparison = noisy(99, 0.5);
+    assert_true(comparison_is_enough(&comparison, 9.95) && !comparison_is_settled(&comparison));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_comparison__a_median_is_not_moved_by_one_bad_pass),
-        cmocka_unit_test(test_comparison__passes_go_on_until_both_are_known),
+        cmocka_unit_test(test_comparison__a_speedup_is_that_of_neighbours),
+        cmocka_unit_test(test_comparison__passes_go_on_until_the_speedup_is_known),
         cmocka_unit_test(test_comparison__nobody_waits_for_long),
     };
 
