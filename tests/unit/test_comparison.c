@@ -40,19 +40,27 @@ static void test_comparison__a_speedup_is_that_of_neighbours(void **state)
 
     (void)state;
     assert_true(comparison_speedup(&comparison, &error) == 1.5);
-    assert_true(fabs(error - 1.2533 * 1.2533 * (0.5 / 5) / 1.5 / sqrt(5)) < 1e-12);
+    assert_true(error == (2.0 - 1.5) / 2 / 1.5); /* five: from the smallest to the largest */
     comparison = made(0, solo, drafted);
     assert_true(comparison_speedup(&comparison, &error) == 0 && error == 0);
 }
 
-/* Speeds that alternate by +- `share`, so that each pair's ratio does. */
+/* Passes whose ratios lie evenly in 1 +- share, in an order of no meaning (the factor is prime to the number of passes). */
 static struct comparison noisy(int passes, double share)
 {
     struct comparison comparison = {0};
 
     for (int i = 0; i < passes; i++)
-        comparison_add(&comparison, 100, 100 * (1 + (i % 3 - 1) * share));
+        comparison_add(&comparison, 100, 100 * (1 + share * (2.0 * (i * 37 % passes) / (passes - 1) - 1)));
     return comparison;
+}
+
+static int near_to(const struct comparison *comparison, double expected)
+{
+    double error;
+
+    comparison_speedup(comparison, &error);
+    return fabs(error - expected) < 1e-9;
 }
 
 static void test_comparison__passes_go_on_until_the_speedup_is_known(void **state)
@@ -70,10 +78,16 @@ static void test_comparison__passes_go_on_until_the_speedup_is_known(void **stat
     assert_false(comparison_is_enough(&comparison, 1));
     comparison = noisy(9, 0.1);
     assert_false(comparison_is_enough(&comparison, 0.9)); /* 10 % and a tenth of the time: there is more to know */
-    comparison = noisy(108, 0.1); /* 1.2533^2 * 0.0667 / sqrt(108) = 0.0101 */
+    comparison = noisy(100, 0.1); /* 5.5 places of 0.2 / 99 */
+    assert_true(near_to(&comparison, 5.5 * 0.2 / 99));
     assert_false(comparison_is_enough(&comparison, 1));
-    comparison = noisy(114, 0.1);
+    comparison = noisy(144, 0.1);
+    assert_true(near_to(&comparison, 6.5 * 0.2 / 143));
     assert_true(comparison_is_enough(&comparison, 1) && comparison_is_settled(&comparison));
+    comparison = noisy(200, 0.1);
+    for (int i = 0; i < 10; i++)
+        comparison.drafted[i] = 5000; /* another program, for a while */
+    assert_true(comparison_is_settled(&comparison));
     comparison = noisy(COMPARISON_MOST + 1, 0.5);
     assert_int_equal(comparison.passes, COMPARISON_MOST);
     assert_true(comparison_is_enough(&comparison, 1)); /* bounded */
