@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/options_table.h"
 #include "common/base/paths.h"
+#include "common/base/shell_word.h"
 #include "verifier/launch_line.h"
 #include <errno.h>
 #include <limits.h>
@@ -190,15 +191,15 @@ static void write_file(const struct options *options, const char *variable, cons
 
     if (options->shards > 0) {
         fprintf(to, "printf -v %s '%%s-%%05d-of-%%05d%%s' ", variable);
-        launch_ranks_quote(front != NULL ? front : path, to);
+        shell_word_put(front != NULL ? front : path, to);
         fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->shards);
-        launch_ranks_quote(path + stem, to);
+        shell_word_put(path + stem, to);
     } else {
         fprintf(to, "%s=", variable);
-        launch_ranks_quote(options->draft_lengths != NULL && front != NULL ? front : path, to);
+        shell_word_put(options->draft_lengths != NULL && front != NULL ? front : path, to);
         if (options->draft_lengths != NULL) {
             fputs("-k\"$SLURM_ARRAY_TASK_ID\"", to);
-            launch_ranks_quote(path + stem, to);
+            shell_word_put(path + stem, to);
         }
     }
     fputc('\n', to);
@@ -223,7 +224,7 @@ static void write_pair(void *state, const struct option_entry *entry, const char
     if (!launch_ranks_takes(entry) || is_of_the_script(entry->name))
         return;
     fprintf(to, "    --%s=", entry->name);
-    launch_ranks_quote(value, to);
+    shell_word_put(value, to);
     fputc('\n', to);
 }
 
@@ -273,7 +274,7 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
 
     (void)paths_programs(folder);
     fputs("\nset -u\nbin=", to);
-    launch_ranks_quote(folder, to);
+    shell_word_put(folder, to);
     fputc('\n', to);
     if (options->shards > 0)
         fputs("# Each task has a file of its own. In the order of their names, one behind the other, they are the results of the whole.\n", to);

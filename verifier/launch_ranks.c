@@ -4,23 +4,12 @@
 #include "common/base/log.h"
 #include "common/base/options_table.h"
 #include "common/base/paths.h"
+#include "common/base/shell_word.h"
 #include "verifier/launch_hosts.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void launch_ranks_quote(const char *text, FILE *to)
-{
-    if (*text != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == strlen(text)) {
-        fputs(text, to);
-        return;
-    }
-    fputc('\'', to);
-    for (; *text != '\0'; text++)
-        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, to);
-    fputc('\'', to);
-}
 
 /* The words of a text, each quoted and behind `before`: a shell that reads the line runs nothing of what they say. */
 static void write_words(const char *before, const char *text, FILE *to)
@@ -30,7 +19,7 @@ static void write_words(const char *before, const char *text, FILE *to)
     for (char *word = strsep(&rest, " \t"); word != NULL; word = strsep(&rest, " \t"))
         if (*word != '\0') {
             fputs(before, to);
-            launch_ranks_quote(word, to);
+            shell_word_put(word, to);
         }
     free(words);
 }
@@ -67,11 +56,11 @@ int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *opti
 
 void launch_ranks_write_option(const struct launch_option *option, FILE *to)
 {
-    launch_ranks_quote(option->text, to);
+    shell_word_put(option->text, to);
     if (option->value == NULL)
         return;
     fputc(' ', to);
-    launch_ranks_quote(option->value, to);
+    shell_word_put(option->value, to);
 }
 
 static void write_options(const struct launch_ranks *ranks, FILE *to)
@@ -99,7 +88,7 @@ static void write_program(const struct launch_ranks *ranks, const char *role, FI
     }
     (void)paths_programs(folder);
     snprintf(path, sizeof path, "%s/%.60s%s", folder, programs, role);
-    launch_ranks_quote(path, to);
+    shell_word_put(path, to);
 }
 
 /* Where the line of a script goes on. */
@@ -130,7 +119,7 @@ static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_ho
             share = launch_hosts_next(hosts, count);
             snprintf(host, sizeof host, "%.*s:%d", share.length, share.name, share.slots);
             fputs(" --host ", to);
-            launch_ranks_quote(host, to);
+            shell_word_put(host, to);
         }
         write_mpirun_part(ranks, share.ranks, role, environment, to);
         count -= share.ranks;
@@ -192,7 +181,7 @@ static void write_srun_part(const struct launch_ranks *ranks, int group, int cou
     write_env(ranks->options, environment, to);
     if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB && group == 0) {
         fputs(" bash -c ", to);
-        launch_ranks_quote(lingering, to);
+        shell_word_put(lingering, to);
     }
     write_program(ranks, role, to);
     write_options(ranks, to);
@@ -217,7 +206,7 @@ static void write_srun_choice(const struct launch_ranks *ranks, FILE *to)
     write_srun_tasks(ranks, ranks->drafters + ranks->verifiers, to);
     write_break(ranks, to);
     fputs(" bash -c ", to);
-    launch_ranks_quote(text, to);
+    shell_word_put(text, to);
     free(text);
     write_program(ranks, "", to);
     write_options(ranks, to);

@@ -3,6 +3,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/shell_word.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,18 +195,24 @@ static enum status check_run(const struct bench *bench)
     return STATUS_OK;
 }
 
-/* The command as it was typed, for the report; long ones are cut. */
+/* The command as it was typed, for the report, from which people copy it; long ones are cut. */
 static void keep_command(struct bench *bench, int argc, char **argv)
 {
-    size_t used = (size_t)snprintf(bench->command, sizeof bench->command, "tandem bench");
+    FILE *to = fmemopen(bench->command, sizeof bench->command, "w");
 
-    for (int i = 1; i < argc && used < sizeof bench->command; i++) {
+    if (to == NULL)
+        return;
+    fputs("tandem bench", to);
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--tandem") == 0) { /* the launcher's own word */
             i++;
             continue;
         }
-        used += (size_t)snprintf(bench->command + used, sizeof bench->command - used, strpbrk(argv[i], " '\"$") ? " '%s'" : " %s", argv[i]);
+        fputc(' ', to);
+        shell_word_put(argv[i], to);
     }
+    fclose(to);
+    bench->command[sizeof bench->command - 1] = '\0';
 }
 
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
