@@ -78,6 +78,26 @@ else
     echo "another user's folder is not tried: only root can make one"
 fi
 
+# Nor does the cluster of the tests, whose locks have names that anybody knows, in a /tmp that is played.
+if unshare -m true 2>/dev/null; then
+    # locked NAME PREPARATION: what /tmp has afterwards, where somebody prepared it before a cluster took its ports
+    locked() {
+        CLUSTER=$(cat "$SOURCE/tests/slurm/cluster.sh") unshare -m bash -c "mount -t tmpfs tmpfs /tmp && cd /tmp && mkdir other && echo kept >victim
+            for base in {21000..21990..10}; do ln -s ../victim other/\$base; ln -s victim .tandem-slurm-\$base.lock; done
+            locks=.tandem-slurm-\$(id -u) && $2"'
+            (eval "$CLUSTER" && cluster_take_ports && echo "took $CLUSTER_PORT")
+            echo "victim: $(cat victim), modes: $(stat -c %a $locks $locks/* | sort -u | paste -sd" ")"' >"$WORK/$1.out" 2>"$WORK/$1.err"
+    }
+    locked lock :
+    expect lock "it wrote through a link, or not in a folder of its own" 'grep -q "^took 21" "$WORK/lock.out" && grep -q "^victim: kept, modes: [0-9]* 700$" "$WORK/lock.out"'
+    for prepared in 'ln -s other $locks' 'mv other $locks && chmod 777 $locks' 'mv other $locks && chown 65534 $locks'; do
+        locked lock "$prepared"
+        expect lock "'$prepared': it took a folder of others" 'grep -q "^skipped: /tmp/.tandem-slurm-[0-9]* is not a folder of this user alone" "$WORK/lock.out" && grep -q "^victim: kept," "$WORK/lock.out"'
+    done
+else
+    echo "skipped: locks in a /tmp of one's own: only root can make one (unshare, mount)"
+fi
+
 # Without room for MPI's files a job ends with a line: at once where that is seen before it begins, else as soon as its ranks are gone.
 (
     ulimit -f 1000
