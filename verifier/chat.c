@@ -55,11 +55,12 @@ static enum status add_message(struct chat *chat, const char *role, const char *
 }
 
 /* Before each round of a reply. */
-static void look_for_stop(void *state)
+static void look_for_stop(void *state, const struct figures *figures)
 {
     struct chat *chat = state;
     enum status status = chat_input_read(&chat->input, 0);
 
+    (void)figures;
     chat->status = chat->status == STATUS_OK ? status : chat->status;
     if (chat->input.stop || chat->status != STATUS_OK)
         lead_cut(&chat->lead);

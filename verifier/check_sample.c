@@ -173,6 +173,13 @@ static void see_end(void *state, const struct sequence *sequence)
     memcpy(trial->pair[sequence->request->index - trial->first], sequence->tokens + trial->count, sizeof *trial->pair);
 }
 
+static void see_turn(void *state, const struct figures *figures)
+{
+    const struct trial *trial = state;
+
+    check_progress_within(trial->check, figures->tokens);
+}
+
 /* Half of the requests draft one token, half more. */
 static void fill_requests(struct trial *trial, int prompt, int at)
 {
@@ -190,7 +197,7 @@ static void fill_requests(struct trial *trial, int prompt, int at)
 static enum status draw_samples(struct trial *trial)
 {
     const struct request_list list = {.request = trial->request, .count = trial->check->sizes.samples};
-    const struct lead_watch watch = {.state = trial, .proposal = see_proposal, .end = see_end};
+    const struct lead_watch watch = {.state = trial, .proposal = see_proposal, .end = see_end, .turn = see_turn};
     size_t vocab = (size_t)trial->law.vocab;
     struct figures figures = {0};
     enum status status;
