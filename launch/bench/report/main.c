@@ -3,6 +3,7 @@
 #include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/visible.h"
+#include "common/base/wrapped.h"
 #include "launch/bench/report/compare.h"
 #include "launch/bench/report/figures.h"
 #include "launch/bench/report/page_html.h"
@@ -21,12 +22,12 @@
 enum { CODE_NOISY = 1 };
 
 static const char usage[] =
-    "Usage: tandem report [OPTION]... DIR    write the report of a folder of tandem bench anew\n"
-    "       tandem report A B                compare two of them: what changed by more than both spread\n\n"
+    "Usage: tandem report [OPTION]... DIR | A B\n\n"
+    "  DIR                    write the report of a folder of tandem bench anew\n"
+    "  A B                    compare two of them: what changed by more than both spread\n\n"
     "  --noise-limit P        percent that speedups may spread between repetitions; default: as the bench was told\n"
     "  --timeline-rounds N    rounds of each cell in trace.json; default 40\n\n"
-    "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should "
-    "be;\n"
+    "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be; "
     "66 a file is missing; 74 I/O.\n";
 
 /* A file of the report. It takes its name when it is whole: on a full disk an earlier one stays as it is. */
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
         char *end;
 
         if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
+            wrapped_put_help(stdout, usage);
             return 0;
         }
         if ((strcmp(argv[i], "--noise-limit") == 0 || strcmp(argv[i], "--timeline-rounds") == 0) && i + 1 < argc) {
@@ -204,7 +205,7 @@ int main(int argc, char **argv)
         }
     }
     if (folders == 0) {
-        fputs(usage, stderr);
+        wrapped_put_help(stderr, usage);
         return STATUS_USAGE;
     }
     status = tell(folder, limit, rounds, &code);
