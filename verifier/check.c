@@ -53,9 +53,7 @@ static double pass_work(const struct check *check)
 
 static double text_work(const struct check *check)
 {
-    enum { TOKENS = 3 }; /* of a request: what is drafted and one more */
-
-    return (double)check->sizes.samples * TOKENS;
+    return (double)check_sample_tokens(check);
 }
 
 static int passes_of(const struct check *check)

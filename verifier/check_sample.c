@@ -285,15 +285,29 @@ static void sum_up(struct check_sample *sample)
     sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->judged, sample->samples);
 }
 
+/* Drafts of the half of the requests that has more than one. */
+static int longer_draft(const struct check *check)
+{
+    int asked = check->job->options->draft_length;
+
+    return asked < 2 ? 2 : asked < 4 ? asked : 4;
+}
+
+int64_t check_sample_tokens(const struct check *check)
+{
+    int64_t samples = check->sizes.samples, ones = samples - samples / 2;
+
+    return 2 * ones + (longer_draft(check) + 1) * (samples / 2); /* what is drafted and one more */
+}
+
 enum status check_sample_run(struct check *check)
 {
     struct check_sample *sample = &check->sample;
-    int asked = check->job->options->draft_length;
     struct trial trial;
     enum status status;
 
     sample->draft_length[0] = 1;
-    sample->draft_length[1] = asked < 2 ? 2 : asked < 4 ? asked : 4;
+    sample->draft_length[1] = longer_draft(check);
     sample->context = calloc((size_t)check->sizes.contexts, sizeof *sample->context);
     status = open_trial(&trial, check);
     if (status == STATUS_OK && sample->context == NULL)
