@@ -455,6 +455,7 @@ static enum status lead_look(struct job *job)
     TRY(launch_line_check(options));
     TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
     job->output.not_lossless = options->synthetic_acceptance >= 0;
+    job->output.is_terminal = options->terminal & 1;
     return STATUS_OK;
 }
 

@@ -26,7 +26,8 @@ static void write_words(const char *before, const char *text, FILE *to)
 
 int launch_ranks_takes(const struct option_entry *entry)
 {
-    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "launch-facts", "batch-script", "tell-journal", "sbatch-word"};
+    static const char *const shaping[] = {"drafters", "verifiers",    "hosts",        "mpirun-options", "programs",
+                                          "dry-run",  "launch-facts", "batch-script", "tell-journal",   "sbatch-word"};
 
     for (size_t i = 0; i < sizeof shaping / sizeof *shaping; i++)
         if (strcmp(entry->name, shaping[i]) == 0)
@@ -109,7 +110,8 @@ static void write_mpirun_part(const struct launch_ranks *ranks, int count, const
 }
 
 /* A part for each host, or one where there is no list of them. */
-static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_hosts *hosts, int count, const char *role, const char *environment, FILE *to)
+static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_hosts *hosts, int count, const char *role,
+                              const char *environment, FILE *to)
 {
     while (count > 0) {
         struct launch_share share = {.ranks = count};
@@ -137,7 +139,8 @@ static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
     if (geteuid() == 0)
         fputs(" --allow-run-as-root", to);
     if (options->hosts == NULL && ranks->argv != NULL) {
-        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
+        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers
+         * forbid. */
         fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
     if (ranks->drafters > 0 && (options->conversation || (options->prompts != NULL && strcmp(options->prompts, "-") == 0)))
@@ -168,8 +171,8 @@ static void write_srun_tasks(const struct launch_ranks *ranks, int count, FILE *
     write_words(" ", ranks->options->srun_options, to);
 }
 
-/* srun with PMIx waits for itself, for ever, where both groups of a heterogeneous job end in the same instant (seen with SLURM 22.05, one job
- * in eight). So a drafter's task stays a little longer than its rank. */
+/* srun with PMIx waits for itself, for ever, where both groups of a heterogeneous job end in the same instant (seen with SLURM 22.05, one
+ * job in eight). So a drafter's task stays a little longer than its rank. */
 static const char *const lingering = "trap : USR1; \"$0\" \"$@\"; code=$?; sleep 1; exit $code";
 
 static void write_srun_part(const struct launch_ranks *ranks, int group, int count, const char *role, const char *environment, FILE *to)
@@ -271,7 +274,8 @@ enum status launch_ranks_check(const struct options *options, int drafters)
         return STATUS_USAGE;
     }
     if (options->slurm_layout == SLURM_LAYOUT_HETJOB && drafters == 0) {
-        log_error("--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
+        log_error(
+            "--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
         return STATUS_USAGE;
     }
     return STATUS_OK;

@@ -257,6 +257,26 @@ static void test_round__allocates_nothing(void **state)
     drafting = &draft;
 }
 
+/* A check believes nothing of rounds that were not drafted for, so both are counted: here by a drafter that answers, and by one that hears nothing. */
+static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted(void **state)
+{
+    (void)state;
+    for (int answers = 0; answers < 2; answers++) {
+        struct run run;
+        int64_t asked, answered;
+
+        open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 1);
+        run.with_drafter = answers; /* else it has no turn */
+        (void)hash_of(&run);
+        asked = run.lead.figures.asked_rounds;
+        answered = run.lead.figures.answered_rounds;
+        assert_true(asked >= (answers ? 4 : 4 * (SHORT - 1))); /* all but the last of a sequence, whose token needs no draft */
+        assert_true(answers ? answered >= asked - 2 * 4 && answered <= asked : answered == 0);
+        assert_true(asked - answered >= run.lead.figures.fallback_rounds);
+        close_run(&run);
+    }
+}
+
 static void assert_faults_cost_only_speed(enum accept_mode accept, double temperature, int schedules)
 {
     uint64_t solo = run_solo(accept, temperature);
@@ -576,6 +596,7 @@ int main(int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
+        cmocka_unit_test(test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
         cmocka_unit_test(test_round__a_proposal_of_nothing_is_an_answer),
         cmocka_unit_test(test_round__a_seed_decides_the_draws),

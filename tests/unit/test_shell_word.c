@@ -14,7 +14,7 @@ static void test_shell_word__a_shell_gets_the_text(void **state)
 {
     static const char *const texts[] = {"",        "plain-word_1.0/=:,+@%", "two words", "it's $(touch touched)", "`touch touched`;touch touched",
                                         "a\nb\tc", "''\\'\"",               "*",         "~",                     "#x",
-                                        "!!",      "{a,b}",                 "<b>&|"};
+                                        "!!",      "{a,b}",                 "<b>&|",      "\x1b]0;it's\a\xc2\x9b" "1\x9b"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -25,7 +25,8 @@ static void test_shell_word__a_shell_gets_the_text(void **state)
         assert_non_null(to);
         shell_word_put(texts[i], to);
         fclose(to);
-        shell = popen(command, "r");
+        assert_int_equal(setenv("COMMAND", command, 1), 0);
+        shell = popen("exec bash -c \"$COMMAND\"", "r");
         assert_non_null(shell);
         count = fread(said, 1, sizeof said - 1, shell);
         assert_int_equal(pclose(shell), 0);

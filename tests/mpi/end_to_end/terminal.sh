@@ -81,10 +81,14 @@ expect "off a terminal a line says how far a long prompt is read" has "^reading 
 expect "off a terminal the text has no line of it: $(head -n 3 "$WORK/text")" eval '! grep -q "reading the prompt" "$WORK/text" && [ -s "$WORK/text" ]'
 
 # Help is as wide as the terminal.
-for columns in 60 90; do
-    on_terminal "stty cols $columns; $WORK/bin/tandem run --help"
-    widest=$(tr -d '\r' <"$WORK/typed" | grep -av '^Script \|^ *(' | awk '{ if (length($0) > most) most = length($0) } END { print most }')
-    expect "help on $columns columns: $widest" [ "$widest" -le "$columns" -a "$widest" -gt $((columns - 12)) ]
+cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"
+for columns in 45 60 90; do
+    for words in "run --help" "chat --help" "sbatch --help" "check --help" "check --list-breaks" "bench --help" "report --help" help; do
+        on_terminal "stty cols $columns; $WORK/bin/tandem $words"
+        widest=$(tr -d '\r' <"$WORK/typed" | grep -av '^Script ' | awk '{ if (length($0) > most) most = length($0) } END { print most }')
+        expect "$words on $columns columns: $widest" [ "$widest" -le "$columns" -a "$widest" -gt $(((columns < 84 ? columns : 84) - 13)) ]
+        [ "$words" = "check --list-breaks" ] || expect "$words on $columns columns: all of it" has "^Usage: tandem"
+    done
 done
 widest=$("$WORK/bin/tandem" help | awk '{ if (length($0) > most) most = length($0) } END { print most }')
 expect "help of all commands is $widest columns wide" [ "$widest" -le 84 ]
