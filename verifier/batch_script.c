@@ -5,6 +5,8 @@
 #include "common/base/log.h"
 #include "common/base/options_table.h"
 #include "common/base/paths.h"
+#include "common/base/shell_word.h"
+#include "common/base/visible.h"
 #include "verifier/launch_line.h"
 #include <errno.h>
 #include <limits.h>
@@ -31,15 +33,20 @@ static const char *sbatch_text(const struct options *options, int i)
     return i == 0 ? options->sbatch_options : i == 1 ? options->drafter_sbatch : options->verifier_sbatch;
 }
 
-/* No #SBATCH line can hold a line break: what follows it would be run as a line of the script. */
-static int has_line_break(const struct options *options)
+static int has_control(const char *text)
+{
+    return !visible_is_plain(text, strlen(text), "\t");
+}
+
+/* No #SBATCH line can hold a line break: what follows it would be run as a line of the script. Nor can it quote what a terminal would obey. */
+static int has_controls(const struct options *options)
 {
     int found = 0;
 
     for (int i = 0; i < SBATCH_TEXTS; i++)
-        found |= sbatch_text(options, i) != NULL && strpbrk(sbatch_text(options, i), "\r\n") != NULL;
+        found |= sbatch_text(options, i) != NULL && has_control(sbatch_text(options, i));
     for (int i = 0; i < options->sbatch_word.count; i++)
-        found |= strpbrk(options->sbatch_word.text[i], "\r\n") != NULL;
+        found |= has_control(options->sbatch_word.text[i]);
     return found;
 }
 
@@ -77,8 +84,8 @@ static enum status check(const struct options *options)
         return refuse("--draft-lengths needs drafters, expected no --solo");
     if (is_array && options->trace != NULL)
         return refuse("the tasks of an array would write over each other's --trace, expected it without --shards and --draft-lengths");
-    if (has_line_break(options))
-        return refuse("an option of sbatch has a line break in it");
+    if (has_controls(options))
+        return refuse("an option of sbatch has a line break in it, or another control character");
     if (!is_array && is_asked(options, "--array", "-a"))
         return refuse("--array: all tasks would write one --output, expected --shards N or --draft-lengths LIST, which make an array");
     if (options->backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
@@ -190,15 +197,15 @@ static void write_file(const struct options *options, const char *variable, cons
 
     if (options->shards > 0) {
         fprintf(to, "printf -v %s '%%s-%%05d-of-%%05d%%s' ", variable);
-        launch_ranks_quote(front != NULL ? front : path, to);
+        shell_word_put(front != NULL ? front : path, to);
         fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->shards);
-        launch_ranks_quote(path + stem, to);
+        shell_word_put(path + stem, to);
     } else {
         fprintf(to, "%s=", variable);
-        launch_ranks_quote(options->draft_lengths != NULL && front != NULL ? front : path, to);
+        shell_word_put(options->draft_lengths != NULL && front != NULL ? front : path, to);
         if (options->draft_lengths != NULL) {
             fputs("-k\"$SLURM_ARRAY_TASK_ID\"", to);
-            launch_ranks_quote(path + stem, to);
+            shell_word_put(path + stem, to);
         }
     }
     fputc('\n', to);
@@ -223,7 +230,7 @@ static void write_pair(void *state, const struct option_entry *entry, const char
     if (!launch_ranks_takes(entry) || is_of_the_script(entry->name))
         return;
     fprintf(to, "    --%s=", entry->name);
-    launch_ranks_quote(value, to);
+    shell_word_put(value, to);
     fputc('\n', to);
 }
 
@@ -233,8 +240,7 @@ static void write_config(const struct launch_option *option, FILE *to)
     const char *path = option->value != NULL ? option->value : strchr(option->text, '=') + 1;
 
     fputs("    # of the file ", to);
-    for (const char *at = path; *at != '\0'; at++)
-        fputc((unsigned char)*at < ' ' ? '?' : *at, to);
+    visible_put(path, strlen(path), "", to);
     fputc('\n', to);
     (void)option_show_config(path, write_pair, to);
 }
@@ -273,7 +279,7 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
 
     (void)paths_programs(folder);
     fputs("\nset -u\nbin=", to);
-    launch_ranks_quote(folder, to);
+    shell_word_put(folder, to);
     fputc('\n', to);
     if (options->shards > 0)
         fputs("# Each task has a file of its own. In the order of their names, one behind the other, they are the results of the whole.\n", to);
@@ -393,8 +399,8 @@ enum status batch_script_print(const struct options *options, int argc, char **a
         log_error("the current folder: %s", strerror(errno));
         return STATUS_IO;
     }
-    if (strchr(folder, '\n') != NULL)
-        return refuse("the name of the current folder has a line break in it, which no #SBATCH line can hold");
+    if (has_control(folder))
+        return refuse("the name of the current folder has a line break in it, or another control character, which no #SBATCH line can hold");
     write_script(&ranks, argc, argv, folder, to);
     return STATUS_OK;
 }

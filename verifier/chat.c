@@ -55,11 +55,12 @@ static enum status add_message(struct chat *chat, const char *role, const char *
 }
 
 /* Before each round of a reply. */
-static void look_for_stop(void *state)
+static void look_for_stop(void *state, const struct figures *figures)
 {
     struct chat *chat = state;
     enum status status = chat_input_read(&chat->input, 0);
 
+    (void)figures;
     chat->status = chat->status == STATUS_OK ? status : chat->status;
     if (chat->input.stop || chat->status != STATUS_OK)
         lead_cut(&chat->lead);
@@ -165,33 +166,34 @@ static enum status await_line(struct chat *chat, const char **line, size_t *leng
     return STATUS_OK;
 }
 
-/* A slash and letters, which was meant for the program and not for the model: "/foo", but not "/etc/hosts is what?". */
-static int is_command(const char *line, size_t length)
+/* Without blanks at the end. */
+static size_t trimmed(const char *line, size_t length)
 {
-    size_t letters = 1;
-
-    while (letters < length && ((line[letters] | 32) >= 'a' && (line[letters] | 32) <= 'z'))
-        letters++;
-    return line[0] == '/' && letters > 1 && letters == length;
+    while (length > 0 && (line[length - 1] == ' ' || line[length - 1] == '\t'))
+        length--;
+    return length;
 }
 
 static enum status take_turns(struct chat *chat)
 {
     const char *line;
-    size_t length;
+    size_t length, command;
 
     explain(chat);
     for (;;) {
         TRY(await_line(chat, &line, &length));
-        if (line == NULL || is(line, length, "/quit") || is(line, length, "/exit"))
+        if (line == NULL)
             return STATUS_OK;
-        if (is(line, length, "/reset")) {
+        command = chat_input_is_command(line, length) ? trimmed(line, length) : 0;
+        if (is(line, command, "/quit") || is(line, command, "/exit"))
+            return STATUS_OK;
+        if (is(line, command, "/reset")) {
             json_array_clear(chat->messages);
             chat->turn = 0;
-        } else if (is(line, length, "/help")) {
+        } else if (is(line, command, "/help")) {
             explain(chat);
-        } else if (length > 0 && is_command(line, length)) {
-            log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number, (int)(length < 64 ? length : 64), line);
+        } else if (command > 0) {
+            log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number, (int)(command < 64 ? command : 64), line);
         } else if (length > 0) {
             TRY(take_turn(chat, line, length));
         }
@@ -206,6 +208,9 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     chat->watch = (struct lead_watch){.state = chat, .proposal = ignore_proposal, .end = keep_reply, .turn = look_for_stop};
     chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & STDOUT_BIT) != 0, .drafts = options->show_drafts};
     chat->show.colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && chat->show.text_is_terminal);
+    chat->show.reading = chat->signs;
+    chat->show.redrawn = 1;
+    chat->show.clears_errors = options->terminal & 2;
     chat->lead = (struct lead){.output = &chat->output, .show = &chat->show, .watch = &chat->watch, .resting = options->solo ? drafters : NULL};
     TRY(job_open_lead(chat->job, options->solo ? &chat->none : drafters, &chat->verify, &chat->lead));
     status = take_turns(chat);

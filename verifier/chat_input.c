@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -96,4 +97,15 @@ int chat_input_next(struct chat_input *input, const char **line, size_t *length)
         --*length;
     input->number++;
     return 1;
+}
+
+int chat_input_is_command(const char *line, size_t length)
+{
+    size_t count = 1;
+
+    if (length < 2 || line[0] != '/' || !isalpha((unsigned char)line[1]))
+        return 0;
+    while (count < length && (isalnum((unsigned char)line[count]) || line[count] == '_' || line[count] == '-'))
+        count++;
+    return count == length || line[count] == ' ' || line[count] == '\t';
 }

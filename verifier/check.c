@@ -5,9 +5,11 @@
 #include "common/base/log.h"
 #include "verifier/check_report.h"
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define LINE_NS ((int64_t)5 * 1000000000) /* between two lines where no terminal is */
+#define BAR_NS ((int64_t)500 * 1000000)    /* between two of one that is redrawn */
 #define PATIENCE_S 120 /* who waits longer is told how to have less */
 #define USUAL_TEMPERATURE 0.8 /* where the user asks for none: at 0 there is no law to test */
 
@@ -51,21 +53,43 @@ static double pass_work(const struct check *check)
 
 static double text_work(const struct check *check)
 {
-    enum { TOKENS = 3 }; /* of a request: what is drafted and one more */
-
-    return (double)check->sizes.samples * TOKENS;
+    return (double)check_sample_tokens(check);
 }
 
-static void tell(const struct check *check, const char *what, int at, int of, double left)
+static int passes_of(const struct check *check)
 {
-    char rest[48] = "";
+    return 2 * (check->equal.lengths + 1);
+}
 
+static double step_work(const struct check *check)
+{
+    return check->is_law ? text_work(check) : pass_work(check);
+}
+
+/* Seconds that the rest takes, where it goes on as until now; -1 where nothing is done yet. An end before the last token is none of the step. */
+static double left_of(const struct check *check, int64_t now, int64_t tokens)
+{
+    double begun = fmin((double)tokens, step_work(check)), passes = passes_of(check) * pass_work(check);
+    double behind = begun + (check->is_law ? passes + check->at * text_work(check) : check->at * pass_work(check));
+    double all = passes + check->sizes.contexts * text_work(check);
+
+    return behind > 0 ? (double)(now - check->started_ns) / 1e9 * (all - behind) / behind : -1;
+}
+
+static void tell(const struct check *check, int64_t tokens, double left)
+{
+    const char *what = check->is_law ? "law and draws" : "equality";
+    char within[64] = "", rest[48] = "";
+    int of = check->is_law ? check->sizes.contexts : passes_of(check);
+
+    if (tokens > 0)
+        snprintf(within, sizeof within, ", %.0f of %.0f tokens", fmin((double)tokens, step_work(check)), step_work(check));
     if (left >= 0)
         snprintf(rest, sizeof rest, left >= 100 ? ", about %.0f min left" : ", about %.0f s left", left >= 100 ? left / 60 : left);
     if (options_have_bar(check->job->options))
-        fprintf(stderr, "\r\033[Kchecking %s: %d of %d%s ", what, at + 1, of, rest);
+        fprintf(stderr, "\r\033[Kchecking %s: %d of %d%s%s ", what, check->at + 1, of, within, rest);
     else
-        log_info("checking %s: %d of %d%s", what, at + 1, of, rest);
+        log_info("checking %s: %d of %d%s%s", what, check->at + 1, of, within, rest);
 }
 
 /* Once, where the rest takes minutes. */
@@ -81,21 +105,26 @@ static void advise(struct check *check, double left)
 
 void check_progress(struct check *check, int is_law, int at)
 {
+    check->is_law = is_law;
+    check->at = at;
+    if (options_have_bar(check->job->options))
+        check->told_ns = 0; /* a line that is redrawn shows each step */
+    check_progress_within(check, 0);
+}
+
+void check_progress_within(struct check *check, int64_t tokens)
+{
     const struct options *options = check->job->options;
-    int64_t now = clock_ns();
-    int passes = 2 * (check->equal.lengths + 1), texts = check->sizes.contexts;
-    double behind = is_law ? passes * pass_work(check) + at * text_work(check) : at * pass_work(check);
-    double all = passes * pass_work(check) + texts * text_work(check), left = -1;
+    int64_t now = clock_ns(), pause = options_have_bar(options) ? BAR_NS : LINE_NS;
+    double left = left_of(check, now, tokens);
 
     if (options->quiet)
         return;
-    if (behind > 0)
-        left = (double)(now - check->started_ns) / 1e9 * (all - behind) / behind;
-    advise(check, left);
-    if (!options_have_bar(options) && check->told_ns != 0 && now - check->told_ns < LINE_NS)
+    if (check->told_ns != 0 && now - check->told_ns < pause)
         return;
+    advise(check, left);
     check->told_ns = now;
-    tell(check, is_law ? "law and draws" : "equality", at, is_law ? texts : passes, left);
+    tell(check, tokens, left);
 }
 
 /* The prompts that can be completed, as many as the size has. */

@@ -35,6 +35,7 @@ struct check {
     struct check_draws draws;
     double seconds;
     int64_t started_ns, told_ns; /* the checks began; the last line of progress was written */
+    int is_law, at;              /* the step of check_progress that is being done */
     int has_advised;             /* how to make it smaller was said */
 };
 
@@ -46,5 +47,7 @@ struct request check_request(const struct check *check, const struct request *pr
 /* Says what is being done and how long the rest may take: step `at`, from 0, of equality's passes or of the law's texts. On a terminal a line that is
  * redrawn, else one every few seconds. */
 void check_progress(struct check *check, int is_law, int at);
+/* The same within that step, of which so many tokens are there. */
+void check_progress_within(struct check *check, int64_t tokens);
 
 #endif

@@ -10,14 +10,27 @@
 
 enum { AROUND = 12 /* tokens of text before a difference, and a third of that after it */ };
 
+struct pass {
+    struct check *check;
+    struct check_output *outputs;
+};
+
 static void keep(void *state, const struct sequence *sequence)
 {
-    struct check_output *output = (struct check_output *)state + sequence->request->index;
+    const struct pass *pass = state;
+    struct check_output *output = pass->outputs + sequence->request->index;
     int from = sequence->request->prompt_count;
 
     output->count = sequence->length - from;
     output->finish = sequence->completion.finish;
     memcpy(output->token, sequence->tokens + from, (size_t)output->count * sizeof *output->token);
+}
+
+static void see_turn(void *state, const struct figures *figures)
+{
+    const struct pass *pass = state;
+
+    check_progress_within(pass->check, figures->tokens);
 }
 
 static void ignore(void *state, const struct sequence *sequence)
@@ -30,7 +43,8 @@ static void ignore(void *state, const struct sequence *sequence)
 static enum status run(struct check *check, int greedy, int draft_length, struct check_output *outputs)
 {
     struct request_list list = {.count = check->prompts};
-    struct lead_watch watch = {.state = outputs, .proposal = ignore, .end = keep};
+    struct pass pass = {.check = check, .outputs = outputs};
+    struct lead_watch watch = {.state = &pass, .proposal = ignore, .end = keep, .turn = see_turn};
     struct figures figures = {0};
     enum status status;
 

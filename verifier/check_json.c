@@ -2,8 +2,10 @@
 
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/visible.h"
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* JSON has no infinity. */
@@ -120,6 +122,22 @@ static json_t *draws_of(const struct check_draws *draws, int holds)
     return object;
 }
 
+/* Names in it are a file's, which a terminal may obey. */
+static int write_to_stdout(const json_t *object, size_t flags, int is_terminal)
+{
+    char *text = json_text_write(object, flags);
+
+    if (text == NULL)
+        return -1;
+    if (is_terminal)
+        visible_put(text, strlen(text), "\n", stdout);
+    else
+        fputs(text, stdout);
+    fputc('\n', stdout);
+    free(text);
+    return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
+}
+
 enum status check_report_json(const struct check *check, const struct check_result results[CHECK_KINDS], const char *verdict, const char *path)
 {
     int breakage = check->job->options->breakage, all = 1, failed;
@@ -136,7 +154,7 @@ enum status check_report_json(const struct check *check, const struct check_resu
                                parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
                                draws_of(&check->draws, holds[2]), "seconds", check->seconds);
 
-    failed = object == NULL || (strcmp(path, "-") == 0 ? json_dumpf(object, stdout, flags) != 0 || fputc('\n', stdout) == EOF || fflush(stdout) != 0
+    failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->terminal & 1) != 0
                                                        : json_dump_file(object, path, flags) != 0);
     json_decref(object);
     if (!failed)

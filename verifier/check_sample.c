@@ -173,6 +173,13 @@ static void see_end(void *state, const struct sequence *sequence)
     memcpy(trial->pair[sequence->request->index - trial->first], sequence->tokens + trial->count, sizeof *trial->pair);
 }
 
+static void see_turn(void *state, const struct figures *figures)
+{
+    const struct trial *trial = state;
+
+    check_progress_within(trial->check, figures->tokens);
+}
+
 /* Half of the requests draft one token, half more. */
 static void fill_requests(struct trial *trial, int prompt, int at)
 {
@@ -190,7 +197,7 @@ static void fill_requests(struct trial *trial, int prompt, int at)
 static enum status draw_samples(struct trial *trial)
 {
     const struct request_list list = {.request = trial->request, .count = trial->check->sizes.samples};
-    const struct lead_watch watch = {.state = trial, .proposal = see_proposal, .end = see_end};
+    const struct lead_watch watch = {.state = trial, .proposal = see_proposal, .end = see_end, .turn = see_turn};
     size_t vocab = (size_t)trial->law.vocab;
     struct figures figures = {0};
     enum status status;
@@ -278,15 +285,29 @@ static void sum_up(struct check_sample *sample)
     sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->judged, sample->samples);
 }
 
+/* Drafts of the half of the requests that has more than one. */
+static int longer_draft(const struct check *check)
+{
+    int asked = check->job->options->draft_length;
+
+    return asked < 2 ? 2 : asked < 4 ? asked : 4;
+}
+
+int64_t check_sample_tokens(const struct check *check)
+{
+    int64_t samples = check->sizes.samples, ones = samples - samples / 2;
+
+    return 2 * ones + (longer_draft(check) + 1) * (samples / 2); /* what is drafted and one more */
+}
+
 enum status check_sample_run(struct check *check)
 {
     struct check_sample *sample = &check->sample;
-    int asked = check->job->options->draft_length;
     struct trial trial;
     enum status status;
 
     sample->draft_length[0] = 1;
-    sample->draft_length[1] = asked < 2 ? 2 : asked < 4 ? asked : 4;
+    sample->draft_length[1] = longer_draft(check);
     sample->context = calloc((size_t)check->sizes.contexts, sizeof *sample->context);
     status = open_trial(&trial, check);
     if (status == STATUS_OK && sample->context == NULL)

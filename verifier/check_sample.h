@@ -40,6 +40,8 @@ struct check_sample {
 struct check;
 /* Collective over the group, on the lead. */
 enum status check_sample_run(struct check *check);
+/* Tokens that the requests behind one text come to. */
+int64_t check_sample_tokens(const struct check *check);
 /* No statistic is beyond its bar; whether drafts came at all says its share. */
 int check_sample_holds(const struct check_sample *sample);
 /* Are there enough samples, with drafts among them, to see any law that is off? With fewer it holds whatever the law is. */

@@ -230,6 +230,9 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->terminal & (show->notes == stdout ? 1 : 2);
+    show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->redrawn = options->terminal & (terminal ? 1 : 2);
+    show->clears_errors = options->terminal & 2;
     if (options->prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
@@ -452,6 +455,7 @@ static enum status lead_look(struct job *job)
     TRY(launch_line_check(options));
     TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
     job->output.not_lossless = options->synthetic_acceptance >= 0;
+    job->output.is_terminal = options->terminal & 1;
     return STATUS_OK;
 }
 

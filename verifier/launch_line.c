@@ -4,6 +4,7 @@
 #include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/shell_word.h"
 #include "common/model/model.h"
 #include "common/text/tokenizer.h"
 #include "verifier/launch_hosts.h"
@@ -322,9 +323,9 @@ enum status launch_line_facts(const struct options *options, int argc, char **ar
     fclose(lines);
     if (status == STATUS_OK) {
         fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->dry_run, options->prompts != NULL && strcmp(options->prompts, "-") == 0);
-        launch_ranks_quote(options->recorder != NULL ? options->recorder : "", to);
+        shell_word_put(options->recorder != NULL ? options->recorder : "", to);
         fputs(" line=", to);
-        launch_ranks_quote(line, to);
+        shell_word_put(line, to);
         fputc('\n', to);
     }
     free(line);

@@ -8,6 +8,7 @@
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/message.h"
+#include "verifier/launch_ask.h"
 #include "verifier/request.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 enum { FIRST_WRONG = 3, WORDS = 4096 };
-#define GIB ((double)(1 << 30))
+#define GIB          ((double)(1 << 30))
 #define DEVICE_BYTES ((size_t)1 << 30) /* allowed for CUDA's own memory and NCCL's buffers, of a rank with a device */
 
 static enum status tell_prompts(const struct options *options, const struct request_list *requests)
@@ -34,7 +35,8 @@ static enum status tell_prompts(const struct options *options, const struct requ
     log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->prompts, requests->count, (long long)tokens, longest);
     if (wrong == 0)
         return STATUS_OK;
-    log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->prompts, wrong, requests->count);
+    log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->prompts, wrong,
+             requests->count);
     for (int i = 0, told = 0; i < requests->count && told < FIRST_WRONG; i++)
         if (requests->request[i].error != NULL) {
             log_warn("%s", requests->request[i].error);
@@ -46,14 +48,17 @@ static enum status tell_prompts(const struct options *options, const struct requ
     return STATUS_DATA;
 }
 
-static enum status read_prompts(const struct options *options, const char *model, const struct tokenizer *tokenizer, const struct config *config)
+static enum status read_prompts(const struct options *options, const char *model, const struct tokenizer *tokenizer,
+                                const struct config *config)
 {
     struct chat_template chat;
     int size = tokenizer_size(tokenizer);
     struct request_terms terms = {.options = options,
                                   .tokenizer = tokenizer,
                                   .chat = &chat,
-                                  .context = options->context > 0 ? options->context : config->context < MODEL_DEFAULT_CONTEXT ? config->context : MODEL_DEFAULT_CONTEXT,
+                                  .context = options->context > 0                      ? options->context
+                                             : config->context < MODEL_DEFAULT_CONTEXT ? config->context
+                                                                                       : MODEL_DEFAULT_CONTEXT,
                                   .vocab = size < config->vocab ? size : config->vocab};
     struct request_list requests = {0};
     enum status status;
@@ -88,7 +93,8 @@ static int has_devices(const struct options *options)
 {
     const struct backend *backend = NULL;
 
-    return options->backend == BACKEND_CUDA || (backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu);
+    return options->backend == BACKEND_CUDA ||
+           (backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu);
 }
 
 /* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
@@ -113,15 +119,22 @@ static const char *told(size_t bytes, char text[32])
     return text;
 }
 
-static size_t tell_need(const struct options *options, const char *who, int count, const struct model_need *need)
+/* Ranks of one model, and what each of them needs. */
+struct ranks_need {
+    const char *who;
+    int count;
+    size_t each;
+};
+
+static void tell_need(const struct options *options, struct ranks_need *ranks, const struct model_need *need)
 {
-    size_t device = has_devices(options) ? DEVICE_BYTES : 0, all = need->weights + need->cache + need->activations + device;
+    size_t device = has_devices(options) ? DEVICE_BYTES : 0;
     char weights[32], cache[32], activations[32], allowed[32], sum[32];
 
-    log_debug("memory of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL", count, who,
-              count > 1 ? "s" : "", told(all, sum), told(need->weights, weights), told(need->cache, cache), options->max_sequences,
-              told(need->activations, activations), told(device, allowed));
-    return all * (size_t)count;
+    ranks->each = need->weights + need->cache + need->activations + device;
+    log_debug("memory of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL",
+              ranks->count, ranks->who, ranks->count > 1 ? "s" : "", told(ranks->each, sum), told(need->weights, weights),
+              told(need->cache, cache), options->max_sequences, told(need->activations, activations), told(device, allowed));
 }
 
 /* Another host's memory is not known here, nor a device's. */
@@ -131,90 +144,109 @@ static enum status check_host(const struct options *options, size_t all)
 
     if (options->batch_script || options->hosts != NULL || options->launcher == LAUNCHER_SRUN || has_devices(options) || all <= has)
         return STATUS_OK;
-    log_error("the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
-              "--max-sequences, --cache bf16 or --quantise q8_0 need less",
-              (double)all / GIB, (double)has / GIB);
+    log_error(
+        "the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
+        "--max-sequences, --cache bf16 or --quantise q8_0 need less",
+        (double)all / GIB, (double)has / GIB);
     return STATUS_INTERNAL;
+}
+
+/* What sbatch is told of a group of nodes; `more` is that of a part of a heterogeneous job. */
+static void read_words(const struct options *options, const char *more, int tasks, struct launch_ask *ask)
+{
+    int is_apart = options->slurm_layout == SLURM_LAYOUT_HETJOB;
+    char words[WORDS];
+
+    snprintf(words, WORDS, "%s %s", options->sbatch_options != NULL ? options->sbatch_options : "", is_apart && more != NULL ? more : "");
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        snprintf(words + strlen(words), WORDS - strlen(words), " %s", options->sbatch_word.text[i]);
+    launch_ask_read(ask, words, tasks, options->cpus_per_rank);
+}
+
+/* Does what SLURM is asked for hold these ranks? That of a device is not asked for. */
+static enum status check_group(const struct options *options, const struct launch_ask *ask, const struct ranks_need *ranks, int kinds)
+{
+    int64_t all = launch_ask_memory(ask), most = launch_ask_task_memory(ask), sum = 0;
+    char needed[32], asked[32];
+
+    if (most < 0 || has_devices(options)) {
+        log_debug("%s", has_devices(options) ? "this is devices' memory, and SLURM is asked for that of nodes: they are not compared"
+                                             : "SLURM is asked for no memory that is known here: what ranks need is only told");
+        return STATUS_OK;
+    }
+    for (int i = 0; i < kinds; i++) {
+        sum += (int64_t)ranks[i].each * ranks[i].count;
+        if ((int64_t)ranks[i].each <= most || ranks[i].count == 0)
+            continue;
+        log_error("a %s needs %s of memory, and SLURM is asked for %s where it runs, expected more by --mem or --mem-per-cpu, a smaller "
+                  "--context or "
+                  "fewer --max-sequences",
+                  ranks[i].who, told(ranks[i].each, needed), told((size_t)most, asked));
+        return STATUS_USAGE;
+    }
+    if (all < 0 || sum <= all)
+        return STATUS_OK;
+    log_error("the ranks need %s of memory together, and SLURM is asked for %s on all their nodes, expected more by --mem or "
+              "--mem-per-cpu, more --nodes, a "
+              "smaller --context or fewer --max-sequences",
+              told((size_t)sum, needed), told((size_t)all, asked));
+    return STATUS_USAGE;
+}
+
+static enum status check_asked_memory(const struct options *options, const struct ranks_need need[2])
+{
+    struct launch_ask ask;
+
+    if (!options->batch_script)
+        return STATUS_OK;
+    if (options->slurm_layout == SLURM_LAYOUT_GROUP) {
+        read_words(options, NULL, need[0].count + need[1].count, &ask);
+        return check_group(options, &ask, need, 2);
+    }
+    read_words(options, options->verifier_sbatch, need[0].count, &ask);
+    TRY(check_group(options, &ask, need, 1));
+    read_words(options, options->drafter_sbatch, need[1].count, &ask);
+    return check_group(options, &ask, need + 1, 1);
 }
 
 static enum status look_at_memory(const struct launch_ranks *ranks, const char *target)
 {
     const struct options *options = ranks->options;
+    struct ranks_need told_of[2] = {{"verifier", ranks->verifiers, 0}, {"drafter", ranks->drafters, 0}};
     struct model_need need;
     char draft[PATH_MAX];
-    size_t all;
 
     TRY(need_of(options, target, ranks->verifiers, 0, &need));
-    all = tell_need(options, "verifier", ranks->verifiers, &need);
+    tell_need(options, &told_of[0], &need);
     if (ranks->drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
         paths_draft(options, draft);
         TRY(need_of(options, draft, 1, 1, &need));
-        all += tell_need(options, "drafter", ranks->drafters, &need);
+        tell_need(options, &told_of[1], &need);
     }
-    return check_host(options, all);
-}
-
-/* The number of "--name=N", "--name=TYPE:N" or "-xN", or -1 where the word is another one. */
-static int number_behind(const char *word, const char *name)
-{
-    const char *text = word + strlen(name), *colon;
-
-    if (strncmp(word, name, strlen(name)) != 0 || *text == '\0')
-        return -1;
-    colon = strrchr(text, ':');
-    return atoi(colon != NULL ? colon + 1 : text);
-}
-
-int launch_look_devices(const char *text)
-{
-    int nodes = 0, each = 0, all = 0;
-    char *words = strdup(text), *rest = words, *last = "";
-
-    for (char *word = strsep(&rest, " \t"); words != NULL && word != NULL; word = strsep(&rest, " \t")) {
-        char joined[256]; /* "-N 2" is "-N2" */
-
-        if (*word == '\0')
-            continue;
-        snprintf(joined, sizeof joined, "%s%s%s", *word != '-' ? last : "", *word != '-' && last[1] == '-' ? "=" : "", word);
-        last = word;
-        nodes = number_behind(joined, "--nodes=") > 0 ? number_behind(joined, "--nodes=") : number_behind(joined, "-N") > 0 ? number_behind(joined, "-N") : nodes;
-        each = number_behind(joined, "--gpus-per-node=") >= 0 ? number_behind(joined, "--gpus-per-node=") : each;
-        each = number_behind(joined, "--gres=gpu:") >= 0 ? number_behind(joined, "--gres=gpu:") : each;
-        all = number_behind(joined, "--gpus=") >= 0 ? number_behind(joined, "--gpus=") : number_behind(joined, "-G") >= 0 ? number_behind(joined, "-G") : all;
-    }
-    free(words);
-    return all > 0 ? all : each == 0 ? 0 : nodes > 0 ? nodes * each : -1;
-}
-
-/* What sbatch is told of the verifiers' nodes. */
-static void join_words(const struct options *options, char words[WORDS])
-{
-    int is_apart = options->slurm_layout == SLURM_LAYOUT_HETJOB;
-
-    snprintf(words, WORDS, "%s %s", options->sbatch_options != NULL ? options->sbatch_options : "",
-             is_apart && options->verifier_sbatch != NULL ? options->verifier_sbatch : "");
-    for (int i = 0; i < options->sbatch_word.count; i++)
-        snprintf(words + strlen(words), WORDS - strlen(words), " %s", options->sbatch_word.text[i]);
+    TRY(check_asked_memory(options, told_of));
+    return check_host(options, told_of[0].each * (size_t)told_of[0].count + told_of[1].each * (size_t)told_of[1].count);
 }
 
 /* Verifiers need a device each: NCCL takes no two ranks on one. Drafters may share theirs. */
 static enum status look_at_devices(const struct launch_ranks *ranks)
 {
     const struct options *options = ranks->options;
-    char words[WORDS];
+    struct launch_ask ask;
     int devices, used = ranks->verifiers + (options->slurm_layout == SLURM_LAYOUT_GROUP ? ranks->drafters : 0);
 
     if (!options->batch_script || options->backend != BACKEND_CUDA)
         return STATUS_OK;
-    join_words(options, words);
-    devices = launch_look_devices(words);
+    read_words(options, options->verifier_sbatch, used, &ask);
+    devices = launch_ask_devices(&ask);
     if (devices > 0 && devices < ranks->verifiers) {
-        log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N --gpus-per-node=M",
+        log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N "
+                  "--gpus-per-node=M",
                   ranks->verifiers, devices);
         return STATUS_USAGE;
     }
     if (devices > used)
-        log_info("%d of %d devices have no rank: --shards N makes N jobs of it, each of fewer devices, and more --drafters share the sequences; more "
+        log_info("%d of %d devices have no rank: --shards N makes N jobs of it, each of fewer devices, and more --drafters share the "
+                 "sequences; more "
                  "--verifiers than the target's kv heads there cannot be yet",
                  devices - used, devices);
     return STATUS_OK;

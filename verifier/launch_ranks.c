@@ -4,23 +4,12 @@
 #include "common/base/log.h"
 #include "common/base/options_table.h"
 #include "common/base/paths.h"
+#include "common/base/shell_word.h"
 #include "verifier/launch_hosts.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void launch_ranks_quote(const char *text, FILE *to)
-{
-    if (*text != '\0' && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%") == strlen(text)) {
-        fputs(text, to);
-        return;
-    }
-    fputc('\'', to);
-    for (; *text != '\0'; text++)
-        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, to);
-    fputc('\'', to);
-}
 
 /* The words of a text, each quoted and behind `before`: a shell that reads the line runs nothing of what they say. */
 static void write_words(const char *before, const char *text, FILE *to)
@@ -30,14 +19,15 @@ static void write_words(const char *before, const char *text, FILE *to)
     for (char *word = strsep(&rest, " \t"); word != NULL; word = strsep(&rest, " \t"))
         if (*word != '\0') {
             fputs(before, to);
-            launch_ranks_quote(word, to);
+            shell_word_put(word, to);
         }
     free(words);
 }
 
 int launch_ranks_takes(const struct option_entry *entry)
 {
-    static const char *const shaping[] = {"drafters", "verifiers", "hosts", "mpirun-options", "programs", "dry-run", "launch-facts", "batch-script", "tell-journal", "sbatch-word"};
+    static const char *const shaping[] = {"drafters", "verifiers",    "hosts",        "mpirun-options", "programs",
+                                          "dry-run",  "launch-facts", "batch-script", "tell-journal",   "sbatch-word"};
 
     for (size_t i = 0; i < sizeof shaping / sizeof *shaping; i++)
         if (strcmp(entry->name, shaping[i]) == 0)
@@ -67,11 +57,11 @@ int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *opti
 
 void launch_ranks_write_option(const struct launch_option *option, FILE *to)
 {
-    launch_ranks_quote(option->text, to);
+    shell_word_put(option->text, to);
     if (option->value == NULL)
         return;
     fputc(' ', to);
-    launch_ranks_quote(option->value, to);
+    shell_word_put(option->value, to);
 }
 
 static void write_options(const struct launch_ranks *ranks, FILE *to)
@@ -99,7 +89,7 @@ static void write_program(const struct launch_ranks *ranks, const char *role, FI
     }
     (void)paths_programs(folder);
     snprintf(path, sizeof path, "%s/%.60s%s", folder, programs, role);
-    launch_ranks_quote(path, to);
+    shell_word_put(path, to);
 }
 
 /* Where the line of a script goes on. */
@@ -120,7 +110,8 @@ static void write_mpirun_part(const struct launch_ranks *ranks, int count, const
 }
 
 /* A part for each host, or one where there is no list of them. */
-static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_hosts *hosts, int count, const char *role, const char *environment, FILE *to)
+static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_hosts *hosts, int count, const char *role,
+                              const char *environment, FILE *to)
 {
     while (count > 0) {
         struct launch_share share = {.ranks = count};
@@ -130,7 +121,7 @@ static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_ho
             share = launch_hosts_next(hosts, count);
             snprintf(host, sizeof host, "%.*s:%d", share.length, share.name, share.slots);
             fputs(" --host ", to);
-            launch_ranks_quote(host, to);
+            shell_word_put(host, to);
         }
         write_mpirun_part(ranks, share.ranks, role, environment, to);
         count -= share.ranks;
@@ -148,7 +139,8 @@ static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
     if (geteuid() == 0)
         fputs(" --allow-run-as-root", to);
     if (options->hosts == NULL && ranks->argv != NULL) {
-        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers forbid. */
+        /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers
+         * forbid. */
         fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
     if (ranks->drafters > 0 && (options->conversation || (options->prompts != NULL && strcmp(options->prompts, "-") == 0)))
@@ -179,8 +171,8 @@ static void write_srun_tasks(const struct launch_ranks *ranks, int count, FILE *
     write_words(" ", ranks->options->srun_options, to);
 }
 
-/* srun with PMIx waits for itself, for ever, where both groups of a heterogeneous job end in the same instant (seen with SLURM 22.05, one job
- * in eight). So a drafter's task stays a little longer than its rank. */
+/* srun with PMIx waits for itself, for ever, where both groups of a heterogeneous job end in the same instant (seen with SLURM 22.05, one
+ * job in eight). So a drafter's task stays a little longer than its rank. */
 static const char *const lingering = "trap : USR1; \"$0\" \"$@\"; code=$?; sleep 1; exit $code";
 
 static void write_srun_part(const struct launch_ranks *ranks, int group, int count, const char *role, const char *environment, FILE *to)
@@ -192,7 +184,7 @@ static void write_srun_part(const struct launch_ranks *ranks, int group, int cou
     write_env(ranks->options, environment, to);
     if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB && group == 0) {
         fputs(" bash -c ", to);
-        launch_ranks_quote(lingering, to);
+        shell_word_put(lingering, to);
     }
     write_program(ranks, role, to);
     write_options(ranks, to);
@@ -217,7 +209,7 @@ static void write_srun_choice(const struct launch_ranks *ranks, FILE *to)
     write_srun_tasks(ranks, ranks->drafters + ranks->verifiers, to);
     write_break(ranks, to);
     fputs(" bash -c ", to);
-    launch_ranks_quote(text, to);
+    shell_word_put(text, to);
     free(text);
     write_program(ranks, "", to);
     write_options(ranks, to);
@@ -282,7 +274,8 @@ enum status launch_ranks_check(const struct options *options, int drafters)
         return STATUS_USAGE;
     }
     if (options->slurm_layout == SLURM_LAYOUT_HETJOB && drafters == 0) {
-        log_error("--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
+        log_error(
+            "--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
         return STATUS_USAGE;
     }
     return STATUS_OK;

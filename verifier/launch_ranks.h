@@ -18,9 +18,6 @@ enum status launch_ranks_check(const struct options *options, int drafters);
 /* Without a newline at the end. */
 void launch_ranks_write(const struct launch_ranks *ranks, FILE *to);
 
-/* A text as one word of a shell. */
-void launch_ranks_quote(const char *text, FILE *to);
-
 /* An argument of the command line that goes on to the ranks. */
 struct launch_option {
     const char *text;  /* "--name" or "--name=value" */

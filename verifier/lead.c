@@ -429,7 +429,7 @@ enum status lead_run(struct lead *lead)
         if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
             break;
         if (lead->watch != NULL && lead->watch->turn != NULL)
-            lead->watch->turn(lead->watch->state);
+            lead->watch->turn(lead->watch->state, &lead->figures);
         TRY(lead_round(lead));
         TRY(output_sync(lead->output));
     }

@@ -16,7 +16,7 @@ struct lead_watch {
     void *state;
     void (*proposal)(void *state, const struct sequence *sequence); /* a proposal that is about to be verified */
     void (*end)(void *state, const struct sequence *sequence);      /* a completion that has ended */
-    void (*turn)(void *state); /* before each round; NULL: nobody wants to know */
+    void (*turn)(void *state, const struct figures *figures); /* before each round, with what there is so far; NULL: nobody wants to know */
 };
 
 struct lead {

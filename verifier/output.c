@@ -2,6 +2,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/visible.h"
 #include "verifier/result.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -70,12 +71,23 @@ int output_has(const struct output *output, int at)
     return output->journaled && journal_has(&output->journal, at);
 }
 
+/* JSON writes controls of ASCII as escapes, and those beyond as they are. */
+static void write_line(const struct output *output, const char *line)
+{
+    if (output->is_terminal && output->file == stdout)
+        visible_put(line, strlen(line), "", stdout);
+    else
+        fputs(line, output->file);
+    fputc('\n', output->file);
+}
+
 /* Writes what is next in order, and what waited for it. */
 static enum status write_in_order(struct output *output, int at, char *line)
 {
     output->line[at] = line;
     for (; output->next < output->count && output->line[output->next] != NULL; output->next++) {
-        if (fprintf(output->file, "%s\n", output->line[output->next]) < 0 || fflush(output->file) != 0)
+        write_line(output, output->line[output->next]);
+        if (ferror(output->file) || fflush(output->file) != 0)
             return write_failed(output);
         free(output->line[output->next]);
         output->line[output->next] = NULL;

@@ -11,6 +11,7 @@ struct output {
     const char *path; /* NULL: results are not written; borrowed */
     int plain;        /* results without timing and speculation */
     int not_lossless; /* each result says so */
+    int is_terminal;  /* stdout is one: what it would obey in a result is shown */
     int journaled;
     struct journal journal;
     FILE *file; /* where results go in order, when there is no journal */

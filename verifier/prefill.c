@@ -2,7 +2,8 @@
 
 #define GROWTH 0.2      /* of a step, for one prompt that comes in: with bursts and noise it stays below a quarter */
 #define STEP_WEIGHT 0.1 /* of the newest step without rows of prompts */
-#define ROWS_DECAY 0.99 /* of those with */
+#define ROWS_DECAY 0.99 /* of those with, and */
+#define ROWS_KEPT 1024.0 /* of their rows: further on in a prompt a row has more places to look at, and what earlier ones cost says too little */
 #define OUTLIER 2.0     /* times as long as expected: what is beyond is the machine's */
 #define CHEAPEST 1e-4   /* steps that a row costs at least, whatever the noise says */
 #define GUESS 1.0       /* rows that a step earns before that is known */
@@ -67,10 +68,11 @@ static void measure_alone(struct prefill *prefill, int runners, double us)
 static void measure_rows(struct prefill *prefill, int rows, double us)
 {
     double row_us = prefill->added_rows > 0 ? most_of(prefill->added_us / prefill->added_rows, 0) : us;
+    double kept = least(ROWS_DECAY, most_of(1 - rows / ROWS_KEPT, 0));
 
     us = least(us, OUTLIER * (prefill->alone_us + rows * row_us)) - prefill->alone_us;
-    prefill->added_us = ROWS_DECAY * prefill->added_us + us;
-    prefill->added_rows = ROWS_DECAY * prefill->added_rows + rows;
+    prefill->added_us = kept * prefill->added_us + us;
+    prefill->added_rows = kept * prefill->added_rows + rows;
 }
 
 void prefill_add_step(struct prefill *prefill, int runners, int rows, double us)

@@ -1,8 +1,9 @@
-/* Prefill decides how many rows of prompts a step takes beside the rows of the running sequences. Without running sequences it is as many as the
- * backend likes. With them, a long prompt that comes in makes their steps longer by less than a quarter on the average: what a row of a prompt costs is
- * measured, and each step earns what a fifth of it buys. Up to a burst may be read on credit, so that a short prompt is read at once. Where several
- * prompts wait and no fewer than run, reading comes first: a step over more sequences costs little more than over few, so what it costs now
- * is gained when they run. Pure: times come in as numbers. */
+/* Prefill decides how many rows of prompts a step takes beside the rows of the running sequences. Without running sequences it is as many as
+ * the backend likes. With them, a long prompt that comes in makes their steps longer by less than a quarter on the average, however long it is:
+ * what a row of a prompt costs is measured as it grows with the places before it, and each step earns what a fifth of it buys. Of several
+ * prompts, fewer than run, each has that much. Up to a burst may be read on credit, so that a short prompt is read at once. Where several
+ * prompts wait and no fewer than run, reading comes first and there is no such bound, until one is left: a step over more sequences costs
+ * little more than over few, so the job as a whole is done sooner. Pure: times come in as numbers. */
 #ifndef TANDEM_VERIFIER_PREFILL_H
 #define TANDEM_VERIFIER_PREFILL_H
 

@@ -95,11 +95,11 @@ static json_t *speeds_of(const double *speed, int count)
 /* All passes of a comparison; totals and solo are those of the first two. */
 static json_t *comparison_of(const struct comparison *comparison)
 {
-    double spread, solo = comparison_median(comparison->solo, comparison->passes, &spread);
-    double drafted = comparison_median(comparison->drafted, comparison->passes, &spread);
+    double error, speedup = comparison_speedup(comparison, &error);
 
-    return json_pack("{s:o, s:o, s:f}", "solo_tokens_per_second", speeds_of(comparison->solo, comparison->passes), "tokens_per_second",
-                     speeds_of(comparison->drafted, comparison->passes), "speedup", solo > 0 ? drafted / solo : 0.0);
+    return json_pack("{s:o, s:o, s:f, s:f, s:b}", "solo_tokens_per_second", speeds_of(comparison->solo, comparison->passes), "tokens_per_second",
+                     speeds_of(comparison->drafted, comparison->passes), "speedup", speedup, "standard_error", error, "settled",
+                     comparison_is_settled(comparison));
 }
 
 static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
@@ -189,24 +189,35 @@ void report_line(const struct report *report, FILE *to)
     fprintf(to, "%s\n", report->options->synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
 
+/* Speeds, and how far they are known: one pass of each way knows nothing of that. */
+static void print_speeds(const struct comparison *comparison, FILE *to)
+{
+    double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);
+    double fast = comparison_median(comparison->drafted, comparison->passes, &fast_spread);
+    double error, speedup = comparison_speedup(comparison, &error);
+    const char *settled = comparison_is_settled(comparison) ? "" : "not settled";
+    char passes[32];
+
+    fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
+    snprintf(passes, sizeof passes, "  median of %d, spread", comparison->passes);
+    if (comparison->passes == 1)
+        fprintf(to, "  1 pass\n");
+    else
+        fprintf(to, "%-26s %10.1f %% %10.1f %%\n", passes, 100 * slow_spread, 100 * fast_spread);
+    fprintf(to, "%-26s %12s %11.2fx\n", "speedup, of pairs", "", speedup);
+    if (comparison->passes > 1)
+        fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
+}
+
 void report_table(const struct report *report, FILE *to)
 {
     const struct figures *solo = report->solo, *figures = report->figures;
-    const struct comparison *comparison = report->comparison;
-    double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);
-    double fast = comparison_median(comparison->drafted, comparison->passes, &fast_spread), round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
-
-    char passes[32];
+    double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
 
     if (report->options->synthetic_acceptance >= 0)
         fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
-    fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
-    if (comparison->passes > 1) {
-        snprintf(passes, sizeof passes, "  median of %d, spread", comparison->passes);
-        fprintf(to, "%-26s %10.1f %% %10.1f %%\n", passes, 100 * slow_spread, 100 * fast_spread);
-    }
-    fprintf(to, "%-26s %12s %11.2fx\n", "speedup", "", slow > 0 ? fast / slow : 0.0);
+    print_speeds(report->comparison, to);
     fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));
     fprintf(to, "%-26s %12s %10.0f %%\n", "drafts that stood, of all", "", 100 * figures_kept(figures));
     fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));

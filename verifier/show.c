@@ -1,6 +1,7 @@
 #include "verifier/show.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/visible.h"
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #define WRAPPED "\033[?7h"
 #define LINE_NS ((int64_t)5 * 1000000000)
 #define BAR_NS ((int64_t)100 * 1000000)
+#define FIRST_NS ((int64_t)1000000000)
 
 enum { BAR = 20 };
 
@@ -49,14 +51,12 @@ static void put_prompt_token(struct show *show, const struct sequence *sequence,
     }
 }
 
-void show_prompt(struct show *show, const struct sequence *sequence)
+static void put_prompt(struct show *show, const struct sequence *sequence)
 {
     const struct request *request = sequence->request;
     char out[4];
 
-    show->printed = 0;
-    utf8_stream_init(&show->stream);
-    if (show->notes == NULL || show->text == NULL || request->chat)
+    if (show->notes == NULL || request->chat)
         return; /* who chats has just written it, and has no use for the template's marks */
     fputs("\n", show->notes);
     for (int i = 0; i < request->prompt_count; i++)
@@ -64,6 +64,35 @@ void show_prompt(struct show *show, const struct sequence *sequence)
     put_plain(show, show->notes, out, utf8_stream_finish(&show->stream, out));
     utf8_stream_init(&show->stream);
     fflush(show->notes);
+}
+
+/* The prompt is read. */
+static void begin_text(struct show *show)
+{
+    const struct sequence *sequence = show->unread;
+
+    if (sequence == NULL)
+        return;
+    show->unread = NULL;
+    if (show->stands) {
+        fputs(CLEAR, show->reading);
+        fflush(show->reading);
+        log_clear_lines(0);
+    }
+    show->stands = 0;
+    put_prompt(show, sequence);
+}
+
+void show_prompt(struct show *show, const struct sequence *sequence)
+{
+    begin_text(show);
+    show->printed = 0;
+    utf8_stream_init(&show->stream);
+    if (show->text == NULL)
+        return;
+    show->unread = sequence;
+    show->reading_ns = show->last_ns = clock_ns();
+    show->reading_from = show->read;
 }
 
 /* One token's text in a colour; a character that spans tokens has the colour of its last. */
@@ -115,6 +144,7 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
 
     if (show->text == NULL)
         return;
+    begin_text(show);
     if (show->drafts && show->colour) {
         show_coloured(show, sequence, outcome, proposal, kept);
     } else if (completion->shown > show->printed) {
@@ -141,6 +171,7 @@ void show_end(struct show *show, const struct sequence *sequence)
         show->past += sequence->request->max_tokens - sequence->completion.count;
     if (show->text == NULL)
         return;
+    begin_text(show);
     fputc('\n', show->text);
     fflush(show->text);
 }
@@ -185,9 +216,11 @@ static void draw_bar(const struct show *show, double seconds)
 
 static int is_due(const struct show *show, int64_t now)
 {
-    int is_last = show->bar && show->done == show->total && show->total > 0;
+    int is_last = show->bar && show->done == show->total && show->total > 0, is_long = show->total > 1 || show->read < show->reads;
 
-    return show->notes != NULL && show->text == NULL && (show->bar || show->total > 1) && (is_last || now - show->last_ns >= (show->bar ? BAR_NS : LINE_NS));
+    if (show->notes == NULL || show->text != NULL || !(show->bar || is_long))
+        return 0;
+    return is_last || now - show->last_ns >= (show->bar ? BAR_NS : LINE_NS);
 }
 
 static void draw(struct show *show)
@@ -228,11 +261,35 @@ void show_skip(struct show *show, const struct request *request)
     draw(show);
 }
 
+/* "reading the prompt, 1200 of 8000 tokens, about 20 s left"; of what is read sooner nothing is said. */
+static void draw_reading(struct show *show)
+{
+    int64_t now = clock_ns(), read = show->read - show->reading_from;
+    int64_t pause = !show->redrawn ? LINE_NS : show->stands ? BAR_NS : FIRST_NS;
+    char left[32];
+    int all;
+
+    if (show->reading == NULL || show->unread == NULL || now - show->last_ns < pause)
+        return;
+    all = show->unread->request->prompt_count;
+    show->last_ns = now;
+    show->stands = show->redrawn;
+    log_clear_lines(show->redrawn && show->clears_errors);
+    fprintf(show->reading, "%sreading the prompt, %lld of %d tokens", show->redrawn ? CLEAR : "", (long long)read, all);
+    if (read > 0 && read < all) {
+        write_time((double)(now - show->reading_ns) / 1e9 * (double)(all - read) / (double)read, left);
+        fprintf(show->reading, ", about %s left", left);
+    }
+    fputs(show->redrawn ? "" : "\n", show->reading);
+    fflush(show->reading);
+}
+
 void show_read(struct show *show, int tokens)
 {
     show->read += tokens;
     show->past += tokens;
     draw(show);
+    draw_reading(show);
 }
 
 void show_progress(struct show *show, int finished, int tokens)

@@ -205,6 +205,19 @@ static enum status refuse_name(const char *name)
     return STATUS_USAGE;
 }
 
+/* There are none of one letter here; many mean something elsewhere, alone or with a value behind them: -n5. */
+static enum status refuse_short(const char *text)
+{
+    const char letter[] = {text[1], '\0'};
+    char name[64], words[OPTIONS_ELSEWHERE];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 1, "="), text + 1);
+    if (!options_elsewhere_short(name, words, sizeof words) && !options_elsewhere_short(letter, words, sizeof words))
+        snprintf(words, sizeof words, ", expected one that begins with --");
+    log_error("option '%s' is not supported%s", text, words);
+    return STATUS_USAGE;
+}
+
 /* One argument of the command line, --name, --name=value or --name value; *at moves past what was used. */
 static enum status take_argument(struct options *options, int argc, char **argv, int *at)
 {
@@ -213,6 +226,8 @@ static enum status take_argument(struct options *options, int argc, char **argv,
     const struct option_entry *entry;
 
     if (strncmp(text, "--", 2) != 0 || text[2] == '\0') {
+        if (text[0] == '-' && text[1] != '\0' && text[1] != '-')
+            return refuse_short(text);
         log_error("unexpected argument '%s', expected an option that begins with --", text);
         return STATUS_USAGE;
     }

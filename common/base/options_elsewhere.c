@@ -97,6 +97,15 @@ static const struct {
     {"trust-remote-code", NULL, "no model brings code that is run"},
 };
 
+/* Behind one dash: of llama.cpp, where others have it too. */
+static const struct {
+    const char *name, *here;
+} short_rows[] = {
+    {"m", "target"},        {"md", "draft"},         {"p", "prompt"}, {"n", "max-tokens"}, {"c", "context"}, {"t", "threads"},
+    {"b", "max-sequences"}, {"np", "max-sequences"}, {"s", "seed"},   {"f", "prompts"},    {"o", "output"},  {"r", "stop"},
+    {"q", "quiet"},         {"v", "verbose"},        {"h", "help"},   {"ctk", "cache"},    {"ctv", "cache"}, {"tp", "verifiers"},
+};
+
 static int is_same(const char *a, const char *b)
 {
     for (; *a != '\0' && (*a == *b || (*a == '-' && *b == '_')); a++)
@@ -128,4 +137,14 @@ int options_elsewhere(const char *name, int is_key, char *words, size_t size)
         return 1;
     }
     return 0;
+}
+
+int options_elsewhere_short(const char *name, char *words, size_t size)
+{
+    for (size_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++)
+        if (strcmp(short_rows[i].name, name) == 0) {
+            write_here(option_find(short_rows[i].here), 0, words, size);
+            return 1;
+        }
+    return name[0] != '\0' && name[1] != '\0' && options_elsewhere(name, 0, words, size);
 }

@@ -1,44 +1,13 @@
 /* --help, the help of `tandem run` and the manual pages, from the table. */
 #include "common/base/options.h"
 #include "common/base/options_table.h"
+#include "common/base/wrapped.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #ifndef TANDEM_VERSION
 #define TANDEM_VERSION "unknown"
 #endif
-
-static void print_wrapped(FILE *to, const char *text, int indent, int width)
-{
-    int column = indent;
-
-    for (text += strspn(text, " "); *text != '\0'; text += strspn(text, " ")) {
-        int word = (int)strcspn(text, " ");
-
-        if (column > indent && column + 1 + word > width) {
-            fprintf(to, "\n%*s", indent, "");
-            column = indent;
-        }
-        column += fprintf(to, "%s%.*s", column > indent ? " " : "", word, text);
-        text += word;
-    }
-    fputc('\n', to);
-}
-
-/* Columns that help may take: those of the terminal that it goes to, or that COLUMNS says, and no more than can be read. */
-static int width_of(FILE *to)
-{
-    enum { LEAST = 40, MOST = 110 };
-    const char *told = getenv("COLUMNS");
-    struct winsize size = {0};
-    int width = told != NULL ? atoi(told) : 0;
-
-    if (width <= 0)
-        width = ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : MOST;
-    return width < LEAST ? LEAST : width > MOST ? MOST : width;
-}
 
 static int print_name(FILE *to, const struct option_entry *entry)
 {
@@ -54,9 +23,11 @@ static void print_option(FILE *to, const struct option_entry *entry, int width)
         fprintf(to, "\n%*s", indent, "");
     else
         fprintf(to, "%*s", used < indent - 1 ? indent - used : 1, "");
-    print_wrapped(to, entry->help, indent, width);
-    if (entry->choices != NULL)
-        fprintf(to, "%*s(%s)\n", indent, "", entry->choices);
+    wrapped_put(to, entry->help, indent, width);
+    if (entry->choices != NULL) {
+        fprintf(to, "%*s(", indent, "");
+        wrapped_put_choices(to, entry->choices, indent, width);
+    }
 }
 
 static void print_group(FILE *to, int group, int width)
@@ -76,14 +47,16 @@ static const char *const endings =
 
 static void print_help(const char *name, const char *what, FILE *to)
 {
-    const int width = width_of(to);
+    const int width = wrapped_width(to);
+    char usage[128];
 
-    fprintf(to, "Usage: %s [OPTION]...\n", name);
-    print_wrapped(to, what, 0, width);
+    snprintf(usage, sizeof usage, "Usage: %s [OPTION]...", name);
+    wrapped_put(to, usage, 0, width);
+    wrapped_put(to, what, 0, width);
     for (int group = 0; group < OPTION_HIDDEN; group++)
         print_group(to, group, width);
     fputc('\n', to);
-    print_wrapped(to, endings, 0, width);
+    wrapped_put(to, endings, 0, width);
 }
 
 /* Between them a line may break. */
@@ -117,10 +90,20 @@ static void print_man(const char *name, const char *what, FILE *to)
 
 static void print_breaks(FILE *to)
 {
+    const int width = wrapped_width(to), indent = width < 70 ? 8 : 15;
+    char like[512];
+
     for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
         const struct breakage_entry *entry = &breakage_table[kind];
 
-        fprintf(to, "%-14s %s\n%14s like %s; the check `%s` must see it\n", entry->name, entry->what, "", entry->resembles, entry->seen_by);
+        if (width < 70)
+            fprintf(to, "%s\n%*s", entry->name, indent, "");
+        else
+            fprintf(to, "%-14s ", entry->name);
+        wrapped_put(to, entry->what, indent, width);
+        snprintf(like, sizeof like, "like %s; the check `%s` must see it", entry->resembles, entry->seen_by);
+        fprintf(to, "%*s", indent, "");
+        wrapped_put(to, like, indent, width);
     }
 }
 

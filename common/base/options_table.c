@@ -141,7 +141,8 @@ const struct option_entry option_table[] = {
     {"hash-logits", NULL, OPTION_FLAG, OPTION_REPORT, AT(hash_logits), 0, 0, NULL, 0,
      "add to --stats a digest of the target's logits at all committed positions"},
     {"compare", NULL, OPTION_FLAG, OPTION_REPORT, AT(compare), 0, 0, NULL, 0,
-     "decode every prompt solo, then speculatively, and show both speeds, with medians and spread of up to 9 passes each, some seconds in all; the default without a prompt"},
+     "decode every prompt solo, then speculatively, again and again until the speedup's standard error is 1 % or 10 s have passed, and show both speeds, their "
+     "medians and spread; the default without a prompt"},
     {"show-drafts", NULL, OPTION_FLAG, OPTION_REPORT, AT(show_drafts), 0, 1, NULL, 0,
      "show the completion with its drafts, in colour: green: accepted draft tokens; red: the rejected one, struck out; blue: its replacement. Without a "
      "prompt that is the default; else the text alone is shown"},

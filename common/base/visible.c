@@ -5,7 +5,11 @@
 /* Bytes of the character at the beginning of the text, 0 where there is none (RFC 3629). */
 static size_t character(const unsigned char *text, size_t count)
 {
-    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
+    size_t length = text[0] < 0x80                      ? 1
+                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                    : (text[0] & 0xf0) == 0xe0          ? 3
+                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                        : 0;
 
     if (length > count)
         return 0;
@@ -15,6 +19,30 @@ static size_t character(const unsigned char *text, size_t count)
     if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90)) /* a longer form of a shorter character */
         return 0;
     return length;
+}
+
+size_t visible_character(const char *text, size_t count)
+{
+    const unsigned char *here = (const unsigned char *)text;
+    size_t length = character(here, count);
+    int is_control = length == 1 ? *here < ' ' || *here == 0x7f : length == 2 && here[0] == 0xc2 && here[1] < 0xa0;
+
+    return is_control ? 0 : length;
+}
+
+static int is_kept(char byte, const char *kept)
+{
+    return byte != '\0' && strchr(kept, byte) != NULL;
+}
+
+int visible_is_plain(const char *text, size_t count, const char *kept)
+{
+    for (size_t at = 0, length; at < count; at += length) {
+        length = is_kept(text[at], kept) ? 1 : visible_character(text + at, count - at);
+        if (length == 0)
+            return 0;
+    }
+    return 1;
 }
 
 static size_t write_escape(const char *form, unsigned char byte, char *out)
@@ -34,19 +62,18 @@ size_t visible_write(const char *text, size_t count, const char *kept, char *out
 
     for (size_t at = 0; at < count;) {
         const unsigned char *here = (const unsigned char *)text + at;
-        size_t length = character(here, count - at);
-        int is_control = length == 1 && (*here < ' ' || *here == 0x7f) && (*here == '\0' || strchr(kept, *here) == NULL);
+        size_t length = is_kept(text[at], kept) ? 1 : visible_character(text + at, count - at);
 
-        if (length == 0 || is_control) {
-            used += write_escape("\\x", *here, out + used);
-            at++;
-        } else if (length == 2 && here[0] == 0xc2 && here[1] < 0xa0) {
-            used += write_escape("\\u00", here[1], out + used);
-            at += length;
-        } else {
+        if (length > 0) {
             memcpy(out + used, here, length);
             used += length;
             at += length;
+        } else if (character(here, count - at) == 2) {
+            used += write_escape("\\u00", here[1], out + used);
+            at += 2;
+        } else {
+            used += write_escape("\\x", *here, out + used);
+            at++;
         }
     }
     return used;

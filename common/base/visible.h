@@ -1,5 +1,5 @@
-/* Text of others, of models, prompts, files and peers, on its way to a terminal, which would obey what it holds: escape sequences move the cursor,
- * rename the window, and more. A pipe gets the bytes as they are. Pure but for visible_put. */
+/* Text of others, of models, prompts, files and peers, on its way to a terminal, which would obey what it holds: escape sequences move the
+ * cursor, rename the window, and more. A pipe gets the bytes as they are. Pure but for visible_put. */
 #ifndef TANDEM_COMMON_BASE_VISIBLE_H
 #define TANDEM_COMMON_BASE_VISIBLE_H
 
@@ -8,10 +8,15 @@
 
 enum { VISIBLE_MOST = 4 }; /* bytes that one byte may become */
 
-/* Writes `count` bytes of text so that they are seen and not obeyed: a control character of ASCII that is not one of `kept` becomes \x1b, one of C1
- * (U+0080 to U+009F, of two bytes) \u009b, a byte that is no UTF-8 \xff. All else stays. Returns the bytes written.  out: [VISIBLE_MOST * count] */
+/* Writes `count` bytes of text so that they are seen and not obeyed: a control character of ASCII that is not one of `kept` becomes \x1b,
+ * one of C1 (U+0080 to U+009F, of two bytes) \u009b, a byte that is no UTF-8 \xff. All else stays. Returns the bytes written.  out:
+ * [VISIBLE_MOST * count] */
 size_t visible_write(const char *text, size_t count, const char *kept, char *out);
-/* The same, to a stream. The text begins and ends with whole characters. */
+/* Bytes of the character that the text begins with; 0 where that is a control character or no UTF-8, which visible_write would change. */
+size_t visible_character(const char *text, size_t count);
+/* Would all of it stay as it is? */
+int visible_is_plain(const char *text, size_t count, const char *kept);
+/* The same as visible_write, to a stream. The text begins and ends with whole characters. */
 void visible_put(const char *text, size_t count, const char *kept, FILE *to);
 
 #endif

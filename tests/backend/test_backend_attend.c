@@ -251,6 +251,9 @@ static void check_shapes(void (*check)(int heads, int kv_heads, int head_dim, in
     check(4, 4, 2, 16);
     check(9, 3, 64, 330); /* blocks of 24 queries and of 3, two strips of places, the last one not whole */
     check(7, 1, 128, 250);
+    check(4, 1, 64, 330); /* groups of 4, 5 and 6 queries and of 1, 2 and 3 over two strips */
+    check(5, 1, 64, 330);
+    check(2, 1, 72, 330);
 }
 
 static void test_attend__a_cache_in_bf16_is_float32_of_rounded_numbers(void **state)

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 check=launch/bench/gpu/check.py
-python3 -c 'import argparse, csv, dataclasses, json, queue, re, shutil, signal, statistics, subprocess, threading' 2>/dev/null ||
+python3 -I -c 'import argparse, csv, dataclasses, json, queue, re, shutil, signal, statistics, subprocess, threading' 2>/dev/null ||
     { echo "skipped: python3 with its standard library is not there, and gpu-check is written in it"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 work=$(mktemp -d)
@@ -29,9 +29,14 @@ code=$?
 expect "without a device: 69 and one line" '[ $code = 69 ] && [ "$(wc -l <<<"$said")" = 1 ] && [[ $said == *"no NVIDIA device answers"*"nothing was measured" ]]'
 said=$(launch/tandem gpu-check --list)
 expect "its parts can be listed without one" 'grep -q "^decode 8b: at most" <<<"$said"'
-PATH="$work/with:$PATH" python3 "$check" --speed >/dev/null 2>&1
+PATH="$work/with:$PATH" python3 -I "$check" --speed >/dev/null 2>&1
 expect "an unknown option is a wrong command line" '[ $? = 64 ]'
-said=$(PATH="$work/with:$PATH" python3 "$check" --only "bandwidth,nothing" 2>&1)
+# Python takes nothing from the folder that this is called in, nor from one that the environment names.
+mkdir "$work/trap"
+for name in argparse csv json report torch; do echo "open('$work/sprung', 'w')" >"$work/trap/$name.py"; done
+said=$(top=$PWD && cd "$work/trap" && PYTHONPATH=$work/trap "$top/launch/tandem" gpu-check --list && PATH="$work/with:$PATH" PYTHONPATH=. "$top/launch/tandem" gpu-check --help)
+expect "nothing of the current folder is run" '[ ! -e "$work/sprung" ] && grep -q "^decode 8b: at most" <<<"$said" && grep -q -- "--without-pytorch" <<<"$said"'
+said=$(PATH="$work/with:$PATH" python3 -I "$check" --only "bandwidth,nothing" 2>&1)
 code=$?
 expect "an unknown part beside a known one too, in one line" '[ $code = 64 ] && [[ $said == "tandem: there is no part '"'nothing'"' for --only, expected"* ]] && [ "$(wc -l <<<"$said")" = 1 ]'
 
@@ -56,7 +61,7 @@ done
 END_OF_PROGRAM
 printf '#!/bin/sh\necho "read,256,some,100.0,GB/s"\necho "read_bandwidth,4096,best,250.0,GB/s"\n' >"$work/programs/bench_bandwidth"
 chmod +x "$work/programs"/*
-played() { PATH="$work/with:$PATH" python3 "$check" --without-pytorch --programs "$work/programs" --output "$work/$1" --seconds 30 --only "$2" >"$work/$1.out" 2>&1; }
+played() { PATH="$work/with:$PATH" python3 -I "$check" --without-pytorch --programs "$work/programs" --output "$work/$1" --seconds 30 --only "$2" >"$work/$1.out" 2>&1; }
 
 played good "bandwidth,decode 1b,steps 1b"
 expect "all that could be run held: 0" '[ $? = 0 ]'
@@ -66,14 +71,14 @@ expect "the share of the bandwidth is bytes x rate / reads" '[ "$(figure of_band
 expect "v(8) is the time of 8 rows over that of one" 'awk "BEGIN { v = \"$(figure v8 1b)\" - 1080 / 1010; exit !(v < 1e-9 && v > -1e-9) }"'
 expect "bars stand beside figures" 'grep -q "^summary,1b,of_bandwidth,.*,>= 0.7,yes$" "$work/good/figures.csv" && grep -q "^summary,1b,v8,.*,<= 1.05,no$" "$work/good/figures.csv"'
 expect "every repetition is kept" '[ "$(grep -c "^decode 1b,1b ours,decode," "$work/good/figures.csv")" = 5 ]'
-expect "the device and its load are told" 'python3 -c "import json, sys; j = json.load(open(sys.argv[1])); assert j[\"device\"][\"name\"] == \"NVIDIA Played 1\" and j[\"under_load\"][\"clocks.sm\"] == \"1900 MHz\"" "$work/good/check.json"'
+expect "the device and its load are told" 'python3 -I -c "import json, sys; j = json.load(open(sys.argv[1])); assert j[\"device\"][\"name\"] == \"NVIDIA Played 1\" and j[\"under_load\"][\"clocks.sm\"] == \"1900 MHz\"" "$work/good/check.json"'
 
 played bad "bandwidth,speculation 1b,decode 1b,pair"
 expect "one part that fails: 1" '[ $? = 1 ]'
 expect "it is one line, with the program's own last words" 'grep -q "^tandem: speculation 1b: failed: ours ended with 70: broken: it rains$" "$work/bad.out"'
 expect "the others go on" 'grep -q "^tandem: decode 1b: held: " "$work/bad.out" && grep -q "^tandem: pair: failed: .*tandem-verifier is not there" "$work/bad.out"'
 
-python3 - <<'END_OF_PROGRAM'
+python3 -I - <<'END_OF_PROGRAM'
 import sys
 sys.path.insert(0, "launch/bench/gpu")
 import check
@@ -85,7 +90,7 @@ END_OF_PROGRAM
 expect "tokens are counted up to the first that differs" '[ $? = 0 ]'
 
 start=$SECONDS
-PATH="$work/with:$PATH" python3 "$check" --without-pytorch --programs "$work/programs" --output "$work/slow" --seconds 4 --only "steps 8b,steps 1b" >"$work/slow.out" 2>&1
+PATH="$work/with:$PATH" python3 -I "$check" --without-pytorch --programs "$work/programs" --output "$work/slow" --seconds 4 --only "steps 8b,steps 1b" >"$work/slow.out" 2>&1
 expect "what runs over its time is cut, and what has none left too: 1" '[ $? = 1 ] && [ $((SECONDS - start)) -lt 50 ]'
 expect "both are said" 'grep -q "^tandem: steps 8b: failed: .*its time was over$" "$work/slow.out" && grep -q "^tandem: steps 1b: " "$work/slow.out"'
 exit $failed

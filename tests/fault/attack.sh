@@ -78,6 +78,26 @@ else
     echo "another user's folder is not tried: only root can make one"
 fi
 
+# Nor does the cluster of the tests, whose locks have names that anybody knows, in a /tmp that is played.
+if unshare -m true 2>/dev/null; then
+    # locked NAME PREPARATION: what /tmp has afterwards, where somebody prepared it before a cluster took its ports
+    locked() {
+        CLUSTER=$(cat "$SOURCE/tests/slurm/cluster.sh") unshare -m bash -c "mount -t tmpfs tmpfs /tmp && cd /tmp && mkdir other && echo kept >victim
+            for base in {21000..21990..10}; do ln -s ../victim other/\$base; ln -s victim .tandem-slurm-\$base.lock; done
+            locks=.tandem-slurm-\$(id -u) && $2"'
+            (eval "$CLUSTER" && cluster_take_ports && echo "took $CLUSTER_PORT")
+            echo "victim: $(cat victim), modes: $(stat -c %a $locks $locks/* | sort -u | paste -sd" ")"' >"$WORK/$1.out" 2>"$WORK/$1.err"
+    }
+    locked lock :
+    expect lock "it wrote through a link, or not in a folder of its own" 'grep -q "^took 21" "$WORK/lock.out" && grep -q "^victim: kept, modes: [0-9]* 700$" "$WORK/lock.out"'
+    for prepared in 'ln -s other $locks' 'mv other $locks && chmod 777 $locks' 'mv other $locks && chown 65534 $locks'; do
+        locked lock "$prepared"
+        expect lock "'$prepared': it took a folder of others" 'grep -q "^skipped: /tmp/.tandem-slurm-[0-9]* is not a folder of this user alone" "$WORK/lock.out" && grep -q "^victim: kept," "$WORK/lock.out"'
+    done
+else
+    echo "skipped: locks in a /tmp of one's own: only root can make one (unshare, mount)"
+fi
+
 # Without room for MPI's files a job ends with a line: at once where that is seen before it begins, else as soon as its ranks are gone.
 (
     ulimit -f 1000
@@ -129,6 +149,20 @@ done
 # What a terminal would obey is shown, not sent.
 brief escapes 64 $'ru\e]0;title\an\xc2\x9b31m' # bytes, whatever this shell's language
 expect escapes "expected escapes that can be read" "grep -qF '\\x1b]0;title\\x07n\\u009b31m' '$WORK/escapes.err' && ! LC_ALL=C grep -q \$'[\\x1b\\x07]\\|\\xc2\\x9b' '$WORK/escapes.err'"
+brief lone 64 $'ru\x9b31m\xff \xc3\xa4\xe4\xb8\xad' # C1 of one byte is no text, and no part of a character that has such bytes
+expect lone "expected escapes and the characters" "grep -qF \$'ru\\\\x9b31m\\\\xff \\xc3\\xa4\\xe4\\xb8\\xad' '$WORK/lone.err'"
+# A line that is to be pasted has what a terminal would obey as a shell's escapes, and means the same.
+odd_text=$'a\e]0;title\a b\xc2\x9b31m \xc3\xa4 it\'s \\\n1' odd_file=$WORK/$'lone\x9b31m.jsonl'
+# words_of NAME: the words that bash makes of the lines that were printed, one a line, quoted anew
+words_of() { (eval "set -- $(tr '\n' ' ' <"$WORK/$1.out")" && printf '%q\n' "$@"); }
+brief pasted 0 run "${short[@]}" --prompt "$odd_text" --dry-run
+expect pasted "the line has what a terminal obeys: $(cat -v "$WORK/pasted.out")" "! LC_ALL=C grep -q \$'[\x01-\x09\x0b-\x1f\x7f]\|\xc2\x9b\|[^\x80-\xff]\x9b' '$WORK/pasted.out'"
+expect pasted "the line means another text: $(cat -v "$WORK/pasted.out")" 'words_of pasted | grep -qxF -- "$(printf %q "$odd_text")"'
+brief printed 0 sbatch --print --prompts "$PROMPTS" --output "$odd_file" --stop "$odd_text"
+expect printed "the script has what a terminal obeys" "! LC_ALL=C grep -q \$'[\x01-\x09\x0b-\x1f\x7f]\|\xc2\x9b\|[^\x80-\xff]\x9b' '$WORK/printed.out'"
+expect printed "its options mean another text" '(eval "$(sed -n "/^output=/p; /^options=(/,/^)/p" "$WORK/printed.out")" && [ "${options[*]}" != "${options[*]/"$odd_text"/}" ] && [ "$output" = "$odd_file" ])'
+brief directive 64 sbatch --print --prompts "$PROMPTS" --output "$WORK/printed.jsonl" -- $'--comment=a\e]0;title\a'
+expect directive "expected a line" 'grep -q "an option of sbatch has a line break in it, or another control character" "$WORK/directive.err"'
 # Text of prompts and models: the model is made to say ESC. A pipe gets the bytes.
 forced=(--logit-bias 219:100 --max-tokens 3 --verifiers 1 --colour never)
 "$WORK/bin/tandem" run --prompt x "${forced[@]}" >"$WORK/piped.out" 2>"$WORK/piped.err" </dev/null
@@ -141,12 +175,28 @@ if command -v script >/dev/null; then
         printf "$input" | TERM=dumb timeout -k 5 60 script -qfec "exec $(printf '%q ' "$WORK/bin/tandem" "$@")" "$WORK/$name.tty" >/dev/null 2>"$WORK/$name.err"
         CODE=$?
         expect "$name" "the terminal got what it obeys: $(od -c "$WORK/$name.tty" | head -n 20)" \
-            "[ \$CODE = 0 ] && grep -qF '\\x1b' '$WORK/$name.tty' && ! LC_ALL=C grep -q \$'\x1b\x1b\|\x1b\]\|\xc2\x9b' '$WORK/$name.tty'"
+            "[ \$CODE = 0 ] && grep -q '\\\\x1b\\|\\\\u009b' '$WORK/$name.tty' && ! LC_ALL=C grep -q \$'\x1b\x1b\|\x1b\]\|\x1b\[2J\|\xc2\x9b' '$WORK/$name.tty'"
     }
     on_terminal run_tty '' run --prompt $'a\e]0;title\ab\xc2\x9b31m' "${forced[@]}"
     expect run_tty "the prompt is not shown" "grep -qF 'a\\x1b]0;title\\x07b\\u009b31m' '$WORK/run_tty.tty'"
     on_terminal coloured '' run --prompt x "${forced[@]/never/auto}" --show-drafts
     on_terminal compared '' run --compare --prompt $'a\e]0;title\ab' "${forced[@]}"
+    # Results, whose ids and keys are the prompts' own; a pipe gets them as they are.
+    printf '{"id": "\\x1b]0;\xc2\x9b31m", "prompt": "x"}\n{"prompt": "x", "\xc2\x9b31m": 1}\n' | sed 's/\\x1b/\\u001b/' >"$WORK/ids.jsonl"
+    on_terminal results_tty '' run --prompts "$WORK/ids.jsonl" --output - "${forced[@]}"
+    expect results_tty "its ids are not shown" "grep -qF ']0;\\u009b31m' '$WORK/results_tty.tty'"
+    "$WORK/bin/tandem" run --prompts "$WORK/ids.jsonl" --output - "${forced[@]}" >"$WORK/results.out" 2>"$WORK/results.err" </dev/null
+    expect results "a pipe did not get the bytes" "LC_ALL=C grep -q \$'\xc2\x9b31m' '$WORK/results.out'"
+    # Figures of a folder that somebody else made.
+    cp "$BIN/tandem-report" "$WORK/bin/"
+    for run in a b; do
+        mkdir "$WORK/$run"
+        printf '{"date": "d\\u001b]0;x\\u0007", "tandem": "%s\xc2\x9b31m", "machine": {"host": "\\u001b[31m%s"}, "placements": [{"name": "p\\u001b[2J", "ranks": [],
+            "cells": [{"name": "c\xc2\x9b2J", "solo": true, "output_throughput": 1, "output_throughput_spread": 0, "repetitions": 3}]}]}' $run $run >"$WORK/$run/summary.json"
+    done
+    on_terminal report_tty '' report "$WORK/a" "$WORK/b"
+    expect report_tty "expected date, placement, cell, host and version" \
+        "(for shown in 'd\\x1b]0;x\\x07' 'p\\x1b[2J' 'c\\u009b2J' 'b\\u009b31m' 'u001b[31mb'; do grep -qiF -- \"\$shown\" '$WORK/report_tty.tty' || exit 1; done)"
     on_terminal chat_tty 'Hi\r/quit\r' chat --template zephyr "${forced[@]}"
 else
     echo "skipped: a terminal: script is not there, which makes one"

@@ -5,7 +5,7 @@
 watchdog=2 unit=1 AT_ONCE=4
 [ "$2" = small ] && watchdog=10 unit=5
 head -n 4 "$PROMPTS" >"$WORK/some.in"
-some=(--prompts "$WORK/some.in" --max-tokens 3 --max-sequences 4 --drafters 1 --verifiers 2 --hash-logits)
+some=(--prompts "$WORK/some.in" --draft-length 4 --max-tokens 3 --max-sequences 4 --drafters 1 --verifiers 2 --hash-logits)
 DRAFTER=0 LEAD=1 FOLLOWER=2
 job plain "${some[@]}" || fail "plain: exit $?: $(cat "$WORK/plain.err")"
 
@@ -38,6 +38,20 @@ ends() {
     expect "$1" "expected '$5'" "grep -m 1 'error: ' '$WORK/$1.err' | grep -q '$5'"
 }
 
+# tells: a check says how far it is within its first pass, which takes longer than the pause between two lines; it need not end.
+tells() {
+    local line pid
+    line=$("$BIN/tandem-verifier" --dry-run --check quick --prompts "$WORK/some.in" --max-tokens 32 --drafters 1 --verifiers 2) || fail "tells: no line"
+    mkdir "$WORK/tells.tmp"
+    (export SLOW_RANK=$LEAD SLOW_LAYER=150 TMPDIR="$WORK/tells.tmp" && eval "exec timeout -k 5 120 $line") >"$WORK/tells.out" 2>"$WORK/tells.err" &
+    pid=$!
+    checks=$((checks + 1))
+    await "progress within a pass" "grep -qE 'checking equality: 1 of [0-9]+, [0-9]+ of [0-9]+ tokens, about [0-9]+ (s|min) left' '$WORK/tells.err'" 90
+    kill -TERM $pid 2>/dev/null
+    wait $pid
+}
+
+beside tells
 beside ends_well packs-drafter $DRAFTER SLOW_PACK 900
 beside ends_well packs-lead $LEAD SLOW_PACK 300
 beside ends_well packs-follower $FOLLOWER SLOW_PACK 300
@@ -48,6 +62,7 @@ beside ends_well widens $DRAFTER SLOW_WIDEN 1.5
 beside ends_well reads $LEAD SLOW_ENCODE 1300
 for rank in $DRAFTER $LEAD $FOLLOWER; do
     beside ends never-packed-$rank $rank pack 76 "no progress for $watchdog s while packing the weights"
+    beside ends never-widened-$rank $rank widen 76 "no progress for $watchdog s while widening the weights"
 done
 beside ends never-computed-lead $LEAD layer 76 "no progress for $watchdog s while"
 beside ends never-computed-follower $FOLLOWER layer 76 "no progress for $watchdog s while"

@@ -1,5 +1,5 @@
-/* The law of a whole job's output. `law_job write DIR N` writes a pair of tiny seeded models, in llama2.c's format, and N equal prompts;
- * `law_job check DIR RESULTS` counts the first two tokens of every result and compares them with the exact law, computed from the target in
+/* The law of a whole job's output. `law_job write DIR N [HEADS VOCAB]` writes a pair of tiny seeded models, in llama2.c's format, and N
+ * equal prompts; `law_job check DIR RESULTS` counts the first two tokens of every result and compares them with the exact law, computed from the target in
  * this process. The verdict has the bounds and the power of the other layers. */
 #include "common/base/bounds.h"
 #include "common/sample/distribution.h"
@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 enum { VOCAB = 32, DIM = 32, FFN = 32, HEADS = 4, CONTEXT = 32, CELLS = VOCAB * VOCAB, PROMPT = 2, PATH_BYTES = 1024, EXIT_USAGE = 64 };
-enum { LINE_BYTES = 1 << 16 };
+enum { LINE_BYTES = 1 << 16, ASCII = 0x7f - 'A' };
 static const int32_t prompt[PROMPT] = {5, 11};
 
 enum wrong { RIGHT, RESIDUAL_IS_P, RESIDUAL_IS_DISTANCE, Q_OF_NEXT_ROW, WRONGS };
@@ -61,42 +61,47 @@ static void write_ones(FILE *file, int count)
         fwrite(&one, sizeof one, 1, file);
 }
 
-static void write_model(const char *folder, const char *name, double noise)
+static void write_model(const char *folder, const char *name, int heads, int vocab, double noise)
 {
-    const int32_t header[] = {DIM, FFN, 1, HEADS, HEADS, -VOCAB, CONTEXT}; /* a negative size: a head of its own */
+    const int32_t header[] = {DIM, FFN, 1, heads, heads, -vocab, CONTEXT}; /* a negative size: a head of its own */
     FILE *file = file_of(folder, name, "wb");
     uint32_t at = 0;
 
     fwrite(header, sizeof header, 1, file);
-    write_numbers(file, &at, VOCAB * DIM, 2, noise);
+    write_numbers(file, &at, vocab * DIM, 2, noise);
     write_ones(file, DIM);
     write_numbers(file, &at, 4 * DIM * DIM, 0.6, noise);
     write_ones(file, DIM);
     write_numbers(file, &at, 3 * DIM * FFN, 0.6, noise);
     write_ones(file, DIM);
-    write_ones(file, CONTEXT * DIM / HEADS); /* room for RoPE's tables, not read */
-    write_numbers(file, &at, VOCAB * DIM, 0.8, noise);
+    write_ones(file, CONTEXT * DIM / heads); /* room for RoPE's tables, not read */
+    write_numbers(file, &at, vocab * DIM, 0.8, noise);
     fclose(file);
 }
 
-static void write_job(const char *folder, int count)
+static void write_job(const char *folder, int count, int heads, int vocab)
 {
     FILE *file = file_of(folder, "tokenizer.bin", "wb");
-    const int32_t longest = 1;
+    const int32_t longest = 2;
 
     fwrite(&longest, sizeof longest, 1, file);
-    for (int i = 0; i < VOCAB; i++) {
+    for (int i = 0; i < vocab; i++) {
         const float score = 0;
-        const int32_t length = 1;
-        char piece = (char)('A' + i);
+        char piece[3] = {(char)('A' + i)};
+        int32_t length = 1;
 
+        if (i >= ASCII) { /* the letters from U+00C0 on */
+            piece[0] = (char)(0xc3 + (i - ASCII) / 64);
+            piece[1] = (char)(0x80 + (i - ASCII) % 64);
+            length = 2;
+        }
         fwrite(&score, sizeof score, 1, file);
         fwrite(&length, sizeof length, 1, file);
-        fwrite(&piece, 1, 1, file);
+        fwrite(piece, 1, (size_t)length, file);
     }
     fclose(file);
-    write_model(folder, "target.bin", 0);
-    write_model(folder, "draft.bin", 0.35);
+    write_model(folder, "target.bin", heads, vocab, 0);
+    write_model(folder, "draft.bin", heads, vocab, 0.35);
     file = file_of(folder, "prompts.jsonl", "w");
     for (int i = 0; i < count; i++)
         fprintf(file, "{\"prompt_tokens\": [%d, %d]}\n", prompt[0], prompt[1]);
@@ -238,12 +243,12 @@ static int check_job(const char *folder, const char *results)
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && strcmp(argv[1], "write") == 0) {
-        write_job(argv[2], atoi(argv[3]));
+    if ((argc == 4 || argc == 6) && strcmp(argv[1], "write") == 0) {
+        write_job(argv[2], atoi(argv[3]), argc == 6 ? atoi(argv[4]) : HEADS, argc == 6 ? atoi(argv[5]) : VOCAB);
         return 0;
     }
     if (argc == 4 && strcmp(argv[1], "check") == 0)
         return check_job(argv[2], argv[3]);
-    fprintf(stderr, "usage: law_job write DIR COUNT | check DIR RESULTS\n");
+    fprintf(stderr, "usage: law_job write DIR COUNT [HEADS VOCAB] | check DIR RESULTS\n");
     return EXIT_USAGE;
 }

@@ -11,12 +11,23 @@ skip() {
     exit 77
 }
 
+# The folder of locks, in FOLDER: this user's alone, or whoever may write to FOLDER could put links there in place of locks. A cluster of another user
+# is told apart by ports that answer.
+cluster_locks() { # FOLDER
+    local locks
+
+    locks=$1/.tandem-slurm-$(id -u)
+    mkdir -m 700 "$locks" 2>/dev/null
+    [ -d "$locks" ] && [ ! -L "$locks" ] && [ -O "$locks" ] && [ -z "$(find "$locks" -maxdepth 0 -perm /077)" ] && echo "$locks"
+}
+
 # Ports that are ours alone while descriptor 8 is open: another checkout takes the next ten.
 cluster_take_ports() {
-    local base port
+    local base port locks
 
+    locks=$(cluster_locks /tmp) || skip "/tmp/.tandem-slurm-$(id -u) is not a folder of this user alone, where the ports of clusters are told apart"
     for ((base = 21000; base < 22000; base += 10)); do
-        exec 8>"/tmp/.tandem-slurm-$base.lock" || continue
+        exec 8>>"$locks/$base" || continue
         flock -n 8 || continue
         for ((port = base; port <= base + CLUSTER_NODES; port++)); do
             (exec 7<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && continue 2

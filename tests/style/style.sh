@@ -56,6 +56,10 @@ grep -E '\bMPI_[A-Z]' <<<"$stripped" | grep -vE '^common/(world|group|wire)/|^ve
 without_comments "${code[@]}" | grep -E '\bMPI_I?Recv\b' | expect "MPI_Mprobe and MPI_Mrecv"
 grep -nHE '"proto/.*pb-c\.h"' "${programs[@]}" | grep -v '^common/wire/' | expect "generated types in common/wire only"
 
+# The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of a bench's folder.
+grep -E '\b(time|ftime|gettimeofday|timespec_get|sem_timedwait|mtx_timedlock|cnd_timedwait) *\(|\bCLOCK_REALTIME\b' <<<"$stripped" |
+    grep -vE '^(common/base/recorder|verifier/request_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
+
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do
     guard=TANDEM_$(tr 'a-z/.' 'A-Z__' <<<"$header")

@@ -248,12 +248,28 @@ static void set_f32(struct converter *converter, const char *part, double value)
     gguf_file_f32(&converter->file, key, (float)value);
 }
 
+static const char *text_of(char *const *texts, const char *key, const char *otherwise)
+{
+    for (; texts != NULL && texts[0] != NULL && texts[1] != NULL; texts += 2)
+        if (strcmp(texts[0], key) == 0)
+            return texts[1];
+    return otherwise;
+}
+
+static void add_texts(struct gguf_file *file, char *const *texts)
+{
+    for (; texts != NULL && texts[0] != NULL && texts[1] != NULL; texts += 2)
+        if (strcmp(texts[0], "general.architecture") != 0)
+            gguf_file_text(file, texts[0], texts[1]);
+}
+
 static void add_keys(struct converter *converter)
 {
     const struct config *config = &converter->config;
     char key[NAME];
 
-    gguf_file_text(&converter->file, "general.architecture", converter->family);
+    gguf_file_text(&converter->file, "general.architecture", text_of(converter->how->texts, "general.architecture", converter->family));
+    add_texts(&converter->file, converter->how->texts);
     set_u32(converter, "block_count", config->layers);
     set_u32(converter, "context_length", config->context);
     set_u32(converter, "embedding_length", config->hidden);

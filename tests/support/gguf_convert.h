@@ -11,6 +11,7 @@ struct gguf_convert {
     int mixed;        /* with a quantised dtype: v is written as F32, so q, k and v are of two dtypes */
     int wrong_rows;   /* q and k are interleaved where they must not be, and the other way round */
     const char *pre;  /* tokenizer.ggml.pre, or NULL: tokenizer.json is left out */
+    char *const *texts; /* KEY TEXT KEY TEXT ... NULL: keys of text that are added, or take the place of general.architecture; NULL: none */
 };
 
 /* Reads the folder, writes the file. What goes wrong ends the process. */

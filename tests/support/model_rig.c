@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static void open_with(struct model_rig *rig, const char *path, struct group *group, const struct model_options *options)
+void model_rig_open_with(struct model_rig *rig, const char *path, struct group *group, const struct model_options *options)
 {
     memset(rig, 0, sizeof *rig);
     group_open_self(&rig->self);
@@ -19,22 +19,22 @@ static void open_with(struct model_rig *rig, const char *path, struct group *gro
 
 void model_rig_open(struct model_rig *rig, const char *path, struct group *group, int threads, const char *isa)
 {
-    open_with(rig, path, group, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa});
+    model_rig_open_with(rig, path, group, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa});
 }
 
 void model_rig_open_quantised(struct model_rig *rig, const char *path, struct group *group, enum dtype quantise)
 {
-    open_with(rig, path, group, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .quantise = quantise});
+    model_rig_open_with(rig, path, group, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .quantise = quantise});
 }
 
 void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa)
 {
-    open_with(rig, path, NULL, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa, .cache = CACHE_BF16});
+    model_rig_open_with(rig, path, NULL, &(struct model_options){.threads = threads, .max_rows = MODEL_RIG_ROWS, .isa = isa, .cache = CACHE_BF16});
 }
 
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend)
 {
-    open_with(rig, path, NULL, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .backend = backend});
+    model_rig_open_with(rig, path, NULL, &(struct model_options){.threads = 1, .max_rows = MODEL_RIG_ROWS, .backend = backend});
 }
 
 void model_rig_close(struct model_rig *rig)

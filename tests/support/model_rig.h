@@ -30,6 +30,8 @@ void model_rig_open_quantised(struct model_rig *rig, const char *path, struct gr
 void model_rig_open_narrow(struct model_rig *rig, const char *path, int threads, const char *isa);
 /* The same, alone, on another backend than the CPU's. */
 void model_rig_open_on(struct model_rig *rig, const char *path, const struct backend *backend);
+/* The same, as the options say, with max_rows MODEL_RIG_ROWS. */
+void model_rig_open_with(struct model_rig *rig, const char *path, struct group *group, const struct model_options *options);
 void model_rig_close(struct model_rig *rig);
 
 /* Collective over the model's group. Feeds all chains in one step, their rows in turns, and gives this rank's logits chain by

@@ -1,6 +1,7 @@
 /* The CPU backend and a tokenizer on a machine that is very slow, or hangs: linked in place of the choice of a backend, for tests of who is taken for
  * hung. The environment says what is slow, and on which rank:
- * SLOW_RANK=N  SLOW_PACK=MS of a matrix  SLOW_WIDEN=MS of a row  SLOW_LAYER=MS of a layer's attention  SLOW_ENCODE=MS of a prompt
+ * SLOW_RANK=N  SLOW_PACK=MS of a matrix  SLOW_WIDEN=MS of a row  SLOW_LAYER=MS of a layer's attention  SLOW_ROW=MS of a row of it
+ * SLOW_ENCODE=MS of a prompt
  * SLOW_STUCK=pack|widen|layer: the first of these, once the job is past its beginning, never ends. */
 #include "common/backend/choose.h"
 #include "common/text/tokenizer.h"
@@ -19,19 +20,32 @@ static int is_mine(void)
     return slow == NULL || (rank != NULL && strcmp(slow, rank) == 0);
 }
 
-static void take_time(const char *variable, const char *name)
+static int is_stuck(const char *name)
 {
-    const char *ms = getenv(variable), *stuck = getenv("SLOW_STUCK");
-    int64_t ns = ms != NULL ? (int64_t)(atof(ms) * 1e6) : 0;
+    const char *stuck = getenv("SLOW_STUCK");
+
+    return stuck != NULL && strcmp(stuck, name) == 0;
+}
+
+/* So many times what the variable says. */
+static void take_times(const char *variable, const char *name, int times)
+{
+    const char *ms = getenv(variable);
+    int64_t ns = ms != NULL ? (int64_t)(atof(ms) * times * 1e6) : 0;
     static int done;
 
     if (!is_mine())
         return;
-    if (stuck != NULL && strcmp(stuck, name) == 0 && ++done >= STUCK_AT)
+    if (is_stuck(name) && ++done >= STUCK_AT)
         for (;;)
             pause();
     if (ns > 0)
         nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+}
+
+static void take_time(const char *variable, const char *name)
+{
+    take_times(variable, name, 1);
 }
 
 static enum status slow_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena, struct matrix **matrix)
@@ -44,6 +58,7 @@ static void slow_attend(struct backend_context *context, const struct layer_shap
                         const float *q, const struct cache_layer *cache, float *attended)
 {
     take_time("SLOW_LAYER", "layer");
+    take_times("SLOW_ROW", "row", rows->count);
     backend_cpu.attend(context, shape, layer, rows, q, cache, attended);
 }
 
@@ -74,7 +89,7 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
     slow = backend_cpu;
     slow.matrix_pack = slow_pack;
     slow.attend = slow_attend;
-    if (getenv("SLOW_WIDEN") != NULL)
+    if (getenv("SLOW_WIDEN") != NULL || is_stuck("widen"))
         slow.packs = 1u << DTYPE_F32;
     *backend = &slow;
     return STATUS_OK;

@@ -184,6 +184,22 @@ static void test_chat_input__what_cannot_be_read_ends_the_job(void **state)
     chat_input_release(&input);
 }
 
+static void test_chat_input__a_command_is_a_slash_and_a_word(void **state)
+{
+    static const struct {
+        const char *line;
+        int is_command;
+    } cases[] = {{"", 0},           {"/", 0},        {"foo", 0},          {"/foo", 1},      {"/foo bar", 1},
+                 {"/exit now", 1},  {"/Foo2", 1},    {"/a_b-c d", 1},     {"/foo\tbar", 1}, {"/usr/bin/x y", 0},
+                 {"/etc/hosts", 0}, {"/2 of it", 0}, {"/ and a word", 0}, {" /foo", 0},     {"/foo.", 0},
+                 {"/a", 1},         {"//foo", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (chat_input_is_command(cases[i].line, strlen(cases[i].line)) != cases[i].is_command)
+            fail_msg("'%s': expected %d", cases[i].line, cases[i].is_command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +209,7 @@ int main(void)
         cmocka_unit_test(test_chat_input__a_line_of_eot_is_the_end),
         cmocka_unit_test(test_chat_input__a_stop_drops_what_was_typed_before_it),
         cmocka_unit_test(test_chat_input__a_stop_that_is_cut_leaves_no_line),
+        cmocka_unit_test(test_chat_input__a_command_is_a_slash_and_a_word),
         cmocka_unit_test(test_chat_input__what_cannot_be_read_ends_the_job),
     };
 

@@ -1,9 +1,13 @@
 /* The pure parts of `tandem check`: cells of a law, draws that are made again, the law of a row. */
 #include "common/base/bounds.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/sample/distribution.h"
 #include "common/sample/sparse_q.h"
 #include "tests/law/naive_law.h"
+#include "tests/support/capture.h"
+#include "verifier/check.h"
 #include "verifier/check_draws.h"
 #include "verifier/check_law.h"
 #include "verifier/check_row.h"
@@ -290,9 +294,55 @@ static void test_check_share__what_is_found_is_of_what_was_drafted(void **state)
     assert_true(check_share_found(0.01, 0, 4000) == 1);
 }
 
+/* Lines of progress where no terminal is, at pretended times: the first, one each five seconds within a step and between two, and none in between. */
+static void test_check__a_long_pass_tells_how_far_it_is(void **state)
+{
+    static const struct {
+        double at_s;
+        int is_begin, is_law, at, tokens; /* of check_progress, or of check_progress_within */
+        const char *told;
+    } rows[] = {{0, 1, 0, 0, 0, "checking equality: 1 of 4\n"},
+                {4.9, 0, 0, 0, 10, NULL},
+                {5, 0, 0, 0, 20, "checking equality: 1 of 4, 20 of 100 tokens, about 3 min left\n"},
+                {9, 0, 0, 0, 40, NULL},
+                {20, 0, 0, 0, 0, "checking equality: 1 of 4\n"}, /* prompts are read */
+                {21, 1, 0, 1, 0, NULL},
+                {25, 0, 0, 0, 100, "checking equality: 2 of 4, 100 of 100 tokens, about 55 s left\n"},
+                {40, 1, 1, 0, 0, "checking law and draws: 1 of 2, about 24 s left\n"},
+                {46, 0, 0, 0, 60, "checking law and draws: 1 of 2, 60 of 120 tokens, about 18 s left\n"},
+                {50, 0, 0, 0, 900, NULL},
+                {52, 0, 0, 0, 900, "checking law and draws: 1 of 2, 120 of 120 tokens, about 12 s left\n"}};
+    static struct request prompt = {.max_tokens = 100};
+    struct options options = {.draft_length = 3};
+    struct job job = {.options = &options};
+    struct check check = {.job = &job, .sizes = {.contexts = 2, .samples = 40}, .prompt = &prompt, .prompts = 1, .equal.lengths = 1};
+    int64_t now = 1;
+
+    (void)state;
+    log_init("test_check", LOG_INFO);
+    clock_pretend(&now);
+    check.started_ns = now;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct capture capture;
+        char text[400];
+
+        now = 1 + (int64_t)(rows[i].at_s * 1e9);
+        capture_begin(&capture);
+        if (rows[i].is_begin)
+            check_progress(&check, rows[i].is_law, rows[i].at);
+        else
+            check_progress_within(&check, rows[i].tokens);
+        capture_end(&capture, text, sizeof text);
+        if (rows[i].told == NULL ? *text != '\0' : strstr(text, rows[i].told) == NULL)
+            fail_msg("row %zu: expected '%s', found '%s'", i, rows[i].told != NULL ? rows[i].told : "", text);
+    }
+    clock_pretend(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_check__a_long_pass_tells_how_far_it_is),
         cmocka_unit_test(test_check_law__cells_hold_exactly_their_tokens),
         cmocka_unit_test(test_check_law__a_token_that_cannot_be_is_seen_at_once),
         cmocka_unit_test(test_check_law__the_law_itself_passes_and_a_lean_is_seen),

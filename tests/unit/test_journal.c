@@ -3,6 +3,7 @@
 #include "verifier/journal.h"
 #include "verifier/journal_terms.h"
 
+#include "common/base/progress.h"
 #include "tests/support/capture.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -489,6 +490,47 @@ static void test_journal__one_job_at_a_time(void **state)
     journal_file_close(&second);
 }
 
+/* One that was just begun, say: there is no line of it yet that says who it is, or that would be read. */
+static void test_journal__each_look_at_another_jobs_lock_is_progress(void **state)
+{
+    struct rig *rig = *state;
+    struct journal_file file;
+    struct capture capture;
+    char said[2048];
+    uint64_t before;
+    int other = open(rig->path, O_RDWR | O_CREAT, 0600);
+
+    assert_true(other >= 0 && flock(other, LOCK_EX) == 0);
+    before = progress_look().count;
+    capture_begin(&capture);
+    assert_int_equal(journal_file_claim(&file, rig->output, 0), STATUS_IO);
+    capture_end(&capture, said, sizeof said);
+    assert_true(progress_look().count > before);
+    assert_string_equal(progress_look().doing, "waiting for another job to end");
+    journal_file_close(&file);
+    close(other);
+}
+
+static void test_journal__each_line_of_the_output_is_progress(void **state)
+{
+    struct rig *rig = *state;
+    struct journal journal;
+    uint64_t before;
+    char text[80];
+
+    assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
+    for (int i = 0; i < RESULTS; i++) {
+        line_of(rig->request[i].index, text);
+        assert_int_equal(journal_add(&journal, &rig->request[i], text), STATUS_OK);
+    }
+    before = progress_look().count;
+    assert_int_equal(journal_finish(&journal), STATUS_OK);
+    assert_true(progress_look().count - before >= RESULTS);
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    assert_whole(rig);
+}
+
 /* A first job that adds `most` results, and ends while the second waits. */
 static enum status run_second(struct rig *rig, int most, const char *terms, int resume, char said[2048])
 {
@@ -690,6 +732,8 @@ int main(void)
         RIGGED(test_journal__a_result_that_is_there_twice_is_damage),
         RIGGED(test_journal__a_result_of_another_request_is_damage),
         RIGGED(test_journal__one_job_at_a_time),
+        RIGGED(test_journal__each_look_at_another_jobs_lock_is_progress),
+        RIGGED(test_journal__each_line_of_the_output_is_progress),
         RIGGED(test_journal__who_waited_judges_what_the_other_job_left),
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),

@@ -192,7 +192,15 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
             {"--n 2", "option '--n' is not supported: a prompt has one completion"},
             {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
             {"--port 8080", "option '--port' is not supported: there is no server"},
-            {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"});
+            {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
+            {"-m x.gguf", "option '-m' is not supported, expected --target M"},
+            {"-p Hello", "option '-p' is not supported, expected --prompt TEXT"},
+            {"-n 5", "option '-n' is not supported, expected --max-tokens N"},
+            {"-n5", "option '-n5' is not supported, expected --max-tokens N"},
+            {"-c=4096", "option '-c=4096' is not supported, expected --context N"},
+            {"-md x.gguf", "option '-md' is not supported, expected --draft M"},
+            {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
+            {"-Z", "option '-Z' is not supported, expected one that begins with --"});
 }
 
 /* A name that is one of ours, or that stands for an option which there is not, would mislead. */
@@ -203,6 +211,9 @@ static void test_options__names_from_elsewhere_are_not_ours(void **state)
     (void)state;
     for (int i = 0; i < option_count; i++)
         assert_int_equal(options_elsewhere(option_table[i].name, 0, words, sizeof words), 0);
+    for (char letter[] = "a"; letter[0] <= 'z'; letter[0]++) /* what is there in their place is there */
+        if (options_elsewhere_short(letter, words, sizeof words))
+            assert_true(strncmp(words, ", expected --", 13) == 0 || words[0] == ':');
     assert_int_equal(options_elsewhere("max-new-tokens", 1, words, sizeof words), 1);
     assert_string_equal(words, ", expected max_tokens");
     assert_int_equal(options_elsewhere("ctx-size", 1, words, sizeof words), 1);
@@ -213,7 +224,7 @@ static void test_options__what_is_no_option_is_refused(void **state)
 {
     (void)state;
     REFUSED({"hello", "unexpected argument 'hello'"},
-            {"-v", "unexpected argument '-v'"},
+            {"-v", "option '-v' is not supported, expected --verbose"},
             {"--", "unexpected argument '--'"},
             {"--solo 1", "unexpected argument '1'"},
             {"--=5", "unknown option"});

@@ -3,6 +3,8 @@
 #include "common/base/progress.h"
 #include "common/model/forward.h"
 #include "common/model/model_identity.h"
+#include "common/world/clock_offset.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/model_rig.h"
 #include "verifier/journal_scan.h"
 #include "verifier/request.h"
@@ -51,6 +53,13 @@ static enum status pack_nothing(struct backend_context *context, const struct ma
     return STATUS_OK;
 }
 
+static uint64_t begin_no_draft(struct backend_context *context, const struct draft_terms *terms)
+{
+    (void)context;
+    (void)terms;
+    return 0;
+}
+
 static void test_progress_points__each_row_that_is_widened(void **state)
 {
     struct backend float32_alone = backend_cpu;
@@ -63,6 +72,35 @@ static void test_progress_points__each_row_that_is_widened(void **state)
     open_model(&rig, &float32_alone);
     assert_true(counted() - before >= ROWS);
     model_rig_close(&rig);
+}
+
+/* Reports while a model is opened, for a device that drafts by itself or not. */
+static uint64_t counted_to_open(const char *path, int drafts)
+{
+    struct backend drafting = backend_cpu;
+    struct model_options options = {.threads = 1, .max_rows = 1, .drafts = drafts, .backend = &drafting};
+    uint64_t before = counted();
+    struct model *model;
+    struct group self;
+
+    drafting.draft_begin = begin_no_draft;
+    group_open_self(&self);
+    assert_int_equal(model_open(path, &self, &options, &model), STATUS_OK);
+    model_close(model);
+    group_close(&self);
+    return counted() - before;
+}
+
+static void test_progress_points__each_embedding_that_is_widened_for_a_device(void **state)
+{
+    char file[] = "/tmp/test_progress_points.XXXXXX.gguf";
+    int descriptor = mkstemps(file, 5);
+
+    (void)state;
+    assert_true(descriptor >= 0 && close(descriptor) == 0);
+    gguf_convert(TARGET, file, &(struct gguf_convert){.dtype = DTYPE_Q8_0});
+    assert_true(counted_to_open(file, 1) - counted_to_open(file, 0) >= VOCAB);
+    assert_int_equal(unlink(file), 0);
 }
 
 /* Of which there are five. */
@@ -170,17 +208,31 @@ static void test_progress_points__each_file_that_is_opened(void **state)
     checkpoint_close(checkpoint);
 }
 
+/* Of a world of one there is nobody to ask. */
+static void test_progress_points__each_rank_whose_clock_is_measured(void **state)
+{
+    struct world world = {.size = 1};
+    struct clock_offset offset;
+    uint64_t before = counted();
+
+    (void)state;
+    assert_int_equal(clock_offset_measure(&world, &offset), STATUS_OK);
+    assert_true(counted() > before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_progress_points__each_panel_that_is_packed),
         cmocka_unit_test(test_progress_points__each_row_that_is_widened),
+        cmocka_unit_test(test_progress_points__each_embedding_that_is_widened_for_a_device),
         cmocka_unit_test(test_progress_points__each_part_of_a_layer),
         cmocka_unit_test(test_progress_points__each_piece_of_a_tokenizer_and_each_word_of_a_text),
         cmocka_unit_test(test_progress_points__each_line_of_prompts),
         cmocka_unit_test(test_progress_points__each_line_of_a_journal),
         cmocka_unit_test(test_progress_points__each_part_of_a_large_file),
         cmocka_unit_test(test_progress_points__each_file_that_is_opened),
+        cmocka_unit_test(test_progress_points__each_rank_whose_clock_is_measured),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -260,7 +262,7 @@ static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **st
 {
     static const char *const figures[] = {"Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes",
                                           "rounds in time", "Time between arrivals", "Message latency by size", "operations by size"};
-    struct bench_folder folder = {.command = "tandem bench --prompt '<script>alert(\\\"x\\\") & \\u0007'", .lossless = 1};
+    struct bench_folder folder = {.command = "tandem bench --prompt '<script>alert(\\\"x\\\") & `date` \\u0007'", .lossless = 1};
     char *page;
 
     (void)state;
@@ -272,7 +274,7 @@ static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **st
         assert_non_null(strstr(page, figures[i]));
     assert_non_null(strstr(page, figures[0]));
     assert_null(strstr(page, "<script"));
-    assert_non_null(strstr(page, "&lt;script&gt;alert(&quot;x&quot;) &amp; "));
+    assert_non_null(strstr(page, "&lt;script&gt;alert(&quot;x&quot;) &amp; `date` "));
     assert_null(strchr(page, '\a'));
     assert_null(strstr(page, "nan"));
     assert_null(strstr(page, "inf\""));
@@ -488,6 +490,69 @@ static void test_compare__solo_is_the_control(void **state)
     }
 }
 
+/* FOLDER/summary.json of these fields, whose quotes are single, and of a placement without cells. */
+static void write_summary_of(const char *folder, const char *fields)
+{
+    char line[256], file[128];
+    json_t *summary;
+
+    snprintf(line, sizeof line, "{%s, 'placements': [{'name': 'p', 'ranks': [], 'cells': []}]}", fields);
+    for (char *at = line; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    summary = json_loads(line, 0, NULL);
+    assert_non_null(summary);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(file, sizeof file, "%s/summary.json", folder);
+    assert_int_equal(json_dump_file(summary, file, 0), 0);
+    json_decref(summary);
+}
+
+static void remove_summary(const char *folder)
+{
+    char file[128];
+
+    snprintf(file, sizeof file, "%s/summary.json", folder);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void assert_heads(const char *a, const char *b, const char *expected)
+{
+    char folder[] = "/tmp/test_compare_XXXXXX", first[64], second[64], *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    int code = -1;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(first, sizeof first, "%s/a", folder);
+    snprintf(second, sizeof second, "%s/b", folder);
+    write_summary_of(first, a);
+    write_summary_of(second, b);
+    assert_int_equal(compare_runs(first, second, to, &code), STATUS_OK);
+    fclose(to);
+    assert_int_equal(code, 0);
+    if (strstr(text, expected) == NULL)
+        fail_msg("expected '%s' in '%s'", expected, text);
+    free(text);
+    remove_summary(first);
+    remove_summary(second);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* What two folders say of themselves, and what of that stands at the head. */
+static void test_compare__heads_with_what_differs(void **state)
+{
+    (void)state;
+    assert_heads("'tandem': '1', 'machine': {'host': 'x', 'cores': 8}", "'tandem': '1', 'machine': {'host': 'x', 'cores': 8}",
+                 "What differs in configuration:\n  nothing\n\n");
+    assert_heads("'tandem': '1', 'machine': {'host': 'x'}", "'tandem': '2', 'machine': {'host': 'y'}",
+                 "What differs in configuration:\n  tandem                   A \"1\", B \"2\"\n  host                     A \"x\", B \"y\"\n\n");
+    assert_heads("'max_tokens': 64, 'target': {'context': 512}", "'max_tokens': 64",
+                 "What differs in configuration:\n  context                  A 512, B nothing\n\n");
+    assert_heads("'lossless': false", "'lossless': true",
+                 "What differs in configuration:\n  lossless                 A false, B true\nNOT LOSSLESS: verdicts were drawn (--synthetic-acceptance).\n\n");
+}
+
 /* Rounds that miss their prediction by more with each draft are not noisy; rounds that miss it now by this, now by that, are. */
 static void test_report__what_grows_with_the_draft_length_is_no_noise(void **state)
 {
@@ -600,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_report__the_timeline_is_json_with_flows),
         cmocka_unit_test(test_compare__tells_what_is_beyond_noise),
         cmocka_unit_test(test_compare__solo_is_the_control),
+        cmocka_unit_test(test_compare__heads_with_what_differs),
         cmocka_unit_test(test_report__what_grows_with_the_draft_length_is_no_noise),
         cmocka_unit_test(test_compare__cells_that_are_in_one_alone_are_counted),
         cmocka_unit_test(test_report__what_is_wrong_is_told_with_its_file),

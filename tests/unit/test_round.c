@@ -3,6 +3,7 @@
  * waits for nobody, so what a schedule of faults lets through is all that counts, and no clock does. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/wire/channel_loop.h"
 #include "drafter/drafter.h"
 #include "verifier/lead.h"
@@ -254,6 +255,26 @@ static void test_round__allocates_nothing(void **state)
     drafting = &lookup;
     assert_allocates_nothing(ACCEPT_REJECTION, 0.8);
     drafting = &draft;
+}
+
+/* A check believes nothing of rounds that were not drafted for, so both are counted: here by a drafter that answers, and by one that hears nothing. */
+static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted(void **state)
+{
+    (void)state;
+    for (int answers = 0; answers < 2; answers++) {
+        struct run run;
+        int64_t asked, answered;
+
+        open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 1);
+        run.with_drafter = answers; /* else it has no turn */
+        (void)hash_of(&run);
+        asked = run.lead.figures.asked_rounds;
+        answered = run.lead.figures.answered_rounds;
+        assert_true(asked >= (answers ? 4 : 4 * (SHORT - 1))); /* all but the last of a sequence, whose token needs no draft */
+        assert_true(answers ? answered >= asked - 2 * 4 && answered <= asked : answered == 0);
+        assert_true(asked - answered >= run.lead.figures.fallback_rounds);
+        close_run(&run);
+    }
 }
 
 static void assert_faults_cost_only_speed(enum accept_mode accept, double temperature, int schedules)
@@ -514,12 +535,68 @@ static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
     close_run(&run);
 }
 
+/* In a chat nothing else gets done as long as nobody types. */
+static void test_round__a_lead_that_rests_reports(void **state)
+{
+    struct run run;
+    uint64_t before;
+
+    (void)state;
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 0);
+    before = progress_look().count;
+    assert_int_equal(lead_rest(&run.lead), STATUS_OK);
+    assert_true(progress_look().count > before);
+    assert_string_equal(progress_look().doing, "waiting for input");
+    close_run(&run);
+}
+
+enum { ORDERS = 8, MOST_ORDER = 2048 };
+
+/* Keeps what the lead of a group of two broadcasts, and gives it to the follower. */
+static struct {
+    unsigned char bytes[ORDERS][MOST_ORDER];
+    int kept, given;
+} orders;
+
+static enum status broadcast_by_hand(struct group *group, void *bytes, size_t count)
+{
+    int *at = group->rank == 0 ? &orders.kept : &orders.given;
+
+    assert_true(*at < ORDERS && count <= MOST_ORDER);
+    if (group->rank == 0)
+        memcpy(orders.bytes[(*at)++], bytes, count);
+    else
+        memcpy(bytes, orders.bytes[(*at)++], count);
+    return STATUS_OK;
+}
+
+/* Also one by which nothing is computed: it came from a lead that lives. */
+static void test_round__a_follower_reports_each_order(void **state)
+{
+    static const struct group_kind by_hand = {.name = "by hand", .broadcast = broadcast_by_hand};
+    struct group group = {.rank = 0, .size = 2, .kind = &by_hand}, *own = team.group;
+    uint64_t before;
+
+    (void)state;
+    team.group = &group;
+    for (int i = 1; i < ORDERS; i++)
+        assert_int_equal(team_rest(&team), STATUS_OK);
+    assert_int_equal(team_end(&team), STATUS_OK);
+    group.rank = 1;
+    before = progress_look().count;
+    assert_int_equal(team_follow(&team), STATUS_OK);
+    assert_int_equal(orders.given, ORDERS);
+    assert_true(progress_look().count - before >= ORDERS);
+    team.group = own;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
+        cmocka_unit_test(test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
         cmocka_unit_test(test_round__a_proposal_of_nothing_is_an_answer),
         cmocka_unit_test(test_round__a_seed_decides_the_draws),
@@ -527,6 +604,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round__prompts_that_begin_alike_are_read_once),
         cmocka_unit_test(test_round__a_long_prompt_is_read_beside_what_runs),
         cmocka_unit_test(test_round__a_cut_completion_ends_with_its_next_token),
+        cmocka_unit_test(test_round__a_lead_that_rests_reports),
+        cmocka_unit_test(test_round__a_follower_reports_each_order),
     };
 
     return cmocka_run_group_tests(tests, open_models, close_models);

@@ -72,11 +72,122 @@ static void test_show__a_bar_stands_from_the_start(void **state)
     free(text);
 }
 
+/* What a show writes to its one stream, by now. */
+struct screen {
+    char *text;
+    size_t size;
+    struct show show;
+};
+
+static int64_t now;
+
+static void open_screen(struct screen *screen, int redrawn)
+{
+    now = SECOND;
+    clock_pretend(&now);
+    *screen = (struct screen){.text = NULL};
+    screen->show.text = screen->show.reading = open_memstream(&screen->text, &screen->size);
+    screen->show.redrawn = redrawn;
+}
+
+static void close_screen(struct screen *screen)
+{
+    fclose(screen->show.text);
+    free(screen->text);
+    clock_pretend(NULL);
+}
+
+static void assert_shows(struct screen *screen, const char *expected)
+{
+    fflush(screen->show.text);
+    if (strcmp(screen->text, expected) != 0)
+        fail_msg("got \"%s\", expected \"%s\"", screen->text, expected);
+}
+
+/* So many more tokens of the prompt in so many ms. */
+static void read_on(struct screen *screen, int tokens, int ms)
+{
+    now += ms * SECOND / 1000;
+    show_read(&screen->show, tokens);
+}
+
+static void write_words(struct screen *screen, struct sequence *sequence, const char *words)
+{
+    const struct outcome outcome = {0};
+
+    sequence->completion.text = (char *)words;
+    sequence->completion.shown = strlen(words);
+    show_round(&screen->show, sequence, &outcome, NULL, 1);
+}
+
+#define CLEARED "\r\033[K"
+
+/* It stands after a second, is redrawn in place, and is gone before the text. */
+static void test_show__a_long_prompt_is_a_line_that_the_text_clears(void **state)
+{
+    struct sequence sequence = {.request = &asked[0]};
+    struct screen screen;
+
+    (void)state;
+    open_screen(&screen, 1);
+    show_prompt(&screen.show, &sequence);
+    read_on(&screen, 10, 900);
+    assert_shows(&screen, "");
+    read_on(&screen, 10, 1100);
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left");
+    read_on(&screen, 30, 3000);
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
+                                  "reading the prompt, 50 of 100 tokens, about 5 s left");
+    write_words(&screen, &sequence, "The sea");
+    write_words(&screen, &sequence, "The sea was");
+    show_end(&screen.show, &sequence);
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
+                                  "reading the prompt, 50 of 100 tokens, about 5 s left" CLEARED
+                                  "The sea was\n");
+    close_screen(&screen);
+}
+
+/* Off a terminal: a whole line, every five seconds. The next prompt is counted from its own beginning. */
+static void test_show__a_long_prompt_is_a_line_every_five_seconds(void **state)
+{
+    struct sequence first = {.request = &asked[0]}, second = {.request = &asked[4]};
+    struct screen screen;
+
+    (void)state;
+    open_screen(&screen, 0);
+    show_prompt(&screen.show, &first);
+    read_on(&screen, 50, 4900);
+    assert_shows(&screen, "");
+    read_on(&screen, 50, 100);
+    write_words(&screen, &first, "The sea");
+    show_end(&screen.show, &first);
+    show_prompt(&screen.show, &second);
+    read_on(&screen, 10, 5000);
+    read_on(&screen, 10, 4900);
+    assert_shows(&screen, "reading the prompt, 100 of 100 tokens\nThe sea\nreading the prompt, 10 of 40 tokens, about 15 s left\n");
+    close_screen(&screen);
+}
+
+/* One of which nothing is shown but progress, as of many. */
+static void test_show__one_prompt_is_counted_while_it_is_read(void **state)
+{
+    const struct request_list one = {.request = asked, .count = 1};
+    struct show show = {0};
+
+    (void)state;
+    show_begin(&show, &one);
+    assert_says(&show, 10, 60, 0, "0 of 1 prompts, about 15 s left, 0 tokens, 0 tokens/s, 60 of 100 prompt tokens read\n");
+    assert_says(&show, 20, 40, 0, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_show__prompts_are_counted_apart),
         cmocka_unit_test(test_show__a_bar_stands_from_the_start),
+        cmocka_unit_test(test_show__a_long_prompt_is_a_line_that_the_text_clears),
+        cmocka_unit_test(test_show__a_long_prompt_is_a_line_every_five_seconds),
+        cmocka_unit_test(test_show__one_prompt_is_counted_while_it_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,20 @@ static void test_visible__bytes_that_are_no_text_are_shown(void **state)
 }
 
 /* Whatever comes: nothing below a space, no DEL, no C1, never more than the room that is said; and doing it twice changes nothing more. */
+static void test_visible__what_stays_as_it_is_is_known(void **state)
+{
+    static const struct {
+        const char *text, *kept;
+        int is_plain;
+    } cases[] = {{"", "", 1},           {"a \303\274 \344\270\255", "", 1}, {"a\tb", "", 0},   {"a\tb", "\t", 1}, {"a\nb", "\t", 0},
+                 {"\033[31m", "\t", 0}, {"\302\233", "", 0},             {"\233", "", 0}, {"a\177", "", 0},  {"\302", "", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (visible_is_plain(cases[i].text, strlen(cases[i].text), cases[i].kept) != cases[i].is_plain)
+            fail_msg("case %zu, expected %d", i, cases[i].is_plain);
+}
+
 static void test_visible__no_bytes_reach_the_terminal_that_it_obeys(void **state)
 {
     enum { BYTES = 64, TEXTS = 20000 };
@@ -96,6 +110,7 @@ int main(void)
         cmocka_unit_test(test_visible__what_a_terminal_obeys_is_shown),
         cmocka_unit_test(test_visible__text_stays_as_it_is),
         cmocka_unit_test(test_visible__bytes_that_are_no_text_are_shown),
+        cmocka_unit_test(test_visible__what_stays_as_it_is_is_known),
         cmocka_unit_test(test_visible__no_bytes_reach_the_terminal_that_it_obeys),
         cmocka_unit_test(test_visible__a_long_text_goes_out_in_parts_without_a_cut_character),
     };

@@ -3,6 +3,7 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,23 @@ static void cuda_close(struct backend_context *context)
     free(context);
 }
 
-/* All of them are loaded now: CUDA would load each when it is first launched, in memory that weights and caches may have left none of. */
+/* All of them are loaded now: CUDA would load each when it is first launched, in memory that weights and caches may have left none of. Where the driver
+ * has to compile them first, a family takes many seconds. */
+static int prepare_families(int block_bytes)
+{
+    static int (*const prepare[])(void) = {wide_prepare, attend_prepare, heads_prepare,   evidence_prepare,
+                                           top_prepare,  choose_prepare, one_shot_prepare};
+    int error;
+
+    progress_made("loading the device's kernels");
+    error = linear_prepare(block_bytes);
+    for (size_t i = 0; error == 0 && i < sizeof prepare / sizeof prepare[0]; i++) {
+        progress_made(NULL);
+        error = prepare[i]();
+    }
+    return error;
+}
+
 static enum status prepare_kernels(const struct backend_context *context)
 {
     int bytes = device_block_bytes(context->device), error;
@@ -165,22 +182,7 @@ static enum status prepare_kernels(const struct backend_context *context)
                   device_index(context->device), device_name(context->device), bytes / 1024);
         return STATUS_USAGE;
     }
-    error = linear_prepare(bytes);
-
-    if (error == 0)
-        error = wide_prepare();
-    if (error == 0)
-        error = attend_prepare();
-    if (error == 0)
-        error = heads_prepare();
-    if (error == 0)
-        error = evidence_prepare();
-    if (error == 0)
-        error = top_prepare();
-    if (error == 0)
-        error = choose_prepare();
-    if (error == 0)
-        error = one_shot_prepare();
+    error = prepare_families(bytes);
     if (error == 0)
         return STATUS_OK;
     log_error("device %d (%s) refuses the kernels of this build: CUDA's error %d", device_index(context->device),
@@ -213,6 +215,7 @@ static enum status open_parts(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
 
+    progress_made("opening a device"); /* which may take seconds, where nobody else has it open */
     TRY(device_open(options->device, &context->device));
     TRY(prepare_kernels(context));
     TRY(pool_open(options->threads, &context->pool));

@@ -2,7 +2,6 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/base/progress.h"
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +58,7 @@ static enum status look(struct device *device)
 {
     struct cudaDeviceProp properties;
 
-    progress_made("opening a device"); /* each of the two may take seconds */
     TRY_CUDA(device, cudaSetDevice(device->index));
-    progress_made(NULL);
     TRY_CUDA(device, cudaGetDeviceProperties(&properties, device->index));
     TRY_CUDA(device, cudaDeviceGetPCIBusId(device->place, (int)sizeof device->place, device->index));
     TRY_CUDA(device, cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));

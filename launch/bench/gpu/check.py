@@ -11,13 +11,16 @@ import importlib.util
 import os
 import re
 import shutil
+import site
 import sys
 import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE) # which python3 -I leaves out
 
 import report
 from run_parts import Failure, Skip, Turn, call, figures, last_line, take_turns
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 BUILD = os.path.join(TOP, "build", "cuda")
 THREADS = str(min(16, os.cpu_count() or 1))
@@ -235,7 +238,8 @@ class Check:
         return path
 
     def look_for_torch(self):
-        look = "import torch; assert torch.cuda.is_available(), 'it sees no device'; print(torch.__version__)"
+        # Not -I: it may be among the user's own packages. Nothing of the current folder passes for it.
+        look = "import sys; sys.path.remove(''); import torch; assert torch.cuda.is_available(), 'it sees no device'; print(torch.__version__)"
         try:
             self.report.versions["torch"] = last_line(call([sys.executable, "-c", look], min(self.end, time.monotonic() + 60)))
             self.torch = True
@@ -277,6 +281,7 @@ def default_folder(device):
 
 def find_nccl():
     """PyTorch brings NCCL along in a folder of its own, where the loader does not look."""
+    sys.path.append(site.getusersitepackages()) # python3 -I leaves it out; at the end it hides nothing
     spec = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
     for place in (spec.submodule_search_locations or []) if spec else []:
         known = os.environ.get("LD_LIBRARY_PATH", "")

@@ -2,6 +2,8 @@
 #include "common/base/check.h"
 #include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/visible.h"
+#include "common/base/wrapped.h"
 #include "launch/bench/report/compare.h"
 #include "launch/bench/report/figures.h"
 #include "launch/bench/report/page_html.h"
@@ -20,11 +22,12 @@
 enum { CODE_NOISY = 1 };
 
 static const char usage[] =
-    "Usage: tandem report [OPTION]... DIR    write the report of a folder of tandem bench anew\n"
-    "       tandem report A B                compare two of them: what changed by more than both spread\n\n"
+    "Usage: tandem report [OPTION]... DIR | A B\n\n"
+    "  DIR                    write the report of a folder of tandem bench anew\n"
+    "  A B                    compare two of them: what changed by more than both spread\n\n"
     "  --noise-limit P        percent that speedups may spread between repetitions; default: as the bench was told\n"
     "  --timeline-rounds N    rounds of each cell in trace.json; default 40\n\n"
-    "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be;\n"
+    "Exit codes: 0 done; 1 the run was too noisy to report, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be; "
     "66 a file is missing; 74 I/O.\n";
 
 /* A file of the report. It takes its name when it is whole: on a full disk an earlier one stays as it is. */
@@ -99,19 +102,19 @@ static void write_rounds(const struct run *run, const struct figures_of_placemen
         rounds_write(run, &run->placement[p], &all[p].rounds, p == 0, to);
 }
 
-static void show(const struct run *run, const struct figures_of_placement *all, const char *folder)
+static void show(const struct run *run, const struct figures_of_placement *all, const char *folder, FILE *to)
 {
     for (int p = 0; p < run->placements; p++) {
-        printf("%s\n\n", run->placement[p].name);
-        table_speed(run, &all[p], TABLE_TEXT, stdout);
-        page_md_verdict(run, &all[p], TABLE_TEXT, stdout);
+        fprintf(to, "%s\n\n", run->placement[p].name);
+        table_speed(run, &all[p], TABLE_TEXT, to);
+        page_md_verdict(run, &all[p], TABLE_TEXT, to);
     }
     if (json_is_false(json_object_get(run->json, "lossless")))
-        printf("NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");
-    printf("report: %s/report.md, %s/report.html\n", folder, folder);
+        fprintf(to, "NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");
+    fprintf(to, "report: %s/report.md, %s/report.html\n", folder, folder);
 }
 
-static enum status report(const char *folder, double limit, double rounds, int *code)
+static enum status report(const char *folder, double limit, double rounds, FILE *to, int *code)
 {
     static struct run run;
     struct figures_of_placement *all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
@@ -127,7 +130,8 @@ static enum status report(const char *folder, double limit, double rounds, int *
         limit = json_number_value(json_object_get(run.json, "noise_limit"));
     noise = figures_noise(&run, all, &worst);
     if (noise > limit) {
-        log_error("%s: the machine was too noisy: between repetitions speedups spread by %.1f %% (median of cells; the worst by %.1f %%), expected "
+        log_error("%s: the machine was too noisy: between repetitions speedups spread by %.1f %% (median of cells; the worst by %.1f %%), "
+                  "expected "
                   "at most %.1f %%. Nothing is reported; try again on an idle machine, or have this reported all the same: tandem report "
                   "--noise-limit %.0f %s",
                   folder, 100 * noise, 100 * worst, 100 * limit, ceil(100 * noise), folder);
@@ -139,11 +143,32 @@ static enum status report(const char *folder, double limit, double rounds, int *
     TRY_TO(write_page(folder, "report.html", &run, all, page_html_write), release);
     TRY_TO(write_page(folder, "rounds.csv", &run, all, write_rounds), release);
     TRY_TO(write_page(folder, "trace.json", &run, all, trace_json_write), release);
-    show(&run, all, folder);
+    show(&run, all, folder, to);
 release:
     figures_release(&run, all);
     run_release(&run);
     free(all);
+    return status;
+}
+
+/* What is said of one folder or of two. It quotes files, which somebody else may have written: a terminal shows what it would obey. */
+static enum status tell(const char *const folder[2], double limit, double rounds, int *code)
+{
+    char *told = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&told, &size);
+    enum status status;
+
+    if (to == NULL) {
+        log_error("no memory for what is to be said");
+        return STATUS_INTERNAL;
+    }
+    status = folder[1] == NULL ? report(folder[0], limit, rounds, to, code) : compare_runs(folder[0], folder[1], to, code);
+    if (fclose(to) == 0 && isatty(STDOUT_FILENO))
+        visible_put(told, size, "\n", stdout);
+    else
+        fwrite(told, 1, size, stdout);
+    free(told);
     return status;
 }
 
@@ -159,7 +184,7 @@ int main(int argc, char **argv)
         char *end;
 
         if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
+            wrapped_put_help(stdout, usage);
             return 0;
         }
         if ((strcmp(argv[i], "--noise-limit") == 0 || strcmp(argv[i], "--timeline-rounds") == 0) && i + 1 < argc) {
@@ -172,16 +197,17 @@ int main(int argc, char **argv)
             }
             *(strcmp(name, "--noise-limit") == 0 ? &limit : &rounds) = strcmp(name, "--noise-limit") == 0 ? value / 100 : value;
         } else if (strncmp(argv[i], "--", 2) == 0 || folders == 2) {
-            log_error("unexpected argument '%s', expected one or two folders of tandem bench, --noise-limit P, --timeline-rounds N", argv[i]);
+            log_error("unexpected argument '%s', expected one or two folders of tandem bench, --noise-limit P, --timeline-rounds N",
+                      argv[i]);
             return STATUS_USAGE;
         } else {
             folder[folders++] = argv[i];
         }
     }
     if (folders == 0) {
-        fputs(usage, stderr);
+        wrapped_put_help(stderr, usage);
         return STATUS_USAGE;
     }
-    status = folders == 1 ? report(folder[0], limit, rounds, &code) : compare_runs(folder[0], folder[1], stdout, &code);
+    status = tell(folder, limit, rounds, &code);
     return status != STATUS_OK ? (int)status : code;
 }

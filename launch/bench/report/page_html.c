@@ -60,6 +60,14 @@ static void write_paragraph(const char *tag, const char *text, FILE *to)
     fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
+/* As it stands, to be copied. */
+static void write_command(const char *text, FILE *to)
+{
+    fputs("<pre>", to);
+    table_escape(to, text);
+    fputs("</pre>\n", to);
+}
+
 static const char *text(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));
@@ -106,7 +114,7 @@ static void write_head(const struct run *run, const struct figures_of_placement 
                  json_number_value(json_object_get(run->json, "synthetic_acceptance")));
         write_paragraph("p class=\"warn\"", line, to);
     }
-    write_paragraph("pre", text(run->json, "command"), to);
+    write_command(text(run->json, "command"), to);
     write_paragraph("p", page_md_how_measured, to);
     snprintf(line, sizeof line, "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%); the limit is %.1f %%.", 100 * noise, 100 * worst,
              100 * json_number_value(json_object_get(run->json, "noise_limit")));
@@ -154,7 +162,7 @@ static void write_placement(const struct run *run, const struct run_placement *p
     table_messages(placement, TABLE_HTML, to);
     write_paragraph("h3", "Ranks", to);
     table_ranks(placement, TABLE_HTML, to);
-    write_paragraph("pre", placement->line, to);
+    write_command(placement->line, to);
 }
 
 void page_html_write(const struct run *run, const struct figures_of_placement *all, FILE *to)

@@ -3,6 +3,8 @@
 
 #include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/shell_word.h"
+#include "common/base/wrapped.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +14,29 @@ enum { NAME = 64, USUAL_TOKENS = 128 /* a run's own, where nothing was asked for
 void bench_print_usage(void)
 {
     struct plan_options quick, usual;
+    char text[4096];
 
     plan_defaults(1, &quick);
     plan_defaults(0, &usual);
-    printf("Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
-           "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a\n"
-           "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
-           "  --quick              fewer and shorter passes: under 90 seconds with the embedded pair\n"
-           "  --output DIR         a new folder for everything; default tandem-bench-DATE-TIME here\n"
-           "  --draft-lengths LIST 0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
-           "  --temperatures LIST  default 0,1\n"
-           "  --accepts LIST       rejection, coupled; default both, at temperatures above 0\n"
-           "  --batches LIST       sequences at once; default 1,2,4\n"
-           "  --repetitions N      passes of each cell after the warm-up; default %d (--quick: %d)\n"
-           "  --requests N         prompts of a pass; default %d (--quick: %d)\n"
-           "  --noise-limit P      percent that speedups may spread between repetitions before the run is refused; default %g\n\n"
-           "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the\n"
-           "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
-           "Exit codes: 0 done; 1 the machine was too noisy: it says by how much, keeps what was measured, and writes no report (tandem report\n"
-           "--noise-limit P DIR writes it all the same); 64 usage; 74 I/O; else that of the job that failed.\n",
-           usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit);
+    snprintf(text, sizeof text,
+             "Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
+             "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a "
+             "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
+             "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
+             "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
+             "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
+             "  --temperatures LIST   default 0,1\n"
+             "  --accepts LIST        rejection, coupled; default both, at temperatures above 0\n"
+             "  --batches LIST        sequences at once; default 1,2,4\n"
+             "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
+             "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
+             "  --noise-limit P       percent that speedups may spread between repetitions before the run is refused; default %g\n\n"
+             "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
+             "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
+             "Exit codes: 0 done; 1 the machine was too noisy: it says by how much, keeps what was measured, and writes no report (tandem report "
+             "--noise-limit P DIR writes it all the same); 64 usage; 74 I/O; else that of the job that failed.\n",
+             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit);
+    wrapped_put_help(stdout, text);
 }
 
 static enum status read_number(const char *name, const char *text, double low, double high, double *value)
@@ -194,18 +199,24 @@ static enum status check_run(const struct bench *bench)
     return STATUS_OK;
 }
 
-/* The command as it was typed, for the report; long ones are cut. */
+/* The command as it was typed, for the report, from which people copy it; long ones are cut. */
 static void keep_command(struct bench *bench, int argc, char **argv)
 {
-    size_t used = (size_t)snprintf(bench->command, sizeof bench->command, "tandem bench");
+    FILE *to = fmemopen(bench->command, sizeof bench->command, "w");
 
-    for (int i = 1; i < argc && used < sizeof bench->command; i++) {
+    if (to == NULL)
+        return;
+    fputs("tandem bench", to);
+    for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--tandem") == 0) { /* the launcher's own word */
             i++;
             continue;
         }
-        used += (size_t)snprintf(bench->command + used, sizeof bench->command - used, strpbrk(argv[i], " '\"$") ? " '%s'" : " %s", argv[i]);
+        fputc(' ', to);
+        shell_word_put(argv[i], to);
     }
+    fclose(to);
+    bench->command[sizeof bench->command - 1] = '\0';
 }
 
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv)

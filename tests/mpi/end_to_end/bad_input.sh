@@ -155,6 +155,18 @@ said "a job on GPUs that asks for none" $? 0 "SLURM is not asked for a GPU" "$WO
 refused_dry 64 "4 verifiers need a device each, and SLURM is asked for 2" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--nodes=1 --gpus-per-node=2"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "-N 2" --sbatch-word --gpus-per-node=8 >"$WORK/out" 2>"$WORK/err"
 said "devices without a rank" $? 0 "11 of 16 devices have no rank: --shards N makes N jobs" "$WORK/err"
+"$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--gres=gpu:8,nvme:1 --nodes=1" >"$WORK/out" 2>"$WORK/err"
+said "devices beside other resources" $? 0 "3 of 8 devices have no rank" "$WORK/err"
+# Memory: of the CPU's ranks it is compared with what SLURM is asked for, where that is known.
+refused_dry 64 "a verifier needs [0-9.]+ MiB of memory, and SLURM is asked for 1.0 MiB where it runs, expected more by --mem" "${batch[@]}" --backend cpu --sbatch-options --mem=1
+refused_dry 64 "the ranks need [0-9.]+ MiB of memory together, and SLURM is asked for 20.0 MiB on all their nodes" "${batch[@]}" --backend cpu --verifiers 2 --drafters 30 \
+    --sbatch-options "--mem=20 -N 1"
+refused_dry 64 "a drafter needs [0-9.]+ MiB of memory, and SLURM is asked for 1.0 MiB" "${batch[@]}" --backend cpu --slurm-layout hetjob --drafter-sbatch --mem=1
+for words in --mem=4G "--mem-per-cpu=2G -N 1" --mem=0 ""; do
+    checks=$((checks + 1))
+    "$BIN/tandem-verifier" "${batch[@]}" --backend cpu --verbose --sbatch-options "$words" >"$WORK/out" 2>"$WORK/err" && [ -s "$WORK/out" ] || fail "memory by '$words': $(cat "$WORK/err")"
+done
+grep -q "SLURM is asked for no memory that is known here: what ranks need is only told" "$WORK/err" || fail "that memory is only told is not said: $(cat "$WORK/err")"
 
 # Models.
 mkdir "$WORK/empty"

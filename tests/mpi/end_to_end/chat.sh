@@ -52,7 +52,7 @@ for way in "--solo --verifiers 1" "--verifiers 2" "--verifiers 1 --temperature 0
     history="$(user "Who is there?"), {\"role\": \"assistant\", \"content\": $first}, $(user "Say \\\"more\\\", and a \\\\.")"
     second=$(answer "$history" 1)
     third=$(answer "$history, {\"role\": \"assistant\", \"content\": $second}, $(user "Why?")" 2)
-    printf 'Who is there?\n\nSay "more", and a \\.\r\nWhy?\nbad \377\n/reset\nWho is there?\n/help\n/foo\n/exit\nnever read\n' |
+    printf 'Who is there?\n\nSay "more", and a \\.\r\nWhy?\nbad \377\n/reset\nWho is there?\n/help\n/foo\n/exit now\n/Foo2 bar\n/exit \nnever read\n' |
         timeout -k 5 120 "$WORK/bin/tandem" chat "${CHAT[@]}" "${way[@]}" >"$WORK/out" 2>"$WORK/err"
     expect "${way[*]}: exit ${PIPESTATUS[1]}" [ "${PIPESTATUS[1]}" = 0 ]
     { plain "$first"; plain "$second"; plain "$third"; plain "$first"; } >"$WORK/expected"
@@ -60,6 +60,7 @@ for way in "--solo --verifiers 1" "--verifiers 2" "--verifiers 1 --temperature 0
     expect "${way[*]}: three replies that are not the same" [ "$(printf '%s\n' "$first" "$second" "$third" | sort -u | wc -l)" = 3 ]
     expect "${way[*]}: the line that is not UTF-8" [ "$(grep -c 'error: line 5 is not valid UTF-8 (byte 4)' "$WORK/err")" = 1 ]
     expect "${way[*]}: a command that there is not" grep -q "error: line 9: unknown command '/foo', expected /help, /reset, /exit or /quit" "$WORK/err"
+    expect "${way[*]}: commands with a word behind them" [ "$(grep -cE "error: line 1[01]: unknown command '/(exit now|Foo2 bar)', expected /help" "$WORK/err")" = 2 ]
     expect "${way[*]}: what was counted" grep -q '^[0-9]* tokens in .* tokens/s' "$WORK/err"
 done
 way=()

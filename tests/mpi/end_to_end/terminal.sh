@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a person sees on a terminal, which `script` makes: a bar that counts prompts apart and is cleared before other lines, a word of the journal
-# after Ctrl-C, plain completions, drafts where they are asked for, help as wide as the terminal. terminal.sh BIN
+# after Ctrl-C, plain completions, drafts where they are asked for, a line while a long prompt is read, help as wide as the terminal.
+# terminal.sh BIN SLOW, a folder of the two programs on a machine that is slow where they are told
 . "$(dirname "$0")/job.sh"
 mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
@@ -64,11 +65,30 @@ expect "--show-drafts" has "$ESCAPE\[32m"
 on_terminal "$WORK/bin/tandem run --max-tokens 40"
 expect "without a prompt drafts are shown" has "$ESCAPE\[9;31m"
 
+# A long prompt that is read for seconds: a line stands there until the text begins; of what is read at once nothing is said. Off a terminal the line is
+# none of the text.
+expect "a short prompt is read without a word" has_not "reading the prompt"
+mkdir "$WORK/slow"
+cp "$SOURCE/launch/tandem" "$2/tandem-verifier" "$2/tandem-drafter" "$WORK/slow/"
+for i in $(seq 50); do printf 'In the year %d the sea was high and the ship went down. ' $((1700 + i)); done >"$WORK/long.txt"
+long="--prompt \"\$(cat $WORK/long.txt)\" --max-tokens 5 --verifiers 1"
+SLOW_RANK=1 SLOW_ROW=0.6 on_terminal "$WORK/slow/tandem run $long"
+expect "a long prompt is read by a line that is redrawn" has "$ESCAPE\[Kreading the prompt, [0-9]+ of [0-9]+ tokens, about [0-9]+ s left"$'\r'"$ESCAPE\[Kreading the prompt"
+expect "the line of a long prompt is cleared before the text" has "reading the prompt, [0-9]+ of [0-9]+ tokens(, about [0-9]+ s left)?"$'\r'"$ESCAPE\[K"$'\r?$'
+expect "the text comes after the line" has "^In the year 1701 the sea was high"
+eval "SLOW_RANK=1 SLOW_ROW=2 $WORK/slow/tandem run $long" >"$WORK/text" 2>"$WORK/typed"
+expect "off a terminal a line says how far a long prompt is read" has "^reading the prompt, [0-9]+ of [0-9]+ tokens"
+expect "off a terminal the text has no line of it: $(head -n 3 "$WORK/text")" eval '! grep -q "reading the prompt" "$WORK/text" && [ -s "$WORK/text" ]'
+
 # Help is as wide as the terminal.
-for columns in 60 90; do
-    on_terminal "stty cols $columns; $WORK/bin/tandem run --help"
-    widest=$(tr -d '\r' <"$WORK/typed" | grep -av '^Script \|^ *(' | awk '{ if (length($0) > most) most = length($0) } END { print most }')
-    expect "help on $columns columns: $widest" [ "$widest" -le "$columns" -a "$widest" -gt $((columns - 12)) ]
+cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"
+for columns in 45 60 90; do
+    for words in "run --help" "chat --help" "sbatch --help" "check --help" "check --list-breaks" "bench --help" "report --help" help; do
+        on_terminal "stty cols $columns; $WORK/bin/tandem $words"
+        widest=$(tr -d '\r' <"$WORK/typed" | grep -av '^Script ' | awk '{ if (length($0) > most) most = length($0) } END { print most }')
+        expect "$words on $columns columns: $widest" [ "$widest" -le "$columns" -a "$widest" -gt $(((columns < 84 ? columns : 84) - 13)) ]
+        [ "$words" = "check --list-breaks" ] || expect "$words on $columns columns: all of it" has "^Usage: tandem"
+    done
 done
 widest=$("$WORK/bin/tandem" help | awk '{ if (length($0) > most) most = length($0) } END { print most }')
 expect "help of all commands is $widest columns wide" [ "$widest" -le 84 ]

@@ -13,14 +13,21 @@
 
 #include <math.h>
 
-/* Sums of values that are registers: of so many queries, so many vectors each. Numbers of bf16 are worth widening for two queries at least. */
+/* Sums of values that are registers: of so many queries at once, and of one, of two or three and of more queries so many vectors each. On AVX2, whose
+ * vector is two of 16 registers, twelve sums leave room for a value and a weight, as they do for a key and a query's number; eight are no more than
+ * a multiply-add takes turns, so that each delay shows. Totals find no room beside twelve. But a block of FEW_QUERIES is not enough to hide their
+ * chains elsewhere: it goes by TOTAL_QUERIES, whose totals are registers, too. */
 #if defined(TANDEM_ISA_AVX512)
-enum { MOST_QUERIES = 4, MOST_VECS = 4, NARROW_QUERIES = 4, NARROW_VECS = 4, WIDE_QUERIES = 4, WIDE_VECS = 4 };
+#define VALUE_QUERIES 4
+enum { FEW_QUERIES = ATTEND_QUERIES, TOTAL_QUERIES = VALUE_QUERIES, VECS_OF_ONE = 4, VECS_OF_FEW = 4, VECS_OF_MANY = 4 };
 #elif defined(TANDEM_ISA_AVX2)
-enum { MOST_QUERIES = 2, MOST_VECS = 4, NARROW_QUERIES = 2, NARROW_VECS = 2, WIDE_QUERIES = 1, WIDE_VECS = 4 };
+#define VALUE_QUERIES 6
+enum { FEW_QUERIES = 3, TOTAL_QUERIES = 2, VECS_OF_ONE = 4, VECS_OF_FEW = 2, VECS_OF_MANY = 1 };
 #else
-enum { MOST_QUERIES = 1, MOST_VECS = 1, NARROW_QUERIES = 1, NARROW_VECS = 1, WIDE_QUERIES = 1, WIDE_VECS = 1 };
+#define VALUE_QUERIES 1
+enum { FEW_QUERIES = ATTEND_QUERIES, TOTAL_QUERIES = VALUE_QUERIES, VECS_OF_ONE = 1, VECS_OF_FEW = 1, VECS_OF_MANY = 1 };
 #endif
+enum { VALUES = 16 }; /* sums at most: VALUE_QUERIES x VECS_OF_MANY and so on */
 
 enum { STRIP_FLOATS = 16384 }; /* of values: 64 KB, which a second cache has; shorter ones put sums away too often */
 
@@ -29,9 +36,9 @@ enum { STRIP_FLOATS = 16384 }; /* of values: 64 KB, which a second cache has; sh
 #else
 #define UNROLL_SOME _Pragma("GCC unroll 4")
 #endif
-enum { TILE = BACKEND_PANEL, SCORES = KERNEL_QUERIES };
+enum { TILE = BACKEND_PANEL, SCORES = KERNEL_SCORES };
 
-/* 16 numbers of the cache, from number `at` on; and the first `lanes` of them. */
+/* 16 numbers of the cache, from number `at` on; and the first `lanes` of them. Their lanes, and those of sums of them, are as in_cache has them. */
 INLINE vec cache_load(const void *side, size_t at, enum dtype dtype)
 {
     return dtype == DTYPE_BF16 ? vec_widen_bf16((const uint16_t *)side + at) : vec_load((const float *)side + at);
@@ -40,6 +47,16 @@ INLINE vec cache_load(const void *side, size_t at, enum dtype dtype)
 INLINE vec cache_load_part(const void *side, size_t at, int lanes, enum dtype dtype)
 {
     return dtype == DTYPE_BF16 ? vec_widen_bf16_part((const uint16_t *)side + at, lanes) : vec_load_part((const float *)side + at, lanes);
+}
+
+INLINE vec in_order(vec v, enum dtype dtype)
+{
+    return dtype == DTYPE_BF16 ? vec_of_widened(v) : v;
+}
+
+INLINE vec in_cache(vec v, enum dtype dtype)
+{
+    return dtype == DTYPE_BF16 ? vec_as_widened(v) : v;
 }
 
 /* The places [0, end) hold all that the query sees. */
@@ -94,14 +111,11 @@ SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype,
 
     UNROLL for (int i = 0; i < queries * tiles; i++) sum[i] = vec_zero();
     for (int d = 0; d < dim; d++, queries_at += block->count) {
-        vec key[SCORES];
-
-        UNROLL for (int t = 0; t < tiles; t++) key[t] = cache_load(block->keys, keys + ((size_t)t * (size_t)dim + (size_t)d) * TILE, dtype);
-        UNROLL for (int i = 0; i < queries; i++)
+        UNROLL for (int t = 0; t < tiles; t++)
         {
-            vec q = vec_set(queries_at[i]);
+            vec key = cache_load(block->keys, keys + ((size_t)t * (size_t)dim + (size_t)d) * TILE, dtype);
 
-            UNROLL for (int t = 0; t < tiles; t++) sum[i * tiles + t] = vec_fma(key[t], q, sum[i * tiles + t]);
+            UNROLL for (int i = 0; i < queries; i++) sum[i * tiles + t] = vec_fma(key, vec_set(queries_at[i]), sum[i * tiles + t]);
         }
     }
     UNROLL for (int i = 0; i < queries; i++)
@@ -109,7 +123,7 @@ SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype,
         UNROLL for (int t = 0; t < tiles; t++)
         {
             int place = (tile + t) * TILE;
-            vec score = sum[i * tiles + t];
+            vec score = in_order(sum[i * tiles + t], dtype);
 
             if (place + TILE > seen)
                 score = vec_select(vecm_of_bits(tile_mask(block, first + i, place)), score, vec_set(-INFINITY));
@@ -122,7 +136,7 @@ SPECIALISED void score_tiles(const struct attend_block *block, enum dtype dtype,
 /* Few queries take several tiles at once, to have chains enough. */
 static int tiles_of(int queries)
 {
-    return queries == 1 ? KERNEL_QUERIES : queries == 2 ? KERNEL_QUERIES / 2 : queries <= 4 ? KERNEL_QUERIES / 4 : 1;
+    return queries <= 2 ? KERNEL_QUERIES / queries : queries <= 4 ? KERNEL_QUERIES / 4 : 1;
 }
 
 /* One group; `tiles` are 1 or what tiles_of has for the block. */
@@ -141,9 +155,11 @@ SPECIALISED void score_group(const struct attend_block *block, enum dtype dtype,
         CASE(2, KERNEL_QUERIES / 2)
         CASE(3, KERNEL_QUERIES / 4)
         CASE(4, KERNEL_QUERIES / 4)
-#if KERNEL_QUERIES == 8
+#if KERNEL_SCORES >= 6
         CASE(5, 1)
         CASE(6, 1)
+#endif
+#if KERNEL_SCORES >= 8
         CASE(7, 1)
         CASE(8, 1)
 #endif
@@ -154,7 +170,7 @@ SPECIALISED void score_group(const struct attend_block *block, enum dtype dtype,
 SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int seen, int end, float *max /* [block->count] */)
 {
     vec largest[ATTEND_QUERIES];
-    int count = (end + TILE - 1) / TILE, groups = (block->count + KERNEL_QUERIES - 1) / KERNEL_QUERIES, tiles = 1;
+    int count = (end + TILE - 1) / TILE, groups = (block->count + SCORES - 1) / SCORES, tiles = 1;
     int bound[ATTEND_QUERIES + 1];
 
     for (int g = 0; g <= groups; g++)
@@ -173,30 +189,35 @@ SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int s
         max[i] = vec_largest(largest[i]);
 }
 
-/* Scores of the tiles [first, last) become weights. */
-static void exponentiate(const struct attend_block *block, int first, int last, const float *max /* [block->count] */)
+/* Scores of the tiles [first, last) become weights, and are added to the totals, if there are any here: what a query does not see has the weight 0, which
+ * changes no total. */
+SPECIALISED void exponentiate(const struct attend_block *block, int first, int last, const float *max, float *totals /* [block->count] both */)
 {
     for (int tile = first; tile < last; tile++)
         for (int i = 0; i < block->count; i++) {
             float *scores = scores_at(block, tile, i);
 
             vec_store(scores, vec_exp(vec_sub(vec_load(scores), vec_set(max[i]))));
+            if (totals != NULL)
+                UNROLL for (int lane = 0; lane < TILE; lane++) totals[i] = totals[i] + scores[lane];
         }
 }
 
 /* One place into the sums of one query. */
-SPECIALISED void add_place(float weight, int vecs, const vec *value /* [vecs] */, vec *sum /* [vecs] */, float *total)
+SPECIALISED void add_place(float weight, int vecs, const vec *value /* [vecs] */, vec *sum /* [vecs] */, float *total /* or NULL */)
 {
     vec w = vec_set(weight);
 
-    *total = *total + weight;
+    if (total != NULL)
+        *total = *total + weight;
     UNROLL for (int v = 0; v < vecs; v++) sum[v] = vec_fma(value[v], w, sum[v]);
 }
 
 SPECIALISED void load_value(const void *values, size_t at, enum dtype dtype, int vecs, int left, vec *value /* [vecs] */)
 {
     UNROLL for (int v = 0; v < vecs - 1; v++) value[v] = cache_load(values, at + (size_t)v * LANES, dtype);
-    value[vecs - 1] = cache_load_part(values, at + (size_t)(vecs - 1) * LANES, left, dtype);
+    at += (size_t)(vecs - 1) * LANES;
+    value[vecs - 1] = left == LANES ? cache_load(values, at, dtype) : cache_load_part(values, at, left, dtype);
 }
 
 /* Places [first, last), of which those below `seen` belong to all queries of a group and the others are asked for one by one. */
@@ -207,19 +228,19 @@ struct strip {
 
 /* Dimensions [d, d + 16 vecs) of the queries [first, first + queries), whose sums so far are in `to`. */
 SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, int d, int vecs,
-                            float *totals /* [queries] */)
+                            float *totals /* [queries] or, where there are more than TOTAL_QUERIES, not made here */)
 {
+    const int counts = queries <= TOTAL_QUERIES;
     int left = block->head_dim - d - (vecs - 1) * LANES, place = strip->first;
-    vec sum[MOST_QUERIES * MOST_VECS], value[MOST_VECS];
-    float total[MOST_QUERIES];
+    vec sum[VALUES], value[VECS_OF_ONE];
+    float total[TOTAL_QUERIES];
 
     left = left < LANES ? left : LANES;
+    if (counts)
+        UNROLL for (int i = 0; i < queries; i++) total[i] = totals[i];
     UNROLL for (int i = 0; i < queries; i++)
-    {
         UNROLL for (int v = 0; v < vecs; v++) sum[i * vecs + v] =
-            place == 0 ? vec_zero() : vec_load_left(block->to[first + i] + d + v * LANES, v < vecs - 1 ? LANES : left);
-        total[i] = totals[i];
-    }
+            place == 0 ? vec_zero() : in_cache(vec_load_left(block->to[first + i] + d + v * LANES, v < vecs - 1 ? LANES : left), dtype);
     for (; place + TILE <= strip->seen; place += TILE) {
         const float *weights = scores_at(block, place / TILE, first);
         size_t at = (size_t)place * (size_t)block->head_dim + (size_t)d;
@@ -227,7 +248,7 @@ SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, 
         UNROLL_SOME for (int lane = 0; lane < TILE; lane++, at += (size_t)block->head_dim)
         {
             load_value(block->values, at, dtype, vecs, left, value);
-            UNROLL for (int i = 0; i < queries; i++) add_place(weights[i * TILE + lane], vecs, value, sum + i * vecs, &total[i]);
+            UNROLL for (int i = 0; i < queries; i++) add_place(weights[i * TILE + lane], vecs, value, sum + i * vecs, counts ? &total[i] : NULL);
         }
     }
     for (; place < strip->last; place++) {
@@ -235,20 +256,18 @@ SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, 
 
         load_value(block->values, (size_t)place * (size_t)block->head_dim + (size_t)d, dtype, vecs, left, value);
         UNROLL for (int i = 0; i < queries; i++) if ((tile_mask(block, first + i, place) & 1) != 0)
-            add_place(weights[i * TILE], vecs, value, sum + i * vecs, &total[i]);
+            add_place(weights[i * TILE], vecs, value, sum + i * vecs, counts ? &total[i] : NULL);
     }
     UNROLL for (int i = 0; i < queries; i++)
-    {
-        UNROLL for (int v = 0; v < vecs; v++) vec_store_left(block->to[first + i] + d + v * LANES, sum[i * vecs + v], v < vecs - 1 ? LANES : left);
-        if (d == 0)
-            totals[i] = total[i];
-    }
+        UNROLL for (int v = 0; v < vecs; v++)
+            vec_store_left(block->to[first + i] + d + v * LANES, in_order(sum[i * vecs + v], dtype), v < vecs - 1 ? LANES : left);
+    if (counts && d == 0)
+        UNROLL for (int i = 0; i < queries; i++) totals[i] = total[i];
 }
 
-SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, float *totals)
+/* Whole vectors as many together as `most`; what is left of them two by two, and one by one. */
+SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, int most, float *totals)
 {
-    const int most = dtype == DTYPE_BF16 ? NARROW_VECS : WIDE_VECS;
-
     for (int d = 0, vecs; d < block->head_dim; d += vecs * LANES) {
         int left = (block->head_dim - d + LANES - 1) / LANES;
 
@@ -264,16 +283,23 @@ SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dty
 
 SPECIALISED void add_group(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, float *totals)
 {
-    const int most = dtype == DTYPE_BF16 ? NARROW_QUERIES : WIDE_QUERIES;
-
-    if (queries == 1)
-        add_all_values(block, dtype, strip, first, 1, totals);
-    else if (queries == 2 && most >= 2)
-        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 2 ? 2 : 1, totals);
-    else if (queries == 3 && most >= 3)
-        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 3 ? 3 : 1, totals);
-    else if (queries == 4 && most >= 4)
-        add_all_values(block, dtype, strip, first, MOST_QUERIES >= 4 ? 4 : 1, totals);
+    switch (queries) {
+#define CASE(count, vecs)                                                                                                                  \
+    case count:                                                                                                                            \
+        add_all_values(block, dtype, strip, first, count, vecs, totals);                                                                        \
+        break;
+        CASE(1, VECS_OF_ONE)
+#if VALUE_QUERIES >= 4
+        CASE(2, VECS_OF_FEW)
+        CASE(3, VECS_OF_FEW)
+        CASE(4, VECS_OF_MANY)
+#endif
+#if VALUE_QUERIES >= 6
+        CASE(5, VECS_OF_MANY)
+        CASE(6, VECS_OF_MANY)
+#endif
+#undef CASE
+    }
 }
 
 /* The strip that begins with this place's tile. */
@@ -287,14 +313,13 @@ static struct strip strip_from(const struct attend_block *block, int first, int 
 
 SPECIALISED void weigh(const struct attend_block *block, enum dtype dtype, int seen, int end, const float *max)
 {
-    const int most = dtype == DTYPE_BF16 ? NARROW_QUERIES : WIDE_QUERIES;
-    int groups = (block->count + most - 1) / most;
+    const int few = block->count <= FEW_QUERIES, most = few ? TOTAL_QUERIES : VALUE_QUERIES, groups = (block->count + most - 1) / most;
     float totals[ATTEND_QUERIES] = {0};
     struct strip strip;
 
     for (int first = 0; first < end; first = strip.last) {
         strip = strip_from(block, first, seen, end);
-        exponentiate(block, first / TILE, (strip.last + TILE - 1) / TILE, max);
+        exponentiate(block, first / TILE, (strip.last + TILE - 1) / TILE, max, few ? NULL : totals);
         for (int g = 0; g < groups; g++) {
             int query = block->count * g / groups;
 

@@ -10,17 +10,20 @@
 #define KERNEL_VNNI(name) name##_avx512vnni
 #define KERNEL_ISA        "avx512"
 #define KERNEL_ISA_VNNI   "avx512vnni"
-#define KERNEL_QUERIES    8 /* that attend takes at once: their sums are registers */
+#define KERNEL_QUERIES    8 /* of attention that a thread takes at least */
+#define KERNEL_SCORES     8 /* queries whose scores are summed up at once: their sums are registers */
 #elif defined(TANDEM_ISA_AVX2)
 #define KERNEL(name)      name##_avx2
 #define KERNEL_VNNI(name) name##_avxvnni
 #define KERNEL_ISA        "avx2"
 #define KERNEL_ISA_VNNI   "avxvnni"
 #define KERNEL_QUERIES    4
+#define KERNEL_SCORES     6
 #else
 #define KERNEL(name)   name##_scalar
 #define KERNEL_ISA     "scalar"
 #define KERNEL_QUERIES 4
+#define KERNEL_SCORES  4
 #endif
 
 #if defined(TANDEM_VNNI)

@@ -19,7 +19,8 @@
  *   veci_store_activations          lanes of -128 .. 127 as veci_dot takes them
  *   vec_max_lane                    as vec_largest, but only for numbers, and undefined sign for two zeros
  *   vec_widen_bf16_even, _odd       16 pairs of bf16: the low halves, the high halves
- *   vec_widen_bf16                  16 consecutive bf16
+ *   vec_widen_bf16                  16 consecutive bf16, in an order of lanes that is the instruction set's own
+ *   vec_of_widened, vec_as_widened  from that order to the usual one, and back
  *   vec_widen_bf16_part             as vec_load_part, of bf16; `lanes` is even
  *   vec_widen_f16                   16 consecutive f16
  *   vecd_add                        adds 16 floats, widened

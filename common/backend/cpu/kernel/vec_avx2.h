@@ -336,24 +336,36 @@ INLINE vec vec_widen_bf16_odd(const void *pairs)
                   _mm256_castsi256_ps(_mm256_and_si256(_mm256_loadu_si256(from + 1), high))}};
 }
 
-INLINE __m256 widen_bf16_half(__m128i words)
+/* As pairs: the even ones, then the odd ones. Two operations for 16 numbers, where widening them in their order takes four. */
+INLINE vec widen_bf16_pairs(__m256i pairs)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 16));
+    return (vec){{_mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)),
+                  _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)))}};
 }
 
 INLINE vec vec_widen_bf16(const void *words)
 {
-    const __m128i *from = words;
-
-    return (vec){{widen_bf16_half(_mm_loadu_si128(from)), widen_bf16_half(_mm_loadu_si128(from + 1))}};
+    return widen_bf16_pairs(_mm256_loadu_si256(words));
 }
 
 /* There are masks for pairs of words alone. */
 INLINE vec vec_widen_bf16_part(const void *words, int lanes)
 {
-    __m256i part = _mm256_maskload_epi32((const int *)words, lanes_below(lanes / 2));
+    return widen_bf16_pairs(_mm256_maskload_epi32(words, lanes_below(lanes / 2)));
+}
 
-    return (vec){{widen_bf16_half(_mm256_castsi256_si128(part)), widen_bf16_half(_mm256_extracti128_si256(part, 1))}};
+INLINE vec vec_of_widened(vec v)
+{
+    __m256 low = _mm256_unpacklo_ps(v.half[0], v.half[1]), high = _mm256_unpackhi_ps(v.half[0], v.half[1]);
+
+    return (vec){{_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31)}};
+}
+
+INLINE vec vec_as_widened(vec v)
+{
+    __m256 low = _mm256_permute2f128_ps(v.half[0], v.half[1], 0x20), high = _mm256_permute2f128_ps(v.half[0], v.half[1], 0x31);
+
+    return (vec){{_mm256_shuffle_ps(low, high, 0x88), _mm256_shuffle_ps(low, high, 0xdd)}};
 }
 
 INLINE vec vec_widen_f16(const void *halves)

@@ -291,6 +291,16 @@ INLINE vec vec_widen_bf16_part(const void *words, int lanes)
     return widen_bf16_words(_mm256_maskz_loadu_epi16((__mmask16)((1u << lanes) - 1), words));
 }
 
+INLINE vec vec_of_widened(vec v)
+{
+    return v;
+}
+
+INLINE vec vec_as_widened(vec v)
+{
+    return v;
+}
+
 INLINE vec vec_widen_f16(const void *halves)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));

@@ -369,6 +369,16 @@ INLINE vec vec_widen_bf16(const void *words)
     return vec_widen_bf16_part(words, 16);
 }
 
+INLINE vec vec_of_widened(vec v)
+{
+    return v;
+}
+
+INLINE vec vec_as_widened(vec v)
+{
+    return v;
+}
+
 INLINE vec vec_widen_f16(const void *halves)
 {
     vec to;
