@@ -102,12 +102,16 @@ counted() {
 counted "$(find tests/mutants -name '*.mutant' | wc -l)" "changes to one place of the source each"
 counted "$(find tests/fuzz/corpus -type f | wc -l)" "files, sizes of"
 
-# Sizes: files above 350 lines and functions above 60.
+# Sizes: files above 350 lines and functions above 60, and READMEs of more than two screens.
 for file in "${programs[@]}"; do
     lines=$(wc -l <"$file")
     [ "$lines" -le 350 ] || echo "note: $file has $lines lines; which second idea moved in?"
 done
 awk 'FNR == 1 { start = 0 } /^\{/ { start = FNR } /^\}/ { if (start && FNR - start > 60) print "note: " FILENAME ":" start ": a function of " FNR - start " lines"; start = 0 }' "${programs[@]}"
+
+while read -r lines readme; do
+    [ "$lines" -le 110 ] || [ "$readme" = total ] || echo "note: $readme has $lines lines; what of it is looked up, and not read?"
+done < <(find . -name README.md -not -path './build*' -not -path './.*' -printf '%P\n' | sort | xargs wc -l)
 
 if [ -s "$faults" ]; then
     cat "$faults"
