@@ -1,9 +1,9 @@
 /* tandem-drafter: a rank that runs the draft model. */
 #include "common/backend/choose.h"
-#include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/base/options.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/options/options.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/channel.h"
 #include "common/wire/roll_call.h"

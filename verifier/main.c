@@ -1,14 +1,14 @@
 /* tandem-verifier: a rank of the group that runs the target model. The first of them is the lead: it decides. Without drafters the job
  * decodes solo. */
-#include "verifier/job.h"
+#include "verifier/job/job.h"
 
 #include "common/base/log.h"
 #include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
-#include "verifier/batch_script.h"
-#include "verifier/journal_tell.h"
-#include "verifier/launch_line.h"
+#include "launch/submit/batch_script.h"
+#include "launch/submit/launch_line.h"
+#include "verifier/result/journal_tell.h"
 #include <stdio.h>
 
 static int print(const struct options *options)

@@ -13,8 +13,8 @@
 
 #include "common/base/arena.h"
 #include "common/base/rng.h"
-#include "common/base/sampling.h"
 #include "common/base/status.h"
+#include "common/sample/sampling.h"
 #include <stddef.h>
 #include <stdint.h>
 

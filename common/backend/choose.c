@@ -1,7 +1,7 @@
 #include "common/backend/choose.h"
 
 #include "common/base/log.h"
-#include "common/base/options_list.h"
+#include "common/options/options_list.h"
 #ifdef TANDEM_CUDA
 #include "common/backend/cuda/device.h"
 #endif

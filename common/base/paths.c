@@ -1,7 +1,7 @@
 #include "common/base/paths.h"
 
 #include "common/base/log.h"
-#include "common/base/options_table.h"
+#include "common/options/options_table.h"
 #include <dirent.h>
 #include <glob.h>
 #include <libgen.h>

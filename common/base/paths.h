@@ -2,8 +2,8 @@
 #ifndef TANDEM_COMMON_BASE_PATHS_H
 #define TANDEM_COMMON_BASE_PATHS_H
 
-#include "common/base/options.h"
 #include "common/base/status.h"
+#include "common/options/options.h"
 #include <stddef.h>
 
 /* The folder that this program is in: folder: [PATH_MAX]. 0, and ".", where the system does not say. */

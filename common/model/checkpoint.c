@@ -2,10 +2,10 @@
  * table and ask each file once more for its size. After that nothing changes. */
 #include "common/model/checkpoint.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "common/model/checkpoint_file.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"

@@ -1,8 +1,8 @@
 #include "common/model/checkpoint_gguf.h"
 
-#include "common/base/check.h"
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/gguf.h"
 #include <stdio.h>
 #include <string.h>
 

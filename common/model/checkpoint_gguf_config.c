@@ -1,7 +1,7 @@
 /* The keys of a GGUF file as a config. A key is "ARCHITECTURE.part"; those that the converter leaves out have llama.cpp's defaults. */
-#include "common/base/check.h"
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/gguf.h"
 #include "common/model/checkpoint_gguf.h"
 #include <stdio.h>
 #include <string.h>

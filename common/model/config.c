@@ -1,8 +1,8 @@
 #include "common/model/config.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
 #include "common/model/checkpoint_file.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"

@@ -1,7 +1,7 @@
 #include "common/model/model.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/model/kv_cache.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"

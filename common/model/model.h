@@ -9,10 +9,10 @@
 #define TANDEM_COMMON_MODEL_MODEL_H
 
 #include "common/backend/backend.h"
-#include "common/base/options.h"
 #include "common/group/group.h"
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
+#include "common/options/options.h"
 
 /* How far the weights are read: what this rank takes of its files. */
 struct model_reading {

@@ -1,7 +1,7 @@
 #include "common/model/safetensors.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/model/checkpoint_json.h"
 #include <stdlib.h>
 #include <string.h>

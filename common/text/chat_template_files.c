@@ -1,11 +1,11 @@
 /* Where a model's files have their chat template and the names of its tokens. */
-#include "common/base/check.h"
-#include "common/base/gguf.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
+#include "common/file/gguf.h"
+#include "common/file/json_text.h"
 #include "common/text/chat_template.h"
-#include "common/text/file_map.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -2,12 +2,12 @@
  * gathered once, and never change. */
 #include "common/world/world.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
+#include "common/base/try.h"
 #include "common/world/bells.h"
 #include "common/world/keeper.h"
 #include "common/world/life.h"

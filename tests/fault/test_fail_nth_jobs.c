@@ -1,15 +1,15 @@
 /* Every call out of a whole job in one process fails in turn: the lead alone, the lead and a drafter over the loop channel, with results to
  * a journal, to a stream, and going on from a journal that an earlier job left; and the report at the end. */
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/wire/channel_loop.h"
 #include "drafter/drafter.h"
 #include "tests/fault/fail_nth.h"
-#include "verifier/journal_terms.h"
-#include "verifier/lead.h"
-#include "verifier/report.h"
+#include "verifier/job/report.h"
+#include "verifier/result/journal_terms.h"
+#include "verifier/round/lead.h"
 
 #include <fcntl.h>
 #include <jansson.h>

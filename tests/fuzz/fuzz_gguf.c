@@ -1,6 +1,6 @@
 /* Any bytes as a GGUF file: container, config, tensors and tokenizer are refused each, or all tensors lie inside the file and the tokenizer
  * encodes and spells. */
-#include "common/base/gguf.h"
+#include "common/file/gguf.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/text/tokenizer_gguf.h"
 #include "tests/fuzz/fuzz_file.h"

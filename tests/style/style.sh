@@ -32,33 +32,35 @@ while read -r folder below; do
     printf '%s\n' "${programs[@]}" | grep "^$folder/" | xargs -r grep -nHE '^ *# *include "' | grep -vE "\"($allowed)/" |
         expect "includes from $folder and, below it, ${below:-nothing}"
 done <<'LAYERS'
-common/base
-common/world common/base
-common/text common/base
-common/backend common/base
+common/base common/options
+common/file common/base
 common/sample common/base common/backend
-common/wire common/base common/world proto
+common/options common/base common/sample
+common/world common/base
+common/text common/base common/file
+common/backend common/base common/sample common/options
+common/wire common/base common/world common/sample proto
 common/group common/base common/backend common/world
-common/model common/base common/backend common/group
-drafter common/base common/world common/text common/sample common/backend common/wire common/group common/model
-verifier common/base common/world common/text common/sample common/backend common/wire common/group common/model
+common/model common/base common/file common/sample common/options common/backend common/group
+drafter common
+verifier common launch/submit
 launch common drafter verifier
 LAYERS
 
 # A process ends in main, or in common/world. Two aborts are allowed: arena.c (a region smaller than its own plan) and pack.c (a message
 # larger than its own limits) end a process that is wrong about itself, where no caller could go on. The benches are programs of one file.
 grep -E '\b(_?exit|quick_exit|abort|MPI_Abort) *\(' <<<"$stripped" |
-    grep -vE '^(drafter/main\.c|verifier/main\.c|common/world/[a-z_]+\.c|launch/bench/[a-z_]+\.c|common/base/arena\.c|common/wire/pack\.c):' |
+    grep -vE '^(drafter/main\.c|verifier/main\.c|common/world/[a-z_]+\.c|launch/dev/backend/[a-z_]+\.c|common/base/arena\.c|common/wire/pack\.c):' |
     expect "a status for the caller; only main and common/world end a process"
 
 # MPI stays in three folders (and the report names the version of the library, which is a local question); receives are matched, measured and then made (Mprobe, Mrecv), for a long one overruns its buffer.
-grep -E '\bMPI_[A-Z]' <<<"$stripped" | grep -vE '^common/(world|group|wire)/|^verifier/report\.c:.*(MPI_Get_library_version|MPI_MAX_LIBRARY)' | expect "MPI in common/world, common/group and common/wire only"
+grep -E '\bMPI_[A-Z]' <<<"$stripped" | grep -vE '^common/(world|group|wire)/|^verifier/job/report\.c:.*(MPI_Get_library_version|MPI_MAX_LIBRARY)' | expect "MPI in common/world, common/group and common/wire only"
 without_comments "${code[@]}" | grep -E '\bMPI_I?Recv\b' | expect "MPI_Mprobe and MPI_Mrecv"
 grep -nHE '"proto/.*pb-c\.h"' "${programs[@]}" | grep -v '^common/wire/' | expect "generated types in common/wire only"
 
 # The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of a bench's folder.
 grep -E '\b(time|ftime|gettimeofday|timespec_get|sem_timedwait|mtx_timedlock|cnd_timedwait) *\(|\bCLOCK_REALTIME\b' <<<"$stripped" |
-    grep -vE '^(common/base/recorder|verifier/request_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
+    grep -vE '^(common/base/recorder|verifier/request/request_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do

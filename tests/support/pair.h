@@ -6,7 +6,7 @@
 
 #include "drafter/drafter.h"
 #include "tests/support/thread_group.h"
-#include "verifier/lead.h"
+#include "verifier/round/lead.h"
 
 enum { PAIR_SLOTS = 4, PAIR_SHARDS = 2, PAIR_ASKED = PAIR_SLOTS * MESSAGE_MAX_COMMIT, PAIR_IDS = PAIR_SLOTS * MESSAGE_MAX_DRAFT * 256 };
 

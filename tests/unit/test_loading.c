@@ -2,7 +2,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tests/support/capture.h"
-#include "verifier/loading.h"
+#include "verifier/job/loading.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

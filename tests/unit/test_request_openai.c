@@ -1,6 +1,6 @@
 /* Lines of OpenAI's batch input mean the same as lines of this project's own form, and each that asks for something else says where and what. */
-#include "common/base/json_text.h"
-#include "verifier/request_openai.h"
+#include "common/file/json_text.h"
+#include "verifier/request/request_openai.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include "common/base/progress.h"
 #include "common/wire/channel_loop.h"
 #include "drafter/drafter.h"
-#include "verifier/lead.h"
+#include "verifier/round/lead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

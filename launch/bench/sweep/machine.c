@@ -1,7 +1,7 @@
 #include "launch/bench/sweep/machine.h"
 
-#include "common/base/json_text.h"
 #include "common/base/paths.h"
+#include "common/file/json_text.h"
 #include "common/model/config.h"
 #include <limits.h>
 #include <stdio.h>
