@@ -1,43 +1,84 @@
-#include "common/file/file_map.h"
+#include "common/model/checkpoint_file.h"
 
 #include "common/base/log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum status file_map_open(const char *path, const char *what, struct file_map *map)
+static enum status file_map(struct checkpoint_file *file)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    enum status status = STATUS_NOINPUT;
-    struct stat about;
+    struct stat entry;
     void *bytes;
 
-    if (file < 0 || fstat(file, &about) != 0) {
-        log_error("%s: %s", path, strerror(errno));
-        goto close_file;
+    if (fstat(file->descriptor, &entry) != 0 || !S_ISREG(entry.st_mode)) {
+        log_error("%s: not a regular file", file->path);
+        return STATUS_DATA;
     }
-    if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        log_error("%s: empty or not a regular file, expected %s", path, what);
-        status = STATUS_DATA;
-        goto close_file;
-    }
-    bytes = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, file, 0);
+    file->size = (size_t)entry.st_size;
+    if (file->size == 0)
+        return STATUS_OK; /* mmap refuses empty files; the readers say what they expected */
+    bytes = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->descriptor, 0);
     if (bytes == MAP_FAILED) {
-        log_error("%s: cannot be mapped: %s", path, strerror(errno));
-        goto close_file;
+        log_error("%s: cannot be mapped: %s", file->path, strerror(errno));
+        return STATUS_NOINPUT;
     }
-    *map = (struct file_map){.bytes = bytes, .size = (size_t)about.st_size};
-    status = STATUS_OK;
-close_file:
-    if (file >= 0)
-        close(file);
-    return status;
+    file->bytes = bytes;
+    return STATUS_OK;
 }
 
-void file_map_close(struct file_map *map)
+enum status checkpoint_file_open(const char *path, struct checkpoint_file *file)
 {
-    munmap((void *)map->bytes, map->size);
+    struct checkpoint_file opened = {.path = strdup(path), .descriptor = -1};
+    enum status status;
+
+    if (opened.path == NULL) {
+        log_error("%s: no memory for its name", path);
+        return STATUS_INTERNAL;
+    }
+    opened.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not hold us up */
+    if (opened.descriptor < 0) {
+        log_error("%s: %s", path, strerror(errno));
+        status = STATUS_NOINPUT;
+    } else {
+        status = file_map(&opened);
+    }
+    if (status != STATUS_OK) {
+        checkpoint_file_close(&opened);
+        return status;
+    }
+    *file = opened;
+    return STATUS_OK;
+}
+
+enum status checkpoint_file_exists(const char *path, int *there)
+{
+    *there = access(path, F_OK) == 0;
+    if (*there || errno == ENOENT || errno == ENOTDIR)
+        return STATUS_OK;
+    log_error("%s: %s", path, strerror(errno));
+    return STATUS_NOINPUT;
+}
+
+enum status checkpoint_file_recheck(const struct checkpoint_file *file)
+{
+    struct stat entry;
+
+    if (fstat(file->descriptor, &entry) == 0 && (size_t)entry.st_size == file->size)
+        return STATUS_OK;
+    log_error("%s: its size changed while it was read, from %zu bytes", file->path, file->size);
+    return STATUS_DATA;
+}
+
+void checkpoint_file_close(struct checkpoint_file *file)
+{
+    if (file->bytes != NULL)
+        munmap((void *)(uintptr_t)file->bytes, file->size);
+    if (file->descriptor >= 0)
+        close(file->descriptor);
+    free(file->path);
 }

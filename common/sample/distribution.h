@@ -2,7 +2,7 @@
 #ifndef TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 #define TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 
-#include "common/backend/backend.h"
+#include "common/sample/row.h"
 #include "common/sample/sampling.h"
 
 /* What logits are multiplied by: 1 / temperature (1 when that is 0), bounded so that no logit becomes infinite. */
