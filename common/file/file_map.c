@@ -1,4 +1,4 @@
-#include "common/model/checkpoint_file.h"
+#include "common/file/file_map.h"
 
 #include "common/base/log.h"
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum status file_map(struct checkpoint_file *file)
+static enum status map_open_file(struct file_map *file)
 {
     struct stat entry;
     void *bytes;
@@ -31,9 +31,9 @@ static enum status file_map(struct checkpoint_file *file)
     return STATUS_OK;
 }
 
-enum status checkpoint_file_open(const char *path, struct checkpoint_file *file)
+enum status file_map_open(const char *path, struct file_map *file)
 {
-    struct checkpoint_file opened = {.path = strdup(path), .descriptor = -1};
+    struct file_map opened = {.path = strdup(path), .descriptor = -1};
     enum status status;
 
     if (opened.path == NULL) {
@@ -45,17 +45,17 @@ enum status checkpoint_file_open(const char *path, struct checkpoint_file *file)
         log_error("%s: %s", path, strerror(errno));
         status = STATUS_NOINPUT;
     } else {
-        status = file_map(&opened);
+        status = map_open_file(&opened);
     }
     if (status != STATUS_OK) {
-        checkpoint_file_close(&opened);
+        file_map_close(&opened);
         return status;
     }
     *file = opened;
     return STATUS_OK;
 }
 
-enum status checkpoint_file_exists(const char *path, int *there)
+enum status file_map_exists(const char *path, int *there)
 {
     *there = access(path, F_OK) == 0;
     if (*there || errno == ENOENT || errno == ENOTDIR)
@@ -64,7 +64,7 @@ enum status checkpoint_file_exists(const char *path, int *there)
     return STATUS_NOINPUT;
 }
 
-enum status checkpoint_file_recheck(const struct checkpoint_file *file)
+enum status file_map_recheck(const struct file_map *file)
 {
     struct stat entry;
 
@@ -74,7 +74,7 @@ enum status checkpoint_file_recheck(const struct checkpoint_file *file)
     return STATUS_DATA;
 }
 
-void checkpoint_file_close(struct checkpoint_file *file)
+void file_map_close(struct file_map *file)
 {
     if (file->bytes != NULL)
         munmap((void *)(uintptr_t)file->bytes, file->size);

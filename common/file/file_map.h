@@ -1,13 +1,13 @@
-/* One file of a checkpoint, mapped read-only. Its size is taken from the open descriptor and is the only size that anything is
- * checked against; a file that is cut short after that cannot be guarded against by a mapping, so model files must not be
- * rewritten in place while a job runs. */
-#ifndef TANDEM_COMMON_MODEL_CHECKPOINT_FILE_H
-#define TANDEM_COMMON_MODEL_CHECKPOINT_FILE_H
+/* A file in memory as it is on disk, mapped read-only: a model's weights, or a file of which only a part is looked at. Its size is taken from the open
+ * descriptor and is the only size that anything is checked against; a file that is cut short after that cannot be guarded against by a mapping, so
+ * model files must not be rewritten in place while a job runs. */
+#ifndef TANDEM_COMMON_FILE_FILE_MAP_H
+#define TANDEM_COMMON_FILE_FILE_MAP_H
 
 #include "common/base/status.h"
 #include <stddef.h>
 
-struct checkpoint_file {
+struct file_map {
     char *path;
     const unsigned char *bytes; /* [size], NULL when empty */
     size_t size;
@@ -15,11 +15,11 @@ struct checkpoint_file {
 };
 
 /* STATUS_NOINPUT when it is missing or cannot be mapped, STATUS_DATA when it is not a regular file. */
-enum status checkpoint_file_open(const char *path, struct checkpoint_file *file);
+enum status file_map_open(const char *path, struct file_map *file);
 /* Whether there is something of that name; STATUS_NOINPUT when that cannot be told. */
-enum status checkpoint_file_exists(const char *path, int *there);
+enum status file_map_exists(const char *path, int *there);
 /* That the file still has the size that was checked. STATUS_DATA. */
-enum status checkpoint_file_recheck(const struct checkpoint_file *file);
-void checkpoint_file_close(struct checkpoint_file *file);
+enum status file_map_recheck(const struct file_map *file);
+void file_map_close(struct file_map *file);
 
 #endif

@@ -468,3 +468,15 @@ int options_have_bar(const struct options *options)
 
     return !options->quiet && (options->terminal & 2) != 0 && !(completes && (shows_text || results_come));
 }
+
+int options_bits(const struct options *options, int drafts)
+{
+    if (drafts && options->draft_way.bits > 0)
+        return options->draft_way.bits;
+    return options->quantise == QUANTISE_Q8_0 ? 8 : 0;
+}
+
+int options_draft_vocab(const struct options *options, int vocab)
+{
+    return options->draft_vocabulary > 0 && options->draft_vocabulary < vocab ? options->draft_vocabulary : vocab;
+}

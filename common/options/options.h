@@ -13,7 +13,6 @@
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
 enum { OPTIONS_WILL_START = 8, OPTIONS_FROM_STDIN = 32 }; /* bits of `terminal` */
 enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
-enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
@@ -121,6 +120,12 @@ void options_print(const struct options *options, const char *name, const char *
 
 /* Does progress stand on the terminal as a line that is redrawn? Not where results come there, too. */
 int options_have_bar(const struct options *options);
+
+/* To how many bits weights are rounded as they are read: those of the target (`drafts` is 0) by --quantise, or of what drafts, for which
+ * --draft self:bits=N goes before. 0: they are not. */
+int options_bits(const struct options *options, int drafts);
+/* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
+int options_draft_vocab(const struct options *options, int vocab);
 
 /* The program's version, "0.1.0". */
 const char *options_version(void);

@@ -1,6 +1,7 @@
 #include "common/options/options_draft.h"
 
 #include "common/base/log.h"
+#include "common/base/spelling.h"
 #include "common/base/try.h"
 #include "common/options/options_table.h"
 #include <limits.h>
@@ -43,8 +44,8 @@ static enum status refuse_key(enum options_draft_way way, const char *name)
     int nearest = 0, least = INT_MAX;
 
     for (int i = 0; i < KEYS; i++)
-        if (keys[i].way == way && option_distance(keys[i].name, name) < least) {
-            least = option_distance(keys[i].name, name);
+        if (keys[i].way == way && spelling_distance(keys[i].name, name) < least) {
+            least = spelling_distance(keys[i].name, name);
             nearest = i;
         }
     log_error("--draft %s has no key '%s'; did you mean '%s'?", way_name[way], name, keys[nearest].name);

@@ -1,5 +1,6 @@
 #include "common/options/options_table.h"
 
+#include "common/base/spelling.h"
 #include <limits.h>
 #include <string.h>
 
@@ -186,14 +187,9 @@ const struct option_entry option_table[] = {
 
 const int option_count = (int)(sizeof option_table / sizeof option_table[0]);
 
-static char folded(char c)
-{
-    return c == '_' ? '-' : c;
-}
-
 static int same_name(const char *a, const char *b)
 {
-    while (*a != '\0' && folded(*a) == folded(*b))
+    while (*a != '\0' && spelling_fold(*a) == spelling_fold(*b))
         a++, b++;
     return *a == '\0' && *b == '\0';
 }
@@ -213,35 +209,15 @@ const struct option_entry *option_find(const char *name)
     return NULL;
 }
 
-int option_distance(const char *a, const char *b)
-{
-    int row[32], lengths[2] = {(int)strnlen(a, 31), (int)strnlen(b, 31)};
-
-    for (int j = 0; j <= lengths[1]; j++)
-        row[j] = j;
-    for (int i = 1; i <= lengths[0]; i++) {
-        int diagonal = row[0];
-
-        row[0] = i;
-        for (int j = 1; j <= lengths[1]; j++) {
-            int change = diagonal + (folded(a[i - 1]) != folded(b[j - 1])), least = row[j] < row[j - 1] ? row[j] : row[j - 1];
-
-            diagonal = row[j];
-            row[j] = change < least + 1 ? change : least + 1;
-        }
-    }
-    return row[lengths[1]];
-}
-
 /* A word that was not written to its end is as near as one wrong character. Of two that are as near it is the one that a line may say as well:
  * --temp is the temperature, not the template. */
 static int far_from(const struct option_entry *entry, const char *name)
 {
     size_t length = strlen(name), same = 0;
 
-    while (same < length && folded(entry->name[same]) == folded(name[same]))
+    while (same < length && spelling_fold(entry->name[same]) == spelling_fold(name[same]))
         same++;
-    return 2 * (same == length && length > 0 ? 1 : option_distance(entry->name, name)) - entry->per_request;
+    return 2 * (same == length && length > 0 ? 1 : spelling_distance(entry->name, name)) - entry->per_request;
 }
 
 const char *option_nearest(const char *name)

@@ -32,8 +32,6 @@ extern const char *const option_group_title[];
 
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);
-/* Levenshtein distance of two names, over their first 31 characters. */
-int option_distance(const char *a, const char *b);
 /* Is argv[at], behind an option without '=', its value? One that may be left out is no option, but any other is taken as it is. */
 int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at);
 /* The known name that is nearest to `name`. */

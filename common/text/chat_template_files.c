@@ -183,7 +183,7 @@ static enum status open_gguf(struct chat_template *template, const char *path)
     struct gguf gguf;
     enum status status;
 
-    TRY(file_map_open(path, "a GGUF file", &map));
+    TRY(file_map_open(path, &map));
     status = gguf_read(path, map.bytes, map.size, &gguf);
     if (status == STATUS_OK) {
         status = take_keys(template, &gguf);

@@ -338,7 +338,7 @@ enum status tokenizer_gguf_open(const char *path, struct tokenizer **tokenizer)
     struct file_map map;
     enum status status;
 
-    TRY(file_map_open(path, "a GGUF file", &map));
+    TRY(file_map_open(path, &map));
     status = tokenizer_gguf_read(path, map.bytes, map.size, tokenizer);
     file_map_close(&map);
     return status;

@@ -6,6 +6,7 @@
 #include "common/base/shell_word.h"
 #include "common/base/try.h"
 #include "common/model/model.h"
+#include "common/options/options_paths.h"
 #include "common/text/tokenizer.h"
 #include "launch/submit/launch_hosts.h"
 #include "verifier/job/launch_look.h"
@@ -242,8 +243,8 @@ enum status launch_line_check(const struct options *options)
 
     TRY(check_quantise(options));
     TRY(check_cache(options));
-    paths_target(options, target);
-    paths_draft(options, draft);
+    options_target_path(options, target);
+    options_draft_path(options, draft);
     TRY(check_input(options));
     if ((options->terminal & OPTIONS_FROM_STDIN) == 0) { /* else it has been said */
         paths_tell_taken("target", options->target);
@@ -280,7 +281,7 @@ static int choose_verifiers(const struct options *options)
 
     if (options->verifiers > 0)
         return options->verifiers;
-    paths_target(options, target);
+    options_target_path(options, target);
     if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
     return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;

@@ -32,16 +32,16 @@ while read -r folder below; do
     printf '%s\n' "${programs[@]}" | grep "^$folder/" | xargs -r grep -nHE '^ *# *include "' | grep -vE "\"($allowed)/" |
         expect "includes from $folder and, below it, ${below:-nothing}"
 done <<'LAYERS'
-common/base common/options
+common/base
 common/file common/base
-common/sample common/base common/backend
+common/sample common/base
 common/options common/base common/sample
 common/world common/base
 common/text common/base common/file
-common/backend common/base common/sample common/options
+common/backend common/base common/sample
 common/wire common/base common/world common/sample proto
 common/group common/base common/backend common/world
-common/model common/base common/file common/sample common/options common/backend common/group
+common/model common/base common/file common/sample common/backend common/group
 drafter common
 verifier common launch/submit
 launch common drafter verifier

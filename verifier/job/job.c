@@ -6,6 +6,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/model/model_identity.h"
+#include "common/options/options_paths.h"
 #include "launch/submit/launch_line.h"
 #include "verifier/check/check.h"
 #include "verifier/command/chat.h"
@@ -84,7 +85,7 @@ static enum status load(struct job *job)
                                         .context = job->options->context,
                                         .slots = job->options->max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
-                                        .quantise = model_quantise(job->options, 0),
+                                        .quantise = model_quantise(options_bits(job->options, 0)),
                                         .cache = job->options->cache,
                                         .backend = backend,
                                         .device = device};
@@ -463,7 +464,7 @@ enum status job_run(struct job *job)
 {
     enum status status = STATUS_OK;
 
-    paths_target(job->options, job->target);
+    options_target_path(job->options, job->target);
     if (job->world.rank == job->world.lead)
         status = lead_look(job);
     TRY(world_agree(&job->world, status));

@@ -5,6 +5,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/model/model.h"
+#include "common/options/options_paths.h"
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/message.h"
@@ -106,7 +107,7 @@ static enum status need_of(const struct options *options, const char *model, int
                                         .context = options->context,
                                         .slots = options->max_sequences,
                                         .layers = drafts ? options->draft_way.layers : 0,
-                                        .quantise = model_quantise(options, drafts),
+                                        .quantise = model_quantise(options_bits(options, drafts)),
                                         .cache = has_devices(options) ? CACHE_BF16 : options->cache};
 
     return model_need(model, width, &terms, need);
@@ -219,7 +220,7 @@ static enum status look_at_memory(const struct launch_ranks *ranks, const char *
     TRY(need_of(options, target, ranks->verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
     if (ranks->drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
-        paths_draft(options, draft);
+        options_draft_path(options, draft);
         TRY(need_of(options, draft, 1, 1, &need));
         tell_need(options, &told_of[1], &need);
     }
@@ -257,7 +258,7 @@ enum status launch_look(const struct launch_ranks *ranks)
     char target[PATH_MAX];
     struct config config;
 
-    paths_target(ranks->options, target);
+    options_target_path(ranks->options, target);
     TRY(look_at_devices(ranks));
     TRY(look_at_memory(ranks, target));
     TRY(config_read(target, &config));

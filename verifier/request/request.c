@@ -5,7 +5,7 @@
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
-#include "common/options/options_list.h"
+#include "common/base/number_list.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_bias.h"
 #include "verifier/request/request_chat.h"
@@ -401,7 +401,7 @@ static enum status find_shard(struct reading *reading, const struct options *opt
 
     *first = 0;
     *end = INT64_MAX;
-    if (options->shard == NULL || !options_list_part(options->shard, &part, &parts))
+    if (options->shard == NULL || !number_list_part(options->shard, &part, &parts))
         return STATUS_OK;
     while (next_line(reading) >= 0)
         lines++;

@@ -1,5 +1,6 @@
 #include "verifier/request/request_keys.h"
 
+#include "common/base/spelling.h"
 #include "common/options/options_elsewhere.h"
 #include "common/options/options_table.h"
 #include <limits.h>
@@ -34,7 +35,7 @@ static int distance(const char *known, const char *key)
 {
     size_t length = strlen(key);
 
-    return length > 2 && strncmp(known, key, length) == 0 ? 1 : option_distance(known, key);
+    return length > 2 && strncmp(known, key, length) == 0 ? 1 : spelling_distance(known, key);
 }
 
 static void write_all(char *words, size_t size)

@@ -1,6 +1,6 @@
 #include "verifier/result/journal_tell.h"
 
-#include "common/options/options_list.h"
+#include "common/base/number_list.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int64_t count_prompts(const struct options *options)
     int64_t lines = count_lines(options->prompts, "");
     int part, parts;
 
-    if (lines < 0 || options->shard == NULL || !options_list_part(options->shard, &part, &parts))
+    if (lines < 0 || options->shard == NULL || !number_list_part(options->shard, &part, &parts))
         return lines;
     return lines * (part + 1) / parts - lines * part / parts;
 }

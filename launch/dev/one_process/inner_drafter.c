@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
+#include "common/options/options_paths.h"
 #include "common/wire/channel_loop.h"
 
 /* The same tokens for both models, or the drafts mean something else. */
@@ -30,8 +31,8 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
                                         .context = options->context,
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
-                                        .vocab = model_draft_vocab(options, tokenizer_size(tokenizer)),
-                                        .quantise = model_quantise(options, 1),
+                                        .vocab = options_draft_vocab(options, tokenizer_size(tokenizer)),
+                                        .quantise = model_quantise(options_bits(options, 1)),
                                         .cache = options->cache,
                                         .drafts = 1};
 
@@ -66,7 +67,7 @@ enum status inner_drafter_open(struct inner_drafter *inner, const struct options
     enum status status;
 
     *inner = (struct inner_drafter){0};
-    paths_draft(options, inner->path);
+    options_draft_path(options, inner->path);
     TRY_TO(open_draft(inner, options, tokenizer, threads), close_inner);
     TRY_TO(channel_loop_open(INNER_DRAFTER_ENDS, NULL, inner->end), close_inner);
     channel_loop_hook(inner->end[INNER_DRAFTER_LEAD], &hooks);

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
+#include "common/options/options_paths.h"
 #include "launch/dev/one_process/inner_drafter.h"
 #include "verifier/job/job.h"
 #include "verifier/job/report.h"
@@ -36,12 +37,12 @@ static enum status open_target(struct job *job)
                                   .max_rows = asked + BACKEND_MAX_ROWS,
                                   .context = options->context,
                                   .slots = options->max_sequences,
-                                  .quantise = model_quantise(options, 0),
+                                  .quantise = model_quantise(options_bits(options, 0)),
                                   .cache = options->cache};
     char tokenizer[4096];
     struct config config;
 
-    paths_target(options, job->target);
+    options_target_path(options, job->target);
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));

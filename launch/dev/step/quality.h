@@ -2,7 +2,7 @@
 #ifndef TANDEM_LAUNCH_DEV_STEP_QUALITY_H
 #define TANDEM_LAUNCH_DEV_STEP_QUALITY_H
 
-#include "common/options/options.h"
+#include "common/model/model.h"
 #include "launch/dev/step/difference.h"
 
 /* cache: the numbers in the cache of `model`; those of `reference` are float32. STATUS_NOINPUT, STATUS_DATA (a text that is too short), STATUS_INTERNAL, logged. */
