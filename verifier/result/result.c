@@ -3,7 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
-#include "verifier/request/request_openai.h"
+#include "verifier/result/result_openai.h"
 #include <string.h>
 
 static double ms(int64_t ns)
@@ -84,7 +84,7 @@ enum status result_line(const struct request *request, const struct sequence *se
     json_t *id = NULL, *result;
 
     TRY(id_of(request, &id));
-    result = request->openai ? request_openai_result(id, request, sequence, plain) : result_of(id, request, sequence, plain);
+    result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
     if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
