@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/model/model.h"
 #include "common/options/options_table.h"
 #include <jansson.h>
 #include <stdlib.h>
