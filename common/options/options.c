@@ -469,6 +469,11 @@ int options_have_bar(const struct options *options)
     return !options->quiet && (options->terminal & 2) != 0 && !(completes && (shows_text || results_come));
 }
 
+int options_show_whole(const struct options *options)
+{
+    return options->prompt != NULL && options->output == NULL && (options->terminal & (1 | 16)) != 0;
+}
+
 int options_bits(const struct options *options, int drafts)
 {
     if (drafts && options->draft_way.bits > 0)

@@ -121,6 +121,9 @@ void options_print(const struct options *options, const char *name, const char *
 /* Does progress stand on the terminal as a line that is redrawn? Not where results come there, too. */
 int options_have_bar(const struct options *options);
 
+/* Do the completion and the figures come as one? Where stdout and stderr go to one place, as on a terminal, they do: two streams come through mpirun in any
+ * order, and the figures would stand in the midst of the text. */
+int options_show_whole(const struct options *options);
 /* To how many bits weights are rounded as they are read: those of the target (`drafts` is 0) by --quantise, or of what drafts, for which
  * --draft self:bits=N goes before. 0: they are not. */
 int options_bits(const struct options *options, int drafts);

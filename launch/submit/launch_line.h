@@ -1,13 +1,10 @@
-/* The line, of mpirun or srun, that would run a job, and the checks that can be made before it: everything that can be wrong with the models is said
- * here, by one process, in one line. */
+/* The line, of mpirun or srun, that would run a job, written once the checks before a job (verifier/job/launch_check.h, launch_look.h) have passed. */
 #ifndef TANDEM_LAUNCH_SUBMIT_LAUNCH_LINE_H
 #define TANDEM_LAUNCH_SUBMIT_LAUNCH_LINE_H
 
 #include "launch/submit/launch_ranks.h"
 #include <stdio.h>
 
-/* Looks at both models and the input: files there, formats right, one tokenizer, widths that divide. Logs what is wrong. */
-enum status launch_line_check(const struct options *options);
 /* Checks, and chooses what was left open. argv: the program's own, borrowed. */
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks);
 /* Checks, then writes the line, quoted for a shell. argv: the program's own, passed on. */

@@ -9,7 +9,7 @@
 #include "tests/fault/fail_nth.h"
 #include "verifier/job/report.h"
 #include "verifier/result/journal_terms.h"
-#include "verifier/round/lead.h"
+#include "verifier/job/audience.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -71,6 +71,7 @@ struct job {
     struct verify verify;
     struct output output;
     struct show show;
+    struct audience audience;
     struct peers peers;
     struct lead lead;
     struct drafter drafter;
@@ -139,11 +140,11 @@ static enum status work(struct job *job, const char *path, int resume)
     job->stage = PEERS;
     TRY(verify_open(&job->verify, &job->team, SLOTS, ASKED, IDS));
     job->stage = VERIFY;
+    audience_init(&job->audience, &job->output, &job->show, NULL);
     job->lead = (struct lead){.team = &job->team,
                               .verify = &job->verify,
                               .peers = &job->peers,
-                              .output = &job->output,
-                              .show = &job->show,
+                              .watch = &job->audience.watch,
                               .tokenizer = tokenizer,
                               .requests = &job->requests,
                               .slots = SLOTS,

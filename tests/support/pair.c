@@ -133,19 +133,20 @@ void pair_run(struct pair *pair, const struct request_list *requests, int with_d
     struct verify verify;
     struct output output = {0};
     struct show show = {0};
+    struct audience audience;
     struct peers peers;
     struct drafter drafter;
 
     memset(results, 0, (size_t)requests->count * sizeof *results);
     taking = results;
+    audience_init(&audience, &output, &show, NULL);
     assert_int_equal(channel_loop_open(2, NULL, end), STATUS_OK);
     assert_int_equal(peers_open(&peers, end[LEAD], names, with_drafter, RUN, pair->target[0]->vocab, 0.0), STATUS_OK);
     assert_int_equal(verify_open(&verify, &pair->team[0], PAIR_SLOTS, PAIR_ASKED, PAIR_IDS), STATUS_OK);
     struct lead lead = {.team = &pair->team[0],
                         .verify = &verify,
                         .peers = &peers,
-                        .output = &output,
-                        .show = &show,
+                        .watch = &audience.watch,
                         .tokenizer = pair->tokenizer,
                         .requests = requests,
                         .slots = PAIR_SLOTS};

@@ -6,7 +6,7 @@
 #include "common/base/progress.h"
 #include "common/wire/channel_loop.h"
 #include "drafter/drafter.h"
-#include "verifier/round/lead.h"
+#include "verifier/job/audience.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,6 +81,7 @@ struct run {
     struct verify verify;
     struct output output;
     struct show show;
+    struct audience audience;
     struct peers peers;
     struct lead lead;
     struct drafter drafter;
@@ -111,11 +112,11 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     assert_int_equal(peers_open(&run->peers, run->end[LEAD], names, with_drafter, RUN, target->vocab, 0.0), STATUS_OK);
     assert_int_equal(verify_open(&run->verify, &team, SLOTS, ASKED, IDS), STATUS_OK);
     team.shard.hash = 0;
+    audience_init(&run->audience, &run->output, &run->show, NULL);
     run->lead = (struct lead){.team = &team,
                               .verify = &run->verify,
                               .peers = &run->peers,
-                              .output = &run->output,
-                              .show = &run->show,
+                              .watch = &run->audience.watch,
                               .tokenizer = tokenizer,
                               .requests = &run->requests,
                               .slots = SLOTS,

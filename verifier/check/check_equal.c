@@ -15,15 +15,16 @@ struct pass {
     struct check_output *outputs;
 };
 
-static void keep(void *state, const struct sequence *sequence)
+static enum status keep(void *state, const struct request *request, const struct sequence *sequence)
 {
     const struct pass *pass = state;
-    struct check_output *output = pass->outputs + sequence->request->index;
-    int from = sequence->request->prompt_count;
+    struct check_output *output = pass->outputs + request->index;
+    int from = request->prompt_count;
 
     output->count = sequence->length - from;
     output->finish = sequence->completion.finish;
     memcpy(output->token, sequence->tokens + from, (size_t)output->count * sizeof *output->token);
+    return STATUS_OK;
 }
 
 static void see_turn(void *state, const struct figures *figures)
@@ -33,18 +34,12 @@ static void see_turn(void *state, const struct figures *figures)
     check_progress_within(pass->check, figures->tokens);
 }
 
-static void ignore(void *state, const struct sequence *sequence)
-{
-    (void)state;
-    (void)sequence;
-}
-
 /* All prompts once; draft_length 0 is solo. */
 static enum status run(struct check *check, int greedy, int draft_length, struct check_output *outputs)
 {
     struct request_list list = {.count = check->prompts};
     struct pass pass = {.check = check, .outputs = outputs};
-    struct lead_watch watch = {.state = &pass, .proposal = ignore, .end = keep, .turn = see_turn};
+    struct lead_watch watch = {.state = &pass, .end = keep, .turn = see_turn};
     struct figures figures = {0};
     enum status status;
 

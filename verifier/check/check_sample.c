@@ -166,11 +166,12 @@ static void see_proposal(void *state, const struct sequence *sequence)
         take_q(&proposal->q[row], proposal->token[row], trial->q2 + (size_t)i * (size_t)trial->law.vocab);
 }
 
-static void see_end(void *state, const struct sequence *sequence)
+static enum status see_end(void *state, const struct request *request, const struct sequence *sequence)
 {
     struct trial *trial = state;
 
-    memcpy(trial->pair[sequence->request->index - trial->first], sequence->tokens + trial->count, sizeof *trial->pair);
+    memcpy(trial->pair[request->index - trial->first], sequence->tokens + trial->count, sizeof *trial->pair);
+    return STATUS_OK;
 }
 
 static void see_turn(void *state, const struct figures *figures)

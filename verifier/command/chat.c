@@ -5,6 +5,7 @@
 #include "common/file/json_text.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/command/chat_input.h"
+#include "verifier/job/audience.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@ enum { STDOUT_BIT = 1, STDIN_BIT = 4, WAIT_MS = 50 };
 struct chat {
     struct job *job;
     struct lead lead;
-    struct lead_watch watch; /* what the lead borrows: this and the next four */
+    struct lead_watch watch; /* what the lead borrows: this and the next five */
+    struct audience audience;
     struct show show;
     struct peers none;
     struct output output;
@@ -66,18 +68,12 @@ static void look_for_stop(void *state, const struct figures *figures)
         lead_cut(&chat->lead);
 }
 
-static void ignore_proposal(void *state, const struct sequence *sequence)
-{
-    (void)state;
-    (void)sequence;
-}
-
-static void keep_reply(void *state, const struct sequence *sequence)
+static enum status keep_reply(void *state, const struct request *request, const struct sequence *sequence)
 {
     struct chat *chat = state;
-    enum status status = add_message(chat, "assistant", sequence->completion.text, sequence->completion.length);
 
-    chat->status = chat->status == STATUS_OK ? status : chat->status;
+    (void)request;
+    return add_message(chat, "assistant", sequence->completion.text, sequence->completion.length);
 }
 
 /* The turns so far as a request, with the number of this turn. */
@@ -205,13 +201,14 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     const struct options *options = chat->job->options;
     enum status status;
 
-    chat->watch = (struct lead_watch){.state = chat, .proposal = ignore_proposal, .end = keep_reply, .turn = look_for_stop};
+    chat->watch = (struct lead_watch){.state = chat, .end = keep_reply, .turn = look_for_stop};
     chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & STDOUT_BIT) != 0, .drafts = options->show_drafts};
     chat->show.colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && chat->show.text_is_terminal);
     chat->show.reading = chat->signs;
     chat->show.redrawn = 1;
     chat->show.clears_errors = options->terminal & 2;
-    chat->lead = (struct lead){.output = &chat->output, .show = &chat->show, .watch = &chat->watch, .resting = options->solo ? drafters : NULL};
+    audience_init(&chat->audience, &chat->output, &chat->show, &chat->watch);
+    chat->lead = (struct lead){.watch = &chat->audience.watch, .resting = options->solo ? drafters : NULL};
     TRY(job_open_lead(chat->job, options->solo ? &chat->none : drafters, &chat->verify, &chat->lead));
     status = take_turns(chat);
     *figures = chat->lead.figures;
@@ -224,18 +221,20 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     return status == STATUS_DRAINED ? STATUS_OK : status;
 }
 
-enum status chat_run(struct job *job, struct peers *drafters, struct figures *figures)
+enum status chat_run(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
+    struct figures figures = {0};
     const int terminal = STDOUT_BIT | STDIN_BIT;
     struct chat chat = {.job = job, .signs = (job->options->terminal & terminal) == terminal ? stdout : NULL};
     enum status status;
 
+    (void)requests; /* turns come one by one */
     TRY(chat_template_open(job->target, (enum chat_family)job->options->chat_family, &chat.template));
     chat_input_init(&chat.input, STDIN_FILENO);
     chat.messages = json_array();
-    status = chat.messages != NULL ? talk(&chat, drafters, figures) : no_memory();
+    status = chat.messages != NULL ? talk(&chat, drafters, &figures) : no_memory();
     json_decref(chat.messages);
     chat_input_release(&chat.input);
     chat_template_release(&chat.template);
-    return status;
+    return status == STATUS_OK && figures.rounds > 0 ? job_report(job, drafters, NULL, &figures, NULL) : status;
 }

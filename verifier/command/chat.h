@@ -8,7 +8,8 @@
 
 #include "verifier/job/job.h"
 
-/* STATUS_OK at its end, also where the job was told to drain. Collective over the group, on the lead; point to point with the drafters. */
-enum status chat_run(struct job *job, struct peers *drafters, struct figures *figures);
+/* For a job's table of commands; takes no requests. STATUS_OK at its end, also where the job was told to drain. Collective over the group, on the
+ * lead; point to point with the drafters. */
+enum status chat_run(struct job *job, struct peers *drafters, const struct request_list *requests);
 
 #endif

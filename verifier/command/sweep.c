@@ -115,24 +115,22 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
     return STATUS_OK;
 }
 
-static void ignore(void *state, const struct sequence *sequence)
+static enum status keep(void *state, const struct request *request, const struct sequence *sequence)
 {
-    (void)state;
-    (void)sequence;
-}
+    int from = request->prompt_count;
+    int32_t finish;
 
-static void keep(void *state, const struct sequence *sequence)
-{
-    int from = sequence->request->prompt_count;
-    int32_t finish = sequence->completion.finish;
-
-    ((struct sweep_end *)state)[sequence->request->index] =
+    if (sequence == NULL)
+        return STATUS_OK; /* it was wrong, and was not run */
+    finish = sequence->completion.finish;
+    ((struct sweep_end *)state)[request->index] =
         (struct sweep_end){.started_ns = sequence->started_ns,
                            .first_ns = sequence->first_ns,
                            .ended_ns = sequence->ended_ns,
                            .prompt_tokens = from,
                            .tokens = sequence->length - from,
                            .digest = digest_tokens(digest_tokens(DIGEST_EMPTY, sequence->tokens + from, sequence->length - from), &finish, 1)};
+    return STATUS_OK;
 }
 
 static json_t *counts_of(const int64_t *counts)
@@ -203,7 +201,7 @@ static enum status run_pass(const struct sweep *sweep, const struct sweep_pass *
     struct request_list list = {0};
     struct figures figures = {0};
     struct sweep_end *ends = calloc((size_t)pass->prompts, sizeof *ends);
-    struct lead_watch watch = {.state = ends, .proposal = ignore, .end = keep};
+    struct lead_watch watch = {.state = ends, .end = keep};
     uint64_t before, after;
     int64_t start_ns;
     enum status status = STATUS_INTERNAL;

@@ -1,19 +1,13 @@
 #include "verifier/job/job.h"
 
 #include "common/backend/choose.h"
-#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
-#include "common/model/model_identity.h"
 #include "common/options/options_paths.h"
-#include "launch/submit/launch_line.h"
-#include "verifier/check/check.h"
-#include "verifier/command/chat.h"
-#include "verifier/command/sweep.h"
+#include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
 #include "verifier/job/report.h"
-#include "verifier/result/journal_terms.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,58 +178,19 @@ void job_close_lead(struct lead *lead)
     verify_close(lead->verify);
 }
 
-/* One pass over the requests, with these drafters. */
-static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
-{
-    struct verify verify = {0};
-    enum status status;
-
-    TRY(job_open_lead(job, peers, &verify, lead));
-    status = lead_run(lead);
-    job_close_lead(lead);
-    return status;
-}
-
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
                      const struct lead_watch *watch, struct figures *figures)
 {
-    struct output output = {0};
-    struct show show = {0};
+    struct verify verify = {0};
     struct peers none = {0};
-    struct lead lead = {
-        .output = &output, .show = &show, .requests = requests, .watch = watch, .slots = slots, .resting = solo ? drafters : NULL};
+    struct lead lead = {.requests = requests, .watch = watch, .slots = slots, .resting = solo ? drafters : NULL};
+    enum status status;
 
-    enum status status = pass(job, &lead, solo ? &none : drafters);
+    TRY(job_open_lead(job, solo ? &none : drafters, &verify, &lead));
+    status = lead_run(&lead);
+    job_close_lead(&lead);
     *figures = lead.figures;
     return status;
-}
-
-/* Two streams come through mpirun in any order. So where both go to one place, as on a terminal, the completion and the figures are one, or the figures
- * would stand in the midst of the text. */
-static int is_shown_whole(const struct options *options)
-{
-    return options->prompt != NULL && options->output == NULL && (options->terminal & (1 | 16)) != 0;
-}
-
-/* Where the completion, and where everything else goes. */
-static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
-{
-    const struct options *options = job->options;
-    int terminal = options->terminal & 1, compare = options->compare;
-
-    *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
-    show->notes = options->quiet ? NULL : compare || is_shown_whole(options) ? stdout : stderr;
-    if (options->output == NULL && (options->prompt != NULL || compare))
-        show->text = stdout;
-    show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
-    show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
-    show->text_is_terminal = terminal;
-    show->notes_is_terminal = options->terminal & (show->notes == stdout ? 1 : 2);
-    show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->terminal & (terminal ? 1 : 2);
-    show->clears_errors = options->terminal & 2;
-    if (options->prompt != NULL && !terminal && !compare)
-        show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
 
 static const char *output_path(const struct options *options)
@@ -247,22 +202,8 @@ static const char *output_path(const struct options *options)
     return options->prompts != NULL && !options->compare ? "-" : NULL;
 }
 
-/* More passes of both ways, in turns, until their speeds are known. Where logits are hashed there are none: they would be hashed, too. */
-static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, double first_s, struct comparison *comparison)
-{
-    int64_t began = clock_ns();
-    struct figures solo, drafted;
-
-    while (!job->options->hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
-        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo));
-        TRY(job_pass(job, requests, drafters, 0, 0, NULL, &drafted));
-        comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
-    }
-    return STATUS_OK;
-}
-
-static enum status report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
-                          const struct comparison *comparison)
+enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
+                       const struct comparison *comparison)
 {
     struct report report = {.options = job->options,
                             .target = job->target,
@@ -278,118 +219,8 @@ static enum status report(struct job *job, const struct peers *drafters, const s
     if (!job->options->quiet && solo != NULL)
         report_table(&report, stdout);
     else if (!job->options->quiet)
-        report_line(&report, is_shown_whole(job->options) ? stdout : stderr);
+        report_line(&report, options_show_whole(job->options) ? stdout : stderr);
     return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
-}
-
-/* What drafts, as the first drafter says it: a way by what it is told and, where it computes, the target; a model that only its own rank can see by
- * its name. */
-static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
-{
-    const char *name = job->hello[job->world.drafter_rank[0]].model;
-    char way_text[OPTIONS_DRAFT_TEXT];
-    struct options_draft way;
-
-    TRY(options_draft_read(name, &way));
-    options_draft_write(&way, way_text);
-    if (way.way == DRAFT_MODEL && access(name, R_OK) == 0)
-        return model_identity(name, identity);
-    if (way.way != DRAFT_MODEL)
-        name = way_text;
-    *identity = digest_bytes(name, strlen(name), way.way == DRAFT_SELF ? target : DIGEST_EMPTY);
-    return STATUS_OK;
-}
-
-/* Tells the output what it is for. */
-static enum status begin_output(struct job *job, const struct request_list *requests)
-{
-    struct options meant = *job->options;
-    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
-    struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
-    enum status status;
-    char *text;
-
-    if (!job->output.journaled)
-        return output_begin(&job->output, &begun);
-    meant.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
-    TRY(model_identity(job->target, &terms.target));
-    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
-        TRY(identify_draft(job, terms.target, &terms.draft));
-    text = journal_terms_write(&terms);
-    if (text == NULL) {
-        log_error("no memory for what the results depend on");
-        return STATUS_INTERNAL;
-    }
-    begun.terms = text;
-    status = output_begin(&job->output, &begun);
-    free(text);
-    return status;
-}
-
-/* Each has said why when its turn came; in a long log that is far above. */
-static void say_wrong(const struct request_list *requests)
-{
-    int wrong = 0;
-
-    for (int i = 0; i < requests->count; i++)
-        wrong += requests->request[i].error != NULL;
-    if (wrong > 0)
-        log_info("%d of %d prompts could not be completed: their lines of output say why", wrong, requests->count);
-}
-
-/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from timed steps. */
-static void warn_of_cost(const struct job *job, const struct pace *pace)
-{
-    double with, without;
-
-    if (job->options->draft_length > 0 && !job->options->quiet && pace_drafts_cost(pace, &with, &without))
-        log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
-                 job->options->draft_length, with, without);
-}
-
-static enum status decode(struct job *job, struct peers *drafters, const struct request_list *requests)
-{
-    struct peers none = {0}, *peers = job->options->solo ? &none : drafters;
-    struct comparison comparison = {0};
-    struct figures solo = {0};
-    struct show show;
-    struct lead lead = {.output = &job->output, .show = &show, .requests = requests, .resting = job->options->solo ? drafters : NULL};
-    int compare = job->options->compare && peers->count > 0;
-    enum status status;
-
-    set_up_show(job, requests, &show);
-    if (compare)
-        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo)); /* solo first */
-    job->team.shard.hash = 0;
-    TRY(begin_output(job, requests));
-    show_begin(&show, requests);
-    status = pass(job, &lead, peers);
-    if (status != STATUS_DRAINED)
-        TRY(status);
-    TRY(output_finish(&job->output));
-    if (show.text != NULL && (fflush(show.text) != 0 || ferror(show.text))) {
-        log_error("the completion could not be written to stdout");
-        return STATUS_IO;
-    }
-    if (compare) {
-        comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
-        if (status == STATUS_OK)
-            status = repeat(job, drafters, requests, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &comparison);
-        if (status != STATUS_DRAINED)
-            TRY(status);
-    }
-    TRY(report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
-    warn_of_cost(job, &lead.pace);
-    say_wrong(requests);
-    return status;
-}
-
-static enum status converse(struct job *job, struct peers *drafters)
-{
-    struct figures figures = {0};
-
-    TRY(chat_run(job, drafters, &figures));
-    return figures.rounds > 0 ? report(job, drafters, NULL, &figures, NULL) : STATUS_OK;
 }
 
 static void say_if_crowded(const struct job *job)
@@ -410,7 +241,7 @@ static void say_drained(const struct job *job, int count)
         log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
 }
 
-static enum status lead_job(struct job *job)
+static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
     struct peers peers;
@@ -424,17 +255,11 @@ static enum status lead_job(struct job *job)
                  job->options->synthetic_acceptance);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
-    peers.patient = job->options->check != CHECK_OFF;
-    status = job->options->conversation ? STATUS_OK : job_read_requests(job, &requests);
-    if (status == STATUS_OK && job->options->conversation)
-        status = converse(job, &peers);
-    else if (status == STATUS_OK && job->options->check != CHECK_OFF)
-        status = check_run(job, &peers, &requests);
-    else if (status == STATUS_OK && job->options->sweep != NULL)
-        status = sweep_run(job, &peers, &requests);
-    else if (status == STATUS_OK)
-        status = decode(job, &peers, &requests);
-    if (status == STATUS_DRAINED && job->options->check == CHECK_OFF)
+    peers.patient = command->is_patient;
+    status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = command->run(job, &peers, &requests);
+    if (status == STATUS_DRAINED && command->keeps_results)
         say_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */
     ended = peers_shutdown(&peers);
@@ -453,14 +278,14 @@ static enum status lead_look(struct job *job)
 {
     const struct options *options = job->options;
 
-    TRY(launch_line_check(options));
+    TRY(launch_check(options));
     TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
     job->output.not_lossless = options->synthetic_acceptance >= 0;
     job->output.is_terminal = options->terminal & 1;
     return STATUS_OK;
 }
 
-enum status job_run(struct job *job)
+enum status job_run(struct job *job, const struct job_command *command)
 {
     enum status status = STATUS_OK;
 
@@ -476,7 +301,7 @@ enum status job_run(struct job *job)
     job->team.relay = &job->relay;
     TRY(world_trace_begin(&job->world, job->options->trace, &job->trace));
     job->follows = job->group.rank != 0;
-    status = job->follows ? team_follow(&job->team) : lead_job(job);
+    status = job->follows ? team_follow(&job->team) : lead_job(job, command);
     if (status == STATUS_OK || status == STATUS_DRAINED) {
         enum status traced = world_trace_end(&job->world, &job->trace);
 

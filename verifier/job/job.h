@@ -5,6 +5,8 @@
 #include "common/options/options.h"
 #include "common/wire/roll_call.h"
 #include "common/world/world_trace.h"
+#include "verifier/job/comparison.h"
+#include "verifier/result/output.h"
 #include "verifier/round/lead.h"
 
 struct job {
@@ -25,9 +27,22 @@ struct job {
     struct world_trace trace;
 };
 
-/* Collective over all ranks of the job. */
-enum status job_run(struct job *job);
-/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once.
+/* What a job is asked to do, by its lead once everything is open. */
+struct job_command {
+    const char *name;
+    int takes_prompts; /* those that the options name are read first */
+    int is_patient;    /* every wait for a draft may take as long as the drafter is heard */
+    int keeps_results; /* where it was told to drain, it says how far they are */
+    /* requests: none where it takes none */
+    enum status (*run)(struct job *job, struct peers *drafters, const struct request_list *requests);
+};
+
+/* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
+enum status job_run(struct job *job, const struct job_command *command);
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on the lead. */
+enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
+                       const struct comparison *comparison);
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0: all there are.
  * Collective over the group, on the lead. */
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
                      const struct lead_watch *watch, struct figures *figures);

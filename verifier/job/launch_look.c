@@ -210,16 +210,15 @@ static enum status check_asked_memory(const struct options *options, const struc
     return check_group(options, &ask, need + 1, 1);
 }
 
-static enum status look_at_memory(const struct launch_ranks *ranks, const char *target)
+static enum status look_at_memory(const struct options *options, int drafters, int verifiers, const char *target)
 {
-    const struct options *options = ranks->options;
-    struct ranks_need told_of[2] = {{"verifier", ranks->verifiers, 0}, {"drafter", ranks->drafters, 0}};
+    struct ranks_need told_of[2] = {{"verifier", verifiers, 0}, {"drafter", drafters, 0}};
     struct model_need need;
     char draft[PATH_MAX];
 
-    TRY(need_of(options, target, ranks->verifiers, 0, &need));
+    TRY(need_of(options, target, verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
-    if (ranks->drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
+    if (drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
         options_draft_path(options, draft);
         TRY(need_of(options, draft, 1, 1, &need));
         tell_need(options, &told_of[1], &need);
@@ -229,20 +228,19 @@ static enum status look_at_memory(const struct launch_ranks *ranks, const char *
 }
 
 /* Verifiers need a device each: NCCL takes no two ranks on one. Drafters may share theirs. */
-static enum status look_at_devices(const struct launch_ranks *ranks)
+static enum status look_at_devices(const struct options *options, int drafters, int verifiers)
 {
-    const struct options *options = ranks->options;
     struct launch_ask ask;
-    int devices, used = ranks->verifiers + (options->slurm_layout == SLURM_LAYOUT_GROUP ? ranks->drafters : 0);
+    int devices, used = verifiers + (options->slurm_layout == SLURM_LAYOUT_GROUP ? drafters : 0);
 
     if (!options->batch_script || options->backend != BACKEND_CUDA)
         return STATUS_OK;
     read_words(options, options->verifier_sbatch, used, &ask);
     devices = launch_ask_devices(&ask);
-    if (devices > 0 && devices < ranks->verifiers) {
+    if (devices > 0 && devices < verifiers) {
         log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N "
                   "--gpus-per-node=M",
-                  ranks->verifiers, devices);
+                  verifiers, devices);
         return STATUS_USAGE;
     }
     if (devices > used)
@@ -253,14 +251,14 @@ static enum status look_at_devices(const struct launch_ranks *ranks)
     return STATUS_OK;
 }
 
-enum status launch_look(const struct launch_ranks *ranks)
+enum status launch_look(const struct options *options, int drafters, int verifiers)
 {
     char target[PATH_MAX];
     struct config config;
 
-    options_target_path(ranks->options, target);
-    TRY(look_at_devices(ranks));
-    TRY(look_at_memory(ranks, target));
+    options_target_path(options, target);
+    TRY(look_at_devices(options, drafters, verifiers));
+    TRY(look_at_memory(options, drafters, verifiers, target));
     TRY(config_read(target, &config));
-    return look_at_prompts(ranks->options, target, &config);
+    return look_at_prompts(options, target, &config);
 }

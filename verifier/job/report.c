@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/file/json_text.h"
+#include "common/model/model.h"
 #include "common/wire/roll_call.h"
 #include "common/world/world.h"
 #include <errno.h>

@@ -13,6 +13,8 @@
 enum { WARM_UP_TURNS = 3 };
 #define WARM_UP_NS ((int64_t)500 * 1000000)
 
+static const struct lead_watch nobody;
+
 enum status lead_open(struct lead *lead)
 {
     int context = lead->team->shard.model->shape.context;
@@ -29,6 +31,7 @@ enum status lead_open(struct lead *lead)
     lead->kept = arena_take(&lead->arena, slots * sizeof *lead->kept);
     for (int i = 0; i < lead->slots; i++)
         sequence_init(&lead->sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    lead->watch = lead->watch != NULL ? lead->watch : &nobody;
     reading_init(&lead->reading, &lead->arena, lead->verify, lead->sequence, lead->slots, lead->prefill_chunk);
     return STATUS_OK;
 }
@@ -41,26 +44,29 @@ void lead_close(struct lead *lead)
     arena_close(&lead->arena);
 }
 
+static int has_result(const struct lead *lead, int at)
+{
+    return lead->watch->has_result != NULL && lead->watch->has_result(lead->watch->state, at);
+}
+
 static enum status finish(struct lead *lead, struct sequence *sequence)
 {
     sequence->ended_ns = clock_ns();
     recorder_note("finishes request #: # tokens in # rounds", sequence->request->index, sequence->completion.count, sequence->rounds);
-    if (lead->watch != NULL)
-        lead->watch->end(lead->watch->state, sequence);
-    show_end(lead->show, sequence);
-    show_progress(lead->show, 1, 0);
-    TRY(output_add(lead->output, sequence->request, sequence));
+    if (lead->watch->end != NULL)
+        TRY(lead->watch->end(lead->watch->state, sequence->request, sequence));
     sequence_close(sequence);
     return STATUS_OK;
 }
 
 /* What is read of prompts by now, and `more` beside. */
-static void show_reading(struct lead *lead, int more)
+static void tell_reading(struct lead *lead, int more)
 {
     int64_t all = lead->reading.read + lead->reading.reused;
 
-    show_read(lead->show, (int)(all - lead->shown) + more);
-    lead->shown = all;
+    if (lead->watch->read != NULL)
+        lead->watch->read(lead->watch->state, (int)(all - lead->told) + more);
+    lead->told = all;
 }
 
 static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
@@ -74,7 +80,8 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     terms.bias = sequence->bias;
     if (request->paced && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
         sequence->paced = lead->pace_length;
-    show_prompt(lead->show, sequence);
+    if (lead->watch->begin != NULL)
+        lead->watch->begin(lead->watch->state, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
         sequence->completion.finish = FINISH_LENGTH;
         sequence->first_ns = clock_ns();
@@ -82,7 +89,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     }
     TRY(team_open_slot(lead->team, &terms));
     reading_begin(&lead->reading, sequence);
-    show_reading(lead, 1); /* the newest token goes with the first round */
+    tell_reading(lead, 1); /* the newest token goes with the first round */
     return peers_assign(lead->peers, sequence); /* the drafter reads the prompt while the target does */
 }
 
@@ -107,16 +114,17 @@ enum status lead_admit(struct lead *lead)
         const struct request *request = &lead->requests->request[lead->next];
         struct sequence *sequence;
 
-        if (output_has(lead->output, lead->next)) {
-            show_skip(lead->show, request);
+        if (has_result(lead, lead->next)) {
+            if (lead->watch->skip != NULL)
+                lead->watch->skip(lead->watch->state, request);
             lead->figures.resumed++;
         } else if (request->error != NULL) {
             if (request->id != NULL)
                 log_error("request %u (%.200s): %s", request->index, request->id, request->error);
             else
                 log_error("request %u: %s", request->index, request->error);
-            TRY(output_add(lead->output, request, NULL));
-            show_skip(lead->show, request);
+            if (lead->watch->end != NULL)
+                TRY(lead->watch->end(lead->watch->state, request, NULL));
         } else if ((sequence = reading_choose_slot(&lead->reading, request)) != NULL) {
             TRY(start(lead, sequence, request));
         } else {
@@ -209,8 +217,8 @@ static enum status commit_all(struct lead *lead)
     for (int i = 0; i < active; i++) {
         struct sequence *sequence = lead->ready[i];
 
-        show_round(lead->show, sequence, &lead->outcome[i], &sequence->proposal, lead->kept[i]);
-        show_progress(lead->show, 0, lead->kept[i]);
+        if (lead->watch->round != NULL)
+            lead->watch->round(lead->watch->state, sequence, &lead->outcome[i], lead->kept[i]);
         if (sequence->completion.finish != FINISH_NOT)
             TRY(finish(lead, sequence));
     }
@@ -266,7 +274,7 @@ static enum status read_alone(struct lead *lead)
         TRY(verify_read(lead->verify));
         prefill_add_step(&lead->reading.prefill, 0, rows, (double)(clock_ns() - start) / 1000);
         trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
-        show_reading(lead, 0);
+        tell_reading(lead, 0);
         if (lead->peers->count > 0)
             TRY(peers_look(lead->peers, lead->sequence, lead->slots));
     } else if (reading_left(&lead->reading) == 0) {
@@ -289,7 +297,7 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     TRY(verify_round(lead->verify, lead->ready, lead->readies, lead->outcome));
     prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
     if (rows > 0)
-        show_reading(lead, 0);
+        tell_reading(lead, 0);
     else if (lead->peers->count > 0)
         set_pace(lead, wait_ns, clock_ns() - began);
     return STATUS_OK;
@@ -313,7 +321,7 @@ enum status lead_round(struct lead *lead)
     TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
     wait_ns = clock_ns() - began_ns;
     count_fallbacks(lead);
-    for (int i = 0; lead->watch != NULL && i < lead->readies; i++)
+    for (int i = 0; lead->watch->proposal != NULL && i < lead->readies; i++)
         if (lead->ready[i]->has_proposal)
             lead->watch->proposal(lead->watch->state, lead->ready[i]);
     TRY(verify_ready(lead, wait_ns));
@@ -348,7 +356,7 @@ static enum status look_for_drain(struct lead *lead)
 static int is_unfinished(const struct lead *lead)
 {
     for (int i = lead->next; i < lead->requests->count; i++)
-        if (!output_has(lead->output, i))
+        if (!has_result(lead, i))
             return 1;
     return lead->actives > 0;
 }
@@ -385,7 +393,7 @@ enum status lead_rest(struct lead *lead)
 static const struct request *find_first(const struct lead *lead)
 {
     for (int i = lead->next; i < lead->requests->count; i++)
-        if (!output_has(lead->output, i) && lead->requests->request[i].error == NULL)
+        if (!has_result(lead, i) && lead->requests->request[i].error == NULL)
             return &lead->requests->request[i];
     return NULL;
 }
@@ -428,10 +436,11 @@ enum status lead_run(struct lead *lead)
             count_active(lead);
         if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
             break;
-        if (lead->watch != NULL && lead->watch->turn != NULL)
+        if (lead->watch->turn != NULL)
             lead->watch->turn(lead->watch->state, &lead->figures);
         TRY(lead_round(lead));
-        TRY(output_sync(lead->output));
+        if (lead->watch->sync != NULL)
+            TRY(lead->watch->sync(lead->watch->state));
     }
     (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
     sum_up(lead, started);

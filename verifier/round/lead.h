@@ -1,22 +1,27 @@
 /* The lead's loop: admits requests into slots, reads their prompts in parts beside the rounds of those that run, collects proposals, verifies
- * all that run in one step, commits, and tells the drafters. It owns the truth: queue, committed tokens, results. */
+ * all that run in one step, commits, and tells the drafters and its watch. It owns the truth: queue and committed tokens. */
 #ifndef TANDEM_VERIFIER_ROUND_LEAD_H
 #define TANDEM_VERIFIER_ROUND_LEAD_H
 
-#include "verifier/job/show.h"
-#include "verifier/result/output.h"
 #include "verifier/round/figures.h"
 #include "verifier/round/pace.h"
 #include "verifier/round/peers.h"
 #include "verifier/round/reading.h"
 #include "verifier/round/verify.h"
 
-/* Who else wants to know, as it happens; NULL: nobody. */
+/* Who is told, and asked, as it happens: where results go, what a person sees, what a check counts. A member that is NULL: nobody wants to know. */
 struct lead_watch {
     void *state;
-    void (*proposal)(void *state, const struct sequence *sequence); /* a proposal that is about to be verified */
-    void (*end)(void *state, const struct sequence *sequence);      /* a completion that has ended */
-    void (*turn)(void *state, const struct figures *figures); /* before each round, with what there is so far; NULL: nobody wants to know */
+    int (*has_result)(void *state, int at); /* is the result of request `at` there since an earlier job? */
+    void (*skip)(void *state, const struct request *request);       /* so it was not run */
+    void (*begin)(void *state, const struct sequence *sequence);    /* its prompt is about to be read */
+    void (*read)(void *state, int tokens);                          /* so many tokens of prompts were read */
+    void (*turn)(void *state, const struct figures *figures);       /* before each round, with what there is so far */
+    void (*proposal)(void *state, const struct sequence *sequence); /* that is about to be verified */
+    void (*round)(void *state, const struct sequence *sequence, const struct outcome *outcome, int kept); /* its outcome, cut to `kept` tokens */
+    /* A completion has ended; sequence NULL: the request is wrong, as its error says, and was not run. */
+    enum status (*end)(void *state, const struct request *request, const struct sequence *sequence);
+    enum status (*sync)(void *state); /* after each round */
 };
 
 struct lead {
@@ -24,11 +29,9 @@ struct lead {
     struct verify *verify;       /* borrowed */
     struct peers *peers;         /* borrowed; without drafters it is solo mode */
     struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard and told that the lead is there; may be NULL */
-    struct output *output;       /* borrowed */
-    struct show *show;           /* borrowed */
     const struct tokenizer *tokenizer;
     const struct request_list *requests;
-    const struct lead_watch *watch; /* borrowed; NULL: none */
+    const struct lead_watch *watch; /* borrowed; NULL before lead_open: nobody */
     int slots;
     int prefill_chunk;           /* --prefill-chunk */
     int hash_logits;
@@ -45,7 +48,7 @@ struct lead {
     int actives;               /* sequences that have a request */
     int readies;               /* sequences in ready */
     struct reading reading;
-    int64_t shown; /* tokens of prompts that were shown as read */
+    int64_t told; /* tokens of prompts that the watch was told of */
     struct pace pace;
     int pace_length;           /* what it chose last */
     int64_t decided_ns;        /* when the last round had its tokens; 0: something else came between */

@@ -10,6 +10,7 @@
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
 #include "launch/dev/one_process/inner_drafter.h"
+#include "verifier/job/audience.h"
 #include "verifier/job/job.h"
 #include "verifier/job/report.h"
 #include <stdlib.h>
@@ -80,10 +81,12 @@ static enum status complete(struct job *job, struct peers *peers, const struct r
     const struct journal_job begun = {.requests = requests, .run = RUN, .host = job->hello[0].host};
     struct show show = {0};
     struct verify verify = {0};
-    struct lead lead = {.output = &job->output, .show = &show, .requests = requests};
+    struct audience audience;
+    struct lead lead = {.watch = &audience.watch, .requests = requests};
     struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = INNER_DRAFTER_ENDS, .figures = &lead.figures, .peers = peers};
     enum status status;
 
+    audience_init(&audience, &job->output, &show, NULL);
     TRY(output_open(&job->output, "-", 0, job->options->plain_results));
     TRY(output_begin(&job->output, &begun));
     TRY(job_open_lead(job, peers, &verify, &lead));
