@@ -49,6 +49,7 @@ verifier/job common/base common/file common/options common/text common/backend c
 verifier/command common/base common/file common/text common/model verifier/result verifier/job
 verifier/check common/base common/file common/sample common/wire verifier/team verifier/request verifier/round verifier/job
 launch/submit common/base common/options common/backend common/model verifier/job
+launch/engine common/base common/wire drafter verifier/round
 verifier common/base common/world verifier/result verifier/command verifier/check launch/submit
 launch/bench/report common/base common/file
 launch/bench/sweep common/base common/file common/options common/model

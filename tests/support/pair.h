@@ -4,9 +4,8 @@
 #ifndef TANDEM_TESTS_SUPPORT_PAIR_H
 #define TANDEM_TESTS_SUPPORT_PAIR_H
 
-#include "drafter/drafter.h"
+#include "launch/engine/engine.h"
 #include "tests/support/thread_group.h"
-#include "verifier/job/audience.h"
 
 enum { PAIR_SLOTS = 4, PAIR_SHARDS = 2, PAIR_ASKED = PAIR_SLOTS * MESSAGE_MAX_COMMIT, PAIR_IDS = PAIR_SLOTS * MESSAGE_MAX_DRAFT * 256 };
 
