@@ -86,7 +86,7 @@ grep -nHE '"proto/.*pb-c\.h"' "${programs[@]}" | grep -v '^common/wire/' | expec
 
 # The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of a bench's folder.
 grep -E '\b(time|ftime|gettimeofday|timespec_get|sem_timedwait|mtx_timedlock|cnd_timedwait) *\(|\bCLOCK_REALTIME\b' <<<"$stripped" |
-    grep -vE '^(common/base/recorder|verifier/request/request_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
+    grep -vE '^(common/base/recorder|verifier/result/result_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do

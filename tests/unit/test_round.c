@@ -245,13 +245,14 @@ static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted
         int64_t asked, answered;
 
         open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 1);
-        run.with_drafter = answers; /* else it has no turn */
+        run.engine.drafts = answers; /* else it has no turn */
         (void)hash_of(&run);
-        asked = run.lead.figures.asked_rounds;
-        answered = run.lead.figures.answered_rounds;
+        run.engine.drafts = 1;
+        asked = run.engine.lead.figures.asked_rounds;
+        answered = run.engine.lead.figures.answered_rounds;
         assert_true(asked >= (answers ? 4 : 4 * (SHORT - 1))); /* all but the last of a sequence, whose token needs no draft */
         assert_true(answers ? answered >= asked - 2 * 4 && answered <= asked : answered == 0);
-        assert_true(asked - answered >= run.lead.figures.fallback_rounds);
+        assert_true(asked - answered >= run.engine.lead.figures.fallback_rounds);
         close_run(&run);
     }
 }
@@ -523,7 +524,7 @@ static void test_round__a_lead_that_rests_reports(void **state)
     (void)state;
     open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 0);
     before = progress_look().count;
-    assert_int_equal(lead_rest(&run.lead), STATUS_OK);
+    assert_int_equal(lead_rest(&run.engine.lead), STATUS_OK);
     assert_true(progress_look().count > before);
     assert_string_equal(progress_look().doing, "waiting for input");
     close_run(&run);
