@@ -84,6 +84,8 @@ static enum status load(struct job *job)
                                         .backend = backend,
                                         .device = device};
     world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
+    if (backend->device == NULL)
+        world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;
