@@ -45,9 +45,12 @@ double comparison_median(const double *speed, int count, double *spread)
  * some pairs are far off. Rounded so that few passes are not believed too much. */
 double comparison_speedup(const struct comparison *comparison, double *error)
 {
-    double ratio[COMPARISON_MOST], middle;
+    double ratio[COMPARISON_MOST] = {0}, middle;
     int passes = comparison->passes, low = (int)fmax(0, (passes - 1 - sqrt(passes)) / 2);
 
+    *error = 0;
+    if (passes <= 0)
+        return 0;
     for (int i = 0; i < passes; i++)
         ratio[i] = comparison->solo[i] > 0 ? comparison->drafted[i] / comparison->solo[i] : 0;
     middle = median(ratio, passes);
