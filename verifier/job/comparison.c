@@ -33,7 +33,7 @@ static double median(const double *values, int count)
 
 double comparison_median(const double *speed, int count, double *spread)
 {
-    double middle = median(speed, count), far[COMPARISON_MOST];
+    double middle = median(speed, count), far[COMPARISON_MOST] = {0};
 
     for (int i = 0; i < count; i++)
         far[i] = fabs(speed[i] - middle);
