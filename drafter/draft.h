@@ -4,8 +4,8 @@
 #define TANDEM_DRAFTER_DRAFT_H
 
 #include "common/base/breakage.h"
-#include "common/base/options_draft.h"
 #include "common/model/model.h"
+#include "common/options/options_draft.h"
 #include "drafter/mirror.h"
 
 /* The drafted tokens and their distributions, for one mirror: filled as a wire proposal whose supports lie in the draft's memory. */

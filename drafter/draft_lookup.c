@@ -3,8 +3,8 @@
  * it repeats, as a loop does. Where nothing occurred before, nothing is drafted.
  *
  * q is the point mass on each copied token. It is a function of the committed tokens alone, whatever the request asks of sampling. */
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "drafter/draft.h"
 #include "drafter/ngram_index.h"
 #include <stdlib.h>

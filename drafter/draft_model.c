@@ -4,9 +4,9 @@
  * q. The request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights,
  * and the token is drawn from those integers: what is sent is what was sampled. In coupled mode the draft takes the argmax with the
  * target's own noise, and at temperature 0 the argmax: point masses. */
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "common/model/forward.h"
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"

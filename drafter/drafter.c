@@ -1,11 +1,11 @@
 #include "drafter/drafter.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
+#include "common/base/try.h"
 #include "common/wire/drain_relay.h"
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */

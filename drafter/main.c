@@ -1,9 +1,10 @@
 /* tandem-drafter: a rank that runs the draft model. */
 #include "common/backend/choose.h"
-#include "common/base/check.h"
 #include "common/base/log.h"
-#include "common/base/options.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/options/options.h"
+#include "common/options/options_paths.h"
 #include "common/text/tokenizer.h"
 #include "common/wire/channel.h"
 #include "common/wire/roll_call.h"
@@ -42,7 +43,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
 
     if (way->way != DRAFT_SELF || parts->model->config.layers < layers || parts->world.team_rank > 0)
         return;
-    if (parts->model->rounded > 0 && model_quantise(options, 1) != model_quantise(options, 0))
+    if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
     options_draft_write(way, text);
     log_warn("--draft %s: the draft is the target itself, for the target %s", text,
@@ -71,8 +72,8 @@ static enum status load_model(struct parts *parts)
                                         .context = options->context,
                                         .slots = options->max_sequences,
                                         .layers = options->draft_way.layers,
-                                        .vocab = model_draft_vocab(options, tokenizer_size(parts->tokenizer)),
-                                        .quantise = model_quantise(options, 1),
+                                        .vocab = options_draft_vocab(options, tokenizer_size(parts->tokenizer)),
+                                        .quantise = model_quantise(options_bits(options, 1)),
                                         .cache = options->cache,
                                         .backend = backend,
                                         .drafts = 1,
@@ -202,7 +203,7 @@ static enum status draft(struct parts *parts)
 {
     enum status status;
 
-    paths_draft(parts->options, parts->path);
+    options_draft_path(parts->options, parts->path);
     status = run(parts);
     if (status == STATUS_WATCHDOG)
         world_abort(status);

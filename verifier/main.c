@@ -1,14 +1,17 @@
 /* tandem-verifier: a rank of the group that runs the target model. The first of them is the lead: it decides. Without drafters the job
  * decodes solo. */
-#include "verifier/job.h"
-
 #include "common/base/log.h"
+#include "common/base/recorder.h"
 #include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
-#include "verifier/batch_script.h"
-#include "verifier/journal_tell.h"
-#include "verifier/launch_line.h"
+#include "launch/submit/batch_script.h"
+#include "launch/submit/launch_line.h"
+#include "verifier/check/check.h"
+#include "verifier/command/chat.h"
+#include "verifier/command/complete.h"
+#include "verifier/command/sweep.h"
+#include "verifier/result/journal_tell.h"
 #include <stdio.h>
 
 static int print(const struct options *options)
@@ -49,6 +52,46 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     return (int)launch_line_print(options, argc, argv, stdout);
 }
 
+static int asks_chat(const struct options *options)
+{
+    return options->conversation;
+}
+
+static int asks_check(const struct options *options)
+{
+    return options->check != CHECK_OFF;
+}
+
+static int asks_sweep(const struct options *options)
+{
+    return options->sweep != NULL;
+}
+
+static int asks_nothing_else(const struct options *options)
+{
+    (void)options;
+    return 1;
+}
+
+/* What a job may be asked to do: the first that the options ask for. */
+static const struct {
+    int (*is_asked)(const struct options *options);
+    struct job_command command;
+} commands[] = {{asks_chat, {.name = "chat", .run = chat_run}},
+                {asks_check, {.name = "check", .takes_prompts = 1, .is_patient = 1, .run = check_run}},
+                {asks_sweep, {.name = "sweep", .takes_prompts = 1, .keeps_results = 1, .run = sweep_run}},
+                {asks_nothing_else, {.name = "complete", .takes_prompts = 1, .keeps_results = 1, .run = complete_run}}};
+
+static const struct job_command *choose_command(const struct options *options)
+{
+    size_t at = 0;
+
+    while (!commands[at].is_asked(options))
+        at++;
+    recorder_note(commands[at].command.name, 0, 0, 0);
+    return &commands[at].command;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
@@ -87,7 +130,7 @@ int main(int argc, char **argv)
         log_leave_files();
     status = world_agree(&job.world, parsed); /* what is wrong with the command line is said once */
     if (status == STATUS_OK)
-        status = job_run(&job);
+        status = job_run(&job, choose_command(&options));
     if (status != STATUS_OK && job.follows)
         world_abort(status); /* the others wait for what this rank was to give them */
     job_release(&job);

@@ -12,9 +12,9 @@
 #define TANDEM_COMMON_BACKEND_BACKEND_H
 
 #include "common/base/arena.h"
-#include "common/base/rng.h"
-#include "common/base/sampling.h"
 #include "common/base/status.h"
+#include "common/sample/row.h"
+#include "common/sample/sampling.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,7 +47,6 @@ enum {
     BACKEND_MAX_ROWS = 64, /* rows of one step and sequence: the ancestor mask has 64 bits */
     BACKEND_MAX_SLICES = 16,
     BACKEND_MAX_TERMS = 64, /* of a tree sum: ranks that compute together */
-    BACKEND_MAX_ASKED = 1024, /* tokens of one row that are asked for */
 };
 
 struct backend_context; /* threads, instruction set, scratch */
@@ -147,37 +146,6 @@ static inline void backend_see_chain(struct rows *rows, int r, int first, int i)
     rows->base[r] = first + i / BACKEND_MAX_ROWS * BACKEND_MAX_ROWS;
     rows->ancestors[r] = UINT64_MAX >> (BACKEND_MAX_ROWS - 1 - i % BACKEND_MAX_ROWS);
 }
-
-/* What one shard knows of one row of logits (DESIGN section 7). */
-struct row_stats {
-    float max;      /* the largest logit */
-    int32_t argmax; /* its lowest index in the shard */
-    double sum;     /* of exp(logit - max) over the shard; 0 when max is minus infinity */
-};
-
-struct scored_token {
-    float score;
-    int32_t token; /* index in the shard */
-};
-
-/* What is asked of one row of logits, and what it answers, which may be more. The logits are those of ids first .. first + count - 1. */
-struct row_query {
-    int scans;             /* whether max and argmax of `stats` are asked for */
-    int sums;              /* whether its sum is, with these */
-    int races;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
-    int excludes;          /* whether the ids of `token` take no part in the race */
-    struct rng_key key;
-    enum rng_purpose purpose;
-    const int32_t *token;  /* [tokens] ids, rising, of any shard; at most BACKEND_MAX_ASKED */
-    int tokens;
-    int top;               /* so many of the largest are asked for, at most BACKEND_MAX_ASKED */
-
-    struct row_stats stats;
-    struct scored_token winner; /* token: an index in the row, -1 when none is above minus infinity */
-    float *logit;               /* [tokens] or NULL: of each token, minus infinity where it is another shard's */
-    struct scored_token *best;  /* [best_count] of [top]: largest first, ties to the lower index */
-    int best_count;             /* min(top, count) */
-};
 
 /* A query of a row that a head has made. */
 struct kept_query {

@@ -1,7 +1,7 @@
 #include "common/backend/choose.h"
 
 #include "common/base/log.h"
-#include "common/base/options_list.h"
+#include "common/base/number_list.h"
 #ifdef TANDEM_CUDA
 #include "common/backend/cuda/device.h"
 #endif
@@ -40,8 +40,8 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
 enum status backend_choose_device(const struct backend *backend, const char *list, int turn, int *device)
 {
     const char *reason;
-    int devices = backend == &backend_cpu ? 0 : cuda_devices(&reason), listed[OPTIONS_LIST_MAX];
-    int count = list != NULL ? options_list_read(list, INT_MAX / 16, listed) : 0;
+    int devices = backend == &backend_cpu ? 0 : cuda_devices(&reason), listed[NUMBER_LIST_MAX];
+    int count = list != NULL ? number_list_read(list, INT_MAX / 16, listed) : 0;
 
     *device = 0;
     if (devices <= 0)

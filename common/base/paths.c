@@ -1,7 +1,7 @@
 #include "common/base/paths.h"
 
 #include "common/base/log.h"
-#include "common/base/options_table.h"
+#include "common/base/spelling.h"
 #include <dirent.h>
 #include <glob.h>
 #include <libgen.h>
@@ -87,31 +87,11 @@ enum status paths_check(const char *option, const char *model)
     if (model == NULL || access(model, F_OK) == 0)
         return STATUS_OK;
     for (int i = 0; i < FETCHED && near == NULL; i++)
-        if (strcasecmp(model, fetched[i]) == 0 || option_distance(model, fetched[i]) <= MISSPELT)
+        if (strcasecmp(model, fetched[i]) == 0 || spelling_distance(model, fetched[i]) <= MISSPELT)
             near = fetched[i];
     log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch lists%s%s%s",
               option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
     return STATUS_NOINPUT;
-}
-
-void paths_target(const struct options *options, char *path)
-{
-    if (options->target != NULL)
-        snprintf(path, PATH_MAX, "%s", options->target);
-    else
-        paths_demo("target", path, PATH_MAX);
-}
-
-void paths_draft(const struct options *options, char *path)
-{
-    if (options->draft_way.way == DRAFT_SELF)
-        paths_target(options, path);
-    else if (options->draft_way.way == DRAFT_LOOKUP)
-        path[0] = '\0';
-    else if (options->draft != NULL)
-        snprintf(path, PATH_MAX, "%s", options->draft);
-    else
-        paths_demo("draft", path, PATH_MAX);
 }
 
 static int ends_in(const char *text, const char *end)

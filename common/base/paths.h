@@ -2,7 +2,6 @@
 #ifndef TANDEM_COMMON_BASE_PATHS_H
 #define TANDEM_COMMON_BASE_PATHS_H
 
-#include "common/base/options.h"
 #include "common/base/status.h"
 #include <stddef.h>
 
@@ -17,10 +16,6 @@ int paths_model(const char *model, char *path, size_t size);
 void paths_tell_taken(const char *option, const char *model);
 /* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */
 enum status paths_check(const char *option, const char *model);
-/* The target's path, as it was given or of the embedded pair.  path: [PATH_MAX] */
-void paths_target(const struct options *options, char *path);
-/* The path of the model that drafts: for --draft self the target's; "" where none is needed.  path: [PATH_MAX] */
-void paths_draft(const struct options *options, char *path);
 /* How many GGUF files `model` may mean: 1 for a .gguf file, those of a folder that has no config.json, and 0 for anything else. The first
  * one's path goes to `path`. */
 int paths_gguf(const char *model, char *path, size_t size);

@@ -1,9 +1,9 @@
 #include "common/base/trace.h"
 
 #include "common/base/arena.h"
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

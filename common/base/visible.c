@@ -85,11 +85,12 @@ void visible_put(const char *text, size_t count, const char *kept, FILE *to)
     char out[VISIBLE_MOST * PART];
 
     while (count > 0) {
-        size_t part = count < PART ? count : PART;
+        size_t part = count < PART ? count : PART, written;
 
         while (part < count && part > PART - LONGEST && ((unsigned char)text[part] & 0xc0) == 0x80)
             part--; /* no cut within a character */
-        fwrite(out, 1, visible_write(text, part, kept, out), to);
+        written = visible_write(text, part, kept, out);
+        fwrite(out, 1, written, to);
         text += part;
         count -= part;
     }

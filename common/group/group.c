@@ -1,6 +1,6 @@
 #include "common/group/group.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 
 /* Hundreds of ranks that start together may take a minute; NCCL's own patience with a network ends about here, too. */
 enum { NCCL_PATIENCE_S = 120 };

@@ -3,8 +3,8 @@
 #include "common/group/group.h"
 
 #include "common/backend/backend.h"
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * NCCL, by the backend's one-shot kernel, which adds by the tree. */
 #include "common/group/nccl.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 
 /* In a round there is nobody to ask for another rank's status: the job ends here as it does there. */
 static enum status in_round(enum status status)

@@ -3,9 +3,9 @@
  * between the slots) let a device map another's memory, and what it writes there never comes. */
 #include "common/group/nccl.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

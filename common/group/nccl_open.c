@@ -2,9 +2,9 @@
  * ranks go on or none does: a rank that waited in a collective for one that gave up would wait for ever. */
 #include "common/group/nccl.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

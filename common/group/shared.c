@@ -6,8 +6,8 @@
 #include "common/group/group.h"
 
 #include "common/backend/backend.h"
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>

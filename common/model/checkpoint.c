@@ -2,11 +2,11 @@
  * table and ask each file once more for its size. After that nothing changes. */
 #include "common/model/checkpoint.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/progress.h"
-#include "common/model/checkpoint_file.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
@@ -22,7 +22,7 @@ enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH
 struct checkpoint {
     char *path;
     int tied;
-    struct checkpoint_file *files; /* [SHARDS_MAX] */
+    struct file_map *files; /* [SHARDS_MAX] */
     int file_count;
     struct checkpoint_table table;
 };
@@ -34,7 +34,7 @@ static enum status file_add(struct checkpoint *checkpoint, const char *path)
         return STATUS_DATA;
     }
     progress_made("opening the model's files");
-    TRY(checkpoint_file_open(path, &checkpoint->files[checkpoint->file_count]));
+    TRY(file_map_open(path, &checkpoint->files[checkpoint->file_count]));
     checkpoint->file_count++;
     return STATUS_OK;
 }
@@ -80,7 +80,7 @@ static enum status shards_open(struct checkpoint *checkpoint, const char *index,
         snprintf(path, sizeof path, "%s/%s", checkpoint->path, name);
         if (file_of(checkpoint, path) >= 0)
             continue;
-        TRY(checkpoint_file_exists(path, &there));
+        TRY(file_map_exists(path, &there));
         if (!there) {
             log_error("%s: tensor %s is in %s, which is missing", index, tensor, path);
             return STATUS_NOINPUT;
@@ -134,14 +134,14 @@ static enum status folder_open(struct checkpoint *checkpoint)
     int there;
 
     snprintf(path, sizeof path, "%s/model.safetensors", checkpoint->path);
-    TRY(checkpoint_file_exists(path, &there));
+    TRY(file_map_exists(path, &there));
     if (there) {
         TRY(file_add(checkpoint, path));
         TRY(safetensors_read(&checkpoint->files[0], &checkpoint->table));
         return checkpoint_table_sort(&checkpoint->table);
     }
     snprintf(path, sizeof path, "%s/model.safetensors.index.json", checkpoint->path);
-    TRY(checkpoint_file_exists(path, &there));
+    TRY(file_map_exists(path, &there));
     if (there)
         return index_open(checkpoint, path);
     log_error("%s has no weights: expected model.safetensors or model.safetensors.index.json", checkpoint->path);
@@ -169,7 +169,7 @@ static enum status path_open(struct checkpoint *checkpoint, const struct config 
         TRY(checkpoint_table_sort(&checkpoint->table));
     }
     for (int i = 0; i < checkpoint->file_count; i++)
-        TRY(checkpoint_file_recheck(&checkpoint->files[i]));
+        TRY(file_map_recheck(&checkpoint->files[i]));
     return STATUS_OK;
 }
 
@@ -201,7 +201,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
     if (checkpoint == NULL)
         return;
     for (int i = 0; i < checkpoint->file_count; i++)
-        checkpoint_file_close(&checkpoint->files[i]);
+        file_map_close(&checkpoint->files[i]);
     checkpoint_table_release(&checkpoint->table);
     free(checkpoint->files);
     free(checkpoint->path);

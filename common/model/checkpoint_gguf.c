@@ -1,8 +1,8 @@
 #include "common/model/checkpoint_gguf.h"
 
-#include "common/base/check.h"
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/gguf.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ static enum status tensor_add(const struct gguf *gguf, const struct gguf_tensor 
     return checkpoint_table_add(table, &entry);
 }
 
-enum status checkpoint_gguf_read(const struct checkpoint_file *file, struct checkpoint_table *table)
+enum status checkpoint_gguf_read(const struct file_map *file, struct checkpoint_table *table)
 {
     enum status status = STATUS_OK;
     struct gguf gguf;

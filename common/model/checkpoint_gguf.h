@@ -5,13 +5,13 @@
 #define TANDEM_COMMON_MODEL_CHECKPOINT_GGUF_H
 
 #include "common/base/status.h"
-#include "common/model/checkpoint_file.h"
+#include "common/file/file_map.h"
 #include "common/model/checkpoint_table.h"
 #include "common/model/config.h"
 
 /* STATUS_NOINPUT, STATUS_DATA: the line names file and key. */
 enum status checkpoint_gguf_config(const char *path, struct config *config);
 /* Adds the tensors. STATUS_DATA for one that is not of these architectures: it would change the numbers. */
-enum status checkpoint_gguf_read(const struct checkpoint_file *file, struct checkpoint_table *table);
+enum status checkpoint_gguf_read(const struct file_map *file, struct checkpoint_table *table);
 
 #endif

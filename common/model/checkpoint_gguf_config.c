@@ -1,7 +1,7 @@
 /* The keys of a GGUF file as a config. A key is "ARCHITECTURE.part"; those that the converter leaves out have llama.cpp's defaults. */
-#include "common/base/check.h"
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/gguf.h"
 #include "common/model/checkpoint_gguf.h"
 #include <stdio.h>
 #include <string.h>
@@ -234,17 +234,17 @@ static enum status keys_read(const struct gguf *gguf, struct config *config)
 enum status checkpoint_gguf_config(const char *path, struct config *config)
 {
     struct config read = {.rope = ROPE_PLAIN};
-    struct checkpoint_file file;
+    struct file_map file;
     struct gguf gguf;
     enum status status;
 
-    TRY(checkpoint_file_open(path, &file));
+    TRY(file_map_open(path, &file));
     TRY_TO(gguf_read(path, file.bytes, file.size, &gguf), close_file);
     status = keys_read(&gguf, &read);
     if (status == STATUS_OK)
         *config = read;
     gguf_release(&gguf);
 close_file:
-    checkpoint_file_close(&file);
+    file_map_close(&file);
     return status;
 }

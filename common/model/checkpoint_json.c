@@ -1,8 +1,8 @@
 #include "common/model/checkpoint_json.h"
 
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

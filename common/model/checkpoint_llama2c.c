@@ -1,7 +1,7 @@
 #include "common/model/checkpoint_llama2c.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +42,11 @@ static enum status header_check(const char *path, const int32_t *header /* [FIEL
 
 enum status checkpoint_llama2c_config(const char *path, struct config *config)
 {
-    struct checkpoint_file file;
+    struct file_map file;
     int32_t header[FIELDS];
     enum status status;
 
-    TRY(checkpoint_file_open(path, &file));
+    TRY(file_map_open(path, &file));
     if (file.size < HEADER_BYTES) {
         log_error("%s: %zu bytes long, expected a llama2.c header of %d", path, file.size, HEADER_BYTES);
         status = STATUS_DATA;
@@ -75,7 +75,7 @@ enum status checkpoint_llama2c_config(const char *path, struct config *config)
         .eos_count = 2,
     };
 close_file:
-    checkpoint_file_close(&file);
+    file_map_close(&file);
     return status;
 }
 
@@ -121,7 +121,7 @@ static int64_t kind_bytes(const struct kind *kind)
     return kind->rows * (kind->columns == 0 ? 1 : kind->columns) * (int64_t)sizeof(float);
 }
 
-static enum status kind_add(const struct kind *kind, const struct checkpoint_file *file, const unsigned char *data,
+static enum status kind_add(const struct kind *kind, const struct file_map *file, const unsigned char *data,
                             struct checkpoint_table *table)
 {
     for (int layer = 0; layer < kind->layers; layer++, data += kind_bytes(kind)) {
@@ -141,7 +141,7 @@ static enum status kind_add(const struct kind *kind, const struct checkpoint_fil
     return STATUS_OK;
 }
 
-enum status checkpoint_llama2c_read(const struct checkpoint_file *file, const struct config *config, struct checkpoint_table *table)
+enum status checkpoint_llama2c_read(const struct file_map *file, const struct config *config, struct checkpoint_table *table)
 {
     struct kind kinds[KINDS];
     int count = kinds_of(config, kinds);

@@ -5,13 +5,13 @@
 #define TANDEM_COMMON_MODEL_CHECKPOINT_LLAMA2C_H
 
 #include "common/base/status.h"
-#include "common/model/checkpoint_file.h"
+#include "common/file/file_map.h"
 #include "common/model/checkpoint_table.h"
 #include "common/model/config.h"
 
 /* STATUS_NOINPUT, STATUS_DATA: the line names the field. */
 enum status checkpoint_llama2c_config(const char *path, struct config *config);
 /* Adds the tensors under their Hugging Face names. STATUS_DATA when the file has not exactly the size that the config asks for. */
-enum status checkpoint_llama2c_read(const struct checkpoint_file *file, const struct config *config, struct checkpoint_table *table);
+enum status checkpoint_llama2c_read(const struct file_map *file, const struct config *config, struct checkpoint_table *table);
 
 #endif

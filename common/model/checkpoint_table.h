@@ -9,7 +9,7 @@ enum { CHECKPOINT_TENSORS_MAX = 65536, CHECKPOINT_NAME_MAX = 256, CHECKPOINT_DIM
 
 struct checkpoint_entry {
     char *name;       /* owned by the table */
-    const char *file; /* the path it came from, owned by its checkpoint_file */
+    const char *file; /* the path it came from, owned by its file_map */
     const unsigned char *data;
     char dtype[CHECKPOINT_DTYPE_MAX + 1]; /* as the file spells it */
     int has_blocks; /* the file's reader knows quantised dtypes and has checked their sizes */

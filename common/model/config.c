@@ -1,9 +1,9 @@
 #include "common/model/config.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
-#include "common/model/checkpoint_file.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
@@ -239,14 +239,14 @@ static enum status folder_read(const char *path, struct config *config)
 
     snprintf(file, sizeof file, "%s/config.json", path);
     snprintf(generation, sizeof generation, "%s/generation_config.json", path);
-    TRY(checkpoint_file_exists(file, &there));
+    TRY(file_map_exists(file, &there));
     if (!there) {
         log_error("%s is not a model folder: it has no config.json and no .gguf file", path);
         return STATUS_DATA;
     }
     TRY(checkpoint_json_read(file, JSON_BYTES_MAX, &json.object));
     TRY_TO(object_read(&json, config), release);
-    TRY_TO(checkpoint_file_exists(generation, &there), release);
+    TRY_TO(file_map_exists(generation, &there), release);
     if (there) {
         TRY_TO(checkpoint_json_read(generation, JSON_BYTES_MAX, &extra.object), release);
         TRY_TO(eos_read(&extra, config), release);

@@ -1,9 +1,9 @@
 #include "common/model/forward.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache)
 {

@@ -1,7 +1,7 @@
 #include "common/model/kv_cache.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 
 /* The keys, or the values, of one layer. */

@@ -1,7 +1,7 @@
 #include "common/model/model.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/model/kv_cache.h"
 #include "common/model/rope.h"
 #include "common/model/weights.h"
@@ -53,16 +53,9 @@ static enum status cut_shard(struct model *model, const struct model_options *op
     return STATUS_OK;
 }
 
-int model_draft_vocab(const struct options *options, int vocab)
+enum dtype model_quantise(int bits)
 {
-    return options->draft_vocabulary > 0 && options->draft_vocabulary < vocab ? options->draft_vocabulary : vocab;
-}
-
-enum dtype model_quantise(const struct options *options, int drafts)
-{
-    if (drafts && options->draft_way.bits > 0)
-        return options->draft_way.bits == 4 ? DTYPE_Q4_0 : DTYPE_Q8_0;
-    return options->quantise == QUANTISE_Q8_0 ? DTYPE_Q8_0 : DTYPE_F32;
+    return bits == 4 ? DTYPE_Q4_0 : bits == 8 ? DTYPE_Q8_0 : DTYPE_F32;
 }
 
 enum status model_open_tables(struct model *model)

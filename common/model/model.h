@@ -9,10 +9,12 @@
 #define TANDEM_COMMON_MODEL_MODEL_H
 
 #include "common/backend/backend.h"
-#include "common/base/options.h"
 #include "common/group/group.h"
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
+
+/* In the order of the choices of --cache: what numbers keys and values are kept as. */
+enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
 
 /* How far the weights are read: what this rank takes of its files. */
 struct model_reading {
@@ -82,10 +84,8 @@ struct model_need {
 /* Local. The same as model_check, and what the first rank will need. */
 enum status model_need(const char *path, int width, const struct model_options *options, struct model_need *need);
 
-/* Local. What --quantise says of the target (`drafts` is 0) or of what drafts, for which --draft self:bits=N goes before: for model_options. */
-enum dtype model_quantise(const struct options *options, int drafts);
-/* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
-int model_draft_vocab(const struct options *options, int vocab);
+/* What weights are rounded to that are to have so many bits, 8 or 4; 0: they are not. */
+enum dtype model_quantise(int bits);
 
 /* Local. Fills cosine and sine for all places of the context; what model_open ends with, for models that are made by hand. */
 enum status model_open_tables(struct model *model);

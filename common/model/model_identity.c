@@ -1,10 +1,10 @@
 #include "common/model/model_identity.h"
 
-#include "common/base/check.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

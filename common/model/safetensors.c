@@ -1,7 +1,7 @@
 #include "common/model/safetensors.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/model/checkpoint_json.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int bits_of(const char *dtype)
     return 0;
 }
 
-static enum status header_length(const struct checkpoint_file *file, size_t *length)
+static enum status header_length(const struct file_map *file, size_t *length)
 {
     uint64_t found = 0;
     size_t most;
@@ -177,7 +177,7 @@ static enum status metadata_check(const char *file, json_t *metadata)
 }
 
 /* spans: [tensors of the header] */
-static enum status tensors_read(const struct checkpoint_file *file, json_t *header, size_t header_bytes, struct span *spans,
+static enum status tensors_read(const struct file_map *file, json_t *header, size_t header_bytes, struct span *spans,
                                 struct checkpoint_table *table)
 {
     const unsigned char *data = file->bytes + LENGTH_BYTES + header_bytes;
@@ -201,7 +201,7 @@ static enum status tensors_read(const struct checkpoint_file *file, json_t *head
     return spans_check(file->path, spans, count, data_bytes);
 }
 
-enum status safetensors_read(const struct checkpoint_file *file, struct checkpoint_table *table)
+enum status safetensors_read(const struct file_map *file, struct checkpoint_table *table)
 {
     struct span *spans = NULL;
     json_t *header = NULL;

@@ -5,10 +5,10 @@
 #define TANDEM_COMMON_MODEL_SAFETENSORS_H
 
 #include "common/base/status.h"
-#include "common/model/checkpoint_file.h"
+#include "common/file/file_map.h"
 #include "common/model/checkpoint_table.h"
 
 /* Adds every tensor of the file to the table, whatever its dtype. STATUS_DATA: the line names file and tensor. */
-enum status safetensors_read(const struct checkpoint_file *file, struct checkpoint_table *table);
+enum status safetensors_read(const struct file_map *file, struct checkpoint_table *table);
 
 #endif

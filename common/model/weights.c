@@ -5,9 +5,9 @@
  * packs them; a matrix with rows that have no more bits, in other blocks, stays as it is in the file. */
 #include "common/model/weights.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

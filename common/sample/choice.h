@@ -3,7 +3,7 @@
 #ifndef TANDEM_COMMON_SAMPLE_CHOICE_H
 #define TANDEM_COMMON_SAMPLE_CHOICE_H
 
-#include "common/base/sampling.h"
+#include "common/sample/sampling.h"
 #include "common/sample/sparse_q.h"
 
 /* Sets what must be asked of the row: scans, sums, races, purpose, top. The key and the lists' places are the caller's. */

@@ -2,8 +2,8 @@
 #ifndef TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 #define TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 
-#include "common/backend/backend.h"
-#include "common/base/sampling.h"
+#include "common/sample/row.h"
+#include "common/sample/sampling.h"
 
 /* What logits are multiplied by: 1 / temperature (1 when that is 0), bounded so that no logit becomes infinite. */
 DEVICE_CODE float distribution_scale(const struct sampling *sampling);

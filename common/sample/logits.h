@@ -4,8 +4,8 @@
 #ifndef TANDEM_COMMON_SAMPLE_LOGITS_H
 #define TANDEM_COMMON_SAMPLE_LOGITS_H
 
-#include "common/base/bias.h"
-#include "common/base/sampling.h"
+#include "common/sample/bias.h"
+#include "common/sample/sampling.h"
 
 /* The tokens that a row follows: those committed, then the drafted ones before it. */
 struct logits_history {

@@ -2,7 +2,7 @@
 #ifndef TANDEM_COMMON_SAMPLE_PENALTY_H
 #define TANDEM_COMMON_SAMPLE_PENALTY_H
 
-#include "common/base/sampling.h"
+#include "common/sample/sampling.h"
 
 /* logits: [vocab_count], of the ids from vocab_first on; history: [count] tokens before the one that the row predicts, of which the
  * first prompt_count are the prompt; tally: [vocab_count] scratch, all zero before and after.

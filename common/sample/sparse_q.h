@@ -4,7 +4,7 @@
 #ifndef TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 #define TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 
-#include "common/backend/backend.h"
+#include "common/sample/row.h"
 #include <stdint.h>
 
 enum { SPARSE_Q_SUM = 65536, SPARSE_Q_MAX = 1024 };

@@ -1,6 +1,6 @@
 #include "common/text/added_tokens.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include <utf8proc.h>
 
 struct added_node {

@@ -1,8 +1,8 @@
 #include "common/text/bpe.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <string.h>
 
 /* Symbols form a list in the order of the text; the merged-away right one has token -1. */

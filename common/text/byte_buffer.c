@@ -1,7 +1,7 @@
 #include "common/text/byte_buffer.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Messages to a prompt with marks, and a prompt to tokens. */
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include "common/text/chat_form.h"
 #include "common/text/chat_thought.h"
 #include <stdio.h>

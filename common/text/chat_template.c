@@ -1,8 +1,8 @@
 /* Which family a template's program is of, and what it says beside its form. */
 #include "common/text/chat_template.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/text/chat_form.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* Where a model's files have their chat template and the names of its tokens. */
-#include "common/base/check.h"
-#include "common/base/gguf.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
+#include "common/file/gguf.h"
+#include "common/file/json_text.h"
 #include "common/text/chat_template.h"
-#include "common/text/file_map.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -183,7 +183,7 @@ static enum status open_gguf(struct chat_template *template, const char *path)
     struct gguf gguf;
     enum status status;
 
-    TRY(file_map_open(path, "a GGUF file", &map));
+    TRY(file_map_open(path, &map));
     status = gguf_read(path, map.bytes, map.size, &gguf);
     if (status == STATUS_OK) {
         status = take_keys(template, &gguf);

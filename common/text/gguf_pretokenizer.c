@@ -1,7 +1,7 @@
 #include "common/text/gguf_pretokenizer.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <string.h>
 

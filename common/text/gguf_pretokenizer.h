@@ -3,7 +3,7 @@
 #ifndef TANDEM_COMMON_TEXT_GGUF_PRETOKENIZER_H
 #define TANDEM_COMMON_TEXT_GGUF_PRETOKENIZER_H
 
-#include "common/base/gguf.h"
+#include "common/file/gguf.h"
 #include "common/text/pretokenizer.h"
 
 /* Adds the cuts of the file's pre-tokenizer, and says what its name implies. STATUS_DATA, logged. */

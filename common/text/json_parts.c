@@ -1,7 +1,7 @@
 #include "common/text/json_parts.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <ctype.h>
 #include <string.h>
 

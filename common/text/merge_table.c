@@ -1,7 +1,7 @@
 #include "common/text/merge_table.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 
 enum status merge_table_init(struct merge_table *table, size_t count)

@@ -1,7 +1,7 @@
 #include "common/text/nfc.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdint.h>
 #include <string.h>
 #include <utf8proc.h>

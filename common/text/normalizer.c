@@ -1,6 +1,6 @@
 #include "common/text/normalizer.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include "common/text/nfc.h"
 #include <string.h>
 

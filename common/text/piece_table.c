@@ -1,9 +1,9 @@
 #include "common/text/piece_table.h"
 
-#include "common/base/check.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
 

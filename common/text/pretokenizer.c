@@ -1,7 +1,7 @@
 #include "common/text/pretokenizer.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <string.h>
 
 /* Steps that one match may take: PCRE2 counts about one a character for the patterns in use. */

@@ -1,7 +1,7 @@
 #include "common/text/tokenizer.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/text/tokenizer_bin.h"
 #include "common/text/tokenizer_gguf.h"
 #include "common/text/tokenizer_json.h"

@@ -1,10 +1,10 @@
 #include "common/text/tokenizer_gguf.h"
 
-#include "common/base/check.h"
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
+#include "common/file/gguf.h"
 #include "common/text/byte_level.h"
-#include "common/text/file_map.h"
 #include "common/text/gguf_pretokenizer.h"
 #include "common/text/tokenizer_parts.h"
 #include "common/text/utf8_stream.h"
@@ -338,7 +338,7 @@ enum status tokenizer_gguf_open(const char *path, struct tokenizer **tokenizer)
     struct file_map map;
     enum status status;
 
-    TRY(file_map_open(path, "a GGUF file", &map));
+    TRY(file_map_open(path, &map));
     status = tokenizer_gguf_read(path, map.bytes, map.size, tokenizer);
     file_map_close(&map);
     return status;

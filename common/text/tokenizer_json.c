@@ -1,8 +1,8 @@
 #include "common/text/tokenizer_json.h"
 
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
 #include "common/text/byte_level.h"
 #include "common/text/json_parts.h"
 #include "common/text/tokenizer_parts.h"

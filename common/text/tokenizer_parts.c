@@ -1,7 +1,7 @@
 #include "common/text/tokenizer_parts.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * one pair does not change the faults of another. */
 #include "common/wire/channel_loop.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/wire/channel_kind.h"
 #include "common/wire/loop_frame.h"
 #include <stdlib.h>

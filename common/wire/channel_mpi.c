@@ -1,9 +1,9 @@
 /* The channel between ranks: one communicator, one tag, an outbox and an inbox, and the bell after each send. */
 #include "common/wire/channel_kind.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/wire/mpi_inbox.h"
 #include "common/wire/mpi_outbox.h"
 #include <stdlib.h>

@@ -7,9 +7,9 @@
 #ifndef TANDEM_COMMON_WIRE_MESSAGE_H
 #define TANDEM_COMMON_WIRE_MESSAGE_H
 
-#include "common/base/bias.h"
-#include "common/base/sampling.h"
 #include "common/base/status.h"
+#include "common/sample/bias.h"
+#include "common/sample/sampling.h"
 #include <stddef.h>
 #include <stdint.h>
 

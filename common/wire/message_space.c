@@ -1,7 +1,7 @@
 #include "common/wire/message_space.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stddef.h>
 #include <stdlib.h>
 

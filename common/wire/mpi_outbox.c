@@ -1,7 +1,7 @@
 #include "common/wire/mpi_outbox.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/wire/channel.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "common/wire/roll_call.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

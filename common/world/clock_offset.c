@@ -1,8 +1,8 @@
 #include "common/world/clock_offset.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 
 enum { PINGS = 64, TAG = 2 /* on world->wire */, PING = 1, OVER = 2 };
 #define ANSWER_NS ((int64_t)2000 * 1000000)

@@ -1,8 +1,8 @@
 #include "common/world/pulse.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "common/world/bells.h"
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* How a rank waits: it looks again and again for a little while, because most answers come within microseconds, then yields, then
  * sleeps in the kernel on its bell. A job often has more ranks than cores, and a rank that spins keeps the one that it waits for from
  * running. */
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "common/world/bells.h"
 #include "common/world/pulse.h"
 #include "common/world/world.h"

@@ -2,12 +2,12 @@
  * gathered once, and never change. */
 #include "common/world/world.h"
 
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
+#include "common/base/try.h"
 #include "common/world/bells.h"
 #include "common/world/keeper.h"
 #include "common/world/life.h"
@@ -153,6 +153,30 @@ int world_threads(const struct world *world, int asked, int alone)
         return asked < own ? asked : (int)own;
     share = share < own ? share : own;
     return share > 1 ? (int)share : 1;
+}
+
+/* The n-th of the cores, and `count - 1` behind it. */
+static void choose_cores(const cpu_set_t *cores, int n, int count, cpu_set_t *chosen)
+{
+    CPU_ZERO(chosen);
+    for (int core = 0; core < CPU_SETSIZE && count > 0; core++)
+        if (CPU_ISSET(core, cores) && n-- <= 0) {
+            CPU_SET(core, chosen);
+            count--;
+        }
+}
+
+void world_keep_apart(const struct world *world, int threads)
+{
+    const cpu_set_t *own = cores_own();
+    cpu_set_t chosen;
+
+    if (own == NULL || CPU_COUNT(own) < world->cores || world->node_size <= world->cores || world->node_team_size * threads > world->cores)
+        return;
+    choose_cores(own, world->node_team_rank * threads, threads, &chosen);
+    if (sched_setaffinity(0, sizeof chosen, &chosen) == 0) /* where it is not allowed the rank is as well off as before */
+        log_debug("keeps to cores %d to %d of this host's %d, which its ranks share", world->node_team_rank * threads,
+                  (world->node_team_rank + 1) * threads - 1, world->cores);
 }
 
 struct standing {

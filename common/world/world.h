@@ -90,6 +90,10 @@ int world_threads(const struct world *world, int asked, int alone);
 /* Local. Tells the ranks of this host that this one computes with so many threads: where all together have more than there are cores, a wait
  * soon gives its core away. */
 void world_claim_threads(const struct world *world, int threads);
+/* Local, before this rank's threads start. Where a host has more ranks than cores, but one for each thread of the ranks of this role, they keep to cores
+ * of their own: they compute at once and wait for each other, and the kernel would put two of them on one core for milliseconds after a rank of the other
+ * role has had the other. Not where who started the rank has bound it. */
+void world_keep_apart(const struct world *world, int threads);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */
 void world_ring_verifiers(const struct world *world);
 /* Local. Wakes `rank` (of the world) if it is on this host; call after what it waits for can be seen. */

@@ -1,8 +1,8 @@
 #include "common/world/world_trace.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/trace.h"
+#include "common/base/try.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 7, MOST = 12301, FIRST = 32000, LISTED = BACKEND_MAX_ASKED };
+enum { ROWS = 7, MOST = 12301, FIRST = 32000, LISTED = ROW_MAX_ASKED };
 
 struct evidence {
     int rows, count;

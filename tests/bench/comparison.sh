@@ -22,7 +22,7 @@ line() { printf '%s\t%s\t%s\n' "$@"; }
 ends() {
     local code=$1 pattern=$2 said found
     shift 2
-    said=$("$TOP/launch/bench/$COMPARISON" "$@" 2>&1)
+    said=$("$TOP/launch/dev/$COMPARISON" "$@" 2>&1)
     found=$?
     check "$COMPARISON $*: exit $found, expected $code and $pattern: $said" [ $found = "$code" ]
     check "$COMPARISON $*: expected $pattern: $said" grep -q "$pattern" <<<"$said"

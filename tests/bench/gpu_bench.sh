@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The measurements of launch/bench/gpu at a tiny shape over the emulation: what they compute is right, whatever they say of time.
+# The measurements of launch/dev/gpu at a tiny shape over the emulation: what they compute is right, whatever they say of time.
 # gpu_bench.sh FOLDER_OF_PROGRAMS
 set -u
 cd "$(dirname "$0")/../.."

@@ -2,7 +2,7 @@
 # tandem gpu-check where there is no device, and its script with a device and programs that are played: what it says, writes and ends with.
 set -u
 cd "$(dirname "$0")/../.."
-check=launch/bench/gpu/check.py
+check=launch/dev/gpu/check.py
 python3 -I -c 'import argparse, csv, dataclasses, json, queue, re, shutil, signal, statistics, subprocess, threading' 2>/dev/null ||
     { echo "skipped: python3 with its standard library is not there, and gpu-check is written in it"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
@@ -80,7 +80,7 @@ expect "the others go on" 'grep -q "^tandem: decode 1b: held: " "$work/bad.out" 
 
 python3 -I - <<'END_OF_PROGRAM'
 import sys
-sys.path.insert(0, "launch/bench/gpu")
+sys.path.insert(0, "launch/dev/gpu")
 import check
 turn = lambda *remarks: type("Played", (), {"remarks": list(remarks)})
 assert check.leading_equal([turn("x", "tokens: 1 2 3 4"), turn("tokens: 1 2 9 4", "y")]) == (2, 4)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The summary of launch/bench/vs-hugging-face: of each side the best setting counts, by its median, and bars hold only where they are measured and hold.
+# The summary of launch/dev/vs-hugging-face: of each side the best setting counts, by its median, and bars hold only where they are measured and hold.
 COMPARISON=vs-hugging-face BARS=4
 . "$(dirname "$0")/comparison.sh"
 {

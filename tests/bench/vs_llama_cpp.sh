@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The summary of launch/bench/vs-llama-cpp: bars hold only where they are measured and hold; and what bench_step says. vs_llama_cpp.sh STEP, bench_step
+# The summary of launch/dev/vs-llama-cpp: bars hold only where they are measured and hold; and what bench_step says. vs_llama_cpp.sh STEP, bench_step
 step=$1
 COMPARISON=vs-llama-cpp BARS=24
 . "$(dirname "$0")/comparison.sh"

@@ -1,13 +1,13 @@
 /* Every call out of the readers of files fails in turn: tokenizers, models, prompts, options. */
-#include "common/base/check.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
-#include "common/base/options.h"
+#include "common/base/try.h"
 #include "common/model/forward.h"
+#include "common/options/options.h"
 #include "common/text/tokenizer_bin.h"
 #include "common/text/tokenizer_json.h"
 #include "tests/fault/fail_nth.h"
-#include "verifier/request.h"
+#include "verifier/request/request.h"
 
 #include <jansson.h>
 #include <setjmp.h>

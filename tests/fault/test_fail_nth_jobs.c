@@ -1,15 +1,14 @@
 /* Every call out of a whole job in one process fails in turn: the lead alone, the lead and a drafter over the loop channel, with results to
  * a journal, to a stream, and going on from a journal that an earlier job left; and the report at the end. */
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/digest.h"
 #include "common/base/log.h"
-#include "common/wire/channel_loop.h"
-#include "drafter/drafter.h"
+#include "common/base/try.h"
+#include "launch/engine/engine.h"
 #include "tests/fault/fail_nth.h"
-#include "verifier/journal_terms.h"
-#include "verifier/lead.h"
-#include "verifier/report.h"
+#include "verifier/job/audience.h"
+#include "verifier/job/report.h"
+#include "verifier/result/journal_terms.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -26,7 +25,7 @@
 #include <cmocka.h> /* needs those above */
 
 enum { SLOTS = 2, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 64 };
-enum { ALL = 250, PROMPTS = 3, TOKENS = 6, RUN = 77, LEAD, DRAFTER, FILE_BYTES = 1 << 16, ROUND_NS = 100000 };
+enum { ALL = 250, PROMPTS = 3, TOKENS = 6, RUN = 77, FILE_BYTES = 1 << 16, ROUND_NS = 100000 };
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
 static char file[64], journal[64], partial[64], stream[64];
@@ -59,21 +58,18 @@ static enum status read_requests(const struct options *options, struct request_l
 }
 
 /* What is open, in this order. */
-enum stage { NOTHING, OUTPUT, CHANNELS, DRAFT, TEAM, PEERS, VERIFY, LEAD_OPEN, DRAFTER_OPEN };
+enum stage { NOTHING, OUTPUT, DRAFT, TEAM, ENGINE };
 
 struct job {
     enum stage stage;
     struct options options;
     struct request_list requests;
-    struct channel *end[2];
     struct draft draft;
     struct team team;
-    struct verify verify;
     struct output output;
     struct show show;
-    struct peers peers;
-    struct lead lead;
-    struct drafter drafter;
+    struct audience audience;
+    struct engine engine;
     int drafts, stops; /* with a drafter; ends after so many rounds */
 };
 
@@ -96,61 +92,43 @@ static enum status begin_output(struct job *job)
 
 static enum status decode(struct job *job)
 {
-    const struct drafter_terms mine = {.channel = job->end[1],
-                                       .draft = &job->draft,
-                                       .lead = LEAD,
-                                       .run = RUN,
-                                       .vocab = draft_model->vocab,
-                                       .context = draft_model->shape.context,
-                                       .slots = SLOTS};
-
-    if (job->drafts) {
-        TRY(drafter_open(&job->drafter, &mine));
-        job->stage = DRAFTER_OPEN;
-    }
     for (int round = 0; job->stops == 0 || round < job->stops; round++) {
-        TRY(lead_admit(&job->lead));
-        if (job->lead.actives == 0)
+        now_ns += job->drafts ? ROUND_NS : 0;
+        TRY(engine_begin(&job->engine));
+        if (job->engine.lead.actives == 0)
             return output_finish(&job->output);
-        if (job->drafts) {
-            now_ns += ROUND_NS;
-            TRY(drafter_turn(&job->drafter, clock_ns()));
-        }
-        TRY(lead_round(&job->lead));
+        TRY(lead_round(&job->engine.lead));
     }
     return STATUS_OK;
 }
 
 static enum status work(struct job *job, const char *path, int resume)
 {
-    const int names[] = {1};
+    const struct engine_terms terms = {.team = &job->team,
+                                       .draft = job->drafts ? &job->draft : NULL,
+                                       .draft_vocab = draft_model->vocab,
+                                       .draft_context = draft_model->shape.context,
+                                       .tokenizer = tokenizer,
+                                       .requests = &job->requests,
+                                       .watch = &job->audience.watch,
+                                       .run = RUN,
+                                       .slots = SLOTS,
+                                       .asked = ASKED,
+                                       .ids = IDS,
+                                       .hash_logits = 1};
 
     job->options = job_options();
     job->stage = OUTPUT;
     TRY(output_open(&job->output, path, resume, 1));
     TRY(read_requests(&job->options, &job->requests));
-    TRY(channel_loop_open(2, NULL, job->end));
-    job->stage = CHANNELS;
     TRY(draft_open_model(&job->draft, draft_model, SLOTS, SUPPORT));
     job->stage = DRAFT;
     TRY(team_open(&job->team, target, SLOTS, ASKED, IDS));
     job->stage = TEAM;
-    TRY(peers_open(&job->peers, job->end[0], names, job->drafts, RUN, target->vocab, 0.0));
-    job->stage = PEERS;
-    TRY(verify_open(&job->verify, &job->team, SLOTS, ASKED, IDS));
-    job->stage = VERIFY;
-    job->lead = (struct lead){.team = &job->team,
-                              .verify = &job->verify,
-                              .peers = &job->peers,
-                              .output = &job->output,
-                              .show = &job->show,
-                              .tokenizer = tokenizer,
-                              .requests = &job->requests,
-                              .slots = SLOTS,
-                              .hash_logits = 1};
+    audience_init(&job->audience, &job->output, &job->show, NULL);
     TRY(begin_output(job));
-    TRY(lead_open(&job->lead));
-    job->stage = LEAD_OPEN;
+    TRY(engine_open(&job->engine, &terms));
+    job->stage = ENGINE;
     return decode(job);
 }
 
@@ -160,21 +138,12 @@ static enum status release(struct job *job)
     enum status status = STATUS_OK;
 
     switch (job->stage) {
-    case DRAFTER_OPEN:
-        drafter_close(&job->drafter); /* fall through */
-    case LEAD_OPEN:
-        lead_close(&job->lead); /* fall through */
-    case VERIFY:
-        verify_close(&job->verify); /* fall through */
-    case PEERS:
-        peers_close(&job->peers); /* fall through */
+    case ENGINE:
+        engine_close(&job->engine); /* fall through */
     case TEAM:
         team_close(&job->team); /* fall through */
     case DRAFT:
         draft_close(&job->draft); /* fall through */
-    case CHANNELS:
-        channel_close(job->end[0]);
-        channel_close(job->end[1]); /* fall through */
     case OUTPUT:
         status = output_close(&job->output); /* fall through */
     case NOTHING:

@@ -21,7 +21,7 @@ static int64_t entry_bytes(const struct checkpoint_entry *entry)
     return bytes;
 }
 
-static void table_check(const struct checkpoint_file *file, struct checkpoint_table *table)
+static void table_check(const struct file_map *file, struct checkpoint_table *table)
 {
     if (checkpoint_table_sort(table) != STATUS_OK)
         abort(); /* one file with a name twice is not JSON that we take */
@@ -39,7 +39,7 @@ static void table_check(const struct checkpoint_file *file, struct checkpoint_ta
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     /* Memory of the file's exact size, so that a read beyond its end is seen, which a mapping would hide in its last page. */
-    const struct checkpoint_file file = {.path = (char *)(uintptr_t)"fuzz", .bytes = bytes, .size = size, .descriptor = -1};
+    const struct file_map file = {.path = (char *)(uintptr_t)"fuzz", .bytes = bytes, .size = size, .descriptor = -1};
     struct checkpoint_table table = {.entries = NULL};
 
     if (safetensors_read(&file, &table) == STATUS_OK)

@@ -1,6 +1,6 @@
 /* Any bytes as a GGUF file: container, config, tensors and tokenizer are refused each, or all tensors lie inside the file and the tokenizer
  * encodes and spells. */
-#include "common/base/gguf.h"
+#include "common/file/gguf.h"
 #include "common/model/checkpoint_gguf.h"
 #include "common/text/tokenizer_gguf.h"
 #include "tests/fuzz/fuzz_file.h"
@@ -29,17 +29,17 @@ static void container_check(const uint8_t *bytes, size_t size)
 static void model_check(const char *path)
 {
     struct checkpoint_table table = {.entries = NULL};
-    struct checkpoint_file file;
+    struct file_map file;
     struct config config;
 
     if (checkpoint_gguf_config(path, &config) == STATUS_OK &&
         (config.head_dim < 2 || config.head_dim > CONFIG_MAX_HEAD_DIM || config.heads % config.kv_heads != 0 || config.eos_count > CONFIG_MAX_EOS))
         abort();
-    if (checkpoint_file_open(path, &file) != STATUS_OK)
+    if (file_map_open(path, &file) != STATUS_OK)
         abort();
     checkpoint_gguf_read(&file, &table);
     checkpoint_table_release(&table);
-    checkpoint_file_close(&file);
+    file_map_close(&file);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

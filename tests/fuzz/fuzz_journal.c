@@ -1,7 +1,7 @@
 /* Any bytes as a journal: what the scan says of them is consistent, a line that holds is one that would be written, and the rest is torn or
  * damaged, never read. Where the bytes begin with a NUL, what follows is the texts of lines, one to a line, which are written as a journal
  * first: so the fuzzer reaches what lies behind the sums. */
-#include "verifier/journal_scan.h"
+#include "verifier/result/journal_scan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void table_check(const struct checkpoint_file *file, const struct checkpoint_table *table)
+static void table_check(const struct file_map *file, const struct checkpoint_table *table)
 {
     for (int i = 0; i < table->count; i++) {
         const struct checkpoint_entry *entry = &table->entries[i];
@@ -21,16 +21,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     const char *path = fuzz_file(0, bytes, size);
     struct checkpoint_table table = {.entries = NULL};
-    struct checkpoint_file file;
+    struct file_map file;
     struct config config;
 
     if (checkpoint_llama2c_config(path, &config) != STATUS_OK)
         return 0;
-    if (checkpoint_file_open(path, &file) != STATUS_OK)
+    if (file_map_open(path, &file) != STATUS_OK)
         abort();
     if (checkpoint_llama2c_read(&file, &config, &table) == STATUS_OK)
         table_check(&file, &table);
     checkpoint_table_release(&table);
-    checkpoint_file_close(&file);
+    file_map_close(&file);
     return 0;
 }

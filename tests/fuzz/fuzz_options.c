@@ -1,6 +1,6 @@
 /* Any bytes as a command line, one argument a line, and behind the first NUL the config file that it names: refused, or every number is in
  * its range. */
-#include "common/base/options_table.h"
+#include "common/options/options_table.h"
 #include "tests/fuzz/fuzz_file.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * one that can. */
 #include "common/text/tokenizer_json.h"
 #include "tests/fuzz/fuzz_file.h"
-#include "verifier/request.h"
+#include "verifier/request/request.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A shard and a drafter whose backend answers with the head, beside ones that take all from whole rows of logits: the same bits. */
 #include "tests/support/draft_rig.h"
 #include "tests/support/golden.h"
-#include "verifier/shard.h"
+#include "verifier/team/shard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #include "common/backend/cuda/context.h"
 #include "tests/support/capture.h"
 #include "tests/support/golden.h"
-#include "verifier/shard.h"
+#include "verifier/team/shard.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* The golden models and the embedded draft model as GGUF files: the same weights give the same logits, bit for bit, in either form. */
+#include "common/options/options.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
@@ -217,17 +218,17 @@ static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct options options = {.quantise = cases[i].quantise, .draft_way = {.way = DRAFT_SELF, .bits = cases[i].bits}};
 
-        assert_int_equal(model_quantise(&options, 0), cases[i].target);
-        assert_int_equal(model_quantise(&options, 1), cases[i].draft);
+        assert_int_equal(model_quantise(options_bits(&options, 0)), cases[i].target);
+        assert_int_equal(model_quantise(options_bits(&options, 1)), cases[i].draft);
     }
 }
 
 static void test_forward_gguf__a_draft_has_the_ids_asked_for_but_no_more_than_there_are(void **state)
 {
     (void)state;
-    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 0}, 100), 100);
-    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 7}, 100), 7);
-    assert_int_equal(model_draft_vocab(&(struct options){.draft_vocabulary = 101}, 100), 100);
+    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 0}, 100), 100);
+    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 7}, 100), 7);
+    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 101}, 100), 100);
 }
 
 /* What has no more bits than is asked for is as it is in the file. */

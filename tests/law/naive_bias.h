@@ -3,8 +3,8 @@
 #ifndef TANDEM_TESTS_LAW_NAIVE_BIAS_H
 #define TANDEM_TESTS_LAW_NAIVE_BIAS_H
 
-#include "common/base/bias.h"
-#include "common/base/sampling.h"
+#include "common/sample/bias.h"
+#include "common/sample/sampling.h"
 
 /* Is `token` banned behind history[0 .. count)? */
 int naive_bias_bans(const struct bias *bias, const int32_t *history, int count, int prompt_count, int32_t token);

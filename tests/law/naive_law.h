@@ -3,7 +3,7 @@
 #ifndef TANDEM_TESTS_LAW_NAIVE_LAW_H
 #define TANDEM_TESTS_LAW_NAIVE_LAW_H
 
-#include "common/base/sampling.h"
+#include "common/sample/sampling.h"
 
 enum { NAIVE_LAW_MOST = 4096 };
 

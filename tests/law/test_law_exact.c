@@ -4,7 +4,7 @@
  * where u = 0 shows a test that is not strict. The checker is checked: each mutant must be caught.
  *
  * The functions of common/base/rng.h are defined here, and the linker takes these: coins and noise are dealt, not drawn. */
-#include "verifier/accept.h"
+#include "verifier/accept/accept.h"
 
 #include <math.h>
 #include <setjmp.h>

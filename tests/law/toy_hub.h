@@ -3,7 +3,7 @@
 #ifndef TANDEM_TESTS_LAW_TOY_HUB_H
 #define TANDEM_TESTS_LAW_TOY_HUB_H
 
-#include "verifier/team.h"
+#include "verifier/team/team.h"
 
 enum { TOY_HUB_QUEUE = 16, TOY_HUB_BYTES = 1 << 16 };
 

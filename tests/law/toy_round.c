@@ -2,7 +2,7 @@
 
 #include "common/base/digest.h"
 #include "tests/law/toy_hub.h"
-#include "verifier/pace.h"
+#include "verifier/round/pace.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

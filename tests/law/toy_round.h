@@ -5,14 +5,14 @@
 
 #include "drafter/draft.h"
 #include "tests/law/toy_model.h"
-#include "verifier/verify.h"
+#include "verifier/round/verify.h"
 
 enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
 
 /* Who says how many tokens the next round drafts. */
 enum toy_length {
     TOY_FIXED,
-    TOY_PACED, /* verifier/pace.h, by verdicts and pretended times that jump about */
+    TOY_PACED, /* verifier/round/pace.h, by verdicts and pretended times that jump about */
     TOY_JUMPY, /* any other way to choose from these: far from slowly */
     TOY_PEEKS, /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
 };

@@ -5,7 +5,7 @@
 
 #include "common/wire/channel_loop.h"
 #include "tests/law/toy_model.h"
-#include "verifier/request.h"
+#include "verifier/request/request.h"
 
 enum { PLAN_DRAFTERS = 3, PLAN_SLOTS = 3, PLAN_REQUESTS = 8, PLAN_LAWS = 12, PLAN_SUPPORT = 16 };
 

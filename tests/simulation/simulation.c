@@ -119,11 +119,11 @@ static void open_lead(struct simulation *simulation, int drafters)
     assert_int_equal(verify_open(&simulation->verify, simulation->target->team, PLAN_SLOTS, STAGE_ASKED, STAGE_IDS), STATUS_OK);
     assert_int_equal(output_open(&simulation->output, NULL, 0, plan->requests + SIMULATION_AFTER), STATUS_OK);
     simulation->show = (struct show){0};
+    audience_init(&simulation->audience, &simulation->output, &simulation->show, NULL);
     simulation->lead = (struct lead){.team = simulation->target->team,
                                      .verify = &simulation->verify,
                                      .peers = &simulation->peers,
-                                     .output = &simulation->output,
-                                     .show = &simulation->show,
+                                     .watch = &simulation->audience.watch,
                                      .tokenizer = simulation->stage->tokenizer,
                                      .requests = &simulation->requests,
                                      .slots = plan->slots};

@@ -7,7 +7,7 @@
 #include "drafter/drafter.h"
 #include "tests/simulation/hostile.h"
 #include "tests/simulation/stage.h"
-#include "verifier/lead.h"
+#include "verifier/job/audience.h"
 
 enum { SIMULATION_RUN = 77, SIMULATION_LEAD = 0, SIMULATION_ENDS = PLAN_DRAFTERS + 2, SIMULATION_AFTER = 64 };
 
@@ -57,6 +57,7 @@ struct simulation {
     struct verify verify;
     struct output output;
     struct show show;
+    struct audience audience;
     struct peers peers;
     struct lead lead;
 

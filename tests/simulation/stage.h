@@ -6,7 +6,7 @@
 #include "drafter/draft.h"
 #include "tests/law/toy_hub.h"
 #include "tests/simulation/plan.h"
-#include "verifier/verify.h"
+#include "verifier/round/verify.h"
 
 enum { STAGE_SHARDS = 2, STAGE_ASKED = PLAN_SLOTS * MESSAGE_MAX_COMMIT, STAGE_IDS = STAGE_ASKED * TOY_IDS };
 

@@ -1,7 +1,6 @@
 #include "tests/support/pair.h"
 
-#include "common/base/clock.h"
-#include "common/wire/channel_loop.h"
+#include "verifier/job/audience.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { RUN = 77, LEAD = 0, DRAFTER = 1, SUPPORT = 256, GROUP_BYTES = 1 << 18 };
+enum { RUN = 77, SUPPORT = 256, GROUP_BYTES = 1 << 18 };
 
 /* Where the results of the run go: output_add has no other way to know. */
 static struct pair_result *taking;
@@ -112,13 +111,13 @@ struct request_terms pair_terms(const struct pair *pair, const struct options *o
 }
 
 /* One round: the drafter's turn, then the lead's. Returns whether there was one. */
-static int take_round(struct lead *lead, struct drafter *drafter)
+static int take_round(struct engine *engine)
 {
-    assert_int_equal(lead_admit(lead), STATUS_OK);
+    struct lead *lead = &engine->lead;
+
+    assert_int_equal(engine_begin(engine), STATUS_OK);
     if (lead->actives == 0)
         return 0;
-    if (drafter != NULL)
-        assert_int_equal(drafter_turn(drafter, clock_ns()), STATUS_OK);
     for (int i = 0; i < lead->slots; i++)
         if (lead->sequence[i].request != NULL)
             taking[lead->sequence[i].request->index].before = lead->sequence[i].completion.length;
@@ -128,48 +127,32 @@ static int take_round(struct lead *lead, struct drafter *drafter)
 
 void pair_run(struct pair *pair, const struct request_list *requests, int with_drafter, struct pair_result *results, struct figures *figures)
 {
-    const int names[] = {DRAFTER};
-    struct channel *end[2];
-    struct verify verify;
     struct output output = {0};
     struct show show = {0};
-    struct peers peers;
-    struct drafter drafter;
+    struct audience audience;
+    struct engine engine;
+    const struct engine_terms terms = {.team = &pair->team[0],
+                                       .draft = with_drafter ? &pair->draft : NULL,
+                                       .draft_vocab = pair->draft_model->vocab,
+                                       .draft_context = pair->draft_model->shape.context,
+                                       .tokenizer = pair->tokenizer,
+                                       .requests = requests,
+                                       .watch = &audience.watch,
+                                       .run = RUN,
+                                       .slots = PAIR_SLOTS,
+                                       .asked = PAIR_ASKED,
+                                       .ids = PAIR_IDS};
 
     memset(results, 0, (size_t)requests->count * sizeof *results);
     taking = results;
-    assert_int_equal(channel_loop_open(2, NULL, end), STATUS_OK);
-    assert_int_equal(peers_open(&peers, end[LEAD], names, with_drafter, RUN, pair->target[0]->vocab, 0.0), STATUS_OK);
-    assert_int_equal(verify_open(&verify, &pair->team[0], PAIR_SLOTS, PAIR_ASKED, PAIR_IDS), STATUS_OK);
-    struct lead lead = {.team = &pair->team[0],
-                        .verify = &verify,
-                        .peers = &peers,
-                        .output = &output,
-                        .show = &show,
-                        .tokenizer = pair->tokenizer,
-                        .requests = requests,
-                        .slots = PAIR_SLOTS};
-    const struct drafter_terms terms = {.channel = end[DRAFTER],
-                                        .draft = &pair->draft,
-                                        .lead = LEAD,
-                                        .run = RUN,
-                                        .vocab = pair->draft_model->vocab,
-                                        .context = pair->draft_model->shape.context,
-                                        .slots = PAIR_SLOTS};
-
-    assert_int_equal(lead_open(&lead), STATUS_OK);
-    assert_int_equal(drafter_open(&drafter, &terms), STATUS_OK);
-    while (take_round(&lead, with_drafter ? &drafter : NULL))
+    audience_init(&audience, &output, &show, NULL);
+    assert_int_equal(engine_open(&engine, &terms), STATUS_OK);
+    while (take_round(&engine))
         continue;
-    assert_int_equal(peers.refused + drafter.refused, 0); /* every message of ours is a good one */
+    assert_int_equal(engine.peers.refused + engine.drafter.refused, 0); /* every message of ours is a good one */
     if (figures != NULL)
-        *figures = lead.figures;
-    drafter_close(&drafter);
-    lead_close(&lead);
-    verify_close(&verify);
-    peers_close(&peers);
-    channel_close(end[0]);
-    channel_close(end[1]);
+        *figures = engine.lead.figures;
+    engine_close(&engine);
 }
 
 void pair_release(struct pair_result *results, int count)

@@ -1,12 +1,11 @@
 /* The embedded pair at work in one process: the lead's and the drafter's own loops, in turns, over a loop channel; the target on one shard or on
  * several (threads). With a deadline of nothing the lead waits for nobody, so no clock counts. What a request comes to is taken from the
- * lead's call of output_add, which the linker wraps (-Wl,--wrap=output_add). What goes wrong ends the test. */
+ * audience's call of output_add, which the linker wraps (-Wl,--wrap=output_add). What goes wrong ends the test. */
 #ifndef TANDEM_TESTS_SUPPORT_PAIR_H
 #define TANDEM_TESTS_SUPPORT_PAIR_H
 
-#include "drafter/drafter.h"
+#include "launch/engine/engine.h"
 #include "tests/support/thread_group.h"
-#include "verifier/lead.h"
 
 enum { PAIR_SLOTS = 4, PAIR_SHARDS = 2, PAIR_ASKED = PAIR_SLOTS * MESSAGE_MAX_COMMIT, PAIR_IDS = PAIR_SLOTS * MESSAGE_MAX_DRAFT * 256 };
 

@@ -1,6 +1,6 @@
 #include "tests/support/pretended_device.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include <stdio.h>
 
 static struct backend_device device = {.name = "pretended"};

@@ -1,5 +1,5 @@
 #include "common/sample/sparse_q.h"
-#include "verifier/accept.h"
+#include "verifier/accept/accept.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Verdicts that are drawn: what they share with those of the law, and that their rate is what was asked for. */
-#include "verifier/accept_synthetic.h"
+#include "verifier/accept/accept_synthetic.h"
 
-#include "verifier/journal_terms.h"
+#include "verifier/result/journal_terms.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "common/base/bias.h"
+#include "common/sample/bias.h"
 
 #include <math.h>
 #include <setjmp.h>

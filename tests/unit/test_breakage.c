@@ -1,8 +1,8 @@
 /* Faults put in on purpose: each does what its line says, and nothing else is touched. */
 #include "common/base/breakage.h"
-#include "common/base/options.h"
+#include "common/options/options.h"
 #include "drafter/draft_broken.h"
-#include "verifier/accept_broken.h"
+#include "verifier/accept/accept_broken.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Lines of a chat as they come out of a pipe, in one piece or in many. */
-#include "verifier/chat_input.h"
+#include "verifier/command/chat_input.h"
 
 #include "common/base/log.h"
 #include <fcntl.h>

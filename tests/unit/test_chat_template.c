@@ -1,8 +1,8 @@
 /* Messages become the text that the published templates make of them. The expected texts are what Jinja makes of those, with the settings of Hugging
  * Face's apply_chat_template. */
-#include "common/base/json_text.h"
-#include "common/base/options.h"
-#include "common/base/options_table.h"
+#include "common/file/json_text.h"
+#include "common/options/options.h"
+#include "common/options/options_table.h"
 #include "common/text/chat_template.h"
 #include "test_tokenizer_files.h"
 #include "tests/support/gguf_file.h"

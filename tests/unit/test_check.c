@@ -7,11 +7,11 @@
 #include "common/sample/sparse_q.h"
 #include "tests/law/naive_law.h"
 #include "tests/support/capture.h"
-#include "verifier/check.h"
-#include "verifier/check_draws.h"
-#include "verifier/check_law.h"
-#include "verifier/check_row.h"
-#include "verifier/check_share.h"
+#include "verifier/check/check.h"
+#include "verifier/check/check_draws.h"
+#include "verifier/check/check_law.h"
+#include "verifier/check/check_row.h"
+#include "verifier/check/check_share.h"
 
 #include <math.h>
 #include <setjmp.h>

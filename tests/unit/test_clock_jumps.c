@@ -3,7 +3,7 @@
 #include "common/base/progress.h"
 #include "common/base/status.h"
 #include "common/world/watchdog.h"
-#include "verifier/journal_file.h"
+#include "verifier/result/journal_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

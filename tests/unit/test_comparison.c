@@ -1,5 +1,5 @@
 /* How many passes a comparison makes, and what it says of their speeds. */
-#include "verifier/comparison.h"
+#include "verifier/job/comparison.h"
 
 #include <math.h>
 #include <setjmp.h>

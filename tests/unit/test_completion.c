@@ -1,5 +1,5 @@
 #include "common/base/rng.h"
-#include "verifier/completion.h"
+#include "verifier/request/completion.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

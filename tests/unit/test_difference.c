@@ -1,4 +1,4 @@
-#include "launch/bench/step/difference.h"
+#include "launch/dev/step/difference.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "common/wire/channel_loop.h"
 #include "common/wire/drain_relay.h"
 #include "common/world/signals.h"
-#include "verifier/peers.h"
+#include "verifier/round/peers.h"
 
 #include <errno.h>
 #include <setjmp.h>

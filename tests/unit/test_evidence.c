@@ -1,6 +1,6 @@
 /* Evidence from 1, 2 and 4 shards gives one and the same law, whatever the kind. */
 #include "tests/law/naive_law.h"
-#include "verifier/evidence.h"
+#include "verifier/accept/evidence.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "verifier/figures.h"
+#include "verifier/round/figures.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

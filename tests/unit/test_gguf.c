@@ -1,6 +1,6 @@
 /* GGUF files: a tiny model that is read back, and what is refused of a damaged one. */
-#include "common/base/gguf.h"
 #include "common/base/log.h"
+#include "common/file/gguf.h"
 #include "common/model/checkpoint.h"
 #include "common/model/model.h"
 #include "common/model/model_identity.h"

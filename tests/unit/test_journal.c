@@ -1,7 +1,7 @@
 /* The journal on real files. Calls of the system can be made to fail at the n-th (the linker wraps them), and what was made durable is
  * noted, so that a lost power can be played: a file is cut to what the last sync covered. */
-#include "verifier/journal.h"
-#include "verifier/journal_terms.h"
+#include "verifier/result/journal.h"
+#include "verifier/result/journal_terms.h"
 
 #include "common/base/progress.h"
 #include "tests/support/capture.h"

@@ -1,5 +1,5 @@
 #include "common/base/digest.h"
-#include "verifier/journal_scan.h"
+#include "verifier/result/journal_scan.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

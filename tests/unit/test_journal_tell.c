@@ -1,7 +1,7 @@
 /* What somebody hears who ended a job: what is kept of it, and how to go on. */
-#include "verifier/journal_tell.h"
+#include "verifier/result/journal_tell.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* JSON from outside: bounded before it is parsed, and refused in words that can be shown. */
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/file/json_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

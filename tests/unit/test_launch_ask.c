@@ -1,5 +1,5 @@
 /* Devices and memory that words of sbatch ask for. */
-#include "verifier/launch_ask.h"
+#include "verifier/job/launch_ask.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

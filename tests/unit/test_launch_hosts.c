@@ -1,6 +1,6 @@
 /* Which ranks --hosts puts where, by the parts that mpirun is told: HOST:SLOTS ROLE xRANKS. */
+#include "launch/submit/launch_hosts.h"
 #include "tests/support/capture.h"
-#include "verifier/launch_hosts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tests/support/capture.h"
-#include "verifier/loading.h"
+#include "verifier/job/loading.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +23,11 @@ static size_t length;
 /* Reads 8 shards of 2.2 GB, in so many milliseconds and 64 parts. */
 static void read_model(int bar, int ms)
 {
-    FILE *to = open_memstream(&said, &length);
+    FILE *to;
 
+    free(said); /* what was said before */
+    said = NULL;
+    to = open_memstream(&said, &length);
     assert_non_null(to);
     now = SECOND;
     clock_pretend(&now);
@@ -52,10 +55,8 @@ static void test_loading__says_nothing_of_what_is_soon_read(void **state)
     (void)state;
     read_model(0, 4000);
     assert_string_equal(said, "");
-    free(said);
     read_model(1, 900);
     assert_null(strstr(said, "reading"));
-    free(said);
 }
 
 static void test_loading__says_a_line_every_five_seconds(void **state)
@@ -65,7 +66,6 @@ static void test_loading__says_a_line_every_five_seconds(void **state)
     assert_int_equal(lines(), 3);
     assert_ptr_equal(strstr(said, "reading shard 3 of 8, 5.5 of 17.6 GB, 1.1 GB/s\n"), said);
     assert_null(strchr(said, '\r'));
-    free(said);
 }
 
 static void test_loading__a_terminals_line_is_redrawn_and_taken_away(void **state)
@@ -78,7 +78,6 @@ static void test_loading__a_terminals_line_is_redrawn_and_taken_away(void **stat
     assert_ptr_equal(strstr(said, "\r\033[Kreading shard 1 of 8, 1.1 of 17.6 GB, 1.1 GB/s\r\033[K"), said);
     assert_string_equal(said + length - strlen(clear), clear);
     assert_false(loading.stands);
-    free(said);
 }
 
 static void test_loading__one_file_is_no_shard_and_a_small_one_has_megabytes(void **state)
@@ -95,7 +94,6 @@ static void test_loading__one_file_is_no_shard_and_a_small_one_has_megabytes(voi
     clock_pretend(NULL);
     fclose(to);
     assert_string_equal(said, "reading the weights, 100.0 of 270.0 MB, 10 MB/s\n");
-    free(said);
 }
 
 static void test_loading__verbose_says_what_was_read(void **state)
@@ -110,7 +108,6 @@ static void test_loading__verbose_says_what_was_read(void **state)
     capture_end(&capture, line, sizeof line);
     capture_assert_one_line(line, "17600.0 MB of 8 files were read in 2.0 s, 8.8e+03 MB/s");
     log_init("test", LOG_INFO);
-    free(said);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-#include "common/base/options.h"
-#include "common/base/options_elsewhere.h"
-#include "common/base/options_table.h"
+#include "common/options/options.h"
+#include "common/options/options_elsewhere.h"
+#include "common/options/options_table.h"
 #include "tests/support/capture.h"
 
 #include <math.h>

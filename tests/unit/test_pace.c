@@ -1,6 +1,6 @@
 /* The pace against machines whose times are known, and whose drafts stand as often as a number says: no clock, no chance. What a job gets is compared
  * with the best fixed draft length and with no drafts at all, over whole jobs, first rounds included. */
-#include "verifier/pace.h"
+#include "verifier/round/pace.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The lead's view of its drafters, which the test plays, under a pretended clock. */
-#include "verifier/peers.h"
+#include "verifier/round/peers.h"
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -2,7 +2,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/wire/channel_loop.h"
-#include "verifier/peers.h"
+#include "verifier/round/peers.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* How many rows of prompts a step takes, under costs that the test makes up: no clock. */
-#include "verifier/prefill.h"
+#include "verifier/round/prefill.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 #include "common/world/clock_offset.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/model_rig.h"
-#include "verifier/journal_scan.h"
-#include "verifier/request.h"
+#include "verifier/request/request.h"
+#include "verifier/result/journal_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

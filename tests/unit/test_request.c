@@ -1,7 +1,7 @@
 #include "common/base/paths.h"
 #include "common/text/tokenizer_json.h"
 #include "tests/support/capture.h"
-#include "verifier/request.h"
+#include "verifier/request/request.h"
 
 #include <limits.h>
 #include <math.h>

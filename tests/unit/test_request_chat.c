@@ -1,5 +1,5 @@
 /* A line with messages is a line with the prompt that the chat template makes of them, and its answer ends where the template ends one. */
-#include "verifier/request.h"
+#include "verifier/request/request.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

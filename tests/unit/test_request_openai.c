@@ -1,6 +1,7 @@
 /* Lines of OpenAI's batch input mean the same as lines of this project's own form, and each that asks for something else says where and what. */
-#include "common/base/json_text.h"
-#include "verifier/request_openai.h"
+#include "common/file/json_text.h"
+#include "verifier/request/request_openai.h"
+#include "verifier/result/result_openai.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +138,7 @@ static void test_request_openai__a_chats_answer_is_a_message(void **state)
     char text[] = "Hello.", model[] = "m", *written;
     struct request request = {.index = 4, .openai = 1, .chat = 1, .model = model, .prompt_count = 7};
     const struct sequence sequence = {.request = &request, .completion = {.text = text, .length = 6, .count = 3, .finish = FINISH_STOP}};
-    json_t *result = request_openai_result(json_string("a"), &request, &sequence, 1);
+    json_t *result = result_openai(json_string("a"), &request, &sequence, 1);
 
     (void)state;
     written = json_dumps(result, JSON_COMPACT);
@@ -162,7 +163,7 @@ static void test_request_openai__a_request_that_is_wrong_has_openais_answer(void
 {
     char error[] = "line 3: body.n is not supported, expected 1", *written;
     const struct request request = {.index = 2, .openai = 1, .error = error};
-    json_t *result = request_openai_result(json_string("a"), &request, NULL, 1);
+    json_t *result = result_openai(json_string("a"), &request, NULL, 1);
 
     (void)state;
     written = json_dumps(result, JSON_COMPACT);

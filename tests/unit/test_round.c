@@ -4,9 +4,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
-#include "common/wire/channel_loop.h"
-#include "drafter/drafter.h"
-#include "verifier/lead.h"
+#include "launch/engine/engine.h"
+#include "verifier/job/audience.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +18,7 @@
 #include <cmocka.h> /* needs those above */
 
 enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
-enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77, LEAD = 0, DRAFTER = 1 };
+enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77 };
 
 static struct group self;
 static struct tokenizer *tokenizer;
@@ -77,14 +76,10 @@ void __wrap_free(void *old)
 struct run {
     struct options options;
     struct request_list requests;
-    struct channel *end[2];
-    struct verify verify;
     struct output output;
     struct show show;
-    struct peers peers;
-    struct lead lead;
-    struct drafter drafter;
-    int with_drafter;
+    struct audience audience;
+    struct engine engine;
 };
 
 static const char *const short_prompts[PROMPTS] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
@@ -92,10 +87,7 @@ static const char *const *prompts = short_prompts;
 
 static void open_run(struct run *run, enum accept_mode accept, double temperature, int tokens, const struct loop_faults *faults, int with_drafter)
 {
-    const int names[] = {DRAFTER};
-
     memset(run, 0, sizeof *run);
-    run->with_drafter = with_drafter;
     run->options = (struct options){
         .sampling = sampling_default, .max_tokens = tokens, .draft_length = LENGTH, .ignore_eos = 1, .max_sequences = SLOTS};
     run->options.sampling.accept = accept;
@@ -106,54 +98,41 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
         .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
     for (int i = 0; i < PROMPTS; i++)
         assert_int_equal(request_add_text(&run->requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
-    assert_int_equal(channel_loop_open(2, faults, run->end), STATUS_OK);
     assert_int_equal(output_open(&run->output, NULL, 0, 0), STATUS_OK);
-    assert_int_equal(peers_open(&run->peers, run->end[LEAD], names, with_drafter, RUN, target->vocab, 0.0), STATUS_OK);
-    assert_int_equal(verify_open(&run->verify, &team, SLOTS, ASKED, IDS), STATUS_OK);
+    audience_init(&run->audience, &run->output, &run->show, NULL);
     team.shard.hash = 0;
-    run->lead = (struct lead){.team = &team,
-                              .verify = &run->verify,
-                              .peers = &run->peers,
-                              .output = &run->output,
-                              .show = &run->show,
-                              .tokenizer = tokenizer,
-                              .requests = &run->requests,
-                              .slots = SLOTS,
-                              .hash_logits = 1};
-    assert_int_equal(lead_open(&run->lead), STATUS_OK);
-    const struct drafter_terms mine = {.channel = run->end[DRAFTER],
-                                       .draft = drafting,
-                                       .lead = LEAD,
-                                       .run = RUN,
-                                       .vocab = draft_model->vocab,
-                                       .context = draft_model->shape.context,
-                                       .slots = SLOTS};
-    assert_int_equal(drafter_open(&run->drafter, &mine), STATUS_OK);
+    const struct engine_terms engine = {.team = &team,
+                                        .draft = with_drafter ? drafting : NULL,
+                                        .draft_vocab = draft_model->vocab,
+                                        .draft_context = draft_model->shape.context,
+                                        .tokenizer = tokenizer,
+                                        .requests = &run->requests,
+                                        .watch = &run->audience.watch,
+                                        .faults = faults,
+                                        .run = RUN,
+                                        .slots = SLOTS,
+                                        .asked = ASKED,
+                                        .ids = IDS,
+                                        .hash_logits = 1};
+    assert_int_equal(engine_open(&run->engine, &engine), STATUS_OK);
 }
 
 static void close_run(struct run *run)
 {
-    drafter_close(&run->drafter);
-    lead_close(&run->lead);
-    verify_close(&run->verify);
-    peers_close(&run->peers);
+    engine_close(&run->engine);
     assert_int_equal(output_close(&run->output), STATUS_OK);
-    channel_close(run->end[0]);
-    channel_close(run->end[1]);
     request_release(&run->requests);
 }
 
 /* One round. Returns whether there was one. */
 static int take_round(struct run *run)
 {
-    assert_int_equal(lead_admit(&run->lead), STATUS_OK);
-    if (run->lead.actives == 0)
+    now += 100 * 1000;
+    assert_int_equal(engine_begin(&run->engine), STATUS_OK);
+    if (run->engine.lead.actives == 0)
         return 0;
     now += 100 * 1000;
-    if (run->with_drafter)
-        assert_int_equal(drafter_turn(&run->drafter, clock_ns()), STATUS_OK);
-    now += 100 * 1000;
-    assert_int_equal(lead_round(&run->lead), STATUS_OK);
+    assert_int_equal(lead_round(&run->engine.lead), STATUS_OK);
     return 1;
 }
 
@@ -162,7 +141,7 @@ static uint64_t hash_of(struct run *run)
 {
     while (take_round(run))
         continue;
-    assert_int_equal(run->lead.figures.tokens, 4 * (run->options.max_tokens));
+    assert_int_equal(run->engine.lead.figures.tokens, 4 * (run->options.max_tokens));
     return team.shard.hash;
 }
 
@@ -237,8 +216,8 @@ static void assert_allocates_nothing(enum accept_mode accept, double temperature
     for (int i = 0; i < 100; i++)
         (void)take_round(&run);
     assert_int_equal(allocations, 0);
-    assert_int_equal(run.lead.actives, SLOTS); /* all of them rounds of sequences in the middle */
-    assert_true(run.lead.figures.accepted > 0);
+    assert_int_equal(run.engine.lead.actives, SLOTS); /* all of them rounds of sequences in the middle */
+    assert_true(run.engine.lead.figures.accepted > 0);
     close_run(&run);
 }
 
@@ -266,13 +245,14 @@ static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted
         int64_t asked, answered;
 
         open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 1);
-        run.with_drafter = answers; /* else it has no turn */
+        run.engine.drafts = answers; /* else it has no turn */
         (void)hash_of(&run);
-        asked = run.lead.figures.asked_rounds;
-        answered = run.lead.figures.answered_rounds;
+        run.engine.drafts = 1;
+        asked = run.engine.lead.figures.asked_rounds;
+        answered = run.engine.lead.figures.answered_rounds;
         assert_true(asked >= (answers ? 4 : 4 * (SHORT - 1))); /* all but the last of a sequence, whose token needs no draft */
         assert_true(answers ? answered >= asked - 2 * 4 && answered <= asked : answered == 0);
-        assert_true(asked - answered >= run.lead.figures.fallback_rounds);
+        assert_true(asked - answered >= run.engine.lead.figures.fallback_rounds);
         close_run(&run);
     }
 }
@@ -295,10 +275,10 @@ static void assert_faults_cost_only_speed(enum accept_mode accept, double temper
 
         open_run(&run, accept, temperature, SHORT, &faults, 1);
         assert_int_equal(hash_of(&run), solo);
-        accepted += run.lead.figures.accepted;
-        refused += run.peers.refused + run.drafter.refused;
-        stale += run.peers.stale;
-        fallbacks += run.lead.figures.fallback_rounds;
+        accepted += run.engine.lead.figures.accepted;
+        refused += run.engine.peers.refused + run.engine.drafter.refused;
+        stale += run.engine.peers.stale;
+        fallbacks += run.engine.lead.figures.fallback_rounds;
         close_run(&run);
     }
     /* The faults happened, and drafting went on between them. */
@@ -326,10 +306,10 @@ static void test_round__a_proposal_of_nothing_is_an_answer(void **state)
     open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
     while (take_round(&run))
         continue;
-    assert_true(run.lead.figures.empty_rounds > 0 && run.lead.figures.drafted > 0);
-    assert_int_equal(run.lead.figures.fallback_rounds, 0);
-    assert_int_equal(run.peers.peer[0].losses + run.peers.peer[0].misses, 0);
-    assert_int_equal(run.peers.stale, 0);
+    assert_true(run.engine.lead.figures.empty_rounds > 0 && run.engine.lead.figures.drafted > 0);
+    assert_int_equal(run.engine.lead.figures.fallback_rounds, 0);
+    assert_int_equal(run.engine.peers.peer[0].losses + run.engine.peers.peer[0].misses, 0);
+    assert_int_equal(run.engine.peers.stale, 0);
     close_run(&run);
     drafting = &draft;
 }
@@ -369,13 +349,13 @@ static int64_t cut_at(char letter)
         run.requests.request[i].stops = 1;
     }
     while (take_round(&run))
-        for (int i = 0; i < run.lead.readies; i++) {
-            int kept = run.lead.kept[i], stood = run.lead.outcome[i].accepted;
+        for (int i = 0; i < run.engine.lead.readies; i++) {
+            int kept = run.engine.lead.kept[i], stood = run.engine.lead.outcome[i].accepted;
 
             accepted += kept < stood ? kept : stood;
             cut += kept < stood ? stood - kept : 0;
         }
-    assert_int_equal(run.lead.figures.accepted, accepted);
+    assert_int_equal(run.engine.lead.figures.accepted, accepted);
     for (int i = 0; i < run.requests.count; i++) {
         run.requests.request[i].stop = own[i];
         run.requests.request[i].stops = 0;
@@ -427,12 +407,12 @@ static uint64_t hash_of_each(enum accept_mode accept, double temperature)
     uint64_t hash;
 
     open_run(&run, accept, temperature, SHORT, NULL, 0);
-    run.lead.slots = run.lead.reading.slots = 1;
+    run.engine.lead.slots = run.engine.lead.reading.slots = 1;
     do
-        run.lead.sequence[0].cached = run.lead.sequence[0].request == NULL ? 0 : run.lead.sequence[0].cached;
+        run.engine.lead.sequence[0].cached = run.engine.lead.sequence[0].request == NULL ? 0 : run.engine.lead.sequence[0].cached;
     while (take_round(&run));
-    assert_int_equal(run.lead.reading.reused, 0);
-    assert_int_equal(run.lead.reading.read, tokens_to_read(&run));
+    assert_int_equal(run.engine.lead.reading.reused, 0);
+    assert_int_equal(run.engine.lead.reading.read, tokens_to_read(&run));
     hash = team.shard.hash;
     close_run(&run);
     return hash;
@@ -452,13 +432,13 @@ static void assert_shared(enum accept_mode accept, double temperature, int with_
 
     forget_all();
     open_run(&run, accept, temperature, SHORT, NULL, with_drafter);
-    run.lead.slots = run.lead.reading.slots = slots;
+    run.engine.lead.slots = run.engine.lead.reading.slots = slots;
     assert_int_equal(hash_of(&run), each);
-    assert_int_equal(run.lead.reading.read + run.lead.reading.reused, tokens_to_read(&run));
-    assert_in_range(run.lead.reading.read, tokens_to_read(&run) / PROMPTS, tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
-    assert_int_equal(run.lead.figures.accepted > 0, with_drafter);
+    assert_int_equal(run.engine.lead.reading.read + run.engine.lead.reading.reused, tokens_to_read(&run));
+    assert_in_range(run.engine.lead.reading.read, tokens_to_read(&run) / PROMPTS, tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
+    assert_int_equal(run.engine.lead.figures.accepted > 0, with_drafter);
     if (with_drafter)
-        assert_true(slots == 1 || run.drafter.reused > 200);
+        assert_true(slots == 1 || run.engine.drafter.reused > 200);
     close_run(&run);
 }
 
@@ -491,17 +471,17 @@ static void test_round__a_long_prompt_is_read_beside_what_runs(void **state)
     prompts = texts;
     each = hash_of_each(ACCEPT_COUPLED, 0.8);
     open_run(&run, ACCEPT_COUPLED, 0.8, SHORT, NULL, 1);
-    run.lead.reading.prefill.chunk = 16;
+    run.engine.lead.reading.prefill.chunk = 16;
     do {
-        int64_t tokens = run.lead.figures.tokens;
+        int64_t tokens = run.engine.lead.figures.tokens;
 
         if (!take_round(&run))
             break;
-        if (run.lead.sequence[1].request != NULL && !sequence_is_read(&run.lead.sequence[1])) {
+        if (run.engine.lead.sequence[1].request != NULL && !sequence_is_read(&run.engine.lead.sequence[1])) {
             beside++;
-            assert_true(run.lead.figures.tokens > tokens);
+            assert_true(run.engine.lead.figures.tokens > tokens);
         }
-    } while (run.lead.figures.tokens < SHORT);
+    } while (run.engine.lead.figures.tokens < SHORT);
     assert_true(beside >= 5);
     assert_int_equal(hash_of(&run), each);
     close_run(&run);
@@ -519,19 +499,19 @@ static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
     open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
     for (int i = 0; i < 3; i++)
         assert_true(take_round(&run));
-    tokens = run.lead.figures.tokens;
+    tokens = run.engine.lead.figures.tokens;
     assert_true(tokens >= 3);
-    assert_int_equal(lead_admit(&run.lead), STATUS_OK);
-    cut = run.lead.actives;
+    assert_int_equal(lead_admit(&run.engine.lead), STATUS_OK);
+    cut = run.engine.lead.actives;
     assert_true(cut > 0);
-    lead_cut(&run.lead);
+    lead_cut(&run.engine.lead);
     assert_true(take_round(&run));
-    assert_int_equal(run.lead.figures.tokens, tokens + cut);
-    for (int i = 0; i < run.lead.slots; i++)
-        assert_null(run.lead.sequence[i].request);
+    assert_int_equal(run.engine.lead.figures.tokens, tokens + cut);
+    for (int i = 0; i < run.engine.lead.slots; i++)
+        assert_null(run.engine.lead.sequence[i].request);
     while (take_round(&run))
         continue;
-    assert_int_equal(run.lead.figures.tokens, tokens + cut + (4 - cut) * SHORT);
+    assert_int_equal(run.engine.lead.figures.tokens, tokens + cut + (4 - cut) * SHORT);
     close_run(&run);
 }
 
@@ -544,7 +524,7 @@ static void test_round__a_lead_that_rests_reports(void **state)
     (void)state;
     open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 0);
     before = progress_look().count;
-    assert_int_equal(lead_rest(&run.lead), STATUS_OK);
+    assert_int_equal(lead_rest(&run.engine.lead), STATUS_OK);
     assert_true(progress_look().count > before);
     assert_string_equal(progress_look().doing, "waiting for input");
     close_run(&run);

@@ -1,4 +1,4 @@
-#include "verifier/sequence.h"
+#include "verifier/round/sequence.h"
 
 #include "common/base/digest.h"
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Progress over many prompts: what is counted, and what it says is left. */
-#include "verifier/show.h"
+#include "verifier/job/show.h"
 
 #include "common/base/clock.h"
 #include <setjmp.h>

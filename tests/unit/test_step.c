@@ -1,4 +1,4 @@
-#include "verifier/step.h"
+#include "verifier/team/step.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The vocabulary of a GGUF file in the forms of others. */
 #include "test_tokenizer_files.h"
 
-#include "common/base/gguf.h"
+#include "common/file/gguf.h"
 #include "common/text/tokenizer.h"
 #include <stdio.h>
 #include <stdlib.h>

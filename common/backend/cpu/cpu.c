@@ -2,8 +2,8 @@
 #include "common/backend/cpu/context.h"
 #include "common/backend/cpu/nodes.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

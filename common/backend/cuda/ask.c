@@ -7,7 +7,7 @@
 
 static size_t many(int rows)
 {
-    return (size_t)rows * BACKEND_MAX_ASKED;
+    return (size_t)rows * ROW_MAX_ASKED;
 }
 
 size_t ask_bytes(int rows)

@@ -11,7 +11,7 @@ struct ask_arrays {
     int32_t *row, *excludes, *purpose;
     float *scale;
     int32_t *token_first, *best_first; /* [max_asked + 1] */
-    int32_t *token;                    /* [max_asked BACKEND_MAX_ASKED], and so are logit and best */
+    int32_t *token;                    /* [max_asked ROW_MAX_ASKED], and so are logit and best */
     struct row_stats *stats;
     struct scored_token *winner;
     float *logit;

@@ -1,9 +1,9 @@
 /* The CUDA row of the table: open, close, memory and packing. It knows no CUDA: that is behind device.h and kernels.h. */
 #include "common/backend/cuda/context.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

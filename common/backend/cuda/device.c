@@ -1,7 +1,7 @@
 #include "common/backend/cuda/device.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>

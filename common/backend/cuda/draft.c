@@ -3,7 +3,7 @@
 #include "common/base/digest.h"
 #include <string.h>
 
-static const size_t all = BACKEND_MAX_ROWS, lists = (size_t)BACKEND_MAX_ROWS * BACKEND_MAX_ASKED;
+static const size_t all = BACKEND_MAX_ROWS, lists = (size_t)BACKEND_MAX_ROWS * ROW_MAX_ASKED;
 
 size_t draft_bytes(void)
 {

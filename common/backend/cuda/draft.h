@@ -9,7 +9,7 @@
 struct draft_arrays {
     struct sampling *sampling; /* [BACKEND_MAX_ROWS], and so are the next three */
     int32_t *next, *token, *count;
-    int32_t *id;               /* [BACKEND_MAX_ROWS BACKEND_MAX_ASKED] */
+    int32_t *id;               /* [BACKEND_MAX_ROWS ROW_MAX_ASKED] */
     uint32_t *weight;          /* as id */
 };
 

@@ -199,7 +199,7 @@ size_t one_shot_bytes(int size, size_t most);
 void one_shot_start(const struct one_shot_launch *launch, struct CUstream_st *stream);
 
 /* top.cu: the largest logits of each row, as row_top of the CPU has them. Row r wants best_first[r + 1] - best_first[r] of them, at most
- * BACKEND_MAX_ASKED; where a row has fewer, what is behind them is not written. */
+ * ROW_MAX_ASKED; where a row has fewer, what is behind them is not written. */
 struct top_launch {
     struct kernel_logits from;
     const int32_t *best_first; /* [rows + 1] */

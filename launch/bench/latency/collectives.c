@@ -1,9 +1,9 @@
 /* The group's operations by size, in place, in the form of nccl-tests. Numbers are small whole ones, so every sum is exact and can be checked. */
 #include "common/backend/choose.h"
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "launch/bench/latency/latency.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef TANDEM_LAUNCH_BENCH_LATENCY_LATENCY_H
 #define TANDEM_LAUNCH_BENCH_LATENCY_LATENCY_H
 
-#include "common/base/options.h"
 #include "common/group/group.h"
+#include "common/options/options.h"
 #include "common/wire/channel.h"
 #include <stdio.h>
 

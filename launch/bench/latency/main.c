@@ -1,7 +1,7 @@
 /* tandem-latency-drafter, tandem-latency-verifier: how long messages of rounds and the group's operations take between the ranks of a job, without
  * any model, so that network and engine can be told apart. Started as the ranks of a run are; the options are the same. */
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/world/watchdog.h"
 #include "launch/bench/latency/latency.h"
 #include "launch/bench/report/statistics.h"

@@ -1,9 +1,9 @@
 /* Ping-pong of real frames through the real channel, packed and unpacked each time, as OSU's latency test does: half of a round trip with the same
  * message both ways. The `round` is what a round of decoding sends: a Commit one way and a Proposal the other, the whole way around. */
-#include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
+#include "common/base/try.h"
 #include "launch/bench/latency/latency.h"
 #include <stdlib.h>
 

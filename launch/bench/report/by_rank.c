@@ -1,6 +1,6 @@
 #include "launch/bench/report/by_rank.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 
 /* Spans that no later one has taken in yet, and what they take: a stack, because spans nest and come in the order of their ends. */

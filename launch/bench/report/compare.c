@@ -1,7 +1,7 @@
 #include "launch/bench/report/compare.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "launch/bench/report/run_file.h"
 #include "launch/bench/report/table.h"
 #include <limits.h>

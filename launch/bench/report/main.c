@@ -1,9 +1,9 @@
 /* tandem-report: `tandem report`. Writes the report of a bench's folder into it, or compares two of them. */
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "common/base/visible.h"
 #include "common/base/wrapped.h"
+#include "common/file/json_text.h"
 #include "launch/bench/report/compare.h"
 #include "launch/bench/report/figures.h"
 #include "launch/bench/report/page_html.h"

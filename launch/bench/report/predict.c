@@ -1,6 +1,6 @@
 #include "launch/bench/report/predict.h"
 
-#include "common/base/check.h"
+#include "common/base/try.h"
 #include "launch/bench/report/theory.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "launch/bench/report/rank_file.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include "launch/bench/report/text_file.h"
 #include <limits.h>
 #include <stdio.h>

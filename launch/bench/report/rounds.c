@@ -1,7 +1,7 @@
 #include "launch/bench/report/rounds.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "launch/bench/report/run_file.h"
 
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
 #include "launch/bench/report/rank_file.h"
 #include "launch/bench/report/text_file.h"
 #include <limits.h>

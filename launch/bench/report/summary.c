@@ -1,6 +1,6 @@
 #include "launch/bench/report/summary.h"
 
-#include "common/base/json_text.h"
+#include "common/file/json_text.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* The command line of `tandem bench`: its own options, then those of a run. */
 #include "launch/bench/sweep/bench.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
 #include "common/base/shell_word.h"
+#include "common/base/try.h"
 #include "common/base/wrapped.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_BENCH_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_BENCH_H
 
-#include "common/base/options.h"
+#include "common/options/options.h"
 #include "launch/bench/sweep/placement.h"
 #include "launch/bench/sweep/plan.h"
 #include <limits.h>

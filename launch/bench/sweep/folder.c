@@ -1,9 +1,9 @@
 /* The folder that everything of a bench goes to. */
 #include "launch/bench/sweep/bench.h"
 
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "launch/bench/sweep/job.h"
 
-#include "common/base/check.h"
 #include "common/base/log.h"
+#include "common/base/try.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

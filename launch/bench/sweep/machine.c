@@ -1,8 +1,10 @@
 #include "launch/bench/sweep/machine.h"
 
-#include "common/base/json_text.h"
 #include "common/base/paths.h"
+#include "common/file/json_text.h"
 #include "common/model/config.h"
+#include "common/model/model.h"
+#include "common/options/options_paths.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +120,7 @@ json_t *machine_target(const struct options *run, int context)
 {
     char path[PATH_MAX], name[NAME];
 
-    paths_target(run, path);
+    options_target_path(run, path);
     name_model(path, run->quantise, run->cache, name);
     return describe_model(path, name, 0, context);
 }
@@ -127,7 +129,7 @@ json_t *machine_draft(const struct options *run, int context)
 {
     char path[PATH_MAX], way[OPTIONS_DRAFT_TEXT], name[NAME];
 
-    paths_draft(run, path);
+    options_draft_path(run, path);
     options_draft_write(&run->draft_way, way);
     if (run->draft_way.way == DRAFT_LOOKUP)
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", "copies", "parameters", 0.0, "operations_per_token", 0.0);

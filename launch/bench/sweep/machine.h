@@ -2,7 +2,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_MACHINE_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_MACHINE_H
 
-#include "common/base/options.h"
+#include "common/options/options.h"
 #include <jansson.h>
 
 /* Processor, cores, memory, kernel, load, driver of the device, and the version of the source that the program stands in. NULL without memory. */

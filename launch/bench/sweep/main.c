@@ -1,9 +1,9 @@
 /* tandem-bench: `tandem bench`. Plans a sweep, starts its jobs through `tandem run`, keeps what they say in one folder, and has tandem-report
  * write the report there. */
-#include "common/base/check.h"
-#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
 #include "launch/bench/sweep/bench.h"
 #include "launch/bench/sweep/job.h"
 #include "launch/bench/sweep/machine.h"

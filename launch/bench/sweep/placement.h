@@ -3,7 +3,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_PLACEMENT_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_PLACEMENT_H
 
-#include "common/base/options.h"
+#include "common/options/options.h"
 
 enum { PLACEMENT_MOST = 2, PLACEMENT_HOST = 256 };
 

@@ -1,7 +1,7 @@
 #include "launch/bench/sweep/plan.h"
 
-#include "common/base/json_text.h"
 #include "common/base/log.h"
+#include "common/file/json_text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

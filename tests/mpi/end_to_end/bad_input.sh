@@ -271,4 +271,13 @@ $MPIRUN -np "$many" "$BIN/tandem-drafter" --prompt "Call me" : -np 1 "$BIN/tande
 code=$?
 checks=$((checks + 1))
 [ "$code" = 0 ] && [ "$(grep -c "$((many + 1)) ranks on $(nproc) cores" "$WORK/err")" = 1 ] || fail "more ranks than cores: exit $code, $(cat "$WORK/err")"
+# There verifiers keep to cores of their own, where each can have some.
+if [ "$(nproc)" -ge 2 ]; then
+    $MPIRUN -np "$many" "$BIN/tandem-drafter" --threads 1 --prompt "Call me" : \
+        -np 2 "$BIN/tandem-verifier" --threads 1 --verbose --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err" || fail "verifiers apart: exit $?"
+    checks=$((checks + 1))
+    [ "$(grep -o 'keeps to cores [0-9]* to' "$WORK/err" | sort -u | wc -l)" = 2 ] || fail "verifiers apart: $(cat "$WORK/err")"
+else
+    echo "not tried: two verifiers on two cores, for there is one"
+fi
 finish

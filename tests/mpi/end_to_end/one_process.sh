@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench_one_process is the same engine: the tokens and logits of a job of several processes, and its rounds. launch/bench/cost compares the two.
+# bench_one_process is the same engine: the tokens and logits of a job of several processes, and its rounds. launch/dev/cost compares the two.
 # one_process.sh BIN
 . "$(dirname "$0")/job.sh"
 
@@ -83,7 +83,7 @@ code=$?
 refused() {
     local code=$1 pattern=$2 found
     shift 2
-    "$SOURCE/launch/bench/cost" --build "$BIN" "$@" >"$WORK/cost.out" 2>"$WORK/cost.err"
+    "$SOURCE/launch/dev/cost" --build "$BIN" "$@" >"$WORK/cost.out" 2>"$WORK/cost.err"
     found=$?
     checks=$((checks + 1))
     [ $found = "$code" ] && [ ! -s "$WORK/cost.out" ] && grep -qF -- "$pattern" "$WORK/cost.err" && [ "$(wc -l <"$WORK/cost.err")" = 1 ] ||
@@ -98,7 +98,7 @@ refused 66 "--prompts $WORK/missing cannot be read" --prompts "$WORK/missing"
 
 # The figures mean nothing here, but that they are there.
 head -n 2 "$PROMPTS" >"$WORK/two.in"
-"$SOURCE/launch/bench/cost" --build "$BIN" --repeat 1 --tokens 3 --prompts "$WORK/two.in" --pairs "embedded $SOURCE/launch/demo/target:self:bits=4" --tsv "$WORK/cost.tsv" >"$WORK/cost.out" 2>"$WORK/cost.err"
+"$SOURCE/launch/dev/cost" --build "$BIN" --repeat 1 --tokens 3 --prompts "$WORK/two.in" --pairs "embedded $SOURCE/launch/demo/target:self:bits=4" --tsv "$WORK/cost.tsv" >"$WORK/cost.out" 2>"$WORK/cost.err"
 code=$?
 checks=$((checks + 3))
 [ $code = 0 ] || fail "cost: exit $code, $(cat "$WORK/cost.err")"

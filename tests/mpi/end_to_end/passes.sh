@@ -1,4 +1,4 @@
-# Sourced after job.sh: a job that decodes its prompts pass after pass, each in its own way (verifier/sweep.h), so that a grid of draft lengths,
+# Sourced after job.sh: a job that decodes its prompts pass after pass, each in its own way (verifier/command/sweep.h), so that a grid of draft lengths,
 # rules and sequences at once costs one start for each placement of ranks. A pass gives what a job of its own gives: that is what is compared.
 
 # plan: begins the plan of a job.

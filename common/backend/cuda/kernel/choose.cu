@@ -16,7 +16,7 @@ namespace
 enum { THREADS = 128 };
 
 struct room {
-    double p[BACKEND_MAX_ASKED], held;
+    double p[ROW_MAX_ASKED], held;
     uint32_t weight[SPARSE_Q_MAX];
     struct sparse_q q;
     int32_t token;

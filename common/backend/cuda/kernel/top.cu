@@ -6,7 +6,7 @@
 
 namespace
 {
-enum { THREADS = 512, PART = 8192, MOST = BACKEND_MAX_ASKED, DIGITS = 256 };
+enum { THREADS = 512, PART = 8192, MOST = ROW_MAX_ASKED, DIGITS = 256 };
 
 struct work {
     struct top_launch launch;

@@ -1,0 +1,487 @@
+#include "common/options/options.h"
+
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/options/options_elsewhere.h"
+#include "common/options/options_list.h"
+#include "common/options/options_table.h"
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
+enum { RANGE = 96 };
+
+static const struct options options_default = {
+    .drafters = -1,
+    .launcher = -1,
+    .verifiers = -1,
+    .max_tokens = 128,
+    .draft_length = -1,
+    .support = 256,
+    .max_sequences = -1,
+    .draft_deadline_ms = 1000,
+    .drain_s = 5,
+    .watchdog_s = 60,
+    .synthetic_acceptance = -1,
+};
+
+static void *field(struct options *options, const struct option_entry *entry)
+{
+    return (char *)options + entry->at;
+}
+
+static enum status refuse(const char *where, const struct option_entry *entry, const char *text, const char *expected)
+{
+    log_error("%s%s is '%s', expected %s", where, entry->name, text, expected);
+    return STATUS_USAGE;
+}
+
+/* "a whole number from 0 to 32" */
+static void write_range(const struct option_entry *entry, double low, double high, char expected[RANGE])
+{
+    if (entry->choices != NULL)
+        snprintf(expected, RANGE, "%s", entry->choices);
+    else
+        snprintf(expected, RANGE, "a %snumber from %.10g to %.10g", entry->kind == OPTION_DOUBLE ? "" : "whole ", low, high);
+}
+
+static enum status set_number(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    char *end, expected[RANGE];
+    double value = strtod(text, &end);
+
+    write_range(entry, entry->low, entry->high, expected);
+    if (end == text || *end != '\0' || !(value >= entry->low && value <= entry->high))
+        return refuse(where, entry, text, expected);
+    if (entry->kind == OPTION_INT && value != floor(value))
+        return refuse(where, entry, text, expected);
+    if (entry->kind == OPTION_INT)
+        *(int *)field(options, entry) = (int)value;
+    else
+        *(double *)field(options, entry) = value;
+    return STATUS_OK;
+}
+
+static enum status set_u64(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    char *end;
+
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
+        return refuse(where, entry, text, "a whole number from 0 to 18446744073709551615");
+    *(uint64_t *)field(options, entry) = value;
+    return STATUS_OK;
+}
+
+/* choices is "a|b|c"; the value is the index of text among them. */
+static enum status set_choice(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    size_t length = strlen(text);
+    int index = 0;
+
+    for (const char *at = entry->choices; at != NULL; index++) {
+        const char *bar = strchr(at, '|');
+        size_t width = bar != NULL ? (size_t)(bar - at) : strlen(at);
+
+        if (width == length && strncmp(at, text, length) == 0) {
+            *(int *)field(options, entry) = index;
+            return STATUS_OK;
+        }
+        at = bar != NULL ? bar + 1 : NULL;
+    }
+    return refuse(where, entry, text, entry->choices);
+}
+
+static enum status refuse_more(const char *where, const struct option_entry *entry, int most)
+{
+    log_error("%s%s is given more than %d times", where, entry->name, most);
+    return STATUS_USAGE;
+}
+
+static enum status add_text(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    struct option_texts *texts = field(options, entry);
+
+    if (*text == '\0')
+        return refuse(where, entry, text, "a text that is not empty");
+    if (texts->count == (int)entry->high)
+        return refuse_more(where, entry, (int)entry->high);
+    texts->text[texts->count++] = text;
+    return STATUS_OK;
+}
+
+/* A token id at the beginning of a text; what follows it in *end. The vocabulary is not known yet. */
+static int read_id(const char *text, char **end, int32_t *id)
+{
+    errno = 0;
+    long value = strtol(text, end, 10);
+    *id = (int32_t)value;
+    return *text >= '0' && *text <= '9' && errno == 0 && value <= INT32_MAX;
+}
+
+static enum status add_id(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    struct option_ids *ids = field(options, entry);
+    char *end;
+    int32_t id;
+
+    if (!read_id(text, &end, &id) || *end != '\0')
+        return refuse(where, entry, text, "a token id");
+    if (ids->count == OPTIONS_MAX_IDS)
+        return refuse_more(where, entry, OPTIONS_MAX_IDS);
+    ids->id[ids->count++] = id;
+    return STATUS_OK;
+}
+
+static enum status add_bias(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    struct bias *bias = field(options, entry);
+    char *end, *value_end;
+    int32_t id;
+    double value;
+
+    if (!read_id(text, &end, &id) || *end != ':')
+        return refuse(where, entry, text, "ID:BIAS, a token id and a number");
+    value = strtod(end + 1, &value_end);
+    if (value_end == end + 1 || *value_end != '\0' || !(fabs(value) <= BIAS_LIMIT))
+        return refuse(where, entry, text, "ID:BIAS with a number from -100 to 100");
+    if (bias->tokens == BIAS_MAX_TOKENS)
+        return refuse_more(where, entry, BIAS_MAX_TOKENS);
+    return bias_add_token(bias, id, value) ? STATUS_OK : refuse(where, entry, text, "each token once");
+}
+
+static enum status set_flag(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    int on = strcmp(text, "true") == 0 || strcmp(text, "yes") == 0 || strcmp(text, "1") == 0;
+    int off = strcmp(text, "false") == 0 || strcmp(text, "no") == 0 || strcmp(text, "0") == 0;
+
+    if (!on && !off)
+        return refuse(where, entry, text, "true or false");
+    *(int *)field(options, entry) = on;
+    return STATUS_OK;
+}
+
+enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where)
+{
+    switch (entry->kind) {
+    case OPTION_FLAG:
+        return set_flag(options, entry, text, where);
+    case OPTION_INT:
+    case OPTION_DOUBLE:
+        return set_number(options, entry, text, where);
+    case OPTION_U64:
+        return set_u64(options, entry, text, where);
+    case OPTION_TEXT:
+        *(const char **)field(options, entry) = text;
+        return STATUS_OK;
+    case OPTION_TEXTS:
+        return add_text(options, entry, text, where);
+    case OPTION_IDS:
+        return add_id(options, entry, text, where);
+    case OPTION_BIAS:
+        return add_bias(options, entry, text, where);
+    case OPTION_CHOICE:
+        return set_choice(options, entry, text, where);
+    case OPTION_PRINT:
+        options->print = (int)entry->at;
+        return STATUS_OK;
+    }
+    return STATUS_INTERNAL;
+}
+
+static enum status refuse_name(const char *name)
+{
+    char words[OPTIONS_ELSEWHERE];
+
+    if (options_elsewhere(name, 0, words, sizeof words))
+        log_error("option '--%s' is not supported%s", name, words);
+    else
+        log_error("unknown option '--%s'; did you mean '--%s'?", name, option_nearest(name));
+    return STATUS_USAGE;
+}
+
+/* There are none of one letter here; many mean something elsewhere, alone or with a value behind them: -n5. */
+static enum status refuse_short(const char *text)
+{
+    const char letter[] = {text[1], '\0'};
+    char name[64], words[OPTIONS_ELSEWHERE];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text + 1, "="), text + 1);
+    if (!options_elsewhere_short(name, words, sizeof words) && !options_elsewhere_short(letter, words, sizeof words))
+        snprintf(words, sizeof words, ", expected one that begins with --");
+    log_error("option '%s' is not supported%s", text, words);
+    return STATUS_USAGE;
+}
+
+/* One argument of the command line, --name, --name=value or --name value; *at moves past what was used. */
+static enum status take_argument(struct options *options, int argc, char **argv, int *at)
+{
+    char name[64];
+    const char *text = argv[*at], *equals;
+    const struct option_entry *entry;
+
+    if (strncmp(text, "--", 2) != 0 || text[2] == '\0') {
+        if (text[0] == '-' && text[1] != '\0' && text[1] != '-')
+            return refuse_short(text);
+        log_error("unexpected argument '%s', expected an option that begins with --", text);
+        return STATUS_USAGE;
+    }
+    equals = strchr(text, '=');
+    snprintf(name, sizeof name, "%.*s", equals != NULL ? (int)(equals - text - 2) : (int)strlen(text) - 2, text + 2);
+    entry = option_find(name);
+    if (entry == NULL)
+        return refuse_name(name);
+    *at += 1;
+    if (entry->value == NULL)
+        return option_set(options, entry, equals != NULL ? equals + 1 : "true", "--");
+    if (equals != NULL)
+        return option_set(options, entry, equals + 1, "--");
+    if (!option_takes_next(entry, argc, argv, *at))
+        return option_set(options, entry, "", "--");
+    if (*at >= argc) {
+        log_error("--%s needs a value: %s", entry->name, entry->value);
+        return STATUS_USAGE;
+    }
+    return option_set(options, entry, argv[(*at)++], "--");
+}
+
+/* Turns come from stdin and go to stdout, one after the other. */
+static enum status check_conversation(const struct options *options)
+{
+    const char *other = options->chat != NULL && options->prompt == options->chat ? "--chat TEXT"
+                        : options->prompt != NULL                                ? "--prompt"
+                        : options->prompts != NULL                               ? "--prompts"
+                        : options->output != NULL                                ? "--output"
+                        : options->check != CHECK_OFF                            ? "--check"
+                        : options->compare                                       ? "--compare"
+                        : options->sweep != NULL                                 ? "--sweep"
+                        : options->max_sequences != 1                            ? "--max-sequences"
+                                                                                 : NULL;
+
+    if (!options->conversation || other == NULL)
+        return STATUS_OK;
+    log_error("%s does not go with a chat, which takes its turns from stdin, one at a time", other);
+    return STATUS_USAGE;
+}
+
+/* Of `tandem run`: what there is to complete, and to compare. A check and a sweep have prompts of their own. */
+static enum status check_asked(const struct options *options)
+{
+    int is_run = options->check == CHECK_OFF && options->sweep == NULL && !options->conversation;
+
+    if (is_run && options->chat != NULL && options->prompt == NULL && options->prompts == NULL) {
+        log_error("--chat has no message, expected TEXT behind it, --prompt or --prompts");
+        return STATUS_USAGE;
+    }
+    if (is_run && options->compare && (options->solo || options->drafters == 0 || (options->target != NULL && options->draft == NULL))) {
+        log_error("--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter, and no --solo");
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_together(const struct options *options)
+{
+    char reason[160];
+
+    if (options->prompt != NULL && options->prompts != NULL) {
+        log_error("--prompt and --prompts exclude each other");
+        return STATUS_USAGE;
+    }
+    if (options->chat != NULL && *options->chat != '\0' && (options->prompt != options->chat || options->prompts != NULL)) {
+        log_error("--chat with a text and --prompt or --prompts exclude each other");
+        return STATUS_USAGE;
+    }
+    TRY(check_conversation(options));
+    TRY(check_asked(options));
+    if (options->draft != NULL && options->draft_way.way == DRAFT_MODEL && options->target == NULL) {
+        log_error("--draft needs --target");
+        return STATUS_USAGE;
+    }
+    if (options->draft_way.way == DRAFT_LOOKUP && (options->breakage == BREAKAGE_Q_TEMPERATURE || options->breakage == BREAKAGE_Q_TOP_K)) {
+        log_error("--break %s is a fault in how a draft model draws, and --draft lookup draws nothing", breakage_table[options->breakage].name);
+        return STATUS_USAGE;
+    }
+    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+        log_error("--resume needs --output with a file, beside which the journal is");
+        return STATUS_USAGE;
+    }
+    if (options->breakage != BREAKAGE_NONE && options->check == CHECK_OFF) {
+        log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code",
+                  breakage_table[options->breakage].name);
+        return STATUS_USAGE;
+    }
+    if (options->synthetic_acceptance >= 0 && options->check != CHECK_OFF) {
+        log_error("--synthetic-acceptance %g is not lossless by intent: a check would only say so. Expected one of the two",
+                  options->synthetic_acceptance);
+        return STATUS_USAGE;
+    }
+    if (options->check != CHECK_OFF && (options->solo || (options->target != NULL && options->draft == NULL) || options->drafters == 0)) {
+        log_error("a check compares drafted output with the target's own, expected --draft beside --target, a drafter, and no --solo");
+        return STATUS_USAGE;
+    }
+    TRY(options_list_check(options));
+    if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {
+        for (char *at = reason; *at != '\0' && *at != ' '; at++)
+            if (*at == '_')
+                *at = '-'; /* it begins with the name as prompts have it */
+        log_error("--%s", reason);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* The last one of an option counts, and the line before a config. Only of two texts to complete one would be lost without a word. */
+static enum status take_line(struct options *options, int argc, char **argv)
+{
+    const char *const configured[] = {options->prompt, options->chat};
+
+    for (int at = 1; at < argc;) {
+        const char *const before[] = {options->prompt, options->chat};
+        const char *const *now[] = {&options->prompt, &options->chat};
+
+        TRY(take_argument(options, argc, argv, &at));
+        for (int i = 0; i < 2; i++)
+            if (before[i] != configured[i] && *now[i] != before[i]) {
+                log_error("--%s is given twice, '%s' and '%s', expected one; --prompts FILE has several", i == 0 ? "prompt" : "chat", before[i], *now[i]);
+                return STATUS_USAGE;
+            }
+    }
+    return STATUS_OK;
+}
+
+static enum status take_all(struct options *options, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++) {
+        if (strncmp(argv[at], "--config=", 9) == 0)
+            TRY(option_read_config(options, argv[at] + 9));
+        else if (strcmp(argv[at], "--config") == 0 && at + 1 < argc)
+            TRY(option_read_config(options, argv[at + 1]));
+    }
+    return take_line(options, argc, argv);
+}
+
+const char *option_keep(struct options *options, const char *text)
+{
+    struct options_text *kept = malloc(sizeof *kept + strlen(text) + 1);
+
+    if (kept == NULL) {
+        log_error("no memory for a text of %zu bytes", strlen(text));
+        return NULL;
+    }
+    strcpy(kept->text, text);
+    kept->next = options->texts;
+    options->texts = kept;
+    return kept->text;
+}
+
+/* A model's path in place of a name of `tandem fetch`. */
+static enum status find_model(struct options *options, const char *option, const char **model)
+{
+    char path[PATH_MAX];
+
+    if (*model == NULL)
+        return STATUS_OK;
+    if (**model == '\0') {
+        log_error("--%s is '', expected a model", option);
+        return STATUS_USAGE;
+    }
+    if (!paths_model(*model, path, sizeof path)) {
+        log_error("--%s %s has not been fetched yet, expected %s: launch/tandem fetch %s", option, *model, path, *model);
+        return STATUS_NOINPUT;
+    }
+    if (strcmp(path, *model) != 0)
+        *model = option_keep(options, path);
+    return *model != NULL ? STATUS_OK : STATUS_INTERNAL;
+}
+
+enum status options_parse(int argc, char **argv, struct options *out)
+{
+    struct options options = options_default;
+    enum status status;
+
+    options.sampling = sampling_default;
+    TRY_TO(take_all(&options, argc, argv), release);
+    if (options.prompt == NULL && options.chat != NULL && *options.chat != '\0')
+        options.prompt = options.chat;
+    if (options.launcher < 0)
+        options.launcher = options.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
+    if (options.max_sequences < 0)
+        options.max_sequences = options.check != CHECK_OFF ? CHECK_SEQUENCES : options.prompts != NULL && !options.compare ? 4 : 1;
+    TRY_TO(options_draft_read(options.draft, &options.draft_way), release);
+    if (options.print == OPTIONS_PRINT_NOTHING) {
+        TRY_TO(check_together(&options), release);
+        TRY_TO(find_model(&options, "target", &options.target), release);
+        TRY_TO(find_model(&options, "draft", &options.draft), release);
+    }
+    if (options.prompt == NULL && options.prompts == NULL && !options.conversation)
+        options.compare = 1; /* the embedded prompts, shown */
+    *out = options;
+    return STATUS_OK;
+
+release:
+    options_release(&options);
+    return status;
+}
+
+void options_release(struct options *options)
+{
+    for (struct options_text *text = options->texts, *next; text != NULL; text = next) {
+        next = text->next;
+        free(text);
+    }
+    *options = (struct options){0};
+}
+
+int options_set_number(struct options *options, const char *name, double value, char *reason, size_t reason_size)
+{
+    const struct option_entry *entry = strchr(name, '-') == NULL ? option_find(name) : NULL;
+
+    if (entry == NULL || !entry->per_request)
+        return 0;
+    double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
+    if (!(value >= low && value <= high) || (entry->kind != OPTION_DOUBLE && value != floor(value))) { /* 2^53: beyond it a number of JSON is not exact */
+        char expected[RANGE];
+
+        write_range(entry, low, high, expected);
+        snprintf(reason, reason_size, "%s is %.10g, expected %s", name, value, expected);
+        return -1;
+    }
+    if (entry->kind == OPTION_DOUBLE)
+        *(double *)field(options, entry) = value;
+    else if (entry->kind == OPTION_U64)
+        *(uint64_t *)field(options, entry) = (uint64_t)value;
+    else
+        *(int *)field(options, entry) = (int)value;
+    return 1;
+}
+
+int options_have_bar(const struct options *options)
+{
+    int completes = options->check == CHECK_OFF && options->sweep == NULL, shows_text = options->prompt != NULL || options->conversation || options->compare;
+    int results_come = options->prompts != NULL && (options->output == NULL || strcmp(options->output, "-") == 0) && (options->terminal & 1) != 0;
+
+    return !options->quiet && (options->terminal & 2) != 0 && !(completes && (shows_text || results_come));
+}
+
+int options_show_whole(const struct options *options)
+{
+    return options->prompt != NULL && options->output == NULL && (options->terminal & (1 | 16)) != 0;
+}
+
+int options_bits(const struct options *options, int drafts)
+{
+    if (drafts && options->draft_way.bits > 0)
+        return options->draft_way.bits;
+    return options->quantise == QUANTISE_Q8_0 ? 8 : 0;
+}
+
+int options_draft_vocab(const struct options *options, int vocab)
+{
+    return options->draft_vocabulary > 0 && options->draft_vocabulary < vocab ? options->draft_vocabulary : vocab;
+}

@@ -1,0 +1,150 @@
+#include "common/options/options_elsewhere.h"
+
+#include "common/options/options_table.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char one_completion[] = "a prompt has one completion; for more, give its line several times, each with a seed of its own";
+static const char no_probabilities[] = "no probabilities are written; --hash-logits has a digest of all logits";
+static const char no_grammar[] = "nothing follows a grammar; logit_bias, bad_words and stop are what can be asked of a text";
+static const char no_server[] = "there is no server; --prompts takes files, OpenAI's batches among them, and `tandem chat` turns";
+static const char whole_shards[] = "a rank's device holds its whole shard; --verifiers N makes shards smaller";
+static const char bounded_memory[] = "--context and --max-sequences bound the memory that is used";
+static const char kept_shares[] = "top_k, top_p and min_p choose what is kept";
+
+static const struct {
+    const char *name; /* elsewhere */
+    const char *here; /* the option that means it, or NULL */
+    const char *why;  /* else: what there is instead */
+} rows[] = {
+    {"model", "target", NULL},
+    {"hf-repo", "target", NULL},
+    {"pretrained", "target", NULL},
+    {"model-draft", "draft", NULL},
+    {"draft-model", "draft", NULL},
+    {"assistant-model", "draft", NULL},
+    {"speculative-model", "draft", NULL},
+    {"ctx-size", "context", NULL},
+    {"n-ctx", "context", NULL},
+    {"num-ctx", "context", NULL},
+    {"max-model-len", "context", NULL},
+    {"n-predict", "max-tokens", NULL},
+    {"predict", "max-tokens", NULL},
+    {"num-predict", "max-tokens", NULL},
+    {"max-new-tokens", "max-tokens", NULL},
+    {"max-completion-tokens", "max-tokens", NULL},
+    {"min-new-tokens", "min-tokens", NULL},
+    {"num-speculative-tokens", "draft-length", NULL},
+    {"num-assistant-tokens", "draft-length", NULL},
+    {"draft-max", "draft-length", NULL},
+    {"draft-min", "draft-length", NULL},
+    {"gamma", "draft-length", NULL},
+    {"temp", "temperature", NULL},
+    {"repeat-penalty", "repetition-penalty", NULL},
+    {"stop-sequence", "stop", NULL},
+    {"reverse-prompt", "stop", NULL},
+    {"random-seed", "seed", NULL},
+    {"tensor-parallel-size", "verifiers", NULL},
+    {"tp", "verifiers", NULL},
+    {"parallel", "max-sequences", NULL},
+    {"batch-size", "max-sequences", NULL},
+    {"max-num-seqs", "max-sequences", NULL},
+    {"threads-batch", "threads", NULL},
+    {"device", "backend", NULL},
+    {"quantization", "quantise", NULL},
+    {"quantize", "quantise", NULL},
+    {"load-in-8bit", "quantise", NULL},
+    {"kv-cache-dtype", "cache", NULL},
+    {"cache-type-k", "cache", NULL},
+    {"cache-type-v", "cache", NULL},
+    {"chat-template", "template", NULL},
+    {"file", "prompts", NULL},
+    {"input", "prompts", NULL},
+    {"input-file", "prompts", NULL},
+    {"output-file", "output", NULL},
+    {"n", NULL, one_completion},
+    {"best-of", NULL, one_completion},
+    {"num-return-sequences", NULL, one_completion},
+    {"num-beams", NULL, one_completion},
+    {"logprobs", NULL, no_probabilities},
+    {"top-logprobs", NULL, no_probabilities},
+    {"n-probs", NULL, no_probabilities},
+    {"echo", NULL, "results have the completion alone; the prompt is in the line of input"},
+    {"grammar", NULL, no_grammar},
+    {"grammar-file", NULL, no_grammar},
+    {"json-schema", NULL, no_grammar},
+    {"guided-json", NULL, no_grammar},
+    {"response-format", NULL, no_grammar},
+    {"port", NULL, no_server},
+    {"api-key", NULL, no_server},
+    {"host", NULL, "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
+    {"stream", NULL, "`tandem run --prompt` and `tandem chat` show a text as it grows, and --prompts writes whole results"},
+    {"interactive", NULL, "`tandem chat` takes turns"},
+    {"conversation-mode", NULL, "`tandem chat` takes turns"},
+    {"system-prompt", NULL, "messages of a line begin with one of the role system"},
+    {"system", NULL, "messages of a line begin with one of the role system"},
+    {"n-gpu-layers", NULL, whole_shards},
+    {"gpu-layers", NULL, whole_shards},
+    {"ngl", NULL, whole_shards},
+    {"tensor-split", NULL, whole_shards},
+    {"pipeline-parallel-size", NULL, whole_shards},
+    {"gpu-memory-utilization", NULL, bounded_memory},
+    {"mirostat", NULL, kept_shares},
+    {"typical-p", NULL, kept_shares},
+    {"typical", NULL, kept_shares},
+    {"dynatemp-range", NULL, kept_shares},
+    {"lora", NULL, "a model is one folder or file, its adapters merged"},
+    {"trust-remote-code", NULL, "no model brings code that is run"},
+};
+
+/* Behind one dash: of llama.cpp, where others have it too. */
+static const struct {
+    const char *name, *here;
+} short_rows[] = {
+    {"m", "target"},        {"md", "draft"},         {"p", "prompt"}, {"n", "max-tokens"}, {"c", "context"}, {"t", "threads"},
+    {"b", "max-sequences"}, {"np", "max-sequences"}, {"s", "seed"},   {"f", "prompts"},    {"o", "output"},  {"r", "stop"},
+    {"q", "quiet"},         {"v", "verbose"},        {"h", "help"},   {"ctk", "cache"},    {"ctv", "cache"}, {"tp", "verifiers"},
+};
+
+static int is_same(const char *a, const char *b)
+{
+    for (; *a != '\0' && (*a == *b || (*a == '-' && *b == '_')); a++)
+        b++;
+    return *a == '\0' && *b == '\0';
+}
+
+/* An option as it is given, or as a line has it. */
+static void write_here(const struct option_entry *entry, int is_key, char *words, size_t size)
+{
+    if (!is_key || !entry->per_request) {
+        snprintf(words, size, ", expected --%s%s%s", entry->name, entry->value != NULL ? " " : "", entry->value != NULL ? entry->value : "");
+        return;
+    }
+    snprintf(words, size, ", expected %s", entry->name);
+    for (char *at = words + strlen(", expected "); *at != '\0'; at++)
+        *at = *at == '-' ? '_' : *at;
+}
+
+int options_elsewhere(const char *name, int is_key, char *words, size_t size)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!is_same(rows[i].name, name))
+            continue;
+        if (rows[i].here != NULL)
+            write_here(option_find(rows[i].here), is_key, words, size);
+        else
+            snprintf(words, size, ": %s", rows[i].why);
+        return 1;
+    }
+    return 0;
+}
+
+int options_elsewhere_short(const char *name, char *words, size_t size)
+{
+    for (size_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++)
+        if (strcmp(short_rows[i].name, name) == 0) {
+            write_here(option_find(short_rows[i].here), 0, words, size);
+            return 1;
+        }
+    return name[0] != '\0' && name[1] != '\0' && options_elsewhere(name, 0, words, size);
+}

@@ -1,0 +1,234 @@
+#include "common/options/options_table.h"
+
+#include "common/base/spelling.h"
+#include <limits.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct options, field)
+#define BIG 1e9
+
+const char *const option_group_title[] = {"Models",      "Ranks and hosts", "Clusters and SLURM", "Input and output", "Sampling",
+                                          "Speculation", "Reports",         "Checking (`tandem check`)", "Other", NULL};
+
+const struct option_entry option_table[] = {
+    {"target", "M", OPTION_TEXT, OPTION_MODELS, AT(target), 0, 0, NULL, 0,
+     "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json), a .gguf or a llama2.c .bin; default: the embedded pair"},
+    {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(draft), 0, 0, NULL, 0,
+     "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the tokens that "
+     "must be the same); or `self:bits=4`, the target's own weights rounded to 4 (or 8) bits, on the CPU alone; or `self:layers=N`, its first N layers; or "
+     "both, self:bits=4,layers=N. A folder of such a name is ./lookup. Without it and with --target "
+     "given, decoding is solo"},
+    {"quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(quantise), 0, 0, "none|q8_0", 0,
+     "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in Q8_0 has them; "
+     "on the CPU alone; default none. The output is that of the rounded target"},
+    {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(cache), 0, 0, "auto|f32|bf16", 0,
+     "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half the bytes; "
+     "default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
+    {"context", "N", OPTION_INT, OPTION_MODELS, AT(context), 0, BIG, NULL, 0,
+     "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
+    {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(drafters), 0, 512, NULL, 0, "drafter ranks; default 1"},
+    {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(verifiers), 1, 512, NULL, 0,
+     "verifier ranks, which share the target by tensor parallelism; default 2 where they compute on the CPU and the model and the cores allow it, else 1"},
+    {"backend", "WHICH", OPTION_CHOICE, OPTION_RANKS, AT(backend), 0, 0, "auto|cpu|cuda", 0,
+     "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host share "
+     "out its devices in turns"},
+    {"all-reduce", "HOW", OPTION_CHOICE, OPTION_RANKS, AT(all_reduce), 0, 0, "auto|nccl|one-shot", 0,
+     "how verifiers with a device each sum small numbers: over NCCL, or by writing into each other's memory (one host, up to 8 devices); default "
+     "auto: what is faster, measured at the start"},
+    {"threads", "N", OPTION_INT, OPTION_RANKS, AT(threads), 0, 1024, NULL, 0,
+     "threads of each rank; 0: the cores of a host divided by its ranks; of a model of 32 M weights and more by those of its role, for drafters and "
+     "verifiers take turns; never more than the cores that the rank may run on"},
+    {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(hosts), 0, 0, NULL, 0, "hosts for mpirun, as HOST[:SLOTS],..."},
+    {"mpirun-options", "TEXT", OPTION_TEXT, OPTION_RANKS, AT(mpirun_options), 0, 0, NULL, 0,
+     "more options for mpirun, put into the line as they are"},
+    {"drafter-devices", "LIST", OPTION_TEXT, OPTION_RANKS, AT(drafter_devices), 0, 0, NULL, 0,
+     "devices for the drafters of a host, in turn, as 0 or 2,3, of those that a rank sees; default: device R for the rank that is number R of its host, "
+     "and from the first again"},
+    {"verifier-devices", "LIST", OPTION_TEXT, OPTION_RANKS, AT(verifier_devices), 0, 0, NULL, 0,
+     "the same for the verifiers, which need a device each; a drafter may share one with a verifier"},
+    {"config", "FILE", OPTION_TEXT, OPTION_RANKS, AT(config), 0, 0, NULL, 0,
+     "read options from an INI file first (cluster-configs/); the command line wins"},
+    {"dry-run", NULL, OPTION_FLAG, OPTION_RANKS, AT(dry_run), 0, 0, NULL, 0, "check everything, print the mpirun line, run nothing"},
+    {"launcher", "WHICH", OPTION_CHOICE, OPTION_CLUSTER, AT(launcher), 0, 0, "mpirun|srun", 0,
+     "what starts the ranks: mpirun (the default of `tandem run`), or srun with PMIx inside of what SLURM has allocated (that of `tandem sbatch`)"},
+    {"environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(environment), 0, 0, NULL, 0,
+     "variables for all ranks, as NAME=VALUE NAME=VALUE: what UCX, NCCL and Open MPI are told"},
+    {"drafter-environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(drafter_environment), 0, 0, NULL, 0, "more of them for drafters"},
+    {"verifier-environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(verifier_environment), 0, 0, NULL, 0, "more of them for verifiers"},
+    {"slurm-layout", "WHICH", OPTION_CHOICE, OPTION_CLUSTER, AT(slurm_layout), 0, 0, "group|hetjob", 0,
+     "one group of nodes for all ranks (the default), or a heterogeneous job: one group for drafters, one for verifiers"},
+    {"cpus-per-rank", "N", OPTION_INT, OPTION_CLUSTER, AT(cpus_per_rank), 0, 1024, NULL, 0,
+     "cores that SLURM gives each rank, which has so many --threads; default 0: as SLURM likes"},
+    {"sbatch-options", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(sbatch_options), 0, 0, NULL, 0,
+     "options of sbatch for every group, as --nodes=2 --time=4:00:00"},
+    {"drafter-sbatch", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(drafter_sbatch), 0, 0, NULL, 0, "more of them for the drafters' group of a heterogeneous job"},
+    {"verifier-sbatch", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(verifier_sbatch), 0, 0, NULL, 0, "more of them for the verifiers' group"},
+    {"srun-options", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(srun_options), 0, 0, NULL, 0, "more options for srun, of every group"},
+    {"shards", "N", OPTION_INT, OPTION_CLUSTER, AT(shards), 0, 1e6, NULL, 0,
+     "`tandem sbatch`: an array of N tasks that share the lines of --prompts; with --output out.jsonl task I writes out-I-of-N.jsonl"},
+    {"draft-lengths", "LIST", OPTION_TEXT, OPTION_CLUSTER, AT(draft_lengths), 0, 0, NULL, 0,
+     "`tandem sbatch`: an array of one task for each draft length, as 1,2,4,8; with --output out.jsonl task K writes out-kK.jsonl"},
+    {"prompt", "TEXT", OPTION_TEXT, OPTION_INPUT, AT(prompt), 0, 0, NULL, 0,
+     "complete one prompt; its completion alone goes to stdout when that is not a terminal"},
+    {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(prompts), 0, 0, NULL, 0,
+     "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\" or "
+     "\"messages\", any sampling option in snake_case}, or OpenAI's batch form"},
+    {"chat", "[TEXT]", OPTION_TEXT, OPTION_INPUT, AT(chat), 0, 0, NULL, 0,
+     "answer TEXT as a user's message, through the target's chat template. Without TEXT: prompts, of --prompt or --prompts, are such messages"},
+    {"template", "NAME", OPTION_CHOICE, OPTION_INPUT, AT(chat_family), 0, 0,
+     "auto|chatml|llama2|llama3|llama3.1|mistral-v0|mistral-v1|mistral-v3|mistral-v3-tekken|gemma|phi3|zephyr", 0,
+     "how messages become a prompt; default auto: as the model's own chat template says, where it is one of these. With a model that knows no such "
+     "tokens the marks are plain text"},
+    {"output", "FILE", OPTION_TEXT, OPTION_INPUT, AT(output), 0, 0, NULL, 0,
+     "write results as JSON lines, in input order; - is stdout. Until all are there, FILE.journal holds them"},
+    {"resume", NULL, OPTION_FLAG, OPTION_INPUT, AT(resume), 0, 1, NULL, 0,
+     "go on from FILE.journal of an earlier job with the same prompts and options; begins afresh where there is none"},
+    {"plain-results", NULL, OPTION_FLAG, OPTION_INPUT, AT(plain_results), 0, 1, NULL, 0,
+     "leave timing and speculation out of the results: what is left is the same in every run, where the text is"},
+    {"drain-seconds", "S", OPTION_DOUBLE, OPTION_INPUT, AT(drain_s), 0, 1e6, NULL, 0,
+     "on SIGUSR1, let running requests go on for this long; default 5. Then the job ends with 75, and --resume goes on"},
+    {"first-index", "N", OPTION_INT, OPTION_INPUT, AT(first_index), 0, BIG, NULL, 0,
+     "number of the first prompt; default 0. Random draws and --hash-logits go by it, so that parts of a file give what the whole gives"},
+    {"shard", "I/N", OPTION_TEXT, OPTION_INPUT, AT(shard), 0, 0, NULL, 0,
+     "complete part I, from 0, of N equal parts of the lines of --prompts alone. A line has the number that it has in the whole"},
+    {"max-tokens", "N", OPTION_INT, OPTION_INPUT, AT(max_tokens), 0, BIG, NULL, 1, "tokens to generate at most for each prompt; default 128"},
+    {"min-tokens", "N", OPTION_INT, OPTION_INPUT, AT(min_tokens), 0, BIG, NULL, 1,
+     "tokens to generate before EOS, a stop token or a stop text may end a completion; default 0"},
+    {"stop", "STR", OPTION_TEXTS, OPTION_INPUT, AT(stop), 0, OPTIONS_MAX_STOPS, NULL, 0,
+     "end a completion before this text; may be given up to 16 times"},
+    {"stop-token-id", "ID", OPTION_IDS, OPTION_INPUT, AT(stop_token), 0, 0, NULL, 0,
+     "end a completion at this token, as at EOS; may be given up to 64 times (in a line: stop_token_ids, a list)"},
+    {"ignore-eos", NULL, OPTION_FLAG, OPTION_INPUT, AT(ignore_eos), 0, 1, NULL, 1, "go on after the end-of-sequence token"},
+    {"temperature", "T", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.temperature), 0, 100, NULL, 1, "0 (the default) is greedy"},
+    {"top-k", "K", OPTION_INT, OPTION_SAMPLING, AT(sampling.top_k), 0, BIG, NULL, 1, "keep the K most probable tokens; 0: all"},
+    {"top-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.top_p), 0, 1, SAMPLING_TOP_P, 1,
+     "keep the fewest tokens that together have probability P; 1: all"},
+    {"min-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.min_p), 0, 1, SAMPLING_MIN_P, 1,
+     "keep tokens at least P times as probable as the best; 0: all"},
+    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.repetition_penalty), 0, 100, SAMPLING_REPETITION_PENALTY, 1,
+     "divide positive and multiply negative logits of tokens seen before; 1: off"},
+    {"presence-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.presence_penalty), -2, 2, NULL, 1,
+     "subtract from the logits of tokens generated before; 0: off"},
+    {"frequency-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(sampling.frequency_penalty), -2, 2, NULL, 1,
+     "subtract once for each time a token was generated before; 0: off"},
+    {"logit-bias", "ID:BIAS", OPTION_BIAS, OPTION_SAMPLING, AT(bias), 0, 0, NULL, 0,
+     "add BIAS, from -100 to 100, to the logit of token ID; may be given up to 300 times (in a line: an object, {\"ID\": BIAS})"},
+    {"bad-word", "TEXT", OPTION_TEXTS, OPTION_SAMPLING, AT(bad_word), 0, OPTIONS_MAX_TEXTS, NULL, 0,
+     "never generate the tokens of TEXT, with a space before it and without; may be given several times (in a line: bad_words, a list of "
+     "texts and lists of token ids)"},
+    {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(sampling.seed), 0, 0, NULL, 1, "seed of every random number; default 0"},
+    {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, "rejection|coupled", 1,
+     "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
+    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1,
+     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with --accept "
+     "rejection the text then depends on timing (its law does not): for the same text twice give K, or --accept coupled"},
+    {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
+    {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(synthetic_acceptance), 0, 1, NULL, 0,
+     "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
+     "wherever the job says anything"},
+    {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, 1024, NULL, 0,
+     "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
+    {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(draft_vocabulary), 0, 1 << 30, NULL, 0,
+     "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as BPE's, those "
+     "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's law all the same. Lookup copies any"},
+    {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(draft_deadline_ms), 0, 1e6, NULL, 0,
+     "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
+    {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(max_sequences), 1, 256, NULL, 0,
+     "sequences decoded together; default 4 (1 with --prompt)"},
+    {"prefill-chunk", "N", OPTION_INT, OPTION_SPECULATION, AT(prefill_chunk), 0, 65536, NULL, 0,
+     "tokens of prompts that a step reads beside the sequences that run; default 0: chosen from measured times, so that one prompt that comes in makes "
+     "others slower by a quarter at most. No text depends on it"},
+    {"stats", "FILE", OPTION_TEXT, OPTION_REPORT, AT(stats), 0, 0, NULL, 0, "write figures of the run as one JSON object"},
+    {"hash-logits", NULL, OPTION_FLAG, OPTION_REPORT, AT(hash_logits), 0, 0, NULL, 0,
+     "add to --stats a digest of the target's logits at all committed positions"},
+    {"compare", NULL, OPTION_FLAG, OPTION_REPORT, AT(compare), 0, 0, NULL, 0,
+     "decode every prompt solo, then speculatively, again and again until the speedup's standard error is 1 % or 10 s have passed, and show both speeds, their "
+     "medians and spread; the default without a prompt"},
+    {"show-drafts", NULL, OPTION_FLAG, OPTION_REPORT, AT(show_drafts), 0, 1, NULL, 0,
+     "show the completion with its drafts, in colour: green: accepted draft tokens; red: the rejected one, struck out; blue: its replacement. Without a "
+     "prompt that is the default; else the text alone is shown"},
+    {"colour", "WHEN", OPTION_CHOICE, OPTION_REPORT, AT(colour), 0, 0, "auto|always|never", 0, "whether to colour what is shown; default auto: on a terminal"},
+    {"recorder", "DIR", OPTION_TEXT, OPTION_REPORT, AT(recorder), 0, 0, NULL, 0,
+     "where each rank writes its last events when the job breaks; default: a new folder in TMPDIR. Nothing is written when it ends well"},
+    {"trace", "DIR", OPTION_TEXT, OPTION_REPORT, AT(trace), 0, 0, NULL, 0,
+     "each rank writes what it did in every round, by phase, to DIR/rank-NNNN.csv, a folder that is there and that all hosts share"},
+    {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
+    {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
+    {"check", "SIZE", OPTION_CHOICE, OPTION_CHECK, AT(check), 0, 0, "off|brief|quick|long", 0,
+     "check that speculative output follows the target's law, for these models and options, instead of completing prompts. `tandem check` gives it: quick, or long with --long"},
+    {"break", "KIND", OPTION_CHOICE, OPTION_CHECK, AT(breakage), 0, 0, BREAKAGE_NAMES, 0,
+     "put a known fault into the code, to see that the check finds it; refused without --check"},
+    {"list-breaks", NULL, OPTION_PRINT, OPTION_CHECK, OPTIONS_PRINT_BREAKS, 0, 0, NULL, 0, "show what --break can break, and exit"},
+    {"json", "FILE", OPTION_TEXT, OPTION_CHECK, AT(json), 0, 0, NULL, 0, "write all figures of the check as one JSON object; - is stdout"},
+    {"law-contexts", "N", OPTION_INT, OPTION_CHECK, AT(law_contexts), 0, 1000, NULL, 0,
+     "texts after which the law of the next two tokens is tested; default 12"},
+    {"law-samples", "N", OPTION_INT, OPTION_CHECK, AT(law_samples), 0, 1e6, NULL, 0,
+     "requests after each of them; default 4000, and 40000 with --long"},
+    {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(watchdog_s), 0, 1e6, NULL, 0,
+     "end the job with 76 after this many seconds without progress; default 60, 0: never"},
+    {"help", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_HELP, 0, 0, NULL, 0, "show this and exit"},
+    {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, "show the version and exit"},
+    {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, "the help of `tandem run`"},
+    {"help-chat", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHAT_HELP, 0, 0, NULL, 0, "the help of `tandem chat`"},
+    {"help-check", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHECK_HELP, 0, 0, NULL, 0, "the help of `tandem check`"},
+    {"help-sbatch", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_SBATCH_HELP, 0, 0, NULL, 0, "the help of `tandem sbatch`"},
+    {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, "the manual page"},
+    {"sweep", "FILE", OPTION_TEXT, OPTION_HIDDEN, AT(sweep), 0, 0, NULL, 0, "passes over the prompts, as JSON; `tandem bench` writes it"},
+    {"programs", "NAME", OPTION_TEXT, OPTION_HIDDEN, AT(programs), 0, 0, NULL, 0, "start NAME-drafter and NAME-verifier (with --dry-run)"},
+    {"tell-journal", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(tell_journal), 0, 1, NULL, 0, "say how far --output has come: `tandem run` does when it is interrupted"},
+    {"batch-script", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(batch_script), 0, 1, NULL, 0, "print the script of `tandem sbatch`"},
+    {"sbatch-word", "TEXT", OPTION_TEXTS, OPTION_HIDDEN, AT(sbatch_word), 0, OPTIONS_MAX_TEXTS, NULL, 0, "what `tandem sbatch` has behind --"},
+    {"launch-facts", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(launch_facts), 0, 1, NULL, 0, "print what the launcher must know, the line among it, for a shell"},
+    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 63, NULL, 0,
+     "stdout, stderr, stdin are terminals; the ranks will be started; stdout and stderr go to one place; the prompts are stdin's (the launcher tells)"},
+    {"conversation", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(conversation), 0, 1, NULL, 0, "answer the lines of stdin in turns: `tandem chat`"},
+    {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},
+};
+
+const int option_count = (int)(sizeof option_table / sizeof option_table[0]);
+
+static int same_name(const char *a, const char *b)
+{
+    while (*a != '\0' && spelling_fold(*a) == spelling_fold(*b))
+        a++, b++;
+    return *a == '\0' && *b == '\0';
+}
+
+int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at)
+{
+    if (entry->value == NULL)
+        return 0;
+    return entry->value[0] != '[' || (at < argc && strncmp(argv[at], "--", 2) != 0);
+}
+
+const struct option_entry *option_find(const char *name)
+{
+    for (int i = 0; i < option_count; i++)
+        if (same_name(option_table[i].name, name))
+            return &option_table[i];
+    return NULL;
+}
+
+/* A word that was not written to its end is as near as one wrong character. Of two that are as near it is the one that a line may say as well:
+ * --temp is the temperature, not the template. */
+static int far_from(const struct option_entry *entry, const char *name)
+{
+    size_t length = strlen(name), same = 0;
+
+    while (same < length && spelling_fold(entry->name[same]) == spelling_fold(name[same]))
+        same++;
+    return 2 * (same == length && length > 0 ? 1 : spelling_distance(entry->name, name)) - entry->per_request;
+}
+
+const char *option_nearest(const char *name)
+{
+    int best = INT_MAX;
+    const char *nearest = option_table[0].name;
+
+    for (int i = 0; i < option_count; i++)
+        if (option_table[i].group != OPTION_HIDDEN && far_from(&option_table[i], name) < best) {
+            best = far_from(&option_table[i], name);
+            nearest = option_table[i].name;
+        }
+    return nearest;
+}

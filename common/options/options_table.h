@@ -1,0 +1,48 @@
+/* The table of options, for options*.c alone. */
+#ifndef TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
+#define TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
+
+#include "common/options/options.h"
+#include <stddef.h>
+
+/* A text of a config file, or the path that a name stands for. */
+struct options_text {
+    struct options_text *next;
+    char text[];
+};
+
+enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
+enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER, OPTION_HIDDEN };
+
+struct option_entry {
+    const char *name;
+    const char *value; /* what stands for the value in help, in brackets where it may be left out; NULL for a flag */
+    enum option_kind kind;
+    enum option_group group;
+    size_t at; /* offset in struct options */
+    double low, high;    /* of a text that may be given several times: high is how often */
+    const char *choices; /* "rejection|coupled": the value is the index; of a number whose range has an open end: the range in words, or NULL */
+    int per_request;     /* may stand in a line of --prompts */
+    const char *help;
+};
+
+extern const struct option_entry option_table[];
+extern const int option_count;
+extern const char *const option_group_title[];
+
+/* The entry of that name ('-' and '_' are the same), or NULL. */
+const struct option_entry *option_find(const char *name);
+/* Is argv[at], behind an option without '=', its value? One that may be left out is no option, but any other is taken as it is. */
+int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at);
+/* The known name that is nearest to `name`. */
+const char *option_nearest(const char *name);
+/* Sets the value from text; logs and returns STATUS_USAGE when it does not fit. `where` is "--" or "FILE:LINE: ". */
+enum status option_set(struct options *options, const struct option_entry *entry, const char *text, const char *where);
+/* A copy of the text that lives until options_release, or NULL (logged). */
+const char *option_keep(struct options *options, const char *text);
+/* Sets what the file says. STATUS_NOINPUT, STATUS_USAGE, each with one logged line. */
+enum status option_read_config(struct options *options, const char *path);
+/* Shows each pair of the file, in its order, to `show`. The same statuses. */
+enum status option_show_config(const char *path, void (*show)(void *state, const struct option_entry *entry, const char *value), void *state);
+
+#endif

@@ -1,0 +1,37 @@
+/* What a request asks of sampling: plain data that crosses the wire unchanged, with its defaults, its limits and its digest. Both
+ * models apply it in the same way, so a digest that differs between drafter and verifier is a protocol error. */
+#ifndef TANDEM_COMMON_SAMPLE_SAMPLING_H
+#define TANDEM_COMMON_SAMPLE_SAMPLING_H
+
+#include "common/base/status.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1 };
+
+struct sampling {
+    double temperature;        /* >= 0; 0 is greedy */
+    double top_p;              /* (0, 1]; 1 is off */
+    double min_p;              /* [0, 1); 0 is off */
+    double repetition_penalty; /* > 0; 1 is off (Keskar et al. 2019, as in Hugging Face transformers) */
+    double presence_penalty;   /* [-2, 2]; 0 is off; over generated tokens */
+    double frequency_penalty;  /* [-2, 2]; 0 is off; over generated tokens */
+    int32_t top_k;             /* >= 0; 0 is off */
+    int32_t accept;            /* enum accept_mode */
+    uint64_t seed;
+};
+
+extern const struct sampling sampling_default;
+
+/* Ranges with an open end, in words. */
+#define SAMPLING_TOP_P "a number above 0 and at most 1"
+#define SAMPLING_MIN_P "a number from 0 to below 1"
+#define SAMPLING_REPETITION_PENALTY "a number above 0 and at most 100"
+
+/* STATUS_OK, or STATUS_USAGE with the reason in `reason` ("temperature is -1, expected a number of at least 0"). */
+enum status sampling_check(const struct sampling *sampling, char *reason, size_t reason_size);
+uint64_t sampling_digest(const struct sampling *sampling);
+/* Does it change the order of the logits by history (any penalty)? */
+int sampling_has_penalties(const struct sampling *sampling);
+
+#endif

@@ -1,0 +1,178 @@
+/* bench_one_process: the engine of a job of one drafter and one verifier in one process and on one thread of control, on the CPU. The lead, verifying,
+ * the drafter's loop and its drafts are those of the two programs, and so are the messages between them; MPI and waiting are not there.
+ *
+ *   bench_one_process DRAFT_THREADS [OPTION]...
+ *
+ * Options are those of `tandem run`, --threads for the target; those about ranks and --output are not looked at. Results go to stdout, one line of figures
+ * to stderr, and --stats has the figures of any run. */
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/options/options_paths.h"
+#include "launch/dev/one_process/inner_drafter.h"
+#include "verifier/job/audience.h"
+#include "verifier/job/job.h"
+#include "verifier/job/report.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RUN = 1 };
+#define DEADLINE_MS 3.6e6 /* the drafter answers as soon as the lead waits, however late that is */
+
+static int max_asked(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_COMMIT;
+}
+
+static int max_ids(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+}
+
+static enum status open_target(struct job *job)
+{
+    const struct options *options = job->options;
+    int asked = max_asked(options);
+    struct model_options model = {.threads = world_threads(&job->world, options->threads, 1),
+                                  .max_rows = asked + BACKEND_MAX_ROWS,
+                                  .context = options->context,
+                                  .slots = options->max_sequences,
+                                  .quantise = model_quantise(options_bits(options, 0)),
+                                  .cache = options->cache};
+    char tokenizer[4096];
+    struct config config;
+
+    options_target_path(options, job->target);
+    TRY(config_read(job->target, &config));
+    paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
+    TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
+    model.vocab = tokenizer_size(job->tokenizer);
+    group_open_self(&job->group);
+    TRY(model_open(job->target, &job->group, &model, &job->model));
+    TRY(team_open(&job->team, job->model, options->max_sequences, asked, max_ids(options)));
+    job->team_is_open = 1;
+    return STATUS_OK;
+}
+
+/* What a roll call would have: the report says who ran. */
+static enum status introduce(struct job *job, const struct inner_drafter *inner)
+{
+    job->hello = calloc(INNER_DRAFTER_ENDS, sizeof *job->hello);
+    if (job->hello == NULL) {
+        log_error("no memory for who takes part");
+        return STATUS_INTERNAL;
+    }
+    for (int i = 0; i < INNER_DRAFTER_ENDS; i++) {
+        struct hello *hello = &job->hello[i];
+
+        *hello = (struct hello){.role = i == INNER_DRAFTER_LEAD ? ROLE_VERIFIER : ROLE_DRAFTER, .run = RUN, .pid = (uint32_t)getpid()};
+        snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
+        snprintf(hello->device, sizeof hello->device, "cpu");
+        gethostname(hello->host, sizeof hello->host - 1);
+        snprintf(hello->model, sizeof hello->model, "%.255s", i == INNER_DRAFTER_LEAD ? job->target : inner->path[0] != '\0' ? inner->path : job->options->draft);
+    }
+    return STATUS_OK;
+}
+
+/* Completes the requests, and says what that came to. */
+static enum status complete(struct job *job, struct peers *peers, const struct request_list *requests)
+{
+    const struct journal_job begun = {.requests = requests, .run = RUN, .host = job->hello[0].host};
+    struct show show = {0};
+    struct verify verify = {0};
+    struct audience audience;
+    struct lead lead = {.watch = &audience.watch, .requests = requests};
+    struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = INNER_DRAFTER_ENDS, .figures = &lead.figures, .peers = peers};
+    enum status status;
+
+    audience_init(&audience, &job->output, &show, NULL);
+    TRY(output_open(&job->output, "-", 0, job->options->plain_results));
+    TRY(output_begin(&job->output, &begun));
+    TRY(job_open_lead(job, peers, &verify, &lead));
+    status = lead_run(&lead);
+    job_close_lead(&lead);
+    TRY(status);
+    TRY(output_finish(&job->output));
+    if (job->options->hash_logits)
+        TRY(team_hash(&job->team, &report.hash));
+    report_line(&report, stderr);
+    return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
+}
+
+static enum status run(struct job *job, int draft_threads)
+{
+    const int name = INNER_DRAFTER_SELF;
+    struct request_list requests = {0};
+    struct inner_drafter inner;
+    struct peers peers;
+    enum status status;
+
+    TRY(open_target(job));
+    TRY(inner_drafter_open(&inner, job->options, job->tokenizer, RUN, draft_threads));
+    TRY_TO(introduce(job, &inner), close_inner);
+    TRY_TO(job_read_requests(job, &requests), release_requests);
+    TRY_TO(peers_open(&peers, inner.end[INNER_DRAFTER_LEAD], &name, 1, RUN, job->model->vocab, DEADLINE_MS), release_requests);
+    peers.peer[0].context = inner.context;
+    peers.patient = 1; /* every wait may take all of it */
+    status = complete(job, &peers, &requests);
+    if (status == STATUS_OK)
+        status = inner.status;
+    output_close(&job->output);
+    peers_close(&peers);
+
+release_requests:
+    request_release(&requests);
+
+close_inner:
+    inner_drafter_close(&inner);
+    return status;
+}
+
+/* What asks for something else than results with drafts would be taken for them. */
+static enum status check_options(const struct options *options)
+{
+    const char *other = options->solo                                        ? "--solo"
+                        : options->target != NULL && options->draft == NULL  ? "--target without --draft"
+                        : options->check != CHECK_OFF                        ? "--check"
+                        : options->dry_run                                   ? "--dry-run"
+                        : options->print != OPTIONS_PRINT_NOTHING            ? "an option that prints"
+                        : options->prompt == NULL && options->prompts == NULL ? "no prompt"
+                                                                             : NULL;
+
+    if (other == NULL)
+        return STATUS_OK;
+    log_error("%s, expected a draft and --prompt, --chat or --prompts: prompts are completed with drafts, and nothing else is done", other);
+    return STATUS_USAGE;
+}
+
+static int threads_of(const char *text)
+{
+    char *end;
+    long threads = strtol(text, &end, 10);
+
+    return *end == '\0' && threads <= 1024 ? (int)threads : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {0};
+    struct job job = {.options = &options, .world = {.node_size = 1, .node_team_size = 1}};
+    int draft_threads = argc > 1 ? threads_of(argv[1]) : 0;
+    enum status status;
+
+    log_init("bench_one_process", LOG_INFO);
+    if (draft_threads < 1) {
+        fprintf(stderr, "usage: bench_one_process DRAFT_THREADS (1 to 1024) [OPTION of tandem run]...\n");
+        return (int)STATUS_USAGE;
+    }
+    argv[1] = argv[0];
+    status = options_parse(argc - 1, argv + 1, &options);
+    if (status == STATUS_OK)
+        status = check_options(&options);
+    if (status == STATUS_OK)
+        status = run(&job, draft_threads);
+    job_release(&job);
+    options_release(&options);
+    return (int)status;
+}

@@ -1,0 +1,93 @@
+#include "launch/engine/engine.h"
+
+#include "common/base/clock.h"
+#include "common/base/try.h"
+
+static enum status open_lead(struct engine *engine, const struct engine_terms *terms)
+{
+    const int name = ENGINE_DRAFTER;
+    enum status status;
+
+    TRY(peers_open(&engine->peers, engine->end[ENGINE_LEAD], &name, terms->draft != NULL, terms->run, terms->team->shard.model->vocab, 0.0));
+    TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->asked, terms->ids), close_peers);
+    engine->lead = (struct lead){.team = terms->team,
+                                 .verify = &engine->verify,
+                                 .peers = &engine->peers,
+                                 .watch = terms->watch,
+                                 .tokenizer = terms->tokenizer,
+                                 .requests = terms->requests,
+                                 .slots = terms->slots,
+                                 .hash_logits = terms->hash_logits};
+    TRY_TO(lead_open(&engine->lead), close_verify);
+    return STATUS_OK;
+
+close_verify:
+    verify_close(&engine->verify);
+
+close_peers:
+    peers_close(&engine->peers);
+    return status;
+}
+
+static void close_lead(struct engine *engine)
+{
+    lead_close(&engine->lead);
+    verify_close(&engine->verify);
+    peers_close(&engine->peers);
+}
+
+static enum status open_drafter(struct engine *engine, const struct engine_terms *terms)
+{
+    const struct drafter_terms mine = {.channel = engine->end[ENGINE_DRAFTER],
+                                       .draft = terms->draft,
+                                       .lead = ENGINE_LEAD,
+                                       .run = terms->run,
+                                       .vocab = terms->draft_vocab,
+                                       .context = terms->draft_context,
+                                       .slots = terms->slots};
+
+    if (terms->draft == NULL)
+        return STATUS_OK;
+    TRY(drafter_open(&engine->drafter, &mine));
+    engine->drafts = 1;
+    return STATUS_OK;
+}
+
+static void close_ends(struct engine *engine)
+{
+    for (int i = 0; i < ENGINE_ENDS; i++)
+        channel_close(engine->end[i]);
+}
+
+enum status engine_open(struct engine *engine, const struct engine_terms *terms)
+{
+    enum status status;
+
+    *engine = (struct engine){0};
+    TRY(channel_loop_open(ENGINE_ENDS, terms->faults, engine->end));
+    TRY_TO(open_lead(engine, terms), close_ends);
+    TRY_TO(open_drafter(engine, terms), close_lead);
+    return STATUS_OK;
+
+close_lead:
+    close_lead(engine);
+
+close_ends:
+    close_ends(engine);
+    return status;
+}
+
+enum status engine_begin(struct engine *engine)
+{
+    TRY(lead_admit(&engine->lead));
+    return engine->drafts && engine->lead.actives > 0 ? drafter_turn(&engine->drafter, clock_ns()) : STATUS_OK;
+}
+
+void engine_close(struct engine *engine)
+{
+    if (engine->drafts)
+        drafter_close(&engine->drafter);
+    close_lead(engine);
+    close_ends(engine);
+    *engine = (struct engine){0};
+}

@@ -1,0 +1,42 @@
+/* The whole engine in one process: the lead's loop and a drafter's, with all their messages packed, checked and unpacked over a loop in memory. The caller
+ * gives each its turn, and the lead waits for nobody, so that no clock counts. For tests and measurements; no program of a job uses it. */
+#ifndef TANDEM_LAUNCH_ENGINE_ENGINE_H
+#define TANDEM_LAUNCH_ENGINE_ENGINE_H
+
+#include "common/wire/channel_loop.h"
+#include "drafter/drafter.h"
+#include "verifier/round/lead.h"
+
+enum { ENGINE_LEAD, ENGINE_DRAFTER, ENGINE_ENDS }; /* names on the loop */
+
+/* All of it borrowed until engine_close. */
+struct engine_terms {
+    struct team *team;              /* the lead's */
+    struct draft *draft;            /* what drafts; NULL: nothing, the lead decodes solo */
+    int draft_vocab, draft_context; /* its own */
+    const struct tokenizer *tokenizer;
+    const struct request_list *requests;
+    const struct lead_watch *watch;   /* or NULL */
+    const struct loop_faults *faults; /* of the loop, or NULL */
+    uint64_t run;
+    int slots;
+    int asked, ids; /* as for verify_open */
+    int hash_logits;
+};
+
+struct engine {
+    struct channel *end[ENGINE_ENDS];
+    struct peers peers;
+    struct verify verify;
+    struct lead lead;
+    struct drafter drafter;
+    int drafts; /* the drafter is open */
+};
+
+/* Nothing is open where it fails. */
+enum status engine_open(struct engine *engine, const struct engine_terms *terms);
+/* The first half of a round: free slots are filled and, where one runs (engine->lead.actives), the drafter takes its turn. lead_round is the other. */
+enum status engine_begin(struct engine *engine);
+void engine_close(struct engine *engine);
+
+#endif

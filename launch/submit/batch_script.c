@@ -1,0 +1,406 @@
+#include "launch/submit/batch_script.h"
+
+#include "common/backend/choose.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/shell_word.h"
+#include "common/base/try.h"
+#include "common/base/visible.h"
+#include "common/options/options_table.h"
+#include "launch/submit/launch_line.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int is_file(const char *path)
+{
+    return path != NULL && *path != '\0' && strcmp(path, "-") != 0;
+}
+
+static enum status refuse(const char *what)
+{
+    log_error("%s", what);
+    return STATUS_USAGE;
+}
+
+enum { SBATCH_TEXTS = 3 };
+
+/* What sbatch is told beside its words: lists of options; NULL where there is none. */
+static const char *sbatch_text(const struct options *options, int i)
+{
+    return i == 0 ? options->sbatch_options : i == 1 ? options->drafter_sbatch : options->verifier_sbatch;
+}
+
+static int has_control(const char *text)
+{
+    return !visible_is_plain(text, strlen(text), "\t");
+}
+
+/* No #SBATCH line can hold a line break: what follows it would be run as a line of the script. Nor can it quote what a terminal would obey. */
+static int has_controls(const struct options *options)
+{
+    int found = 0;
+
+    for (int i = 0; i < SBATCH_TEXTS; i++)
+        found |= sbatch_text(options, i) != NULL && has_control(sbatch_text(options, i));
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        found |= has_control(options->sbatch_word.text[i]);
+    return found;
+}
+
+static int begins_with_either(const char *text, const char *name, const char *other)
+{
+    return strncmp(text, name, strlen(name)) == 0 || strncmp(text, other, strlen(other)) == 0;
+}
+
+/* Is sbatch told anything that begins with one of the two, as --array=1 or -a1? */
+static int is_asked(const struct options *options, const char *name, const char *other)
+{
+    for (int i = 0; i < SBATCH_TEXTS; i++)
+        for (const char *at = sbatch_text(options, i); at != NULL && *(at += strspn(at, " \t")) != '\0'; at += strcspn(at, " \t"))
+            if (begins_with_either(at, name, other))
+                return 1;
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        if (begins_with_either(options->sbatch_word.text[i], name, other))
+            return 1;
+    return 0;
+}
+
+static enum status check(const struct options *options)
+{
+    int is_array = options->shards > 0 || options->draft_lengths != NULL;
+
+    if (!is_file(options->prompts) || !is_file(options->output))
+        return refuse("a batch job needs --prompts and --output, each with a file that all its nodes see");
+    if (options->check != CHECK_OFF || options->compare)
+        return refuse("a batch job completes prompts: expected neither --check nor --compare");
+    if (options->hosts != NULL)
+        return refuse("--hosts has no place in a batch job: SLURM chooses the hosts, as by --sbatch-options --nodelist=LIST");
+    if (options->shards > 0 && (options->draft_lengths != NULL || options->shard != NULL))
+        return refuse("--shards makes an array, expected neither --draft-lengths nor --shard beside it");
+    if (options->draft_lengths != NULL && options->solo)
+        return refuse("--draft-lengths needs drafters, expected no --solo");
+    if (is_array && options->trace != NULL)
+        return refuse("the tasks of an array would write over each other's --trace, expected it without --shards and --draft-lengths");
+    if (has_controls(options))
+        return refuse("an option of sbatch has a line break in it, or another control character");
+    if (!is_array && is_asked(options, "--array", "-a"))
+        return refuse("--array: all tasks would write one --output, expected --shards N or --draft-lengths LIST, which make an array");
+    if (options->backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
+        log_warn("--backend cuda, and SLURM is not asked for a GPU: as --sbatch-options --gpus-per-node=N does");
+    return STATUS_OK;
+}
+
+/* A word of an #SBATCH line, whose quotes are sbatch's own. */
+static void write_directive_word(const char *text, FILE *to)
+{
+    if (strpbrk(text, " \t\"'\\#") == NULL) {
+        fputs(text, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *text != '\0'; text++)
+        fprintf(to, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    fputc('"', to);
+}
+
+/* A line for each option: "-p main" is one, "--nodes=2 --time=10" are two. */
+static void write_directive(const char *word, int *begun, FILE *to)
+{
+    fputs(*begun && *word != '-' ? " " : *begun ? "\n#SBATCH " : "#SBATCH ", to);
+    write_directive_word(word, to);
+    *begun = 1;
+}
+
+static void write_directives(const char *text, const struct option_texts *given, FILE *to)
+{
+    char *words = text != NULL ? strdup(text) : NULL, *rest = words;
+    int begun = 0;
+
+    for (char *word = strsep(&rest, " \t"); word != NULL; word = strsep(&rest, " \t"))
+        if (*word != '\0')
+            write_directive(word, &begun, to);
+    free(words);
+    for (int i = 0; given != NULL && i < given->count; i++)
+        write_directive(given->text[i], &begun, to);
+    if (begun)
+        fputc('\n', to);
+}
+
+/* What one group of nodes is asked for. */
+static void write_group(const struct options *options, int tasks, const char *more, FILE *to)
+{
+    fprintf(to, "#SBATCH --ntasks=%d\n", tasks);
+    if (options->cpus_per_rank > 0)
+        fprintf(to, "#SBATCH --cpus-per-task=%d\n", options->cpus_per_rank);
+    write_directives(options->sbatch_options, NULL, to);
+    write_directives(more, NULL, to);
+    write_directives(NULL, &options->sbatch_word, to);
+}
+
+static void write_array(const struct options *options, FILE *to)
+{
+    if (options->shards > 0)
+        fprintf(to, "# One task for each part of the prompts.\n#SBATCH --array=0-%d\n", options->shards - 1);
+    else if (options->draft_lengths != NULL)
+        fprintf(to, "# One task for each draft length; the numbers are the lengths.\n#SBATCH --array=%s\n", options->draft_lengths);
+}
+
+static void write_request(const struct launch_ranks *ranks, const char *folder, FILE *to)
+{
+    const struct options *options = ranks->options;
+    int is_array = options->shards > 0 || options->draft_lengths != NULL;
+
+    fprintf(to,
+            "#!/bin/bash\n"
+            "# Completes prompts with Tandem: %d drafter and %d verifier ranks. The job may be stopped at any time and goes on where it was.\n"
+            "#SBATCH --job-name=tandem\n"
+            "#SBATCH --output=tandem-%s.out\n"
+            "# The log goes on after a requeue; without this its first part would be lost.\n"
+            "#SBATCH --open-mode=append\n"
+            "# Two minutes before the time limit this shell (B:) gets SIGUSR1, and ends the job in order. SLURM may send it a minute early.\n"
+            "#SBATCH --signal=B:USR1@120\n"
+            "# SLURM may start the job again: after a node was lost, and when this script asks for it.\n"
+            "#SBATCH --requeue\n"
+            "# Where it was submitted: paths below count from there.\n"
+            "#SBATCH --chdir=",
+            ranks->drafters, ranks->verifiers, is_array ? "%A_%a" : "%j");
+    write_directive_word(folder, to);
+    fputc('\n', to);
+    write_array(options, to);
+    if (options->slurm_layout == SLURM_LAYOUT_GROUP) {
+        fputs("# A task for each rank.\n", to);
+        write_group(options, ranks->drafters + ranks->verifiers, NULL, to);
+        return;
+    }
+    fputs("# Two groups of nodes that start together. The first is for drafters.\n", to);
+    write_group(options, ranks->drafters, options->drafter_sbatch, to);
+    fputs("#SBATCH hetjob\n# The second is for verifiers.\n#SBATCH --requeue\n", to);
+    write_group(options, ranks->verifiers, options->verifier_sbatch, to);
+}
+
+/* "out.jsonl" is a stem and an ending; a dot in a folder's name or at the beginning of a name is none. */
+static size_t stem_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *dot = strrchr(name, '.');
+
+    return dot != NULL && dot != name ? (size_t)(dot - path) : strlen(path);
+}
+
+/* variable=FILE, or in an array a file of the task's own. */
+static void write_file(const struct options *options, const char *variable, const char *path, FILE *to)
+{
+    size_t stem = stem_of(path);
+    char *front = strndup(path, stem);
+
+    if (options->shards > 0) {
+        fprintf(to, "printf -v %s '%%s-%%05d-of-%%05d%%s' ", variable);
+        shell_word_put(front != NULL ? front : path, to);
+        fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->shards);
+        shell_word_put(path + stem, to);
+    } else {
+        fprintf(to, "%s=", variable);
+        shell_word_put(options->draft_lengths != NULL && front != NULL ? front : path, to);
+        if (options->draft_lengths != NULL) {
+            fputs("-k\"$SLURM_ARRAY_TASK_ID\"", to);
+            shell_word_put(path + stem, to);
+        }
+    }
+    fputc('\n', to);
+    free(front);
+}
+
+/* What the script says of by itself. */
+static int is_of_the_script(const char *name)
+{
+    static const char *const names[] = {"output", "stats", "resume", "config"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static void write_pair(void *state, const struct option_entry *entry, const char *value)
+{
+    FILE *to = state;
+
+    if (!launch_ranks_takes(entry) || is_of_the_script(entry->name))
+        return;
+    fprintf(to, "    --%s=", entry->name);
+    shell_word_put(value, to);
+    fputc('\n', to);
+}
+
+/* A file of options may be another one, or gone, when the job starts: the script has what it says now. It has been read without a fault. */
+static void write_config(const struct launch_option *option, FILE *to)
+{
+    const char *path = option->value != NULL ? option->value : strchr(option->text, '=') + 1;
+
+    fputs("    # of the file ", to);
+    visible_put(path, strlen(path), "", to);
+    fputc('\n', to);
+    (void)option_show_config(path, write_pair, to);
+}
+
+static void write_options(const struct launch_ranks *ranks, int argc, char **argv, FILE *to)
+{
+    const struct options *options = ranks->options;
+    struct launch_option option;
+
+    fputs("options=(\n", to);
+    for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) /* before the command line, which wins */
+        if (strcmp(option.name, "config") == 0)
+            write_config(&option, to);
+    for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) {
+        if (is_of_the_script(option.name))
+            continue;
+        fputs("    ", to);
+        launch_ranks_write_option(&option, to);
+        fputc('\n', to);
+    }
+    if (options->cpus_per_rank > 0 && options->threads == 0)
+        fprintf(to, "    --threads %d # the cores of a rank\n", options->cpus_per_rank);
+    if (options->shards > 0)
+        fprintf(to, "    --shard \"$SLURM_ARRAY_TASK_ID/%d\"\n", options->shards);
+    if (options->draft_lengths != NULL)
+        fputs("    --draft-length \"$SLURM_ARRAY_TASK_ID\"\n", to);
+    if (options->stats != NULL)
+        fputs("    --stats \"$stats\"\n", to);
+    fputs("    --output \"$output\" --resume # what an earlier start has finished is not computed again\n)\n\n", to);
+}
+
+static void write_files(const struct launch_ranks *ranks, FILE *to)
+{
+    const struct options *options = ranks->options;
+    char folder[PATH_MAX];
+
+    (void)paths_programs(folder);
+    fputs("\nset -u\nbin=", to);
+    shell_word_put(folder, to);
+    fputc('\n', to);
+    if (options->shards > 0)
+        fputs("# Each task has a file of its own. In the order of their names, one behind the other, they are the results of the whole.\n", to);
+    write_file(options, "output", options->output, to);
+    if (options->stats != NULL)
+        write_file(options, "stats", options->stats, to);
+}
+
+static const char *const before_the_step =
+    "results() { cat \"$output.journal\" 2>/dev/null | grep -c '^{\"index\"'; } # that are done so far\n"
+    "had=$(results)\n"
+    "state() { stat -c '%i %y' \"$output\" 2>/dev/null; }\n"
+    "before=$(state)\n"
+    "whole() { [ -e \"$output\" ] && [ ! -e \"$output.journal\" ]; }\n"
+    "made() { whole && [ \"$(state)\" != \"$before\" ]; } # since this start\n"
+    "\n"
+    "# SLURM's warning is passed on to the ranks: they finish what runs and end with 75. It is repeated, for what comes before the ranks listen\n"
+    "# is lost.\n"
+    "warned=0\n"
+    "trap 'warned=1' USR1\n"
+    "drain() {\n"
+    "    trap 'warned=1' USR1\n"
+    "    warned=1\n"
+    "    while kill -USR1 \"$step\"; do sleep 2; done 2>/dev/null &\n"
+    "}\n"
+    "\n";
+
+static const char *const after_the_step =
+    " &\n"
+    "step=$!\n"
+    "[ $warned = 0 ] || drain\n"
+    "trap drain USR1\n"
+    "\n";
+
+static const char *const watch_over_srun =
+    "# srun of SLURM 22.05 may wait for itself where both groups end in the same instant. Once SLURM knows of no step but this shell, it is ended,\n"
+    "# and whether the ranks came to their end is seen from what they wrote. The pipe tells this shell.\n"
+    "exec 8<> <(:)\n"
+    "(while sleep 30 && kill -0 \"$step\" && squeue -hs -j \"$SLURM_JOB_ID\" | grep -qv '\\.batch '; do :; done\n"
+    "    sleep 10; kill -0 \"$step\" && echo ended >&8 && kill -KILL \"$step\") >/dev/null 2>&1 &\n"
+    "\n";
+
+static const char *const the_wait =
+    "# The shell waits beside the ranks: one that ran them in the foreground would hear of the signal after their end.\n"
+    "while :; do\n"
+    "    warned=0 code=0\n"
+    "    wait \"$step\" || code=$?\n"
+    "    [ $warned = 1 ] || break # a signal ends the wait, not the ranks\n"
+    "done\n"
+    "\n";
+
+static const char *const srun_was_ended =
+    "if read -t 0 -u 8 && made; then code=0; fi\n"
+    "\n";
+
+static const char *const the_code =
+    "# A warning that comes when mpirun has let go of its ranks ends it with 138, whatever they did.\n"
+    "if [ \"$code\" = 138 ] && made; then code=0; fi\n"
+    "# 0, and so --dependency=afterok, only where every prompt has its line in the output: srun may end with 0 where nothing was started.\n"
+    "if [ \"$code\" = 0 ] && ! whole; then code=71; fi\n"
+    "case $code in\n"
+    "0) ;;\n"
+    "75 | 138) # told to end; 138: before the ranks listened\n"
+    "    code=75\n"
+    "    if [ \"$(results)\" -gt \"$had\" ]; then\n"
+    "        echo \"tandem: $(results) results are in $output.journal; the job is queued again for the rest\"\n"
+    "        scontrol requeue \"$SLURM_JOB_ID\" || echo \"tandem: it could not be queued again: submit it once more to go on\"\n"
+    "    else\n"
+    "        echo \"tandem: nothing was finished since this start, so it is not queued again: it needs a longer --time\"\n"
+    "    fi ;;\n"
+    "*)\n"
+    "    if [ -e \"$output.journal\" ]; then\n"
+    "        echo \"tandem: the ranks ended with $code; what is done is in $output.journal, and submitted once more the job goes on\"\n"
+    "    else\n"
+    "        echo \"tandem: the ranks ended with $code; nothing was finished\"\n"
+    "    fi ;;\n"
+    "esac\n"
+    "exit \"$code\"\n";
+
+static void write_script(const struct launch_ranks *ranks, int argc, char **argv, const char *folder, FILE *to)
+{
+    struct launch_ranks step = *ranks;
+
+    step.argv = NULL;
+    write_request(ranks, folder, to);
+    write_files(ranks, to);
+    write_options(ranks, argc, argv, to);
+    fputs(before_the_step, to);
+    if (ranks->options->launcher == LAUNCHER_SRUN)
+        fputs("# Ranks look for messages; where they are more than the cores, this makes them give way to each other.\n"
+              "export OMPI_MCA_mpi_yield_when_idle=1\n"
+              "# PMIx fails on a node that died and kept what a step of the same number left there, and a start counts its steps from 0: so each start of\n"
+              "# the job does as many empty steps as it had starts before.\n"
+              "for ((i = 0; i < ${SLURM_RESTART_COUNT:-0}; i++)); do srun --mpi=none --nodes=1 --ntasks=1 true; done\n"
+              "# PMIx is how Open MPI finds its ranks under srun. Where a rank fails the others would wait for it, so they are ended.\n",
+              to);
+    if (ranks->options->launcher == LAUNCHER_SRUN && ranks->options->slurm_layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0)
+        fputs("# The number of a task says what it is: srun tells MPI nothing of roles.\n", to);
+    launch_ranks_write(&step, to);
+    fputs(after_the_step, to);
+    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+        fputs(watch_over_srun, to);
+    fputs(the_wait, to);
+    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+        fputs(srun_was_ended, to);
+    fputs(the_code, to);
+}
+
+enum status batch_script_print(const struct options *options, int argc, char **argv, FILE *to)
+{
+    struct launch_ranks ranks;
+    char folder[PATH_MAX];
+
+    TRY(check(options));
+    TRY(launch_line_open(options, argc, argv, &ranks));
+    if (getcwd(folder, sizeof folder) == NULL) {
+        log_error("the current folder: %s", strerror(errno));
+        return STATUS_IO;
+    }
+    if (has_control(folder))
+        return refuse("the name of the current folder has a line break in it, or another control character, which no #SBATCH line can hold");
+    write_script(&ranks, argc, argv, folder, to);
+    return STATUS_OK;
+}

@@ -1,0 +1,85 @@
+#include "launch/submit/launch_line.h"
+
+#include "common/backend/choose.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/shell_word.h"
+#include "common/base/try.h"
+#include "common/model/config.h"
+#include "common/options/options_paths.h"
+#include "launch/submit/launch_hosts.h"
+#include "verifier/job/launch_check.h"
+#include "verifier/job/launch_look.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Ranks that share a model on devices need one each, and NCCL: nobody gets that without having asked. */
+static int is_for_devices(const struct options *options)
+{
+    const struct backend *backend = NULL;
+
+    if (options->backend == BACKEND_CUDA)
+        return 1; /* whether or not this host, which may only submit the job, has one */
+    return backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu;
+}
+
+static int choose_verifiers(const struct options *options)
+{
+    char target[PATH_MAX], unused[128];
+    struct config config;
+
+    if (options->verifiers > 0)
+        return options->verifiers;
+    options_target_path(options, target);
+    if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
+        return 1;
+    return config_allows_width(&config, 2, unused, sizeof unused) ? 2 : 1;
+}
+
+enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
+{
+    int drafters = launch_check_drafts(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0;
+
+    TRY(launch_ranks_check(options, drafters));
+    TRY(launch_check(options));
+    *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
+    TRY(launch_hosts_check(options, drafters, ranks->verifiers));
+    return (options->terminal & OPTIONS_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers) : STATUS_OK; /* ranks that are started look for themselves */
+}
+
+enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)
+{
+    struct launch_ranks ranks;
+
+    TRY(launch_line_open(options, argc, argv, &ranks));
+    launch_ranks_write(&ranks, to);
+    fputc('\n', to);
+    return STATUS_OK;
+}
+
+enum status launch_line_facts(const struct options *options, int argc, char **argv, FILE *to)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *lines = open_memstream(&line, &size);
+    enum status status = STATUS_OK;
+
+    if (lines == NULL) {
+        log_error("no memory for the line that starts the ranks");
+        return STATUS_INTERNAL;
+    }
+    if (!options->dry_run)
+        status = launch_line_print(options, argc, argv, lines);
+    fclose(lines);
+    if (status == STATUS_OK) {
+        fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->dry_run, options->prompts != NULL && strcmp(options->prompts, "-") == 0);
+        shell_word_put(options->recorder != NULL ? options->recorder : "", to);
+        fputs(" line=", to);
+        shell_word_put(line, to);
+        fputc('\n', to);
+    }
+    free(line);
+    return status;
+}

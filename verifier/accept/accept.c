@@ -1,0 +1,134 @@
+#include "verifier/accept/accept.h"
+
+#include "common/sample/sparse_q.h"
+#include <math.h>
+
+int accept_test(double u, double q, double p)
+{
+    return u * q < p;
+}
+
+double accept_q(const struct support *q, int32_t drawn, int32_t token)
+{
+    if (q->count == 0)
+        return token == drawn ? 1.0 : 0.0;
+    return (double)sparse_q_weight(q->id, q->weight, q->count, token) / SPARSE_Q_SUM;
+}
+
+/* p of the i-th token of the support. */
+static double support_p(const struct law *law, int i)
+{
+    return exp((double)law->logit[i] - law->log_z);
+}
+
+double accept_p(const struct law *law, const struct support *q, int32_t token)
+{
+    if (law->kind == LAW_LIST) {
+        for (int i = 0; i < law->count; i++)
+            if (law->best[i].token == token)
+                return law->p[i];
+        return 0.0;
+    }
+    if (q->count == 0)
+        return support_p(law, 0); /* the point mass: its one token is the drafted one */
+    for (int i = 0; i < q->count; i++)
+        if (q->id[i] == token)
+            return support_p(law, i);
+    return 0.0;
+}
+
+double accept_overlap(const struct law *law, const struct support *q, int32_t drawn)
+{
+    double sum = 0;
+
+    if (law->kind == LAW_WINNER)
+        return law->winner == drawn;
+    for (int i = 0; i < law->count; i++) {
+        int32_t token = law->kind == LAW_LIST ? law->best[i].token : q->count == 0 ? drawn : q->id[i];
+        double p = law->kind == LAW_LIST ? law->p[i] : support_p(law, i);
+
+        sum += fmin(p, accept_q(q, drawn, token));
+    }
+    return sum;
+}
+
+static struct verdict match(const struct law *laws, const struct proposal *proposal, int drafted)
+{
+    int i = 0;
+
+    while (i < drafted && proposal->token[i] == laws[i].winner)
+        i++;
+    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = laws[i].winner};
+}
+
+static struct verdict reject(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+{
+    for (int i = 0; i < drafted; i++) {
+        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        int32_t token = proposal->token[i];
+        double q = accept_q(&proposal->q[i], token, token), p = accept_p(&laws[i], &proposal->q[i], token);
+
+        if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
+            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+    }
+    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+}
+
+struct verdict accept_decide(const struct sampling *sampling, const struct law *laws, const struct proposal *proposal, int drafted,
+                             const struct rng_key *key)
+{
+    if (sampling->temperature == 0.0 || sampling->accept == ACCEPT_COUPLED)
+        return match(laws, proposal, drafted);
+    return reject(laws, proposal, drafted, key);
+}
+
+static double list_weight(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, int i)
+{
+    double residual;
+
+    if (draw == DRAW_PLAIN)
+        return law->p[i];
+    residual = law->p[i] - accept_q(q, drawn, law->best[i].token);
+    return residual > 0 ? residual : 0;
+}
+
+int32_t accept_draw_list(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
+                         enum rng_purpose purpose)
+{
+    int32_t token = -1;
+    double best = -INFINITY;
+
+    for (int i = 0; i < law->count; i++) {
+        double weight = list_weight(law, q, drawn, draw, i), score;
+
+        if (weight <= 0)
+            continue;
+        score = log(weight) + (double)rng_gumbel(key, purpose, (uint32_t)law->best[i].token);
+        if (score > best || (score == best && law->best[i].token < token)) {
+            best = score;
+            token = law->best[i].token;
+        }
+    }
+    if (token < 0) /* p = q up to rounding: the residual is empty, and p itself is what is wanted */
+        return accept_draw_list(law, q, drawn, DRAW_PLAIN, key, purpose);
+    return token;
+}
+
+struct scored_token accept_race_support(const struct law *law, const struct support *q, int32_t drawn, const struct rng_key *key)
+{
+    struct scored_token winner = {.score = -INFINITY, .token = -1};
+    int count = q->count == 0 ? 1 : q->count;
+
+    for (int i = 0; i < count; i++) {
+        int32_t token = q->count == 0 ? drawn : q->id[i];
+        double residual = support_p(law, i) - accept_q(q, drawn, token);
+        float score;
+
+        if (residual <= 0)
+            continue;
+        score = (float)(log(residual) + law->log_z) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)token);
+        if (score > winner.score)
+            winner = (struct scored_token){.score = score, .token = token};
+    }
+    return winner;
+}

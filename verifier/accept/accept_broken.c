@@ -1,0 +1,58 @@
+#include "verifier/accept/accept_broken.h"
+
+static int is_matching(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0 || sampling->accept == ACCEPT_COUPLED;
+}
+
+/* Algorithm 1 with another coin, or with the q of the row before. */
+static struct verdict reject(enum breakage breakage, const struct law *laws, const struct proposal *proposal, int drafted,
+                             const struct rng_key *key)
+{
+    for (int i = 0; i < drafted; i++) {
+        const struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        const struct support *q = &proposal->q[breakage == BREAKAGE_Q_ROW && i > 0 ? i - 1 : i];
+        double u = rng_uniform(&here, breakage == BREAKAGE_SHARED_COIN ? RNG_DRAFT : RNG_ACCEPT);
+
+        if (!accept_test(u, accept_q(q, proposal->token[i], proposal->token[i]), accept_p(&laws[i], &proposal->q[i], proposal->token[i])))
+            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+    }
+    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+}
+
+static struct verdict accept_all(const struct sampling *sampling, const struct law *laws, int drafted)
+{
+    if (is_matching(sampling))
+        return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_NONE, .token = laws[drafted].winner};
+    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+}
+
+static int32_t draw_from_q(const struct support *q, int32_t drawn, const struct rng_key *key)
+{
+    uint32_t upto = 0, u = rng_uniform16(key, RNG_TREE);
+
+    for (int i = 0; i < q->count; i++)
+        if (u < (upto += q->weight[i]))
+            return q->id[i];
+    return drawn; /* the point mass */
+}
+
+struct verdict accept_broken_decide(enum breakage breakage, const struct sampling *sampling, const struct law *laws,
+                                    const struct proposal *proposal, int drafted, const struct rng_key *key)
+{
+    struct verdict verdict;
+
+    if (breakage == BREAKAGE_ACCEPT_ALL)
+        return accept_all(sampling, laws, drafted);
+    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !is_matching(sampling))
+        return reject(breakage, laws, proposal, drafted, key);
+    verdict = accept_decide(sampling, laws, proposal, drafted, key);
+    if (breakage == BREAKAGE_RESIDUAL_P && verdict.draw == DRAW_RESIDUAL)
+        verdict.draw = DRAW_PLAIN;
+    if (breakage == BREAKAGE_DRAFTER_BONUS && drafted > 0 && verdict.accepted == drafted)
+        verdict = (struct verdict){.accepted = drafted,
+                                   .row = drafted,
+                                   .draw = DRAW_NONE,
+                                   .token = draw_from_q(&proposal->q[drafted - 1], proposal->token[drafted - 1], key)};
+    return verdict;
+}

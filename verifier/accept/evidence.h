@@ -1,0 +1,65 @@
+/* Evidence is what a shard tells the lead of one row of logits (DESIGN section 7): a few numbers instead of the row. Each kind has a fixed
+ * size that every rank knows beforehand, so one gather of equal blocks carries all rows. */
+#ifndef TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
+#define TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
+
+#include "common/backend/backend.h"
+#include "common/sample/sampling.h"
+#include "verifier/accept/accept.h"
+
+enum evidence_kind {
+    EVIDENCE_BEST,    /* greedy: the largest logit and its lowest id */
+    EVIDENCE_RACE,    /* coupled: the largest logit + noise */
+    EVIDENCE_LIST,    /* truncated sampling: the best tokens and the shard's mass */
+    EVIDENCE_SUPPORT, /* rejection over the whole vocabulary: the mass and the logits of q's support */
+};
+
+enum { EVIDENCE_LIST_DEFAULT = 256, EVIDENCE_LIST_MOST = 1024 };
+
+struct evidence_winner {
+    float score;
+    int32_t token; /* id; -1: none on this shard */
+};
+
+struct evidence_mass {
+    double sum; /* of exp(logit - max) over the shard */
+    float max;
+    int32_t count; /* LIST: tokens that follow; SUPPORT: floats that follow */
+};
+
+enum evidence_kind evidence_kind(const struct sampling *sampling);
+/* Tokens that a shard lists for a LIST row. */
+int evidence_list_length(const struct sampling *sampling);
+/* Bytes of one row's evidence, a multiple of 8. */
+size_t evidence_bytes(const struct sampling *sampling, int support_count);
+
+/* Where one row stands: its logits after penalties and temperature, and its noise. */
+struct evidence_row {
+    const float *logits; /* [count] of ids first .. first + count - 1, for evidence_take */
+    int32_t first;
+    int32_t count;
+    struct rng_key key; /* position: the one that the row predicts */
+    const int32_t *support; /* [support_count] ids */
+    int support_count;
+};
+
+/* The query whose answer is the row's evidence; its lists lie in `to` already. evidence_put writes the rest. Local, pure. */
+void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query);
+void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to);
+/* Both, with backend_answer between: computes one row's evidence into `to`. Local. */
+void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
+                   const struct evidence_row *row, void *to);
+
+/* Is there a finite logit in the row? Without one there is no distribution: the weights are damaged. from[r]: rank r's bytes. */
+int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks);
+
+/* Joins the shards' evidence of one row into its law. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for
+ * the support's. Returns 1, or 0 when the lists are too short for top-p or min-p and the whole row is wanted. */
+int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,
+                  int vocab, struct scored_token *best, double *p, float *logit, struct law *law);
+
+/* The same from whole rows: logits of all ids, in rank order.  best, p: [vocab] */
+void evidence_join_whole(const struct sampling *sampling, const struct rng_key *key, const float *logits, int vocab,
+                         struct scored_token *best, double *p, struct law *law);
+
+#endif

@@ -1,0 +1,52 @@
+/* The first check: where the output is a function of seed and target (greedy, and coupled at a temperature), it is the same with drafts of
+ * any length as without. */
+#ifndef TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
+#define TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
+
+#include "common/base/status.h"
+#include "verifier/check/check_share.h"
+#include "verifier/request/completion.h"
+#include <stdint.h>
+
+enum { CHECK_EQUAL_SHOWN = 3, CHECK_EQUAL_LENGTHS = 3 };
+
+struct check_output {
+    int32_t *token; /* [count] */
+    int count;
+    enum finish_reason finish;
+};
+
+/* The first place where an output left solo's. */
+struct check_difference {
+    int accept; /* enum accept_mode; greedy when the temperature is 0 */
+    int greedy;
+    int draft_length;
+    int prompt;   /* index in the user's input */
+    int position; /* in the completion */
+    int32_t solo, drafted;     /* the tokens there; -1: it had ended */
+    double margin;             /* between the target's two best there; with the noise in coupled mode */
+    int32_t best[2];           /* those two */
+    char *solo_text, *drafted_text; /* around it */
+};
+
+struct check_equal {
+    int lengths;
+    int draft_length[CHECK_EQUAL_LENGTHS];
+    int64_t outputs, unequal, tokens; /* compared */
+    int64_t drafted, accepted;        /* without drafts nothing is compared */
+    struct check_share share;         /* of rounds that had a proposal */
+    struct check_difference difference[CHECK_EQUAL_SHOWN];
+    int differences; /* shown */
+    struct check_output *solo;    /* [prompts] of the mode at hand, and then coupled's: texts that the other checks go on from */
+    struct check_output *spoken;  /* [prompts] with drafts */
+    int outputs_room;             /* prompts */
+};
+
+struct check;
+/* Collective over the group, on the lead. */
+enum status check_equal_run(struct check *check);
+/* Nothing came out otherwise; whether drafts came at all says its share. */
+int check_equal_holds(const struct check_equal *equal);
+void check_equal_release(struct check_equal *equal);
+
+#endif

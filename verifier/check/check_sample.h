@@ -1,0 +1,51 @@
+/* The second check: at a temperature, after several texts, many requests are completed with drafts, and the law of their first two tokens is
+ * held against the target's exact one (check_law.h; the bounds are common/base/bounds.h). */
+#ifndef TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
+#define TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
+
+#include "common/base/bounds.h"
+#include "common/base/status.h"
+#include "verifier/check/check_share.h"
+#include <stdint.h>
+
+struct check_context {
+    int prompt;   /* index in the user's input */
+    int tokens;   /* of the text: the prompt and some of its completion */
+    int cells;    /* that can be hit */
+    double top_p; /* of the most probable next token */
+    struct bounds_fit fit;
+};
+
+struct check_sample {
+    struct check_context *context; /* [contexts] */
+    int contexts;
+    int draft_length[2];  /* they take turns */
+    int64_t samples;      /* over all texts */
+    int64_t drafted;      /* tokens */
+    int64_t judged;       /* samples whose first token was drafted: the others are the target's own, and show nothing */
+    struct check_share share; /* of rounds that had a proposal, by text */
+    int cells;            /* over all texts */
+    int df;               /* of the sum */
+    double g;             /* the sum over texts */
+    int impossible;       /* cells that cannot be hit and were */
+    double lean;          /* share of first tokens with p > q, less what is expected: below 0, the law leans to the draft */
+    int worst;            /* the text whose own g is least probable */
+    double g_bar, worst_bar, lean_bar; /* what must not be reached */
+    double log_p;         /* of all three statistics together: bound on the p-value */
+    double p_chi_square;  /* of the sum, as the chi-square law has it: not proven, closer to the truth */
+    double variation;     /* of what was drafted: least total variation seen with probability 0.999, whatever its shape: the mean over texts */
+    double lean_seen;     /* and of a law that leans to the draft */
+};
+
+struct check;
+/* Collective over the group, on the lead. */
+enum status check_sample_run(struct check *check);
+/* Tokens that the requests behind one text come to. */
+int64_t check_sample_tokens(const struct check *check);
+/* No statistic is beyond its bar; whether drafts came at all says its share. */
+int check_sample_holds(const struct check_sample *sample);
+/* Are there enough samples, with drafts among them, to see any law that is off? With fewer it holds whatever the law is. */
+int check_sample_sees(const struct check_sample *sample);
+void check_sample_release(struct check_sample *sample);
+
+#endif

@@ -1,0 +1,24 @@
+/* Was enough drafted for a check to have seen anything? Rounds that a drafter left without an answer are the target's own, and hold whatever the
+ * code does. Pure. */
+#ifndef TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
+#define TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
+
+#include <stdint.h>
+
+#define CHECK_SHARE_LEAST 0.5 /* of the rounds of each pass: less is no accident of a busy machine */
+
+struct check_share {
+    int64_t asked;    /* rounds that wanted drafts, over all passes */
+    int64_t answered; /* and had a proposal, though it may say that there is nothing to copy */
+    int passes;       /* that asked */
+    double least;     /* share of the pass that had the smallest */
+};
+
+/* One pass over prompts, or the requests of one text. */
+void check_share_add(struct check_share *share, int64_t asked, int64_t answered);
+/* Did every pass have its proposals? What one lacks no other makes up for. */
+int check_share_suffices(const struct check_share *share);
+/* A law that is off by how much where it drafts is found, when `found` is found in a mixture of `drafted` such samples and the target's own. */
+double check_share_found(double found, int64_t drafted, int64_t samples);
+
+#endif

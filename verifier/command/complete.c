@@ -1,0 +1,163 @@
+#include "verifier/command/complete.h"
+
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/model/model_identity.h"
+#include "verifier/job/audience.h"
+#include "verifier/job/comparison.h"
+#include "verifier/result/journal_terms.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One pass over the requests, with these drafters. */
+static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
+{
+    struct verify verify = {0};
+    enum status status;
+
+    TRY(job_open_lead(job, peers, &verify, lead));
+    status = lead_run(lead);
+    job_close_lead(lead);
+    return status;
+}
+
+/* Where the completion, and where everything else goes. */
+static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
+{
+    const struct options *options = job->options;
+    int terminal = options->terminal & 1, compare = options->compare;
+
+    *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
+    show->notes = options->quiet ? NULL : compare || options_show_whole(options) ? stdout : stderr;
+    if (options->output == NULL && (options->prompt != NULL || compare))
+        show->text = stdout;
+    show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
+    show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
+    show->text_is_terminal = terminal;
+    show->notes_is_terminal = options->terminal & (show->notes == stdout ? 1 : 2);
+    show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->redrawn = options->terminal & (terminal ? 1 : 2);
+    show->clears_errors = options->terminal & 2;
+    if (options->prompt != NULL && !terminal && !compare)
+        show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
+}
+
+/* More passes of both ways, in turns, until their speeds are known. Where logits are hashed there are none: they would be hashed, too. */
+static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, double first_s, struct comparison *comparison)
+{
+    int64_t began = clock_ns();
+    struct figures solo, drafted;
+
+    while (!job->options->hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
+        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo));
+        TRY(job_pass(job, requests, drafters, 0, 0, NULL, &drafted));
+        comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
+    }
+    return STATUS_OK;
+}
+
+/* What drafts, as the first drafter says it: a way by what it is told and, where it computes, the target; a model that only its own rank can see by
+ * its name. */
+static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
+{
+    const char *name = job->hello[job->world.drafter_rank[0]].model;
+    char way_text[OPTIONS_DRAFT_TEXT];
+    struct options_draft way;
+
+    TRY(options_draft_read(name, &way));
+    options_draft_write(&way, way_text);
+    if (way.way == DRAFT_MODEL && access(name, R_OK) == 0)
+        return model_identity(name, identity);
+    if (way.way != DRAFT_MODEL)
+        name = way_text;
+    *identity = digest_bytes(name, strlen(name), way.way == DRAFT_SELF ? target : DIGEST_EMPTY);
+    return STATUS_OK;
+}
+
+/* Tells the output what it is for. */
+static enum status begin_output(struct job *job, const struct request_list *requests)
+{
+    struct options meant = *job->options;
+    struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
+    struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
+    enum status status;
+    char *text;
+
+    if (!job->output.journaled)
+        return output_begin(&job->output, &begun);
+    meant.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
+    TRY(model_identity(job->target, &terms.target));
+    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
+        TRY(identify_draft(job, terms.target, &terms.draft));
+    text = journal_terms_write(&terms);
+    if (text == NULL) {
+        log_error("no memory for what the results depend on");
+        return STATUS_INTERNAL;
+    }
+    begun.terms = text;
+    status = output_begin(&job->output, &begun);
+    free(text);
+    return status;
+}
+
+/* Each has said why when its turn came; in a long log that is far above. */
+static void say_wrong(const struct request_list *requests)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < requests->count; i++)
+        wrong += requests->request[i].error != NULL;
+    if (wrong > 0)
+        log_info("%d of %d prompts could not be completed: their lines of output say why", wrong, requests->count);
+}
+
+/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from timed steps. */
+static void warn_of_cost(const struct job *job, const struct pace *pace)
+{
+    double with, without;
+
+    if (job->options->draft_length > 0 && !job->options->quiet && pace_drafts_cost(pace, &with, &without))
+        log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
+                 job->options->draft_length, with, without);
+}
+
+enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
+{
+    struct peers none = {0}, *peers = job->options->solo ? &none : drafters;
+    struct comparison comparison = {0};
+    struct figures solo = {0};
+    struct audience audience;
+    struct show show;
+    struct lead lead = {.watch = &audience.watch, .requests = requests, .resting = job->options->solo ? drafters : NULL};
+    int compare = job->options->compare && peers->count > 0;
+    enum status status;
+
+    set_up_show(job, requests, &show);
+    audience_init(&audience, &job->output, &show, NULL);
+    if (compare)
+        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo)); /* solo first */
+    job->team.shard.hash = 0;
+    TRY(begin_output(job, requests));
+    show_begin(&show, requests);
+    status = pass(job, &lead, peers);
+    if (status != STATUS_DRAINED)
+        TRY(status);
+    TRY(output_finish(&job->output));
+    if (show.text != NULL && (fflush(show.text) != 0 || ferror(show.text))) {
+        log_error("the completion could not be written to stdout");
+        return STATUS_IO;
+    }
+    if (compare) {
+        comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
+        if (status == STATUS_OK)
+            status = repeat(job, drafters, requests, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &comparison);
+        if (status != STATUS_DRAINED)
+            TRY(status);
+    }
+    TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
+    warn_of_cost(job, &lead.pace);
+    say_wrong(requests);
+    return status;
+}

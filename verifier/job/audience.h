@@ -1,0 +1,18 @@
+/* Who is told how a run goes: results to the output, what a person sees to the screen, and whoever watches beside. It is the lead's watch. */
+#ifndef TANDEM_VERIFIER_JOB_AUDIENCE_H
+#define TANDEM_VERIFIER_JOB_AUDIENCE_H
+
+#include "verifier/job/show.h"
+#include "verifier/result/output.h"
+#include "verifier/round/lead.h"
+
+struct audience {
+    struct lead_watch watch;
+    struct output *output;           /* borrowed */
+    struct show *show;               /* borrowed */
+    const struct lead_watch *beside; /* borrowed: before each round and at each end, first; or NULL */
+};
+
+void audience_init(struct audience *audience, struct output *output, struct show *show, const struct lead_watch *beside);
+
+#endif

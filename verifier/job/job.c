@@ -1,0 +1,328 @@
+#include "verifier/job/job.h"
+
+#include "common/backend/choose.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/options/options_paths.h"
+#include "verifier/job/launch_check.h"
+#include "verifier/job/loading.h"
+#include "verifier/job/report.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GROUP_BYTES = 256 << 10 };
+
+static int max_asked(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_COMMIT;
+}
+
+/* A round of all sequences, and beside it a part of a prompt. */
+static int max_rows(const struct options *options, const struct backend *backend)
+{
+    return max_asked(options) + (options->prefill_chunk > backend->prompt_rows ? options->prefill_chunk : backend->prompt_rows);
+}
+
+static int max_ids(const struct options *options)
+{
+    return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+}
+
+/* The lead says how far it is. */
+static enum status read_model(struct job *job, struct model_options options)
+{
+    int bar = !job->options->quiet && (job->options->terminal & 2) != 0, leads = job->world.rank == job->world.lead;
+    struct loading loading;
+    enum status status;
+
+    loading_begin(&loading, leads && !job->options->quiet ? stderr : NULL, bar);
+    options.tell = loading_tell;
+    options.tell_state = &loading;
+    log_clear_lines(bar);
+    status = model_open(job->target, &job->group, &options, &job->model);
+    log_clear_lines(options_have_bar(job->options));
+    loading_end(&loading);
+    return status;
+}
+
+/* Its ranks may fail one by one, for memory, and go on together or not at all. */
+static enum status load_model(struct job *job, const struct model_options *options)
+{
+    size_t largest = (size_t)options->max_rows * sizeof(float);
+
+    TRY(group_agree(&job->group, read_model(job, *options)));
+    return group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
+                        (enum group_sums)job->options->all_reduce, &job->group);
+}
+
+static enum status load(struct job *job)
+{
+    const struct backend *backend;
+    const char *devices = job->options->verifier_devices;
+    char tokenizer[PATH_MAX];
+    struct config config;
+    int device;
+
+    TRY(backend_choose((enum backend_choice)job->options->backend, &backend));
+    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_team_rank : job->world.node_rank, &device));
+    TRY(config_read(job->target, &config));
+    paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
+    TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
+    TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
+    int alone = job->options->draft_way.way == DRAFT_LOOKUP || config_is_large(&config, 0, job->world.verifiers);
+    const struct model_options model = {.threads = world_threads(&job->world, job->options->threads, alone),
+                                        .max_rows = max_rows(job->options, backend),
+                                        .max_asked = max_asked(job->options),
+                                        .context = job->options->context,
+                                        .slots = job->options->max_sequences,
+                                        .vocab = tokenizer_size(job->tokenizer),
+                                        .quantise = model_quantise(options_bits(job->options, 0)),
+                                        .cache = job->options->cache,
+                                        .backend = backend,
+                                        .device = device};
+    world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
+    if (backend->device == NULL)
+        world_keep_apart(&job->world, model.threads);
+    TRY(load_model(job, &model));
+    TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    job->team_is_open = 1;
+    log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
+              job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
+              job->model->backend->describe(job->model->context), group_describe(&job->group));
+    TRY(message_space_open(&job->space));
+    return channel_open_mpi(&job->world, &job->channel);
+}
+
+static enum status meet(struct job *job)
+{
+    struct hello mine = {.protocol = MESSAGE_VERSION,
+                         .role = ROLE_VERIFIER,
+                         .vocab_digest = tokenizer_digest(job->tokenizer),
+                         .vocab_size = (uint32_t)tokenizer_size(job->tokenizer),
+                         .bos = job->model->config.bos,
+                         .eos = job->model->config.eos_count > 0 ? job->model->config.eos[0] : -1,
+                         .context = (uint32_t)job->model->longest,
+                         .pid = (uint32_t)getpid()};
+
+    job->hello = calloc((size_t)job->world.size, sizeof *job->hello);
+    if (job->hello == NULL)
+        return STATUS_INTERNAL;
+    snprintf(mine.program, sizeof mine.program, "tandem %s", options_version());
+    snprintf(mine.device, sizeof mine.device, "%s", job->model->backend->name);
+    memcpy(mine.host, job->world.host, sizeof mine.host);
+    snprintf(mine.model, sizeof mine.model, "%.255s", job->target);
+    return roll_call(&job->world, job->space, &mine, job->hello);
+}
+
+static enum status read_requests_by(struct job *job, const struct chat_template *chat, struct request_list *requests)
+{
+    const struct options *options = job->options;
+    const struct request_terms terms = {
+        .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
+    const char *path = options->prompts;
+    char demo[PATH_MAX];
+
+    if (options->prompt != NULL) {
+        TRY(request_add_text(requests, &terms, options->prompt, strlen(options->prompt)));
+        if (requests->request[0].error == NULL)
+            return STATUS_OK;
+        log_error("--prompt: %s", requests->request[0].error);
+        return STATUS_DATA;
+    }
+    paths_demo(options->check != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
+    path = path != NULL ? path : demo;
+    TRY(request_read(requests, &terms, path));
+    if (requests->count == 0 && options->shard == NULL)
+        log_warn("--prompts %s has no prompts: there is nothing to do", (options->terminal & OPTIONS_FROM_STDIN) != 0 ? "- (stdin)" : path);
+    return STATUS_OK;
+}
+
+enum status job_read_requests(struct job *job, struct request_list *requests)
+{
+    struct chat_template chat;
+    enum status status;
+
+    TRY(chat_template_open(job->target, (enum chat_family)job->options->chat_family, &chat));
+    status = read_requests_by(job, &chat, requests);
+    chat_template_release(&chat);
+    return status;
+}
+
+enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)
+{
+    enum status status;
+
+    TRY(verify_open(verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    verify->breakage = (enum breakage)job->options->breakage;
+    verify->synthetic_acceptance = job->options->synthetic_acceptance;
+    verify->measure_overlap = job->options->stats != NULL || job->options->sweep != NULL;
+    lead->team = &job->team;
+    lead->verify = verify;
+    lead->peers = peers;
+    lead->tokenizer = job->tokenizer;
+    lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
+    lead->prefill_chunk = job->options->prefill_chunk;
+    lead->hash_logits = job->options->hash_logits;
+    lead->drain_s = job->options->drain_s;
+    job->team.shard.forward.group_ns = 0;
+    status = lead_open(lead);
+    if (status != STATUS_OK)
+        verify_close(verify);
+    return status;
+}
+
+void job_close_lead(struct lead *lead)
+{
+    lead_close(lead);
+    verify_close(lead->verify);
+}
+
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+                     const struct lead_watch *watch, struct figures *figures)
+{
+    struct verify verify = {0};
+    struct peers none = {0};
+    struct lead lead = {.requests = requests, .watch = watch, .slots = slots, .resting = solo ? drafters : NULL};
+    enum status status;
+
+    TRY(job_open_lead(job, solo ? &none : drafters, &verify, &lead));
+    status = lead_run(&lead);
+    job_close_lead(&lead);
+    *figures = lead.figures;
+    return status;
+}
+
+static const char *output_path(const struct options *options)
+{
+    if (options->check != CHECK_OFF)
+        return NULL;
+    if (options->output != NULL)
+        return options->output;
+    return options->prompts != NULL && !options->compare ? "-" : NULL;
+}
+
+enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
+                       const struct comparison *comparison)
+{
+    struct report report = {.options = job->options,
+                            .target = job->target,
+                            .hello = job->hello,
+                            .ranks = job->world.size,
+                            .solo = solo,
+                            .figures = figures,
+                            .comparison = comparison,
+                            .peers = drafters};
+
+    if (job->options->hash_logits)
+        TRY(team_hash(&job->team, &report.hash));
+    if (!job->options->quiet && solo != NULL)
+        report_table(&report, stdout);
+    else if (!job->options->quiet)
+        report_line(&report, options_show_whole(job->options) ? stdout : stderr);
+    return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
+}
+
+static void say_if_crowded(const struct job *job)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (job->world.node_size > cores)
+        log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
+}
+
+static void say_drained(const struct job *job, int count)
+{
+    const struct journal *journal = &job->output.journal;
+
+    if (job->output.journaled)
+        log_info("drained: %d of %d results are in %s; the same command with --resume goes on", journal->held, count, journal->file.path);
+    else
+        log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
+}
+
+static enum status lead_job(struct job *job, const struct job_command *command)
+{
+    struct request_list requests = {0};
+    struct peers peers;
+    enum status status, ended;
+
+    TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
+                   job->options->draft_deadline_ms));
+    say_if_crowded(job);
+    if (job->options->synthetic_acceptance >= 0)
+        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's law",
+                 job->options->synthetic_acceptance);
+    for (int i = 0; i < peers.count; i++)
+        peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
+    peers.patient = command->is_patient;
+    status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = command->run(job, &peers, &requests);
+    if (status == STATUS_DRAINED && command->keeps_results)
+        say_drained(job, requests.count);
+    /* Whatever happened, the others are told that it is over. */
+    ended = peers_shutdown(&peers);
+    if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)
+        status = status == STATUS_OK ? STATUS_IO : status;
+    ended = output_close(&job->output);
+    status = status == STATUS_OK ? ended : status;
+    job->world.absent = peers_absent(&peers);
+    peers_close(&peers);
+    request_release(&requests);
+    return status;
+}
+
+/* One rank looks first, so that what is wrong is said once; and before anything large is read. */
+static enum status lead_look(struct job *job)
+{
+    const struct options *options = job->options;
+
+    TRY(launch_check(options));
+    TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
+    job->output.not_lossless = options->synthetic_acceptance >= 0;
+    job->output.is_terminal = options->terminal & 1;
+    return STATUS_OK;
+}
+
+enum status job_run(struct job *job, const struct job_command *command)
+{
+    enum status status = STATUS_OK;
+
+    options_target_path(job->options, job->target);
+    if (job->world.rank == job->world.lead)
+        status = lead_look(job);
+    TRY(world_agree(&job->world, status));
+    log_hold(); /* a fault of the model is found by every rank */
+    status = load(job);
+    TRY(world_agree(&job->world, status));
+    TRY(meet(job));
+    job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
+    job->team.relay = &job->relay;
+    TRY(world_trace_begin(&job->world, job->options->trace, &job->trace));
+    job->follows = job->group.rank != 0;
+    status = job->follows ? team_follow(&job->team) : lead_job(job, command);
+    if (status == STATUS_OK || status == STATUS_DRAINED) {
+        enum status traced = world_trace_end(&job->world, &job->trace);
+
+        status = status == STATUS_OK ? traced : status;
+    }
+    return status;
+}
+
+void job_release(struct job *job)
+{
+    channel_close(job->channel);
+    message_space_close(job->space);
+    if (job->team_is_open)
+        team_close(&job->team);
+    group_close(&job->group); /* which may have memory and a stream of the model's device */
+    model_close(job->model);
+    if (job->tokenizer != NULL)
+        tokenizer_close(job->tokenizer);
+    free(job->hello);
+    if (job->output.journaled) /* where the job ended before it began */
+        output_close(&job->output);
+}

@@ -1,0 +1,56 @@
+/* A job from one rank's side: what is opened, in which order, and what runs on it. */
+#ifndef TANDEM_VERIFIER_JOB_JOB_H
+#define TANDEM_VERIFIER_JOB_JOB_H
+
+#include "common/options/options.h"
+#include "common/wire/roll_call.h"
+#include "common/world/world_trace.h"
+#include "verifier/job/comparison.h"
+#include "verifier/result/output.h"
+#include "verifier/round/lead.h"
+
+struct job {
+    const struct options *options;
+    struct world world;
+    char target[4096];
+    struct tokenizer *tokenizer;
+    struct group group;
+    struct model *model;
+    struct team team;
+    int team_is_open;
+    struct channel *channel;
+    struct message_space *space;
+    struct hello *hello; /* [world.size] */
+    struct output output; /* the lead's */
+    int follows;              /* this rank does what the lead orders: if it fails now, nobody knows */
+    struct drain_relay relay; /* a follower's */
+    struct world_trace trace;
+};
+
+/* What a job is asked to do, by its lead once everything is open. */
+struct job_command {
+    const char *name;
+    int takes_prompts; /* those that the options name are read first */
+    int is_patient;    /* every wait for a draft may take as long as the drafter is heard */
+    int keeps_results; /* where it was told to drain, it says how far they are */
+    /* requests: none where it takes none */
+    enum status (*run)(struct job *job, struct peers *drafters, const struct request_list *requests);
+};
+
+/* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
+enum status job_run(struct job *job, const struct job_command *command);
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on the lead. */
+enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
+                       const struct comparison *comparison);
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0: all there are.
+ * Collective over the group, on the lead. */
+enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
+                     const struct lead_watch *watch, struct figures *figures);
+/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its line. */
+enum status job_read_requests(struct job *job, struct request_list *requests);
+/* What a pass is made with; the lead has what it borrows beside that. Closing closes both. */
+enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead);
+void job_close_lead(struct lead *lead);
+void job_release(struct job *job);
+
+#endif

@@ -1,0 +1,263 @@
+#include "verifier/job/launch_check.h"
+
+#include "common/backend/choose.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/model/model.h"
+#include "common/options/options_paths.h"
+#include "common/text/chat_template.h"
+#include "common/text/tokenizer.h"
+#include "verifier/request/request.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct look {
+    struct config config;
+    uint64_t digest;
+    int size;
+};
+
+int launch_check_drafts(const struct options *options)
+{
+    return !options->solo && options->drafters != 0 && (options->target == NULL || options->draft != NULL);
+}
+
+static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
+{
+    const struct model_options terms = {.context = options->context, .layers = layers};
+    struct tokenizer *tokenizer;
+    char path[PATH_MAX];
+
+    TRY(config_read(model, &look->config));
+    TRY(model_check(model, width, &terms));
+    paths_tokenizer(model, path, sizeof path);
+    TRY(tokenizer_open(path, look->config.vocab, &tokenizer));
+    look->digest = tokenizer_digest(tokenizer);
+    look->size = tokenizer_size(tokenizer);
+    tokenizer_close(tokenizer);
+    return STATUS_OK;
+}
+
+/* Writing results over the prompts that they are for would lose both. */
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Would one be written over the other? By name, too, for neither need be there. "-" is no file, and NULL is not asked for. */
+static int collide(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
+}
+
+/* No file that is written may be another that is read or written. */
+static enum status check_files(const struct options *options)
+{
+    enum { READ = 4, FILES = 9 };
+    char journal[PATH_MAX], terms[PATH_MAX];
+    const int has_output = options->output != NULL;
+    const struct {
+        const char *option, *what, *path;
+        int is_beside; /* made beside the file of the option */
+    } files[FILES] = {{"prompts", "the file of --prompts", options->prompts, 0},
+                      {"target", "the model of --target", options->target, 0},
+                      {"draft", "the model of --draft", options->draft, 0},
+                      {"config", "the file of --config", options->config, 0},
+                      {"output", "the file of --output", options->output, 0},
+                      {"stats", "the file of --stats", options->stats, 0},
+                      {"json", "the file of --json", options->json, 0},
+                      {"output", "the journal of --output", has_output ? journal : NULL, 1},
+                      {"output", "the terms of --output", has_output ? terms : NULL, 1}};
+
+    if (has_output && options->output[0] == '\0') {
+        log_error("--output is '', expected a file or -");
+        return STATUS_USAGE;
+    }
+    snprintf(journal, sizeof journal, "%s.journal", has_output ? options->output : "");
+    snprintf(terms, sizeof terms, "%s.terms", has_output ? options->output : "");
+    for (int i = READ; i < FILES; i++)
+        for (int j = 0; j < i; j++)
+            if (collide(files[i].path, files[j].path)) {
+                const int named = files[i].is_beside ? j : i, other = files[i].is_beside ? i : j; /* by what the user gave */
+
+                log_error("--%s %s is %s, expected another file", files[named].option, files[named].path, files[other].what);
+                return STATUS_USAGE;
+            }
+    return STATUS_OK;
+}
+
+/* The folder of a file that is to be made there. */
+static int can_be_made(const char *path)
+{
+    char folder[PATH_MAX], *slash;
+
+    snprintf(folder, sizeof folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = '\0';
+    return access(slash != NULL ? folder : ".", W_OK | X_OK) == 0;
+}
+
+/* Can it be written in the end? Better known now. NULL is not asked for, and "-" is there. */
+static enum status check_written(const char *name, const char *path)
+{
+    struct stat state;
+    int writable;
+
+    if (path == NULL || strcmp(path, "-") == 0)
+        return STATUS_OK;
+    if (stat(path, &state) == 0) {
+        writable = !S_ISDIR(state.st_mode) && access(path, W_OK) == 0;
+        errno = S_ISDIR(state.st_mode) ? EISDIR : errno;
+    } else {
+        writable = can_be_made(path);
+    }
+    if (writable)
+        return STATUS_OK;
+    log_error("--%s %s: %s", name, path, strerror(errno));
+    return STATUS_IO;
+}
+
+/* Beside a file that is one, or is to be one, its journal is made. */
+static enum status check_output(const char *path)
+{
+    struct stat state;
+    int is_there = path != NULL && lstat(path, &state) == 0;
+
+    if (path == NULL || strcmp(path, "-") == 0 || (is_there && !S_ISREG(state.st_mode)))
+        return check_written("output", path);
+    if (can_be_made(path))
+        return STATUS_OK;
+    log_error("--output %s: %s (its journal is to be beside it)", path, strerror(errno));
+    return STATUS_IO;
+}
+
+/* NULL is not asked for. */
+static enum status check_folder(const char *path)
+{
+    struct stat state;
+
+    if (path == NULL || (stat(path, &state) == 0 && S_ISDIR(state.st_mode) && access(path, W_OK | X_OK) == 0))
+        return STATUS_OK;
+    log_error("--trace %s is no folder that can be written to, expected one that is there", path);
+    return STATUS_IO;
+}
+
+static enum status check_input(const struct options *options)
+{
+    TRY(check_files(options));
+    if (options->hosts == NULL) { /* else the lead's host has them: it looks when it starts */
+        TRY(check_output(options->output));
+        TRY(check_written("stats", options->stats));
+        TRY(check_written("json", options->json));
+        TRY(check_folder(options->trace));
+    }
+    if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
+        return STATUS_OK;
+    log_error("--prompts %s: %s", options->prompts, strerror(errno));
+    return STATUS_NOINPUT;
+}
+
+static int has_bias(const struct options *options)
+{
+    return options->bias.tokens > 0 || options->bad_word.count > 0 || options->stop_token.count > 0;
+}
+
+/* A prompt on the command line that cannot be completed is known before anything runs, and so are tokens that there are not. */
+static enum status check_prompt(const struct options *options, const char *model, const struct config *config, const struct chat_template *chat)
+{
+    struct request_terms terms = {.options = options, .chat = chat, .context = options->context > 0 ? options->context : config->context};
+    struct request_list requests = {0};
+    struct tokenizer *tokenizer;
+    char path[PATH_MAX];
+    enum status status;
+
+    if (options->prompt == NULL && !has_bias(options))
+        return STATUS_OK;
+    paths_tokenizer(model, path, sizeof path);
+    TRY(tokenizer_open(path, config->vocab, &tokenizer));
+    terms.tokenizer = tokenizer;
+    terms.vocab = tokenizer_size(tokenizer) < config->vocab ? tokenizer_size(tokenizer) : config->vocab;
+    status = request_prepare(&requests, &terms);
+    if (status == STATUS_OK && options->prompt != NULL)
+        status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
+    if (status == STATUS_OK && requests.count > 0 && requests.request[0].error != NULL) {
+        log_error("--prompt: %s", requests.request[0].error);
+        status = STATUS_DATA;
+    }
+    request_release(&requests);
+    tokenizer_close(tokenizer);
+    return status;
+}
+
+/* Where messages are certain to come, there is a form for them; else each line that has some says so. */
+static enum status check_chat(const struct options *options, const char *model, const struct config *config)
+{
+    struct chat_template chat;
+    enum status status;
+
+    if (options->chat == NULL && !options->conversation)
+        return check_prompt(options, model, config, NULL);
+    TRY(chat_template_open(model, (enum chat_family)options->chat_family, &chat));
+    if (chat.family == CHAT_AUTO) {
+        log_error("%s: %s", model, chat.fault);
+        status = STATUS_DATA;
+    } else {
+        status = check_prompt(options, model, config, &chat);
+    }
+    chat_template_release(&chat);
+    return status;
+}
+
+/* Where devices are not asked for but found, the model refuses when it is loaded. */
+static enum status check_quantise(const struct options *options)
+{
+    if (options->backend != BACKEND_CUDA || (options->quantise == QUANTISE_NONE && options->draft_way.bits == 0))
+        return STATUS_OK;
+    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->quantise != QUANTISE_NONE ? "quantise" : "draft self:bits=N");
+    return STATUS_USAGE;
+}
+
+static enum status check_cache(const struct options *options)
+{
+    if (options->backend != BACKEND_CUDA || options->cache != CACHE_F32)
+        return STATUS_OK;
+    log_error("--cache f32 is for the CPU backend, expected --backend cpu, not cuda");
+    return STATUS_USAGE;
+}
+
+enum status launch_check(const struct options *options)
+{
+    char target[PATH_MAX], draft[PATH_MAX];
+    struct look large, small;
+
+    TRY(check_quantise(options));
+    TRY(check_cache(options));
+    options_target_path(options, target);
+    options_draft_path(options, draft);
+    TRY(check_input(options));
+    if ((options->terminal & OPTIONS_FROM_STDIN) == 0) { /* else it has been said */
+        paths_tell_taken("target", options->target);
+        paths_tell_taken("draft", options->draft);
+    }
+    TRY(paths_check("target", options->target));
+    TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
+    TRY(check_chat(options, target, &large.config));
+    if (!launch_check_drafts(options) || options->draft_way.way == DRAFT_LOOKUP)
+        return STATUS_OK;
+    TRY(options->draft_way.way == DRAFT_MODEL ? paths_check("draft", options->draft) : STATUS_OK);
+    TRY(look_at(options, draft, 1, options->draft_way.layers, &small));
+    if (large.digest == small.digest && large.size == small.size)
+        return STATUS_OK;
+    log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,
+              draft, small.size);
+    return STATUS_DATA;
+}

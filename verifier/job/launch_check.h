@@ -1,0 +1,12 @@
+/* The checks that can be made before a job: everything that can be wrong with models, input and files is said here, by one process, in one line. */
+#ifndef TANDEM_VERIFIER_JOB_LAUNCH_CHECK_H
+#define TANDEM_VERIFIER_JOB_LAUNCH_CHECK_H
+
+#include "common/options/options.h"
+
+/* Looks at both models and the input: files there, formats right, one tokenizer, widths that divide. Logs what is wrong. */
+enum status launch_check(const struct options *options);
+/* Do the options ask for drafts? */
+int launch_check_drafts(const struct options *options);
+
+#endif

@@ -1,0 +1,264 @@
+#include "verifier/job/launch_look.h"
+
+#include "common/backend/choose.h"
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/model/model.h"
+#include "common/options/options_paths.h"
+#include "common/text/chat_template.h"
+#include "common/text/tokenizer.h"
+#include "common/wire/message.h"
+#include "verifier/job/launch_ask.h"
+#include "verifier/request/request.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_WRONG = 3, WORDS = 4096 };
+#define GIB          ((double)(1 << 30))
+#define DEVICE_BYTES ((size_t)1 << 30) /* allowed for CUDA's own memory and NCCL's buffers, of a rank with a device */
+
+static enum status tell_prompts(const struct options *options, const struct request_list *requests)
+{
+    int64_t tokens = 0;
+    int wrong = 0, longest = 0;
+
+    for (int i = 0; i < requests->count; i++) {
+        const struct request *request = &requests->request[i];
+
+        wrong += request->error != NULL;
+        tokens += request->error == NULL ? request->prompt_count : 0;
+        longest = request->error == NULL && request->prompt_count > longest ? request->prompt_count : longest;
+    }
+    log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->prompts, requests->count, (long long)tokens, longest);
+    if (wrong == 0)
+        return STATUS_OK;
+    log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->prompts, wrong,
+             requests->count);
+    for (int i = 0, told = 0; i < requests->count && told < FIRST_WRONG; i++)
+        if (requests->request[i].error != NULL) {
+            log_warn("%s", requests->request[i].error);
+            told++;
+        }
+    if (wrong < requests->count)
+        return STATUS_OK;
+    log_error("--prompts %s has no line that can be completed", options->prompts);
+    return STATUS_DATA;
+}
+
+static enum status read_prompts(const struct options *options, const char *model, const struct tokenizer *tokenizer,
+                                const struct config *config)
+{
+    struct chat_template chat;
+    int size = tokenizer_size(tokenizer);
+    struct request_terms terms = {.options = options,
+                                  .tokenizer = tokenizer,
+                                  .chat = &chat,
+                                  .context = options->context > 0                      ? options->context
+                                             : config->context < MODEL_DEFAULT_CONTEXT ? config->context
+                                                                                       : MODEL_DEFAULT_CONTEXT,
+                                  .vocab = size < config->vocab ? size : config->vocab};
+    struct request_list requests = {0};
+    enum status status;
+
+    TRY(chat_template_open(model, (enum chat_family)options->chat_family, &chat));
+    status = request_read(&requests, &terms, options->prompts);
+    if (status == STATUS_OK)
+        status = tell_prompts(options, &requests);
+    request_release(&requests);
+    chat_template_release(&chat);
+    return status;
+}
+
+/* A pipe is read by the job alone. */
+static enum status look_at_prompts(const struct options *options, const char *model, const struct config *config)
+{
+    struct tokenizer *tokenizer;
+    char path[PATH_MAX];
+    struct stat state;
+    enum status status;
+
+    if (options->prompts == NULL || stat(options->prompts, &state) != 0 || !S_ISREG(state.st_mode))
+        return STATUS_OK;
+    paths_tokenizer(model, path, sizeof path);
+    TRY(tokenizer_open(path, config->vocab, &tokenizer));
+    status = read_prompts(options, model, tokenizer, config);
+    tokenizer_close(tokenizer);
+    return status;
+}
+
+static int has_devices(const struct options *options)
+{
+    const struct backend *backend = NULL;
+
+    return options->backend == BACKEND_CUDA ||
+           (backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu);
+}
+
+/* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
+static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
+{
+    int asked = options->max_sequences * MESSAGE_MAX_COMMIT, chunk = options->prefill_chunk, rows = backend_cpu.prompt_rows;
+    const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
+                                        .max_asked = asked,
+                                        .context = options->context,
+                                        .slots = options->max_sequences,
+                                        .layers = drafts ? options->draft_way.layers : 0,
+                                        .quantise = model_quantise(options_bits(options, drafts)),
+                                        .cache = has_devices(options) ? CACHE_BF16 : options->cache};
+
+    return model_need(model, width, &terms, need);
+}
+
+/* "17.6 GiB", or of small models "9.2 MiB". */
+static const char *told(size_t bytes, char text[32])
+{
+    snprintf(text, 32, bytes < GIB ? "%.1f MiB" : "%.1f GiB", (double)bytes / (bytes < GIB ? (double)(1 << 20) : GIB));
+    return text;
+}
+
+/* Ranks of one model, and what each of them needs. */
+struct ranks_need {
+    const char *who;
+    int count;
+    size_t each;
+};
+
+static void tell_need(const struct options *options, struct ranks_need *ranks, const struct model_need *need)
+{
+    size_t device = has_devices(options) ? DEVICE_BYTES : 0;
+    char weights[32], cache[32], activations[32], allowed[32], sum[32];
+
+    ranks->each = need->weights + need->cache + need->activations + device;
+    log_debug("memory of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL",
+              ranks->count, ranks->who, ranks->count > 1 ? "s" : "", told(ranks->each, sum), told(need->weights, weights),
+              told(need->cache, cache), options->max_sequences, told(need->activations, activations), told(device, allowed));
+}
+
+/* Another host's memory is not known here, nor a device's. */
+static enum status check_host(const struct options *options, size_t all)
+{
+    size_t has = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+
+    if (options->batch_script || options->hosts != NULL || options->launcher == LAUNCHER_SRUN || has_devices(options) || all <= has)
+        return STATUS_OK;
+    log_error(
+        "the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
+        "--max-sequences, --cache bf16 or --quantise q8_0 need less",
+        (double)all / GIB, (double)has / GIB);
+    return STATUS_INTERNAL;
+}
+
+/* What sbatch is told of a group of nodes; `more` is that of a part of a heterogeneous job. */
+static void read_words(const struct options *options, const char *more, int tasks, struct launch_ask *ask)
+{
+    int is_apart = options->slurm_layout == SLURM_LAYOUT_HETJOB;
+    char words[WORDS];
+
+    snprintf(words, WORDS, "%s %s", options->sbatch_options != NULL ? options->sbatch_options : "", is_apart && more != NULL ? more : "");
+    for (int i = 0; i < options->sbatch_word.count; i++)
+        snprintf(words + strlen(words), WORDS - strlen(words), " %s", options->sbatch_word.text[i]);
+    launch_ask_read(ask, words, tasks, options->cpus_per_rank);
+}
+
+/* Does what SLURM is asked for hold these ranks? That of a device is not asked for. */
+static enum status check_group(const struct options *options, const struct launch_ask *ask, const struct ranks_need *ranks, int kinds)
+{
+    int64_t all = launch_ask_memory(ask), most = launch_ask_task_memory(ask), sum = 0;
+    char needed[32], asked[32];
+
+    if (most < 0 || has_devices(options)) {
+        log_debug("%s", has_devices(options) ? "this is devices' memory, and SLURM is asked for that of nodes: they are not compared"
+                                             : "SLURM is asked for no memory that is known here: what ranks need is only told");
+        return STATUS_OK;
+    }
+    for (int i = 0; i < kinds; i++) {
+        sum += (int64_t)ranks[i].each * ranks[i].count;
+        if ((int64_t)ranks[i].each <= most || ranks[i].count == 0)
+            continue;
+        log_error("a %s needs %s of memory, and SLURM is asked for %s where it runs, expected more by --mem or --mem-per-cpu, a smaller "
+                  "--context or "
+                  "fewer --max-sequences",
+                  ranks[i].who, told(ranks[i].each, needed), told((size_t)most, asked));
+        return STATUS_USAGE;
+    }
+    if (all < 0 || sum <= all)
+        return STATUS_OK;
+    log_error("the ranks need %s of memory together, and SLURM is asked for %s on all their nodes, expected more by --mem or "
+              "--mem-per-cpu, more --nodes, a "
+              "smaller --context or fewer --max-sequences",
+              told((size_t)sum, needed), told((size_t)all, asked));
+    return STATUS_USAGE;
+}
+
+static enum status check_asked_memory(const struct options *options, const struct ranks_need need[2])
+{
+    struct launch_ask ask;
+
+    if (!options->batch_script)
+        return STATUS_OK;
+    if (options->slurm_layout == SLURM_LAYOUT_GROUP) {
+        read_words(options, NULL, need[0].count + need[1].count, &ask);
+        return check_group(options, &ask, need, 2);
+    }
+    read_words(options, options->verifier_sbatch, need[0].count, &ask);
+    TRY(check_group(options, &ask, need, 1));
+    read_words(options, options->drafter_sbatch, need[1].count, &ask);
+    return check_group(options, &ask, need + 1, 1);
+}
+
+static enum status look_at_memory(const struct options *options, int drafters, int verifiers, const char *target)
+{
+    struct ranks_need told_of[2] = {{"verifier", verifiers, 0}, {"drafter", drafters, 0}};
+    struct model_need need;
+    char draft[PATH_MAX];
+
+    TRY(need_of(options, target, verifiers, 0, &need));
+    tell_need(options, &told_of[0], &need);
+    if (drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
+        options_draft_path(options, draft);
+        TRY(need_of(options, draft, 1, 1, &need));
+        tell_need(options, &told_of[1], &need);
+    }
+    TRY(check_asked_memory(options, told_of));
+    return check_host(options, told_of[0].each * (size_t)told_of[0].count + told_of[1].each * (size_t)told_of[1].count);
+}
+
+/* Verifiers need a device each: NCCL takes no two ranks on one. Drafters may share theirs. */
+static enum status look_at_devices(const struct options *options, int drafters, int verifiers)
+{
+    struct launch_ask ask;
+    int devices, used = verifiers + (options->slurm_layout == SLURM_LAYOUT_GROUP ? drafters : 0);
+
+    if (!options->batch_script || options->backend != BACKEND_CUDA)
+        return STATUS_OK;
+    read_words(options, options->verifier_sbatch, used, &ask);
+    devices = launch_ask_devices(&ask);
+    if (devices > 0 && devices < verifiers) {
+        log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N "
+                  "--gpus-per-node=M",
+                  verifiers, devices);
+        return STATUS_USAGE;
+    }
+    if (devices > used)
+        log_info("%d of %d devices have no rank: --shards N makes N jobs of it, each of fewer devices, and more --drafters share the "
+                 "sequences; more "
+                 "--verifiers than the target's kv heads there cannot be yet",
+                 devices - used, devices);
+    return STATUS_OK;
+}
+
+enum status launch_look(const struct options *options, int drafters, int verifiers)
+{
+    char target[PATH_MAX];
+    struct config config;
+
+    options_target_path(options, target);
+    TRY(look_at_devices(options, drafters, verifiers));
+    TRY(look_at_memory(options, drafters, verifiers, target));
+    TRY(config_read(target, &config));
+    return look_at_prompts(options, target, &config);
+}

@@ -1,0 +1,231 @@
+#include "verifier/job/report.h"
+
+#include "common/base/log.h"
+#include "common/file/json_text.h"
+#include "common/model/model.h"
+#include "common/wire/roll_call.h"
+#include "common/world/world.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *configuration_of(const struct report *report)
+{
+    const struct options *options = report->options;
+    const struct sampling *sampling = &options->sampling;
+    const char *draft = roll_call_draft(report->hello, report->ranks);
+    int failed = 0;
+    json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens", options->max_tokens,
+                               "draft_length", options->draft_length, "support", options->support,
+                               "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
+
+    failed |= json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,
+                                             "top_k", sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p,
+                                             "repetition_penalty", sampling->repetition_penalty, "presence_penalty",
+                                             sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "seed",
+                                             (json_int_t)sampling->seed, "accept",
+                                             sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
+    failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
+    failed |= json_object_set_new(object, "lossless", json_boolean(options->synthetic_acceptance < 0));
+    if (options->quantise == QUANTISE_Q8_0)
+        failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
+    if (options->cache == CACHE_BF16)
+        failed |= json_object_set_new(object, "cache", json_string("bf16"));
+    if (options->draft_vocabulary > 0)
+        failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->draft_vocabulary));
+    if (options->synthetic_acceptance >= 0)
+        failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->synthetic_acceptance));
+    return json_text_whole(object, failed);
+}
+
+static json_t *ranks_of(const struct report *report)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < report->ranks; i++) {
+        const struct hello *hello = &report->hello[i];
+
+        failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:i, s:s, s:o}", "rank", i, "role",
+                                               hello->role == ROLE_DRAFTER ? "drafter" : "verifier", "host", hello->host, "pid",
+                                               (int)hello->pid, "device", hello->device, "model", json_text_string(hello->model)));
+    }
+    return json_text_whole(array, failed);
+}
+
+static json_t *totals_of(const struct figures *figures)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "tokens", (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds,
+                     "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted, "alpha", figures_alpha(figures),
+                     "tokens_per_second", figures_tokens_per_second(figures), "mean_accepted_length", figures_mean_accepted_length(figures));
+}
+
+static json_t *positions_of(const struct figures *figures)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < MESSAGE_MAX_DRAFT && figures->tested[i] > 0; i++)
+        failed |= json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
+    return json_text_whole(array, failed);
+}
+
+/* Drafters that were lost, whether or not they were heard again. */
+static json_t *lost_of(const struct peers *peers)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < peers->count; i++)
+        if (peers->peer[i].why != NULL)
+            failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:b}", "rank", peers->peer[i].name, "reason", peers->peer[i].why,
+                                                             "back", !peers->peer[i].lost));
+    return json_text_whole(array, failed);
+}
+
+static json_t *speeds_of(const double *speed, int count)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < count; i++)
+        failed |= json_array_append_new(array, json_real(speed[i]));
+    return json_text_whole(array, failed);
+}
+
+/* All passes of a comparison; totals and solo are those of the first two. */
+static json_t *comparison_of(const struct comparison *comparison)
+{
+    double error, speedup = comparison_speedup(comparison, &error);
+
+    return json_pack("{s:o, s:o, s:f, s:f, s:b}", "solo_tokens_per_second", speeds_of(comparison->solo, comparison->passes), "tokens_per_second",
+                     speeds_of(comparison->drafted, comparison->passes), "speedup", speedup, "standard_error", error, "settled",
+                     comparison_is_settled(comparison));
+}
+
+static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
+{
+    int length;
+
+    MPI_Get_library_version(mpi, &length);
+    mpi[strcspn(mpi, ",")] = '\0';
+}
+
+static json_t *object_of(const struct report *report)
+{
+    const struct figures *figures = report->figures;
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int failed = 0;
+
+    library_version(mpi);
+    json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
+                               report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals", totals_of(figures));
+
+    failed |= json_object_set_new(object, "round_us",
+                        json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
+                                  figures->verify_us, "decide", figures->decide_us, "group", figures->group_us));
+    failed |= json_object_set_new(object, "drained", json_boolean(figures->drained));
+    failed |= json_object_set_new(object, "resumed", json_integer(figures->resumed));
+    failed |= json_object_set_new(object, "steps", json_integer(figures->steps));
+    failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
+    failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
+    failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
+    failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
+    failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
+    failed |= json_object_set_new(object, "lost_drafters", lost_of(report->peers));
+    failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
+    failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
+    failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
+    failed |= json_object_set_new(object, "drafted_rounds", json_integer(figures->drafted_rounds));
+    failed |= json_object_set_new(object, "empty_rounds", json_integer(figures->empty_rounds));
+    if (figures->overlap > 0)
+        failed |= json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
+    if (report->solo != NULL)
+        failed |= json_object_set_new(object, "solo", totals_of(report->solo));
+    if (report->comparison != NULL)
+        failed |= json_object_set_new(object, "comparison", comparison_of(report->comparison));
+    if (report->options->hash_logits) {
+        failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
+    }
+    return json_text_whole(object, failed);
+}
+
+struct json_t *report_job(const struct report *report, const char *group, int lead)
+{
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+
+    library_version(mpi);
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "configuration", configuration_of(report), "ranks", ranks_of(report), "tandem",
+                     report->hello[0].program, "mpi", mpi, "group", group, "lead", lead);
+}
+
+enum status report_write(const struct report *report, const char *path)
+{
+    json_t *object = object_of(report);
+    char *text = json_text_write(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    FILE *file = text != NULL ? fopen(path, "w") : NULL;
+    int written = file != NULL && fprintf(file, "%s", text) >= 0;
+
+    if (text == NULL)
+        errno = ENOMEM;
+    if (file != NULL && fclose(file) != 0)
+        written = 0;
+    json_decref(object);
+    free(text);
+    if (written)
+        return STATUS_OK;
+    log_error("--stats %s: %s", path, strerror(errno));
+    return STATUS_IO;
+}
+
+void report_line(const struct report *report, FILE *to)
+{
+    const struct figures *figures = report->figures;
+
+    fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
+            figures_tokens_per_second(figures));
+    if (figures->drafted > 0)
+        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts stood, %.0f %% of rounds had one", figures_alpha(figures),
+                figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
+    fprintf(to, "%s\n", report->options->synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
+}
+
+/* Speeds, and how far they are known: one pass of each way knows nothing of that. */
+static void print_speeds(const struct comparison *comparison, FILE *to)
+{
+    double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);
+    double fast = comparison_median(comparison->drafted, comparison->passes, &fast_spread);
+    double error, speedup = comparison_speedup(comparison, &error);
+    const char *settled = comparison_is_settled(comparison) ? "" : "not settled";
+    char passes[32];
+
+    fprintf(to, "%-26s %12.0f %12.0f\n", "tokens per second", slow, fast);
+    snprintf(passes, sizeof passes, "  median of %d, spread", comparison->passes);
+    if (comparison->passes == 1)
+        fprintf(to, "  1 pass\n");
+    else
+        fprintf(to, "%-26s %10.1f %% %10.1f %%\n", passes, 100 * slow_spread, 100 * fast_spread);
+    fprintf(to, "%-26s %12s %11.2fx\n", "speedup, of pairs", "", speedup);
+    if (comparison->passes > 1)
+        fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
+}
+
+void report_table(const struct report *report, FILE *to)
+{
+    const struct figures *solo = report->solo, *figures = report->figures;
+    double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
+
+    if (report->options->synthetic_acceptance >= 0)
+        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->synthetic_acceptance);
+    fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
+    print_speeds(report->comparison, to);
+    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts that stood, of all", "", 100 * figures_kept(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));
+    fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
+    fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);
+    fprintf(to, "  %-24s %12s %9.0f us\n", "draft", "", figures->draft_us);
+    fprintf(to, "  %-24s %12s %9.0f us\n", "wire", "", figures->wire_us);
+    fprintf(to, "  %-24s %9.0f us %9.0f us\n", "verify", solo->verify_us, figures->verify_us);
+    fprintf(to, "  %-24s %9.0f us %9.0f us\n", "decide", solo->decide_us, figures->decide_us);
+}

@@ -1,0 +1,33 @@
+/* Reports: the JSON object of --stats, and the table that a person sees. */
+#ifndef TANDEM_VERIFIER_JOB_REPORT_H
+#define TANDEM_VERIFIER_JOB_REPORT_H
+
+#include "common/options/options.h"
+#include "common/wire/message.h"
+#include "verifier/round/figures.h"
+#include "verifier/job/comparison.h"
+#include "verifier/round/peers.h"
+#include <stdio.h>
+
+struct report {
+    const struct options *options;
+    const char *target;
+    const struct hello *hello; /* [ranks] */
+    int ranks;
+    const struct figures *solo; /* NULL unless both were measured */
+    const struct figures *figures;
+    const struct comparison *comparison; /* of passes like these two; NULL unless both were measured */
+    const struct peers *peers; /* the drafters as they were at the end */
+    uint64_t hash;
+};
+
+/* STATUS_IO. */
+enum status report_write(const struct report *report, const char *path);
+/* The job as one JSON object: who runs where, versions, the group, what was asked for. NULL without memory. */
+struct json_t *report_job(const struct report *report, const char *group, int lead);
+/* Solo against speculative, by the medians of all passes, and where a round's time goes, in the first of each. */
+void report_table(const struct report *report, FILE *to);
+/* One line about a run without comparison. */
+void report_line(const struct report *report, FILE *to);
+
+#endif

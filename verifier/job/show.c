@@ -1,0 +1,302 @@
+#include "verifier/job/show.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/visible.h"
+#include <string.h>
+
+#define GREEN "\033[32m"
+#define RED "\033[9;31m"
+#define BLUE "\033[34m"
+#define PLAIN "\033[0m"
+#define CLEAR "\r\033[K"
+#define UNWRAPPED "\033[?7l"
+#define WRAPPED "\033[?7h"
+#define LINE_NS ((int64_t)5 * 1000000000)
+#define BAR_NS ((int64_t)100 * 1000000)
+#define FIRST_NS ((int64_t)1000000000)
+
+enum { BAR = 20 };
+
+/* Text of a model or a prompt, to one of the two streams. */
+static void put_plain(const struct show *show, FILE *to, const char *bytes, size_t count)
+{
+    if (to == show->text ? show->text_is_terminal : show->notes_is_terminal)
+        visible_put(bytes, count, "\n\t", to);
+    else
+        fwrite(bytes, 1, count, to);
+}
+
+static void put(struct show *show, const char *before, const char *bytes, size_t count)
+{
+    if (count == 0)
+        return;
+    if (show->colour)
+        fputs(before, show->text);
+    put_plain(show, show->text, bytes, count);
+    if (show->colour)
+        fputs(PLAIN, show->text);
+}
+
+static void put_prompt_token(struct show *show, const struct sequence *sequence, int i)
+{
+    enum { PART = 250 };
+    char out[3 * (PART + 3)];
+    size_t length;
+    const char *piece = tokenizer_piece(sequence->completion.tokenizer, sequence->request->tokens[i], i == 0, 0, &length);
+
+    for (size_t part; length > 0; piece += part, length -= part) {
+        part = length < PART ? length : PART;
+        put_plain(show, show->notes, out, utf8_stream_push(&show->stream, piece, part, out));
+    }
+}
+
+static void put_prompt(struct show *show, const struct sequence *sequence)
+{
+    const struct request *request = sequence->request;
+    char out[4];
+
+    if (show->notes == NULL || request->chat)
+        return; /* who chats has just written it, and has no use for the template's marks */
+    fputs("\n", show->notes);
+    for (int i = 0; i < request->prompt_count; i++)
+        put_prompt_token(show, sequence, i);
+    put_plain(show, show->notes, out, utf8_stream_finish(&show->stream, out));
+    utf8_stream_init(&show->stream);
+    fflush(show->notes);
+}
+
+/* The prompt is read. */
+static void begin_text(struct show *show)
+{
+    const struct sequence *sequence = show->unread;
+
+    if (sequence == NULL)
+        return;
+    show->unread = NULL;
+    if (show->stands) {
+        fputs(CLEAR, show->reading);
+        fflush(show->reading);
+        log_clear_lines(0);
+    }
+    show->stands = 0;
+    put_prompt(show, sequence);
+}
+
+void show_prompt(struct show *show, const struct sequence *sequence)
+{
+    begin_text(show);
+    show->printed = 0;
+    utf8_stream_init(&show->stream);
+    if (show->text == NULL)
+        return;
+    show->unread = sequence;
+    show->reading_ns = show->last_ns = clock_ns();
+    show->reading_from = show->read;
+}
+
+/* One token's text in a colour; a character that spans tokens has the colour of its last. */
+static void put_token(struct show *show, const struct sequence *sequence, const char *colour, int32_t token)
+{
+    char out[3 * 256];
+    size_t length;
+    const char *piece = tokenizer_piece(sequence->completion.tokenizer, token, 0, 0, &length);
+
+    while (length > 0) {
+        size_t part = length < 250 ? length : 250;
+
+        put(show, colour, out, utf8_stream_push(&show->stream, piece, part, out));
+        piece += part;
+        length -= part;
+    }
+}
+
+/* The rejected token, struck out; it is no part of the text. */
+static void put_rejected(struct show *show, const struct sequence *sequence, int32_t token)
+{
+    char out[3 * 64];
+    struct utf8_stream stream;
+    size_t length, count;
+    const char *piece = tokenizer_piece(sequence->completion.tokenizer, token, 0, 0, &length);
+
+    utf8_stream_init(&stream);
+    count = utf8_stream_push(&stream, piece, length < 60 ? length : 60, out);
+    for (size_t i = 0; i < count; i++)
+        out[i] = out[i] == '\n' ? ' ' : out[i];
+    put(show, RED, out, count);
+}
+
+static void show_coloured(struct show *show, const struct sequence *sequence, const struct outcome *outcome,
+                          const struct proposal *proposal, int kept)
+{
+    for (int i = 0; i < kept && i < outcome->accepted; i++)
+        put_token(show, sequence, GREEN, outcome->token[i]);
+    if (kept <= outcome->accepted)
+        return;
+    if (outcome->accepted < outcome->drafted)
+        put_rejected(show, sequence, proposal->token[outcome->accepted]);
+    put_token(show, sequence, outcome->drafted > 0 ? BLUE : "", outcome->token[outcome->accepted]);
+}
+
+void show_round(struct show *show, const struct sequence *sequence, const struct outcome *outcome, const struct proposal *proposal, int kept)
+{
+    const struct completion *completion = &sequence->completion;
+
+    if (show->text == NULL)
+        return;
+    begin_text(show);
+    if (show->drafts && show->colour) {
+        show_coloured(show, sequence, outcome, proposal, kept);
+    } else if (completion->shown > show->printed) {
+        put_plain(show, show->text, completion->text + show->printed, completion->shown - show->printed);
+        show->printed = completion->shown;
+    }
+    fflush(show->text);
+}
+
+/* Tokens of the prompt that are read, and with the completion that may come: of one that is wrong or asks for nothing, none. */
+static int reads_of(const struct request *request)
+{
+    return request->error == NULL && request->max_tokens > 0 ? request->prompt_count : 0;
+}
+
+static int64_t size_of(const struct request *request)
+{
+    return reads_of(request) > 0 ? (int64_t)request->prompt_count + request->max_tokens : 0;
+}
+
+void show_end(struct show *show, const struct sequence *sequence)
+{
+    if (sequence->request->max_tokens > 0) /* one that ended early leaves no more to do */
+        show->past += sequence->request->max_tokens - sequence->completion.count;
+    if (show->text == NULL)
+        return;
+    begin_text(show);
+    fputc('\n', show->text);
+    fflush(show->text);
+}
+
+/* "3 min 20 s"; of what takes hours no seconds. */
+static void write_time(double seconds, char text[32])
+{
+    int whole = seconds < 1e8 ? (int)(seconds + 0.5) : 100000000;
+
+    if (whole >= 3600)
+        snprintf(text, 32, "%d h %d min", whole / 3600, whole / 60 % 60);
+    else if (whole >= 60)
+        snprintf(text, 32, "%d min %d s", whole / 60, whole % 60);
+    else
+        snprintf(text, 32, "%d s", whole);
+}
+
+/* Prompts are counted apart from what is generated, whose rate is that of the whole time, prompts included, as the line at the end has it. */
+static void write_counts(const struct show *show, double seconds, FILE *to)
+{
+    double rate = seconds > 0 ? (double)show->tokens / seconds : 0.0;
+    char left[32];
+
+    if (show->past > 0 && show->past < show->whole && show->done < show->total) {
+        write_time(seconds * (double)(show->whole - show->past) / (double)show->past, left);
+        fprintf(to, "about %s left, ", left);
+    }
+    fprintf(to, "%lld tokens, %.*f tokens/s", (long long)show->tokens, rate > 0 && rate < 10 ? 1 : 0, rate);
+    if (show->read < show->reads)
+        fprintf(to, ", %lld of %lld prompt tokens read", (long long)show->read, (long long)show->reads);
+}
+
+/* What has no room at the end of the terminal's line is not shown: a line that wrapped could not be cleared. */
+static void draw_bar(const struct show *show, double seconds)
+{
+    int full = show->total > 0 ? show->done * BAR / show->total : BAR;
+
+    fprintf(show->notes, CLEAR UNWRAPPED "[%.*s%*s] %d/%d, ", full, "####################", BAR - full, "", show->done, show->total);
+    write_counts(show, seconds, show->notes);
+    fputs(show->done == show->total ? WRAPPED "\n" : " " WRAPPED, show->notes);
+}
+
+static int is_due(const struct show *show, int64_t now)
+{
+    int is_last = show->bar && show->done == show->total && show->total > 0, is_long = show->total > 1 || show->read < show->reads;
+
+    if (show->notes == NULL || show->text != NULL || !(show->bar || is_long))
+        return 0;
+    return is_last || now - show->last_ns >= (show->bar ? BAR_NS : LINE_NS);
+}
+
+static void draw(struct show *show)
+{
+    int64_t now = clock_ns();
+    double seconds = (double)(now - show->started_ns) / 1e9;
+
+    if (!is_due(show, now))
+        return;
+    show->last_ns = now;
+    if (show->bar) {
+        draw_bar(show, seconds);
+    } else {
+        fprintf(show->notes, "%d of %d prompts, ", show->done, show->total);
+        write_counts(show, seconds, show->notes);
+        fputc('\n', show->notes);
+    }
+    fflush(show->notes);
+}
+
+void show_begin(struct show *show, const struct request_list *requests)
+{
+    show->total = requests->count;
+    for (int i = 0; i < requests->count; i++) {
+        show->reads += reads_of(&requests->request[i]);
+        show->whole += size_of(&requests->request[i]);
+    }
+    show->started_ns = clock_ns();
+    show->last_ns = show->started_ns - (show->bar ? BAR_NS : 0); /* a bar stands from the start */
+    draw(show);
+}
+
+void show_skip(struct show *show, const struct request *request)
+{
+    show->done++;
+    show->reads -= reads_of(request);
+    show->whole -= size_of(request);
+    draw(show);
+}
+
+/* "reading the prompt, 1200 of 8000 tokens, about 20 s left"; of what is read sooner nothing is said. */
+static void draw_reading(struct show *show)
+{
+    int64_t now = clock_ns(), read = show->read - show->reading_from;
+    int64_t pause = !show->redrawn ? LINE_NS : show->stands ? BAR_NS : FIRST_NS;
+    char left[32];
+    int all;
+
+    if (show->reading == NULL || show->unread == NULL || now - show->last_ns < pause)
+        return;
+    all = show->unread->request->prompt_count;
+    show->last_ns = now;
+    show->stands = show->redrawn;
+    log_clear_lines(show->redrawn && show->clears_errors);
+    fprintf(show->reading, "%sreading the prompt, %lld of %d tokens", show->redrawn ? CLEAR : "", (long long)read, all);
+    if (read > 0 && read < all) {
+        write_time((double)(now - show->reading_ns) / 1e9 * (double)(all - read) / (double)read, left);
+        fprintf(show->reading, ", about %s left", left);
+    }
+    fputs(show->redrawn ? "" : "\n", show->reading);
+    fflush(show->reading);
+}
+
+void show_read(struct show *show, int tokens)
+{
+    show->read += tokens;
+    show->past += tokens;
+    draw(show);
+    draw_reading(show);
+}
+
+void show_progress(struct show *show, int finished, int tokens)
+{
+    show->done += finished;
+    show->tokens += tokens;
+    show->past += tokens;
+    if (finished > 0 || tokens > 0)
+        draw(show);
+}

@@ -1,0 +1,48 @@
+/* What a person sees while it runs: the completion as it grows (with its drafts coloured as in Leviathan et al. 2023, Figure 1, where that is asked
+ * for), or progress over prompts. The bar is a line without an end: what else is written to the terminal clears it first (log_clear_lines). Where the
+ * completion is shown, a prompt that takes long is such a line, too, until the text begins; off a terminal it is one every few seconds. */
+#ifndef TANDEM_VERIFIER_JOB_SHOW_H
+#define TANDEM_VERIFIER_JOB_SHOW_H
+
+#include "verifier/round/sequence.h"
+#include "verifier/round/verify.h"
+#include <stdio.h>
+
+struct show {
+    FILE *text;    /* where a completion streams to; NULL: nowhere */
+    FILE *notes;   /* where all else goes; NULL: nowhere */
+    int text_is_terminal, notes_is_terminal; /* which gets no byte that it would obey; a pipe gets the bytes */
+    int drafts;    /* the text is shown with what was drafted, if in colour */
+    int colour;
+    int bar;       /* progress as a bar that is redrawn */
+    int total;     /* requests */
+    int done;
+    int64_t tokens;      /* generated */
+    int64_t read, reads; /* tokens of prompts: that were read, that are to be read */
+    int64_t past, whole; /* tokens of prompts and completions that are behind, that there may be at most: the estimate of what is left */
+    int64_t started_ns, last_ns;
+    FILE *reading;         /* where it is said how far a prompt is read whose completion streams; NULL: nowhere */
+    int redrawn;           /* by a line that is redrawn in place, and cleared before the text */
+    int clears_errors;     /* which come to the same terminal */
+    int stands;            /* it is there */
+    const struct sequence *unread; /* whose prompt is being read, and shown when its completion begins */
+    int64_t reading_ns, reading_from; /* since when, from which number of tokens read */
+    size_t printed; /* bytes of the completion that is shown */
+    struct utf8_stream stream;
+};
+
+/* Begins to count, over these requests; set up by the caller before. */
+void show_begin(struct show *show, const struct request_list *requests);
+/* This sequence's prompt is read from here on; it is shown when that is over, before its completion. */
+void show_prompt(struct show *show, const struct sequence *sequence);
+/* One round of the sequence whose text streams: its outcome, cut to `kept` tokens. */
+void show_round(struct show *show, const struct sequence *sequence, const struct outcome *outcome, const struct proposal *proposal, int kept);
+void show_end(struct show *show, const struct sequence *sequence);
+/* A request that is done without decoding: it is wrong, or an earlier job has its result. */
+void show_skip(struct show *show, const struct request *request);
+/* So many tokens of prompts were read. */
+void show_read(struct show *show, int tokens);
+/* Progress over all requests: a bar, or a line every few seconds. */
+void show_progress(struct show *show, int finished, int tokens);
+
+#endif

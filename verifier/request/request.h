@@ -1,0 +1,65 @@
+/* A request is one prompt to be completed, or messages to be answered, and everything that was asked about it: read from the command line or from a line of
+ * JSON, checked, and immutable afterwards. A request that is wrong keeps its place and its reason, so that its line of output says so. */
+#ifndef TANDEM_VERIFIER_REQUEST_REQUEST_H
+#define TANDEM_VERIFIER_REQUEST_REQUEST_H
+
+#include "common/options/options.h"
+#include "common/text/chat_template.h"
+#include <stdint.h>
+
+enum { REQUEST_DEPTH = 64, REQUEST_VALUES = 4 << 20 }; /* of the JSON of a line, and so of an id */
+
+struct request {
+    uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
+    uint64_t digest;  /* of its line of input, or of its text */
+    char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
+    int openai;       /* its line was one of OpenAI's batch input, and its result is to be one of its output: request_openai.h */
+    int chat;         /* its prompt was rendered from messages */
+    char *model;      /* that such a line names, or NULL */
+    int32_t *tokens;  /* [prompt_count] */
+    int prompt_count;
+    struct sampling sampling;
+    int max_tokens;
+    int draft_length;
+    int paced; /* draft_length was not asked for: the lead chooses it */
+    int ignore_eos;
+    int min_tokens;
+    char **stop; /* [stops] */
+    int stops;
+    int32_t *stop_token; /* [stop_tokens] */
+    int stop_tokens;
+    int has_turn_end; /* a chat's answer ends at this token as at EOS */
+    int32_t turn_end;
+    const struct bias *bias; /* its logit biases and bad words alone; NULL: none */
+    struct bias *own_bias;   /* where they are not the list's */
+    char *error; /* why it cannot be run, or NULL */
+};
+
+struct request_list {
+    struct request *request; /* [count] */
+    int count;
+    struct bias *bias; /* what the options say, for all requests that say nothing else */
+    int is_prepared;
+};
+
+/* What a request is checked against. */
+struct request_terms {
+    const struct options *options; /* the defaults of every field */
+    const struct tokenizer *tokenizer;
+    const struct chat_template *chat; /* how messages become a prompt; NULL: they do not */
+    int context; /* tokens that a sequence may have */
+    int vocab;
+};
+
+/* Looks at what the options say of single tokens, once for all requests: STATUS_USAGE, with a line, where it does not fit the vocabulary.
+ * The two below do it first. */
+enum status request_prepare(struct request_list *list, const struct request_terms *terms);
+/* One request from a text: a prompt, or with --chat a user's message. */
+enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length);
+/* One request from a line of JSON. number: the line's, from 1, by which an error names it. */
+enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number);
+/* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */
+enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
+void request_release(struct request_list *list);
+
+#endif

@@ -1,0 +1,11 @@
+/* The keys that a line of input may have, told to whoever wrote another one. */
+#ifndef TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
+#define TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
+
+enum { REQUEST_KEYS_WORDS = 640 };
+
+/* Writes what follows the name of a key that no line can have. 1 where other programs know it: what is here in its place. 0: the key that is spelled
+ * nearly so ("; did you mean ..."), or all. */
+int request_keys_explain(const char *key, char words[REQUEST_KEYS_WORDS]);
+
+#endif

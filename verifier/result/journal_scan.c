@@ -1,0 +1,81 @@
+#include "verifier/result/journal_scan.h"
+
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/base/try.h"
+#include <stdlib.h>
+#include <string.h>
+
+static enum status add_entry(struct journal_scan *scan, const struct journal_line *line, uint64_t bytes)
+{
+    if ((scan->entries & (scan->entries - 1)) == 0) { /* a power of two: full */
+        struct journal_entry *more = realloc(scan->entry, (scan->entries == 0 ? 1 : 2 * scan->entries) * sizeof *more);
+
+        if (more == NULL) {
+            log_error("no memory for the %zu results of a journal", scan->entries);
+            return STATUS_INTERNAL;
+        }
+        scan->entry = more;
+    }
+    scan->entry[scan->entries++] =
+        (struct journal_entry){.index = line->index, .request = line->request, .offset = scan->end, .bytes = bytes};
+    return STATUS_OK;
+}
+
+/* A line that holds: does it fit those before it? */
+static enum status add(struct journal_scan *scan, const struct journal_line *line, uint64_t bytes)
+{
+    if (line->kind == JOURNAL_LINE_RESULT && scan->header.kind == 0) {
+        scan->wrong = "there is no header before it";
+        return STATUS_OK;
+    }
+    if (line->kind == JOURNAL_LINE_RESULT)
+        return add_entry(scan, line, bytes);
+    if (scan->header.kind != 0 && line->fence <= scan->header.fence)
+        scan->wrong = "its fencing number does not rise";
+    else
+        scan->header = *line;
+    return STATUS_OK;
+}
+
+/* May it be the beginning of a journal, or pages that were never written? Anything else is somebody's file. */
+static int begins_a_journal(const char *bytes, size_t count)
+{
+    static const char begin[] = JOURNAL_LINE_BEGINS;
+    size_t length = count < sizeof begin - 1 ? count : sizeof begin - 1;
+
+    return bytes[0] == '\0' || memcmp(bytes, begin, length) == 0;
+}
+
+enum status journal_scan_open(struct journal_scan *out, const char *bytes, size_t count)
+{
+    struct journal_scan scan = {0};
+    struct journal_line line;
+
+    while (scan.end < count && scan.wrong == NULL) {
+        const char *at = bytes + scan.end, *newline = memchr(at, '\n', count - scan.end);
+        size_t rest = count - scan.end, length = newline != NULL ? (size_t)(newline - at) + 1 : rest;
+        const char *wrong = journal_line_read(at, length, scan.end, &line);
+
+        progress_made("reading the journal");
+        if (wrong != NULL && length == rest && !journal_line_hides_another(at, length, scan.end) && (scan.end > 0 || begins_a_journal(at, rest))) {
+            scan.torn = rest;
+            break;
+        }
+        scan.wrong = wrong;
+        if (wrong == NULL && add(&scan, &line, length) != STATUS_OK) {
+            free(scan.entry);
+            return STATUS_INTERNAL;
+        }
+        if (scan.wrong == NULL)
+            scan.end += length;
+    }
+    *out = scan;
+    return STATUS_OK;
+}
+
+void journal_scan_close(struct journal_scan *scan)
+{
+    free(scan->entry);
+    *scan = (struct journal_scan){0};
+}

@@ -1,0 +1,11 @@
+/* How far an output has come, told to somebody who ended its job. Reads files alone, and takes no lock: the ranks may be about to end. */
+#ifndef TANDEM_VERIFIER_RESULT_JOURNAL_TELL_H
+#define TANDEM_VERIFIER_RESULT_JOURNAL_TELL_H
+
+#include "common/options/options.h"
+#include <stdio.h>
+
+/* One line: what of --output is there and how to go on, or that nothing is kept. */
+void journal_tell(const struct options *options, FILE *to);
+
+#endif

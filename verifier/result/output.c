@@ -1,0 +1,116 @@
+#include "verifier/result/output.h"
+
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/base/visible.h"
+#include "verifier/result/result.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status output_open(struct output *output, const char *path, int resume, int plain)
+{
+    *output = (struct output){.path = path, .plain = plain, .journaled = journal_is_for(path)};
+    if (output->journaled)
+        return journal_open(&output->journal, path, resume);
+    if (!resume)
+        return STATUS_OK;
+    log_error("--resume: --output %s is no file, expected one, beside which the journal is", path);
+    return STATUS_USAGE;
+}
+
+enum status output_begin(struct output *output, const struct journal_job *job)
+{
+    if (output->journaled)
+        return journal_begin(&output->journal, job);
+    if (output->path == NULL)
+        return STATUS_OK;
+    output->count = job->requests->count;
+    output->first = output->count > 0 ? (int)job->requests->request[0].index : 0;
+    output->line = calloc((size_t)output->count + 1, sizeof *output->line);
+    if (output->line == NULL) {
+        log_error("no memory for %d results", output->count);
+        return STATUS_INTERNAL;
+    }
+    output->file = strcmp(output->path, "-") == 0 ? stdout : fopen(output->path, "w");
+    if (output->file == NULL) {
+        log_error("--output %s: %s", output->path, strerror(errno));
+        return STATUS_IO;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_failed(const struct output *output)
+{
+    log_error("cannot write results to %s: %s", output->path, strerror(errno));
+    return STATUS_IO;
+}
+
+enum status output_finish(struct output *output)
+{
+    if (output->journaled)
+        return journal_finish(&output->journal);
+    return output->file == NULL || (fflush(output->file) == 0 && !ferror(output->file)) ? STATUS_OK : write_failed(output);
+}
+
+enum status output_close(struct output *output)
+{
+    enum status status = output->journaled ? journal_close(&output->journal) : STATUS_OK;
+
+    for (int i = 0; output->line != NULL && i < output->count; i++)
+        free(output->line[i]);
+    free(output->line);
+    if (output->file != NULL && output->file != stdout && fclose(output->file) != 0)
+        status = write_failed(output);
+    *output = (struct output){0};
+    return status;
+}
+
+int output_has(const struct output *output, int at)
+{
+    return output->journaled && journal_has(&output->journal, at);
+}
+
+/* JSON writes controls of ASCII as escapes, and those beyond as they are. */
+static void write_line(const struct output *output, const char *line)
+{
+    if (output->is_terminal && output->file == stdout)
+        visible_put(line, strlen(line), "", stdout);
+    else
+        fputs(line, output->file);
+    fputc('\n', output->file);
+}
+
+/* Writes what is next in order, and what waited for it. */
+static enum status write_in_order(struct output *output, int at, char *line)
+{
+    output->line[at] = line;
+    for (; output->next < output->count && output->line[output->next] != NULL; output->next++) {
+        write_line(output, output->line[output->next]);
+        if (ferror(output->file) || fflush(output->file) != 0)
+            return write_failed(output);
+        free(output->line[output->next]);
+        output->line[output->next] = NULL;
+    }
+    return STATUS_OK;
+}
+
+enum status output_add(struct output *output, const struct request *request, const struct sequence *sequence)
+{
+    enum status status;
+    char *line;
+
+    if (output->path == NULL)
+        return STATUS_OK;
+    TRY(result_line(request, sequence, output->plain, output->not_lossless, &line));
+    if (!output->journaled)
+        return write_in_order(output, (int)request->index - output->first, line);
+    status = journal_add(&output->journal, request, line);
+    free(line);
+    return status;
+}
+
+enum status output_sync(struct output *output)
+{
+    return output->journaled ? journal_sync(&output->journal, 0) : STATUS_OK;
+}

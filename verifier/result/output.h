@@ -1,0 +1,41 @@
+/* Where results go, one JSON line each. To stdout, a device, a pipe or a link: in input order, a result that is ready early waits for those
+ * before it. To a file: into a journal as they finish, and into the file, in input order, when all are there. */
+#ifndef TANDEM_VERIFIER_RESULT_OUTPUT_H
+#define TANDEM_VERIFIER_RESULT_OUTPUT_H
+
+#include "verifier/result/journal.h"
+#include "verifier/round/sequence.h"
+#include <stdio.h>
+
+struct output {
+    const char *path; /* NULL: results are not written; borrowed */
+    int plain;        /* results without timing and speculation */
+    int not_lossless; /* each result says so */
+    int is_terminal;  /* stdout is one: what it would obey in a result is shown */
+    int journaled;
+    struct journal journal;
+    FILE *file; /* where results go in order, when there is no journal */
+    char **line; /* [count] those that wait for one before them */
+    int first;   /* index of the first request */
+    int count;
+    int next; /* the first that is not written yet */
+};
+
+/* As soon as the job starts: `path` may be NULL (nothing is written) or "-" (stdout). Claims the journal of a file and sees whether this job
+ * may go on from it. STATUS_USAGE, STATUS_IO. */
+enum status output_open(struct output *output, const char *path, int resume, int plain);
+/* When the requests are known. STATUS_DATA when the journal is of another job; STATUS_IO. */
+enum status output_begin(struct output *output, const struct journal_job *job);
+/* At the end of a job that did not fail: STATUS_IO when what was written did not reach the file. With a journal, puts the file in its place
+ * when every result is there. */
+enum status output_finish(struct output *output);
+/* At the end of any job: results in a journal become durable. */
+enum status output_close(struct output *output);
+/* Is the result of request `at` there since an earlier job? */
+int output_has(const struct output *output, int at);
+/* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). */
+enum status output_add(struct output *output, const struct request *request, const struct sequence *sequence);
+/* For every round: makes durable what is due. */
+enum status output_sync(struct output *output);
+
+#endif

@@ -1,0 +1,96 @@
+#include "verifier/result/result.h"
+
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
+#include "verifier/result/result_openai.h"
+#include <string.h>
+
+static double ms(int64_t ns)
+{
+    return (double)(ns / 1000) / 1000.0;
+}
+
+static json_t *tokens_of(const struct sequence *sequence)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = sequence->request->prompt_count; i < sequence->length; i++)
+        failed |= json_array_append_new(array, json_integer(sequence->tokens[i]));
+    return json_text_whole(array, failed);
+}
+
+static json_t *speculation_of(const struct sequence *sequence)
+{
+    double rounds = (double)sequence->rounds, judged = (double)sequence->judged, accepted = (double)sequence->accepted;
+
+    return json_pack("{s:I, s:I, s:I, s:f, s:f}", "rounds", (json_int_t)sequence->rounds, "drafted", (json_int_t)sequence->drafted,
+                     "accepted", (json_int_t)sequence->accepted, "alpha", judged > 0 ? accepted / judged : 0.0,
+                     "mean_accepted_length", rounds > 0 ? (double)sequence->completion.count / rounds : 0.0);
+}
+
+static json_t *timing_of(const struct sequence *sequence)
+{
+    int count = sequence->completion.count;
+
+    return json_pack("{s:f, s:f, s:f}", "ttft_ms", ms(sequence->first_ns - sequence->started_ns), "tpot_ms",
+                     count > 1 ? ms(sequence->ended_ns - sequence->first_ns) / (count - 1) : 0.0, "e2e_ms",
+                     ms(sequence->ended_ns - sequence->started_ns));
+}
+
+/* id: taken over */
+static json_t *result_of(json_t *id, const struct request *request, const struct sequence *sequence, int plain)
+{
+    json_t *result = json_object();
+    int failed = json_object_set_new(result, "id", id);
+
+    failed |= json_object_set_new(result, "index", json_integer(request->index));
+
+    if (sequence == NULL) {
+        failed |= json_object_set_new(result, "text", json_string(""));
+        failed |= json_object_set_new(result, "tokens", json_array());
+        failed |= json_object_set_new(result, "finish_reason", json_string("error"));
+        failed |= json_object_set_new(result, "error", json_text_string(request->error));
+    } else {
+        failed |= json_object_set_new(result, "text", json_stringn(sequence->completion.text, sequence->completion.length));
+        failed |= json_object_set_new(result, "tokens", tokens_of(sequence));
+        failed |= json_object_set_new(result, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
+    }
+    failed |= json_object_set_new(result, "usage",
+                        json_pack("{s:i, s:i}", "prompt_tokens", sequence == NULL ? 0 : request->prompt_count, "completion_tokens",
+                                  sequence == NULL ? 0 : sequence->completion.count));
+    if (sequence != NULL && !plain) {
+        failed |= json_object_set_new(result, "speculation", speculation_of(sequence));
+        failed |= json_object_set_new(result, "timing", timing_of(sequence));
+    }
+    return json_text_whole(result, failed);
+}
+
+/* The id as it was given: any JSON. */
+static enum status id_of(const struct request *request, json_t **id)
+{
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
+    char fault[JSON_TEXT_FAULT];
+
+    if (request->id != NULL)
+        return json_text_read(request->id, strlen(request->id), JSON_DECODE_ANY | JSON_ALLOW_NUL, &limits, id, fault);
+    *id = request->openai ? json_null() : json_integer(request->index);
+    return STATUS_OK;
+}
+
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line)
+{
+    json_t *id = NULL, *result;
+
+    TRY(id_of(request, &id));
+    result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
+    if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
+        result = json_text_whole(result, 1);
+    *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(result);
+    if (*line != NULL)
+        return STATUS_OK;
+    log_error("no memory for the result of request %u", request->index);
+    return STATUS_INTERNAL;
+}

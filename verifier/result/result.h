@@ -1,0 +1,11 @@
+/* A result as a line of output: JSON, without newline. */
+#ifndef TANDEM_VERIFIER_RESULT_RESULT_H
+#define TANDEM_VERIFIER_RESULT_RESULT_H
+
+#include "verifier/round/sequence.h"
+
+/* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). `plain` leaves out
+ * what differs from run to run: timing and speculation. `not_lossless` marks it so. *line is to be freed. STATUS_INTERNAL without memory. */
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line);
+
+#endif

@@ -1,0 +1,47 @@
+#include "verifier/result/result_openai.h"
+
+#include "common/file/json_text.h"
+#include <time.h>
+
+static json_t *choices_of(const struct sequence *sequence, int chat)
+{
+    const struct completion *completion = &sequence->completion;
+
+    if (chat)
+        return json_pack("[{s:i, s:{s:s, s:o, s:n}, s:n, s:s}]", "index", 0, "message", "role", "assistant", "content",
+                         json_stringn(completion->text, completion->length), "refusal", "logprobs", "finish_reason",
+                         completion_reason(completion->finish));
+    return json_pack("[{s:i, s:o, s:n, s:s}]", "index", 0, "text", json_stringn(completion->text, completion->length), "logprobs", "finish_reason",
+                     completion_reason(completion->finish));
+}
+
+static json_t *body_of(const struct request *request, const struct sequence *sequence, int plain)
+{
+    int prompt = request->prompt_count, count = sequence->completion.count;
+    json_t *body = json_pack("{s:o, s:s}", "id", json_sprintf(request->chat ? "chatcmpl-%u" : "cmpl-%u", request->index), "object",
+                             request->chat ? "chat.completion" : "text_completion");
+    int failed = plain ? 0 : json_object_set_new(body, "created", json_integer((json_int_t)time(NULL)));
+
+    failed |= json_object_set_new(body, "model", json_text_string(request->model != NULL ? request->model : ""));
+    failed |= json_object_set_new(body, "choices", choices_of(sequence, request->chat));
+    failed |= json_object_set_new(body, "usage", json_pack("{s:i, s:i, s:i}", "prompt_tokens", prompt, "completion_tokens", count, "total_tokens", prompt + count));
+    return json_text_whole(body, failed);
+}
+
+/* As OpenAI answers a request that is wrong. */
+static json_t *fault_of(const struct request *request)
+{
+    return json_pack("{s:{s:o, s:s, s:n, s:n}}", "error", "message", json_text_string(request->error), "type", "invalid_request_error", "param", "code");
+}
+
+json_t *result_openai(json_t *id, const struct request *request, const struct sequence *sequence, int plain)
+{
+    json_t *result = json_pack("{s:o, s:o}", "id", json_sprintf("batch_req_%u", request->index), "custom_id", id);
+    json_t *response = json_pack("{s:i, s:o}", "status_code", sequence != NULL ? 200 : 400, "request_id", json_sprintf("req_%u", request->index));
+    int failed = json_object_set_new(response, "body", sequence != NULL ? body_of(request, sequence, plain) : fault_of(request));
+
+    response = json_text_whole(response, failed);
+    failed = json_object_set_new(result, "response", response);
+    failed |= json_object_set_new(result, "error", json_null());
+    return json_text_whole(result, failed);
+}

@@ -1,0 +1,11 @@
+/* Results in OpenAI's form, that of a chat for a request that has messages. Source: OpenAI's Batch API, "request output object". For result.c alone. */
+#ifndef TANDEM_VERIFIER_RESULT_RESULT_OPENAI_H
+#define TANDEM_VERIFIER_RESULT_RESULT_OPENAI_H
+
+#include "verifier/round/sequence.h"
+#include <jansson.h>
+
+/* The result, NULL without memory. sequence: NULL where the request could not be run. id: taken over; `plain` leaves out the time. */
+json_t *result_openai(json_t *id, const struct request *request, const struct sequence *sequence, int plain);
+
+#endif

@@ -1,0 +1,449 @@
+#include "verifier/round/lead.h"
+
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/base/recorder.h"
+#include "common/base/trace.h"
+#include "common/base/try.h"
+#include "common/world/signals.h"
+#include <math.h>
+
+#define LOOK_NS ((int64_t)20 * 1000000)
+#define REST_NS ((int64_t)200 * 1000000)
+enum { WARM_UP_TURNS = 3 };
+#define WARM_UP_NS ((int64_t)500 * 1000000)
+
+static const struct lead_watch nobody;
+
+enum status lead_open(struct lead *lead)
+{
+    int context = lead->team->shard.model->shape.context;
+    size_t slots = (size_t)lead->slots;
+
+    TRY(arena_open(&lead->arena,
+                   slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT) + arena_round(slots * sizeof(struct sequence)) +
+                       arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +
+                       arena_round(slots * sizeof(int)) + reading_bytes(lead->slots),
+                   "the sequences"));
+    lead->sequence = arena_take(&lead->arena, slots * sizeof *lead->sequence);
+    lead->ready = arena_take(&lead->arena, slots * sizeof(struct sequence *));
+    lead->outcome = arena_take(&lead->arena, slots * sizeof *lead->outcome);
+    lead->kept = arena_take(&lead->arena, slots * sizeof *lead->kept);
+    for (int i = 0; i < lead->slots; i++)
+        sequence_init(&lead->sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    lead->watch = lead->watch != NULL ? lead->watch : &nobody;
+    reading_init(&lead->reading, &lead->arena, lead->verify, lead->sequence, lead->slots, lead->prefill_chunk);
+    return STATUS_OK;
+}
+
+void lead_close(struct lead *lead)
+{
+    for (int i = 0; lead->sequence != NULL && i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            sequence_close(&lead->sequence[i]); /* the run was ended before it was */
+    arena_close(&lead->arena);
+}
+
+static int has_result(const struct lead *lead, int at)
+{
+    return lead->watch->has_result != NULL && lead->watch->has_result(lead->watch->state, at);
+}
+
+static enum status finish(struct lead *lead, struct sequence *sequence)
+{
+    sequence->ended_ns = clock_ns();
+    recorder_note("finishes request #: # tokens in # rounds", sequence->request->index, sequence->completion.count, sequence->rounds);
+    if (lead->watch->end != NULL)
+        TRY(lead->watch->end(lead->watch->state, sequence->request, sequence));
+    sequence_close(sequence);
+    return STATUS_OK;
+}
+
+/* What is read of prompts by now, and `more` beside. */
+static void tell_reading(struct lead *lead, int more)
+{
+    int64_t all = lead->reading.read + lead->reading.reused;
+
+    if (lead->watch->read != NULL)
+        lead->watch->read(lead->watch->state, (int)(all - lead->told) + more);
+    lead->told = all;
+}
+
+static enum status start(struct lead *lead, struct sequence *sequence, const struct request *request)
+{
+    const struct config *config = &lead->team->shard.model->config;
+    struct slot_terms terms = {
+        .sampling = request->sampling, .request = request->index, .prompt_count = request->prompt_count, .slot = sequence->slot};
+
+    recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
+    TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
+    terms.bias = sequence->bias;
+    if (request->paced && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
+        sequence->paced = lead->pace_length;
+    if (lead->watch->begin != NULL)
+        lead->watch->begin(lead->watch->state, sequence);
+    if (sequence->limit == sequence->length) { /* nothing was asked for */
+        sequence->completion.finish = FINISH_LENGTH;
+        sequence->first_ns = clock_ns();
+        return finish(lead, sequence);
+    }
+    TRY(team_open_slot(lead->team, &terms));
+    reading_begin(&lead->reading, sequence);
+    tell_reading(lead, 1); /* the newest token goes with the first round */
+    return peers_assign(lead->peers, sequence); /* the drafter reads the prompt while the target does */
+}
+
+static void count_active(struct lead *lead)
+{
+    lead->actives = 0;
+    for (int i = 0; i < lead->slots; i++)
+        lead->actives += lead->sequence[i].request != NULL;
+}
+
+static void list_ready(struct lead *lead)
+{
+    lead->readies = 0;
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL && sequence_is_read(&lead->sequence[i]) && !peers_holds(&lead->sequence[i]))
+            lead->ready[lead->readies++] = &lead->sequence[i];
+}
+
+enum status lead_admit(struct lead *lead)
+{
+    for (; lead->next < lead->requests->count; lead->next++) {
+        const struct request *request = &lead->requests->request[lead->next];
+        struct sequence *sequence;
+
+        if (has_result(lead, lead->next)) {
+            if (lead->watch->skip != NULL)
+                lead->watch->skip(lead->watch->state, request);
+            lead->figures.resumed++;
+        } else if (request->error != NULL) {
+            if (request->id != NULL)
+                log_error("request %u (%.200s): %s", request->index, request->id, request->error);
+            else
+                log_error("request %u: %s", request->index, request->error);
+            if (lead->watch->end != NULL)
+                TRY(lead->watch->end(lead->watch->state, request, NULL));
+        } else if ((sequence = reading_choose_slot(&lead->reading, request)) != NULL) {
+            TRY(start(lead, sequence, request));
+        } else {
+            break;
+        }
+    }
+    count_active(lead);
+    return STATUS_OK;
+}
+
+static void count(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int kept)
+{
+    struct figures *figures = &lead->figures;
+    int accepted = kept < outcome->accepted ? kept : outcome->accepted;
+    /* Drafts that were judged: those that stood and, unless the run was cut before it, the one that did not. */
+    int judged = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
+
+    for (int i = 0; i < judged; i++) {
+        figures->tested[i]++;
+        figures->stood[i] += i < accepted;
+    }
+    if (outcome->drafted == sequence->request->draft_length) {
+        figures->full_rounds++;
+        figures->full_tokens += kept;
+    }
+    figures->rounds++;
+    figures->drafted_rounds += outcome->drafted > 0;
+    figures->tokens += kept;
+    figures->drafted += outcome->drafted;
+    figures->accepted += accepted;
+    sequence->rounds++;
+    sequence->drafted += outcome->drafted;
+    sequence->judged += judged;
+    sequence->accepted += accepted;
+}
+
+/* Cuts the outcome where the completion ends, commits, and asks for the next proposal. */
+static enum status commit(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int *kept)
+{
+    int64_t began = trace_begin();
+    int old_length = sequence->length, accepted;
+
+    *kept = completion_push(&sequence->completion, outcome->token, outcome->count);
+    count(lead, sequence, outcome, *kept);
+    if (sequence->first_ns == 0)
+        sequence->first_ns = clock_ns();
+    recorder_note("commits # tokens to request #, # of them drafted", *kept, sequence->request->index, outcome->accepted);
+    sequence_commit(sequence, outcome->token, *kept);
+    accepted = *kept < outcome->accepted ? *kept : outcome->accepted;
+    TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, accepted, sequence->completion.finish));
+    trace_end(TRACE_BROADCAST, began, sequence->request->index, old_length, *kept, outcome->drafted, accepted);
+    return STATUS_OK;
+}
+
+/* What was measured of this round goes into the pace, and the next draft length comes out. */
+static void set_pace(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
+{
+    struct pace_round round = {
+        .sequences = lead->readies, .work_us = (double)(decided_ns + lead->shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
+    int paced = 0;
+
+    for (int i = 0; i < lead->readies; i++) {
+        const struct outcome *outcome = &lead->outcome[i];
+
+        round.rows += outcome->drafted + 1;
+        round.tokens += outcome->count;
+        round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
+        round.caught_up |= lead->ready[i]->opened;
+        paced |= lead->ready[i]->request->paced;
+        pace_add_verdict(&lead->pace, outcome->drafted, outcome->accepted);
+    }
+    pace_add_round(&lead->pace, &round);
+    if (paced)
+        lead->pace_length = pace_choose(&lead->pace, lead->readies);
+    for (int i = 0; i < lead->readies; i++)
+        if (lead->ready[i]->request->paced)
+            lead->ready[i]->paced = lead->pace_length;
+}
+
+static enum status commit_all(struct lead *lead)
+{
+    int active = lead->readies;
+
+    /* First all commits, so that drafting begins; what people see comes after. */
+    for (int i = 0; i < active; i++)
+        TRY(commit(lead, lead->ready[i], &lead->outcome[i], &lead->kept[i]));
+    if (lead->hash_logits)
+        TRY(verify_note(lead->verify, lead->outcome, lead->kept, active));
+    int64_t began = trace_begin();
+    for (int i = 0; i < active; i++) {
+        struct sequence *sequence = lead->ready[i];
+
+        if (lead->watch->round != NULL)
+            lead->watch->round(lead->watch->state, sequence, &lead->outcome[i], lead->kept[i]);
+        if (sequence->completion.finish != FINISH_NOT)
+            TRY(finish(lead, sequence));
+    }
+    trace_end(TRACE_OUTPUT, began, 0, 0, 0, 0, 0);
+    return STATUS_OK;
+}
+
+static void sum_up(struct lead *lead, int64_t started)
+{
+    struct figures *figures = &lead->figures;
+    double steps = lead->verify->step.count > 0 ? (double)lead->verify->step.count : 1.0;
+
+    figures->wall_ns = clock_ns() - started;
+    figures->steps = lead->verify->step.count;
+    if (lead->verify->overlaps > 0) {
+        figures->overlap = lead->verify->overlap / (double)lead->verify->overlaps;
+        figures->overlap_error = sqrt(lead->verify->overlap_variance) / (double)lead->verify->overlaps;
+    }
+    figures->prompt_tokens = lead->reading.read;
+    figures->prefix_tokens_reused = lead->reading.reused;
+    figures->stale = lead->peers->stale;
+    figures->refused = lead->peers->refused;
+    figures->draft_us = figures_us_per_round(figures, &lead->peers->draft);
+    figures->wire_us = figures_us_per_round(figures, &lead->peers->wire);
+    figures->verify_us = clock_mean_us(&lead->verify->step);
+    figures->decide_us = clock_mean_us(&lead->verify->decide);
+    figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
+}
+
+/* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before the pace asks for something else. */
+static void count_fallbacks(struct lead *lead)
+{
+    for (int i = 0; i < lead->readies; i++) {
+        const struct sequence *sequence = lead->ready[i];
+
+        lead->figures.asked_rounds += sequence_wants(sequence) > 0;
+        lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->has_proposal;
+        lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && !sequence->behind && sequence_wants(sequence) > 0;
+        lead->figures.empty_rounds += sequence->has_proposal && sequence->proposal.count == 0;
+    }
+}
+
+/* Nobody is ready: a step for prompts alone. Where none is unread either, all wait for drafters that read. */
+static enum status read_alone(struct lead *lead)
+{
+    int64_t began = trace_begin(), start = clock_ns();
+    int rows;
+
+    TRY(reading_plan(&lead->reading, 0, 0, &rows));
+    if (rows > 0) {
+        const struct sequence *first = lead->verify->part[0].sequence;
+
+        TRY(verify_read(lead->verify));
+        prefill_add_step(&lead->reading.prefill, 0, rows, (double)(clock_ns() - start) / 1000);
+        trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
+        tell_reading(lead, 0);
+        if (lead->peers->count > 0)
+            TRY(peers_look(lead->peers, lead->sequence, lead->slots));
+    } else if (reading_left(&lead->reading) == 0) {
+        TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    }
+    list_ready(lead);
+    return STATUS_OK;
+}
+
+/* One step over all that are ready, and over parts of prompts. What it took tells the pace something where it had no such parts. `wait_ns` went by for
+ * proposals. */
+static enum status verify_ready(struct lead *lead, int64_t wait_ns)
+{
+    int64_t step_ns = lead->verify->step.ns, began = clock_ns();
+    int taken = 0, rows;
+
+    for (int i = 0; i < lead->readies; i++)
+        taken += 1 + (lead->ready[i]->has_proposal ? lead->ready[i]->proposal.count : 0);
+    TRY(reading_plan(&lead->reading, lead->readies, taken, &rows));
+    TRY(verify_round(lead->verify, lead->ready, lead->readies, lead->outcome));
+    prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
+    if (rows > 0)
+        tell_reading(lead, 0);
+    else if (lead->peers->count > 0)
+        set_pace(lead, wait_ns, clock_ns() - began);
+    return STATUS_OK;
+}
+
+enum status lead_round(struct lead *lead)
+{
+    int64_t began = trace_begin(), began_ns, wait_ns;
+
+    recorder_note("begins a round of # sequences", lead->actives, 0, 0);
+    list_ready(lead);
+    if (lead->readies == 0) {
+        lead->decided_ns = 0;
+        TRY(read_alone(lead));
+    }
+    if (lead->readies == 0)
+        return STATUS_OK;
+    began_ns = clock_ns();
+    if (lead->decided_ns > 0)
+        lead->shown_ns = began_ns - lead->decided_ns;
+    TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    wait_ns = clock_ns() - began_ns;
+    count_fallbacks(lead);
+    for (int i = 0; lead->watch->proposal != NULL && i < lead->readies; i++)
+        if (lead->ready[i]->has_proposal)
+            lead->watch->proposal(lead->watch->state, lead->ready[i]);
+    TRY(verify_ready(lead, wait_ns));
+    lead->decided_ns = clock_ns();
+    TRY(commit_all(lead));
+    trace_end(TRACE_ROUND, began, 0, 0, lead->readies, 0, 0);
+    return STATUS_OK;
+}
+
+/* Was the job told to drain, here or at another rank? That is looked for some tens of times a second. */
+static enum status look_for_drain(struct lead *lead)
+{
+    struct peers *peers = lead->peers, *resting = lead->resting;
+    int64_t now = clock_ns();
+
+    if (lead->drain_ns != 0 || now - lead->looked_ns < LOOK_NS)
+        return STATUS_OK;
+    lead->looked_ns = now;
+    if (resting != NULL)
+        TRY(peers_look(resting, NULL, 0));
+    else if (peers->channel != NULL)
+        TRY(peers_look(peers, lead->sequence, lead->slots));
+    if (!signals_ask_to_drain() && !peers->asked_to_drain && (resting == NULL || !resting->asked_to_drain))
+        return STATUS_OK;
+    lead->drain_ns = now + (int64_t)(lead->drain_s * 1e9);
+    if (lead->actives > 0)
+        log_info("told to drain: %d running requests have %.3g s to end", lead->actives, lead->drain_s);
+    return STATUS_OK;
+}
+
+/* Are there requests without a result, running or not? */
+static int is_unfinished(const struct lead *lead)
+{
+    for (int i = lead->next; i < lead->requests->count; i++)
+        if (!has_result(lead, i))
+            return 1;
+    return lead->actives > 0;
+}
+
+static enum status keep_in_touch(struct lead *lead, const char *doing)
+{
+    progress_made(doing);
+    if (lead->resting != NULL)
+        TRY(peers_keep_in_touch(lead->resting));
+    TRY(peers_keep_in_touch(lead->peers));
+    return look_for_drain(lead);
+}
+
+void lead_cut(struct lead *lead)
+{
+    for (int i = 0; i < lead->slots; i++)
+        if (lead->sequence[i].request != NULL)
+            lead->sequence[i].completion.limit = lead->sequence[i].completion.count + 1;
+}
+
+enum status lead_rest(struct lead *lead)
+{
+    int64_t now = clock_ns();
+
+    count_active(lead);
+    TRY(keep_in_touch(lead, "waiting for input"));
+    if (now - lead->rested_ns < REST_NS)
+        return STATUS_OK;
+    lead->rested_ns = now;
+    return team_rest(lead->team);
+}
+
+/* The first request that has no result yet; NULL: there is none. */
+static const struct request *find_first(const struct lead *lead)
+{
+    for (int i = lead->next; i < lead->requests->count; i++)
+        if (!has_result(lead, i) && lead->requests->request[i].error == NULL)
+            return &lead->requests->request[i];
+    return NULL;
+}
+
+/* Times steps of few rows up to those of a round with drafts, before anything is decoded: what no draft can pay for is then asked of nobody. */
+static enum status warm_up(struct lead *lead)
+{
+    const struct request *first = find_first(lead);
+    int left = lead->requests->count - lead->next, sequences = left < lead->slots ? left : lead->slots;
+    int most = sequences * (PACE_START + 1), longest = lead->team->shard.model->shape.context;
+    int64_t until = clock_ns() + WARM_UP_NS;
+    double us;
+
+    if (lead->peers->count == 0 || first == NULL || pace_is_warm(&lead->pace))
+        return STATUS_OK; /* a chat's slots hold its turns */
+    most = most < longest ? most : longest;
+    for (int i = 0; pace_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
+        TRY(keep_in_touch(lead, "warming up"));
+        for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
+            TRY(verify_warm_up(lead->verify, &first->sampling, pace_warm_up_rows(i), &us));
+            pace_add_step(&lead->pace, pace_warm_up_rows(i), us);
+        }
+    }
+    lead->pace_length = pace_choose(&lead->pace, sequences);
+    return STATUS_OK;
+}
+
+enum status lead_run(struct lead *lead)
+{
+    int64_t started;
+
+    TRY(warm_up(lead));
+    started = clock_ns();
+    lead->decided_ns = 0;
+    for (;;) {
+        TRY(keep_in_touch(lead, "decoding"));
+        if (lead->drain_ns == 0)
+            TRY(lead_admit(lead));
+        else
+            count_active(lead);
+        if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
+            break;
+        if (lead->watch->turn != NULL)
+            lead->watch->turn(lead->watch->state, &lead->figures);
+        TRY(lead_round(lead));
+        if (lead->watch->sync != NULL)
+            TRY(lead->watch->sync(lead->watch->state));
+    }
+    (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
+    sum_up(lead, started);
+    lead->figures.drained = lead->drain_ns != 0 && is_unfinished(lead);
+    return lead->figures.drained ? STATUS_DRAINED : STATUS_OK;
+}

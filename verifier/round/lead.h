@@ -1,0 +1,76 @@
+/* The lead's loop: admits requests into slots, reads their prompts in parts beside the rounds of those that run, collects proposals, verifies
+ * all that run in one step, commits, and tells the drafters and its watch. It owns the truth: queue and committed tokens. */
+#ifndef TANDEM_VERIFIER_ROUND_LEAD_H
+#define TANDEM_VERIFIER_ROUND_LEAD_H
+
+#include "verifier/round/figures.h"
+#include "verifier/round/pace.h"
+#include "verifier/round/peers.h"
+#include "verifier/round/reading.h"
+#include "verifier/round/verify.h"
+
+/* Who is told, and asked, as it happens: where results go, what a person sees, what a check counts. A member that is NULL: nobody wants to know. */
+struct lead_watch {
+    void *state;
+    int (*has_result)(void *state, int at); /* is the result of request `at` there since an earlier job? */
+    void (*skip)(void *state, const struct request *request);       /* so it was not run */
+    void (*begin)(void *state, const struct sequence *sequence);    /* its prompt is about to be read */
+    void (*read)(void *state, int tokens);                          /* so many tokens of prompts were read */
+    void (*turn)(void *state, const struct figures *figures);       /* before each round, with what there is so far */
+    void (*proposal)(void *state, const struct sequence *sequence); /* that is about to be verified */
+    void (*round)(void *state, const struct sequence *sequence, const struct outcome *outcome, int kept); /* its outcome, cut to `kept` tokens */
+    /* A completion has ended; sequence NULL: the request is wrong, as its error says, and was not run. */
+    enum status (*end)(void *state, const struct request *request, const struct sequence *sequence);
+    enum status (*sync)(void *state); /* after each round */
+};
+
+struct lead {
+    struct team *team;           /* borrowed */
+    struct verify *verify;       /* borrowed */
+    struct peers *peers;         /* borrowed; without drafters it is solo mode */
+    struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard and told that the lead is there; may be NULL */
+    const struct tokenizer *tokenizer;
+    const struct request_list *requests;
+    const struct lead_watch *watch; /* borrowed; NULL before lead_open: nobody */
+    int slots;
+    int prefill_chunk;           /* --prefill-chunk */
+    int hash_logits;
+    double drain_s;              /* --drain-seconds */
+    int64_t drain_ns;            /* until when running requests may go on; 0: nobody has told the job to drain */
+    int64_t looked_ns;           /* when that was last looked for */
+    int64_t rested_ns;           /* when followers were last told that the lead waits */
+    struct arena arena;
+    struct sequence *sequence; /* [slots] */
+    struct sequence **ready;   /* [slots] those that take part in the round: their prompts are read */
+    struct outcome *outcome;   /* [slots] of each */
+    int *kept;                 /* [slots] of each */
+    int next;                  /* the request that comes next from the queue */
+    int actives;               /* sequences that have a request */
+    int readies;               /* sequences in ready */
+    struct reading reading;
+    int64_t told; /* tokens of prompts that the watch was told of */
+    struct pace pace;
+    int pace_length;           /* what it chose last */
+    int64_t decided_ns;        /* when the last round had its tokens; 0: something else came between */
+    int64_t shown_ns;          /* from there to the next round: commits, what people see, and a look at all else */
+    struct figures figures;
+};
+
+/* The borrowed parts are set by the caller. */
+enum status lead_open(struct lead *lead);
+void lead_close(struct lead *lead);
+/* One round in two halves, for callers that have something to do between them: filling free slots (lead->actives is then how many
+ * sequences there are; 0: all is done), and reading, proposals, verifying and committing. While nothing is ready to run, a round reads alone. Collective
+ * over the group. */
+enum status lead_admit(struct lead *lead);
+enum status lead_round(struct lead *lead);
+/* Completes all requests. STATUS_DRAINED when the job was told to drain before that; the results that are there are good. Collective over
+ * the group. */
+enum status lead_run(struct lead *lead);
+/* Running completions end with their next token. For a watch's turn. */
+void lead_cut(struct lead *lead);
+/* To be called some times a second while nothing runs and the job waits for somebody: drafters and followers learn that the lead is there, and
+ * lead->drain_ns says whether the job was told to drain. Collective over the group. */
+enum status lead_rest(struct lead *lead);
+
+#endif

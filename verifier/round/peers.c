@@ -1,0 +1,499 @@
+#include "verifier/round/peers.h"
+
+#include "common/base/log.h"
+#include "common/base/recorder.h"
+#include "common/base/trace.h"
+#include "common/base/try.h"
+#include <stdlib.h>
+
+enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
+#define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
+#define LEAST_REST_NS ((int64_t)20 * 1000000)
+#define LOOK_NS ((int64_t)5 * 1000000)    /* a wait is interrupted this often to see whether the awaited are still there */
+#define TELL_NS ((int64_t)250 * 1000000)  /* a drafter that is told nothing for this long is told that the lead is there */
+
+enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
+{
+    enum status status;
+
+    *peers = (struct peers){
+        .channel = channel, .count = count, .run = run, .vocab = vocab, .longest_ns = (int64_t)(deadline_ms * 1e6)};
+    peers->peer = calloc((size_t)count + 1, sizeof *peers->peer);
+    if (peers->peer == NULL) {
+        log_error("no memory for %d drafters", count);
+        return STATUS_INTERNAL;
+    }
+    for (int i = 0; i < count; i++)
+        peers->peer[i].name = names[i];
+    status = message_space_open(&peers->space);
+    if (status != STATUS_OK)
+        free(peers->peer);
+    return status;
+}
+
+void peers_close(struct peers *peers)
+{
+    message_space_close(peers->space);
+    free(peers->peer);
+}
+
+/* A lost drafter is let alone for as long as it was waited for in vain, times a factor. So one that is always too late costs a small share of the
+ * time, however it comes and goes, and one whose trouble is over is found after that rest. */
+static void rest(struct peer *peer)
+{
+    int64_t ns = REST_FACTOR * peer->vain_ns;
+
+    peer->ask_ns = clock_ns() + (ns > LEAST_REST_NS ? ns : LEAST_REST_NS);
+}
+
+static void lose(struct peer *peer, const char *why, const char *advice)
+{
+    if (peer->lost)
+        return;
+    if (peer->losses++ == 0) { /* a slow one that comes and goes is told of once */
+        peer->why = why;
+        log_warn("drafter rank %d %s: decoding goes on without it%s", peer->name, why, advice);
+    }
+    recorder_note("loses drafter rank #", peer->name, 0, 0);
+    peer->lost = 1;
+    peer->asked = 0;
+    rest(peer);
+}
+
+static enum status send(struct peers *peers, struct peer *peer, struct frame frame)
+{
+    int taken;
+
+    if (peer->gone)
+        return STATUS_OK;
+    peer->told_ns = clock_ns();
+    TRY(channel_send(peers->channel, peer->name, frame, &taken));
+    if (!taken)
+        lose(peer, "takes no messages", "");
+    return STATUS_OK;
+}
+
+/* What to ask the sequence's drafter for: nothing that it has no room for. */
+static int wants(const struct peers *peers, const struct sequence *sequence)
+{
+    int wanted = sequence_wants(sequence), context = peers->peer[sequence->drafter].context;
+    int room = context == 0 ? wanted : context - 1 - sequence->length;
+
+    return wanted < room ? wanted : room > 0 ? room : 0;
+}
+
+static enum status send_open(struct peers *peers, struct sequence *sequence)
+{
+    const struct open_message open = {.run = peers->run,
+                                      .request = sequence->request->index,
+                                      .prompt_count = (uint32_t)sequence->request->prompt_count,
+                                      .tokens = sequence->tokens,
+                                      .count = sequence->length,
+                                      .sampling = sequence->request->sampling,
+                                      .draft_length = (uint32_t)wants(peers, sequence),
+                                      .limit = (uint32_t)sequence->limit,
+                                      .bias = &sequence->bias};
+
+    sequence->wanted = wants(peers, sequence);
+    sequence->missed = 0;
+    sequence->opened = 1;
+    sequence->known = 1;
+    sequence->asked_ns = clock_ns();
+    sequence->behind = !peers->patient && sequence->length - sequence->answered > MESSAGE_LONG_TEXT;
+    return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
+}
+
+enum status peers_assign(struct peers *peers, struct sequence *sequence)
+{
+    int best = -1;
+
+    for (int i = 0; i < peers->count; i++)
+        if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
+            best = i;
+    sequence->drafter = best;
+    sequence->known = 0;
+    if (best < 0)
+        return STATUS_OK;
+    peers->peer[best].sequences++;
+    if (wants(peers, sequence) > 0)
+        return send_open(peers, sequence);
+    sequence->missed = 1; /* it need not read the prompt yet */
+    return STATUS_OK;
+}
+
+enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
+                         enum finish_reason finish)
+{
+    struct peer *peer = sequence->drafter >= 0 ? &peers->peer[sequence->drafter] : NULL;
+    int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence) : 0;
+    struct commit commit = {.run = peers->run,
+                            .request = sequence->request->index,
+                            .old_length = (uint32_t)old_length,
+                            .accepted = (uint32_t)accepted,
+                            .tokens = tokens,
+                            .count = count,
+                            .keep = (uint32_t)(old_length + count - 1),
+                            .digest = sequence->digest,
+                            .finish = (uint32_t)finish,
+                            .draft_length = (uint32_t)wanted};
+
+    if (peer == NULL)
+        return STATUS_OK;
+    if (finish != FINISH_NOT)
+        peer->sequences--;
+    if (peer->lost && finish == FINISH_NOT)
+        return STATUS_OK; /* it will get an Open with everything when it is heard again */
+    if (!sequence->known && finish != FINISH_NOT)
+        return STATUS_OK;
+    sequence->wanted = wanted;
+    sequence->opened = 0;
+    if (wanted == 0 && finish == FINISH_NOT) {
+        /* Nothing is asked for: let it sleep, for it may share a core with the group. The next request brings everything. */
+        sequence->missed = 1;
+        return STATUS_OK;
+    }
+    if (sequence->behind && finish == FINISH_NOT) {
+        sequence->missed = 1; /* it is told all when it has read what it was sent */
+        return STATUS_OK;
+    }
+    if (sequence->missed && finish == FINISH_NOT)
+        return send_open(peers, sequence);
+    sequence->asked_ns = clock_ns();
+    return send(peers, peer, message_pack_commit(peers->space, &commit));
+}
+
+static struct peer *find(struct peers *peers, int name)
+{
+    for (int i = 0; i < peers->count; i++)
+        if (peers->peer[i].name == name)
+            return &peers->peer[i];
+    return NULL;
+}
+
+static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
+{
+    int64_t whole = sequence->came_ns - sequence->asked_ns, own = (int64_t)sequence->proposal.draft_us * 1000;
+
+    own = own < whole ? own : whole; /* it says how long it took: the pace must not believe what cannot be */
+    clock_add(&peers->draft, own);
+    clock_add(&peers->wire, whole - own);
+    peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
+    peer->answers++;
+    peer->misses = 0;
+    peer->vain_ns = 0;
+}
+
+static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct sequence *sequence = &sequences[i];
+
+        if (sequence->request == NULL || sequence->request->index != proposal->request || proposal->run != peers->run)
+            continue;
+        if (proposal->base_length <= (uint32_t)sequence->length && sequence->drafter >= 0 && &peers->peer[sequence->drafter] == peer) {
+            if (sequence->behind && proposal->base_length < (uint32_t)sequence->length)
+                sequence->wanted = 0; /* that was the answer to all that was asked; the next commit asks again */
+            sequence->behind = 0;
+            sequence->answered = (int)proposal->base_length;
+        }
+        if (sequence_offer(sequence, proposal)) {
+            measure(peers, peer, sequence);
+            return;
+        }
+    }
+    peers->stale++;
+}
+
+int peers_holds(const struct sequence *sequence)
+{
+    return sequence->behind && !sequence->request->paced;
+}
+
+/* NULL, or why not. Any rank may ask, also one that does not draft. */
+static const char *take_drain(struct peers *peers, int name, struct frame frame)
+{
+    uint64_t run;
+    const char *wrong = message_unpack_plain(peers->space, frame, &run);
+
+    if (wrong != NULL)
+        return wrong;
+    if (run != ~peers->run)
+        return "of another run";
+    if (!peers->asked_to_drain)
+        log_debug("rank %d was told to drain", name);
+    peers->asked_to_drain = 1;
+    return NULL;
+}
+
+/* NULL, or why not. */
+static const char *take_heartbeat(struct peers *peers, struct frame frame)
+{
+    uint64_t run;
+    const char *wrong = message_unpack_plain(peers->space, frame, &run);
+
+    return wrong == NULL && run != peers->run ? "of another run" : wrong;
+}
+
+static void take(struct peers *peers, int name, struct frame frame, int refused, struct sequence *sequences, int count)
+{
+    struct peer *peer = find(peers, name);
+    struct proposal proposal;
+    struct failure failure;
+    int64_t began = trace_begin();
+    int type = refused ? 0 : message_type(frame);
+    const char *wrong = NULL;
+
+    if (type == MESSAGE_DRAIN)
+        wrong = take_drain(peers, name, frame);
+    else if (refused || peer == NULL)
+        wrong = "not a frame of a drafter";
+    else if (type == MESSAGE_PROPOSAL)
+        wrong = message_unpack_proposal(peers->space, frame, peers->vocab, &proposal);
+    else if (type == MESSAGE_HEARTBEAT)
+        wrong = take_heartbeat(peers, frame);
+    else if (type == MESSAGE_FAILURE)
+        wrong = message_unpack_failure(peers->space, frame, &failure);
+    else
+        wrong = "not a message for the lead";
+    if (wrong != NULL) {
+        peers->refused++;
+        log_debug("dropped a message from rank %d: %s", name, wrong);
+        return;
+    }
+    if (type == MESSAGE_DRAIN || peer == NULL)
+        return;
+    peer->heard_ns = clock_ns();
+    if (type == MESSAGE_FAILURE) { /* its last */
+        lose(peer, "cannot go on", "");
+        return;
+    }
+    if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
+        peer->lost = 0;
+        peer->misses = 0;
+        peer->reopen = 1;
+        log_debug("drafter rank %d is heard again", name);
+    }
+    if (type == MESSAGE_PROPOSAL) {
+        take_proposal(peers, peer, &proposal, sequences, count);
+        trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, 0, 0);
+    }
+}
+
+/* Sequences of drafters that came back are opened anew, and so are those that have none. */
+static enum status reopen(struct peers *peers, struct sequence *sequences, int count)
+{
+    for (int i = 0; i < peers->count; i++) {
+        if (!peers->peer[i].reopen)
+            continue;
+        peers->peer[i].reopen = 0;
+        for (int s = 0; s < count; s++) {
+            if (sequences[s].request == NULL)
+                continue;
+            if (sequences[s].drafter == i)
+                TRY(send_open(peers, &sequences[s]));
+            else if (sequences[s].drafter < 0)
+                TRY(peers_assign(peers, &sequences[s]));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Lost drafters that have rested are asked whether they are there. */
+static enum status ask_lost(struct peers *peers)
+{
+    for (int i = 0; i < peers->count; i++) {
+        struct peer *peer = &peers->peer[i];
+
+        if (!peer->lost || peer->gone || clock_ns() < peer->ask_ns)
+            continue;
+        peer->asked = 1;
+        rest(peer);
+        if (channel_pending(peers->channel, peer->name) == 0)
+            TRY(send(peers, peer, message_pack_plain(peers->space, MESSAGE_HEARTBEAT, peers->run)));
+    }
+    return STATUS_OK;
+}
+
+/* A drafter's usual time, times a generous factor; before its first answers, and at the start of a request, the whole deadline. One that is
+ * found again while others are waited for gets what is left of the round's. */
+static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
+{
+    int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
+    int64_t wait = peers->patient || peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
+    int64_t asked = sequence->rounds == 0 && sequence->asked_ns < peers->round_ns ? peers->round_ns : sequence->asked_ns; /* its own prompt took time */
+
+    wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);
+    return wait < latest ? wait : latest;
+}
+
+/* One that reads is heard now and then. */
+static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
+{
+    int64_t from = peer->heard_ns > sequence->asked_ns ? peer->heard_ns : sequence->asked_ns;
+
+    return from + peers->longest_ns;
+}
+
+/* Has it nothing, and might it get something? */
+static int is_awaited(const struct sequence *sequence)
+{
+    return sequence->request != NULL && sequence_is_read(sequence) && sequence->wanted > 0 && !sequence->has_proposal && sequence->drafter >= 0 &&
+           (!sequence->behind || peers_holds(sequence));
+}
+
+static void miss(struct peers *peers, struct peer *peer, struct sequence *sequence, int64_t now)
+{
+    sequence->wanted = 0; /* missed: this round goes without */
+    sequence->missed = 1;
+    sequence->behind = 0;
+    recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
+    if (!peer->late) { /* many sequences may miss by one delay */
+        peer->misses++;
+        peer->vain_ns += now - peers->round_ns;
+    }
+    peer->late = 1;
+    if (peer->misses >= MISSES_TO_LOSE)
+        lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
+}
+
+/* Until when it is worth waiting; 0 when nothing is. `idle`: nobody can go on but those that are held. */
+static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count, int idle)
+{
+    int64_t now = clock_ns(), latest = 0, look = peers->round_ns + TELL_NS;
+
+    for (int i = 0; i < count; i++) {
+        struct sequence *sequence = &sequences[i];
+        struct peer *peer;
+        int64_t deadline;
+
+        if (!is_awaited(sequence))
+            continue;
+        peer = &peers->peer[sequence->drafter];
+        if (peer->lost) {
+            sequence->behind = 0;
+            continue;
+        }
+        deadline = sequence->behind ? deadline_of_held(peers, peer, sequence) : deadline_of(peers, peer, sequence);
+        if (deadline <= now)
+            miss(peers, peer, sequence, now);
+        else if (!sequence->behind)
+            latest = deadline > latest ? deadline : latest;
+        else if (idle && look > now && latest == 0)
+            latest = deadline < look ? deadline : look;
+    }
+    return latest;
+}
+
+/* Reads no more at a time than drafters can have had on their way: one that never stops sending would keep the lead from its round, and from looking
+ * at the clock. */
+enum status peers_look(struct peers *peers, struct sequence *sequences, int count)
+{
+    for (int left = (peers->count + 1) * CHANNEL_OUTBOX; left > 0; left--) {
+        struct frame frame;
+        int name, refused;
+
+        TRY(channel_receive(peers->channel, &name, &frame, &refused));
+        if (frame.count == 0 && !refused)
+            return STATUS_OK;
+        take(peers, name, frame, refused, sequences, count);
+    }
+    return STATUS_OK;
+}
+
+/* Drafters that have ended: their sequences go to others, or go without. */
+static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
+{
+    for (int s = 0; s < count; s++) {
+        struct sequence *sequence = &sequences[s];
+        struct peer *peer;
+
+        if (sequence->request == NULL || sequence->has_proposal || sequence->drafter < 0)
+            continue;
+        peer = &peers->peer[sequence->drafter];
+        if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
+            continue;
+        lose(peer, "has ended", "");
+        peer->gone = 1;
+        peer->sequences--;
+        sequence->wanted = 0;
+        sequence->behind = 0;
+        TRY(peers_assign(peers, sequence));
+    }
+    return STATUS_OK;
+}
+
+static int nobody_goes_on(const struct sequence *sequences, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (sequences[i].request != NULL && sequence_is_read(&sequences[i]) && !peers_holds(&sequences[i]))
+            return 0;
+    return 1;
+}
+
+enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
+{
+    struct frame frame;
+    int64_t deadline, looked;
+    int name, refused;
+
+    if (peers->count == 0)
+        return STATUS_OK;
+    int64_t began = trace_begin();
+    peers->round_ns = clock_ns();
+    for (int i = 0; i < peers->count; i++)
+        peers->peer[i].late = 0;
+    TRY(ask_lost(peers));
+    if (peers->round_ns - peers->looked_ns > TELL_NS) { /* where nobody is waited for, too */
+        peers->looked_ns = peers->round_ns;
+        TRY(look_for_gone(peers, sequences, count));
+    }
+    for (;;) {
+        TRY(peers_look(peers, sequences, count));
+        TRY(reopen(peers, sequences, count));
+        deadline = next_deadline(peers, sequences, count, nobody_goes_on(sequences, count));
+        if (deadline == 0) {
+            trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
+            return STATUS_OK;
+        }
+        looked = clock_ns() + LOOK_NS;
+        TRY(channel_wait(peers->channel, deadline < looked ? deadline : looked, &name, &frame, &refused));
+        if (frame.count > 0 || refused)
+            take(peers, name, frame, refused, sequences, count);
+        else
+            TRY(look_for_gone(peers, sequences, count));
+    }
+}
+
+enum status peers_keep_in_touch(struct peers *peers)
+{
+    int64_t now = clock_ns();
+
+    for (int i = 0; i < peers->count; i++) {
+        struct peer *peer = &peers->peer[i];
+
+        if (now - peer->told_ns > TELL_NS && channel_pending(peers->channel, peer->name) == 0)
+            TRY(send(peers, peer, message_pack_plain(peers->space, MESSAGE_HEARTBEAT, peers->run)));
+    }
+    return STATUS_OK;
+}
+
+int peers_absent(struct peers *peers)
+{
+    int absent = 0;
+
+    for (int i = 0; i < peers->count; i++) {
+        if (channel_is_gone(peers->channel, peers->peer[i].name)) {
+            lose(&peers->peer[i], "has ended", "");
+            peers->peer[i].why = "has ended"; /* whatever was noticed first */
+        }
+        absent += peers->peer[i].lost;
+    }
+    return absent;
+}
+
+enum status peers_shutdown(struct peers *peers)
+{
+    for (int i = 0; i < peers->count; i++)
+        TRY(send(peers, &peers->peer[i], message_pack_plain(peers->space, MESSAGE_SHUTDOWN, peers->run)));
+    return STATUS_OK;
+}

@@ -1,0 +1,116 @@
+#include "verifier/round/prefill.h"
+
+#define GROWTH 0.2      /* of a step, for one prompt that comes in: with bursts and noise it stays below a quarter */
+#define STEP_WEIGHT 0.1 /* of the newest step without rows of prompts */
+#define ROWS_DECAY 0.99 /* of those with, and */
+#define ROWS_KEPT 1024.0 /* of their rows: further on in a prompt a row has more places to look at, and what earlier ones cost says too little */
+#define OUTLIER 2.0     /* times as long as expected: what is beyond is the machine's */
+#define CHEAPEST 1e-4   /* steps that a row costs at least, whatever the noise says */
+#define GUESS 1.0       /* rows that a step earns before that is known */
+enum { LOOK_AGAIN = 64, TELLING_ROWS = 16 }; /* steps with rows of prompts between two without; rows of a step that tell what one costs */
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double most_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static int is_known(const struct prefill *prefill, int runners)
+{
+    return prefill->alone_us > 0 && prefill->runners == runners;
+}
+
+/* Rows that a step earns. */
+static double earned_by_step(const struct prefill *prefill)
+{
+    if (prefill->alone_us == 0 || prefill->added_rows == 0)
+        return GUESS;
+    return GROWTH * prefill->alone_us / most_of(prefill->added_us / prefill->added_rows, CHEAPEST * prefill->alone_us);
+}
+
+int prefill_rows(struct prefill *prefill, int readers, int runners, int most)
+{
+    double earned = earned_by_step(prefill);
+    int rows;
+
+    if (prefill->chunk > 0)
+        return readers == 0 ? 0 : prefill->chunk < most ? prefill->chunk : most;
+    if (runners == 0)
+        return readers == 0 ? 0 : most;
+    if (readers > 1)
+        earned *= readers;
+    prefill->credit = most_of(prefill->credit - earned, 0);
+    if (readers == 0)
+        return 0;
+    if (readers > 1 && readers >= runners)
+        return most;
+    if ((!is_known(prefill, runners) || prefill->since >= LOOK_AGAIN) && prefill->credit > PREFILL_BURST / 2)
+        return 0;
+    rows = (int)(most_of(PREFILL_BURST, earned) - prefill->credit);
+    return rows < most ? rows : most;
+}
+
+/* A step without rows of prompts. */
+static void measure_alone(struct prefill *prefill, int runners, double us)
+{
+    double *mean = &prefill->alone_us;
+
+    *mean = is_known(prefill, runners) ? *mean + STEP_WEIGHT * (least(us, OUTLIER * *mean) - *mean) : us;
+    prefill->runners = runners;
+    prefill->since = 0;
+}
+
+/* What rows of prompts added to a step, which noise may make less than nothing: only sums tell. */
+static void measure_rows(struct prefill *prefill, int rows, double us)
+{
+    double row_us = prefill->added_rows > 0 ? most_of(prefill->added_us / prefill->added_rows, 0) : us;
+    double kept = least(ROWS_DECAY, most_of(1 - rows / ROWS_KEPT, 0));
+
+    us = least(us, OUTLIER * (prefill->alone_us + rows * row_us)) - prefill->alone_us;
+    prefill->added_us = kept * prefill->added_us + us;
+    prefill->added_rows = kept * prefill->added_rows + rows;
+}
+
+void prefill_add_step(struct prefill *prefill, int runners, int rows, double us)
+{
+    if (rows == 0) {
+        measure_alone(prefill, runners, us);
+        return;
+    }
+    if (runners == 0) {
+        if (prefill->alone_us == 0 && (rows >= TELLING_ROWS || prefill->added_rows == 0)) { /* until better is known */
+            prefill->added_us = us;
+            prefill->added_rows = rows;
+        }
+        return;
+    }
+    prefill->since++;
+    prefill->credit = least(prefill->credit + rows, most_of(PREFILL_BURST, earned_by_step(prefill)));
+    if (is_known(prefill, runners))
+        measure_rows(prefill, rows, us);
+}
+
+void prefill_share(const int *left, int count, int rows, int *share)
+{
+    int oldest = (rows + 1) / 2;
+
+    for (int i = 0; i < count; i++)
+        share[i] = i > 0 ? 0 : oldest < left[0] ? oldest : left[0];
+    for (rows -= count > 0 ? share[0] : 0; rows > 0;) {
+        int shortest = -1, more;
+
+        for (int i = 0; i < count; i++)
+            if (share[i] < left[i] && (shortest < 0 || left[i] - share[i] < left[shortest] - share[shortest]))
+                shortest = i;
+        if (shortest < 0)
+            return;
+        more = left[shortest] - share[shortest];
+        more = more < rows ? more : rows;
+        share[shortest] += more;
+        rows -= more;
+    }
+}

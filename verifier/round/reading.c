@@ -1,0 +1,143 @@
+#include "verifier/round/reading.h"
+
+#include "common/base/try.h"
+
+enum { LEAST_COPY = 16 }; /* tokens: fewer are read as soon as copied */
+
+size_t reading_bytes(int slots)
+{
+    size_t count = (size_t)slots;
+
+    return arena_round(count * sizeof(struct source)) + arena_round(count * sizeof(struct sequence *)) + 2 * arena_round(count * sizeof(int));
+}
+
+void reading_init(struct reading *reading, struct arena *arena, struct verify *verify, struct sequence *sequences, int slots, int chunk)
+{
+    size_t count = (size_t)slots;
+
+    *reading = (struct reading){.verify = verify, .sequence = sequences, .slots = slots, .prefill = {.chunk = chunk}};
+    reading->source = arena_take(arena, count * sizeof *reading->source);
+    reading->reader = arena_take(arena, count * sizeof(struct sequence *));
+    reading->left = arena_take(arena, count * sizeof *reading->left);
+    reading->share = arena_take(arena, count * sizeof *reading->share);
+}
+
+struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request)
+{
+    struct sequence *best = NULL;
+    int held = -1;
+
+    for (int i = 0; i < reading->slots; i++) {
+        struct sequence *sequence = &reading->sequence[i];
+        int common = sequence->request == NULL ? sequence_common(sequence, request->tokens, request->prompt_count - 1) : -1;
+
+        if (common > held) {
+            held = common;
+            best = sequence;
+        }
+    }
+    return best;
+}
+
+/* An earlier request's prompt will be read before: it counts whole. Of a later one, which may itself wait for this one, only what is there. */
+static int offers(const struct sequence *other, const struct sequence *sequence)
+{
+    int common = sequence_common(other, sequence->tokens, sequence->length - 1);
+
+    if (other->request != NULL && other->request->index > sequence->request->index && common > other->cached)
+        return other->cached;
+    return common;
+}
+
+static void find_source(struct reading *reading, const struct sequence *sequence)
+{
+    struct source *source = &reading->source[sequence->slot];
+
+    *source = (struct source){.slot = -1, .shared = sequence->cached + LEAST_COPY - 1};
+    for (int i = 0; i < reading->slots; i++) {
+        const struct sequence *other = &reading->sequence[i];
+        int offered = other != sequence ? offers(other, sequence) : 0;
+
+        if (offered > source->shared)
+            *source = (struct source){.slot = i, .shared = offered, .openings = other->openings};
+    }
+}
+
+void reading_begin(struct reading *reading, struct sequence *sequence)
+{
+    reading->reused += sequence->cached;
+    find_source(reading, sequence);
+}
+
+/* Takes over what the source has by now. Afterwards the sequence waits for it, or reads by itself. */
+static enum status take_shared(struct reading *reading, struct sequence *sequence)
+{
+    struct source *source = &reading->source[sequence->slot];
+
+    if (source->slot >= 0 && reading->sequence[source->slot].openings != source->openings)
+        find_source(reading, sequence);
+    if (source->slot < 0 || reading->sequence[source->slot].cached < source->shared)
+        return STATUS_OK;
+    const struct copy_order copy = {
+        .from = source->slot, .to = sequence->slot, .first = sequence->cached, .count = source->shared - sequence->cached};
+    TRY(team_copy(reading->verify->team, &copy));
+    reading->reused += copy.count;
+    sequence->cached = source->shared;
+    source->slot = -1;
+    return STATUS_OK;
+}
+
+/* Into its place, by age. */
+static void add_reader(struct reading *reading, struct sequence *sequence, int count)
+{
+    int i = count;
+
+    for (; i > 0 && reading->reader[i - 1]->request->index > sequence->request->index; i--)
+        reading->reader[i] = reading->reader[i - 1];
+    reading->reader[i] = sequence;
+}
+
+static int most_rows(const struct reading *reading, int taken)
+{
+    const struct model *model = reading->verify->team->shard.model;
+    int usual = model_prompt_rows(model), most = reading->prefill.chunk > usual ? reading->prefill.chunk : usual, left = model->max_rows - taken;
+
+    return most < left ? most : left;
+}
+
+enum status reading_plan(struct reading *reading, int runners, int taken, int *rows)
+{
+    int readers = 0;
+
+    for (int i = 0; i < reading->slots; i++) {
+        struct sequence *sequence = &reading->sequence[i];
+
+        if (sequence->request == NULL || sequence_is_read(sequence))
+            continue;
+        TRY(take_shared(reading, sequence));
+        if (reading->source[i].slot < 0 && !sequence_is_read(sequence))
+            add_reader(reading, sequence, readers++);
+    }
+    *rows = prefill_rows(&reading->prefill, readers, runners, most_rows(reading, taken));
+    for (int i = 0; i < readers; i++)
+        reading->left[i] = reading->reader[i]->length - 1 - reading->reader[i]->cached;
+    prefill_share(reading->left, readers, *rows, reading->share);
+    *rows = 0;
+    for (int i = 0; i < readers; i++) {
+        if (reading->share[i] > 0)
+            verify_add_prompt(reading->verify, reading->reader[i], reading->share[i]);
+        *rows += reading->share[i];
+    }
+    reading->read += *rows;
+    return STATUS_OK;
+}
+
+int64_t reading_left(const struct reading *reading)
+{
+    int64_t left = 0;
+
+    for (int i = 0; i < reading->slots; i++)
+        if (reading->sequence[i].request != NULL)
+            left += reading->sequence[i].length - 1 - reading->sequence[i].cached;
+    return left;
+}

@@ -1,0 +1,139 @@
+#include "verifier/round/sequence.h"
+
+#include "common/base/digest.h"
+#include "common/base/try.h"
+#include "common/model/config.h"
+#include <string.h>
+
+_Static_assert(BIAS_MAX_STOPS + CONFIG_MAX_EOS <= BIAS_MAX_ENDERS, "all that may end a completion");
+
+static size_t token_bytes(int context)
+{
+    return arena_round((size_t)context * sizeof(int32_t));
+}
+
+static size_t support_bytes(int support_room)
+{
+    return arena_round((size_t)MESSAGE_MAX_DRAFT * (size_t)support_room * sizeof(int32_t));
+}
+
+size_t sequence_bytes(int context, int support_room)
+{
+    return token_bytes(context) + 2 * support_bytes(support_room);
+}
+
+void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room)
+{
+    *sequence = (struct sequence){.slot = slot, .drafter = -1, .support_room = support_room};
+    sequence->tokens = arena_take(arena, token_bytes(context));
+    sequence->support_id = arena_take(arena, support_bytes(support_room));
+    sequence->support_weight = arena_take(arena, support_bytes(support_room));
+}
+
+int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count)
+{
+    int has = sequence->request != NULL ? sequence->length - 1 : sequence->cached, most = has < count ? has : count, same = 0;
+
+    while (same < most && sequence->tokens[same] == tokens[same])
+        same++;
+    return same;
+}
+
+int sequence_is_read(const struct sequence *sequence)
+{
+    return sequence->cached == sequence->length - 1;
+}
+
+void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
+{
+    if (request->bias != NULL)
+        *bias = *request->bias;
+    else
+        bias_init(bias);
+    bias->min_tokens = request->min_tokens;
+    for (int i = 0; i < request->stop_tokens; i++)
+        bias->ender[bias->enders++] = request->stop_token[i];
+    if (request->has_turn_end && !request->ignore_eos)
+        bias->ender[bias->enders++] = request->turn_end;
+    for (int i = 0; i < eos_count && !request->ignore_eos; i++)
+        bias->ender[bias->enders++] = eos[i];
+}
+
+enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
+                          const int32_t *eos, int eos_count, int context)
+{
+    int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
+
+    TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
+    sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest one is always fed */
+    sequence->openings++;
+    memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
+    sequence->request = request;
+    sequence_fill_bias(request, eos, eos_count, &sequence->bias);
+    sequence->sampling_digest = bias_digest(&sequence->bias, sampling_digest(&request->sampling));
+    sequence->length = request->prompt_count;
+    sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
+    sequence->limit = request->prompt_count + limit;
+    sequence->has_proposal = 0;
+    sequence->wanted = 0;
+    sequence->missed = 0;
+    sequence->known = 0;
+    sequence->answered = 0;
+    sequence->behind = 0;
+    sequence->drafter = -1;
+    sequence->paced = -1;
+    sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;
+    sequence->started_ns = clock_ns();
+    sequence->first_ns = sequence->ended_ns = 0;
+    return STATUS_OK;
+}
+
+void sequence_close(struct sequence *sequence)
+{
+    completion_close(&sequence->completion);
+    sequence->request = NULL;
+}
+
+int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
+{
+    if (proposal->base_length != (uint32_t)sequence->length || proposal->base_digest != sequence->digest)
+        return 0;
+    if (proposal->sampling_digest != sequence->sampling_digest || proposal->count > sequence->wanted)
+        return 0;
+    for (int i = 0; i < proposal->count; i++)
+        if (proposal->q[i].count > sequence->support_room)
+            return 0;
+    sequence->proposal = *proposal;
+    for (int i = 0; i < proposal->count; i++) {
+        size_t count = (size_t)proposal->q[i].count, at = (size_t)i * (size_t)sequence->support_room;
+
+        if (count > 0) { /* a point mass has no arrays */
+            memcpy(sequence->support_id + at, proposal->q[i].id, count * sizeof(int32_t));
+            memcpy(sequence->support_weight + at, proposal->q[i].weight, count * sizeof(uint32_t));
+        }
+        sequence->proposal.q[i].id = sequence->support_id + at;
+        sequence->proposal.q[i].weight = sequence->support_weight + at;
+    }
+    sequence->has_proposal = 1;
+    sequence->came_ns = clock_ns();
+    return 1;
+}
+
+void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count)
+{
+    memcpy(sequence->tokens + sequence->length, tokens, (size_t)count * sizeof *tokens);
+    sequence->digest = digest_tokens(sequence->digest, tokens, count);
+    sequence->length += count;
+    sequence->cached = sequence->length - 1;
+    sequence->has_proposal = 0;
+    sequence->wanted = 0;
+}
+
+int sequence_wants(const struct sequence *sequence)
+{
+    int left = sequence->limit - sequence->length - 1;
+    int asked = sequence->paced >= 0 ? sequence->paced : sequence->request->draft_length;
+    int most = asked < MESSAGE_MAX_DRAFT ? asked : MESSAGE_MAX_DRAFT;
+
+    return left < most ? (left > 0 ? left : 0) : most;
+}

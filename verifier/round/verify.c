@@ -1,0 +1,339 @@
+#include "verifier/round/verify.h"
+
+#include "common/base/log.h"
+#include "common/base/trace.h"
+#include "common/base/try.h"
+#include "verifier/accept/accept_broken.h"
+#include "verifier/accept/accept_synthetic.h"
+#include <string.h>
+
+/* A proposal's support as the shards need it: the ids whose logits decide. */
+static int support_size(const struct sampling *sampling, const struct support *q)
+{
+    if (evidence_kind(sampling) != EVIDENCE_SUPPORT)
+        return 0;
+    return q->count == 0 ? 1 : q->count; /* the point mass on the drafted token */
+}
+
+static const struct proposal *proposal_of(const struct sequence *sequence)
+{
+    static const struct proposal none = {0};
+
+    return sequence->has_proposal ? &sequence->proposal : &none;
+}
+
+enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids)
+{
+    size_t vocab = (size_t)team->shard.model->vocab, lists = (size_t)team->group->size * EVIDENCE_LIST_MOST;
+    size_t asked = (size_t)max_asked, sequences = (size_t)max_sequences;
+
+    *verify = (struct verify){.team = team, .synthetic_acceptance = -1, .width = vocab > lists ? vocab : lists};
+    /* The lists are as wide as the vocabulary for the rare row that needs it; pages are taken when touched. */
+    TRY(arena_open(&verify->arena,
+                   arena_round(asked * sizeof(struct law)) + arena_round(asked * verify->width * sizeof(struct scored_token)) +
+                       arena_round(asked * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
+                       arena_round(vocab * sizeof(float)) + 4 * arena_round(sequences * sizeof(struct verdict)) +
+                       arena_round(asked * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)),
+                   "the laws of a step"));
+    verify->law = arena_take(&verify->arena, asked * sizeof(struct law));
+    verify->best = arena_take(&verify->arena, asked * verify->width * sizeof(struct scored_token));
+    verify->p = arena_take(&verify->arena, asked * verify->width * sizeof(double));
+    verify->logit = arena_take(&verify->arena, (size_t)max_ids * sizeof(float));
+    verify->whole = arena_take(&verify->arena, vocab * sizeof(float));
+    verify->orders = arena_take(&verify->arena, sequences * sizeof *verify->orders);
+    verify->winners = arena_take(&verify->arena, sequences * sizeof *verify->winners);
+    verify->drawn = arena_take(&verify->arena, sequences * sizeof *verify->drawn);
+    verify->verdict = arena_take(&verify->arena, sequences * sizeof *verify->verdict);
+    verify->notes = arena_take(&verify->arena, asked * sizeof *verify->notes);
+    verify->part = arena_take(&verify->arena, sequences * sizeof *verify->part);
+    return STATUS_OK;
+}
+
+void verify_close(struct verify *verify)
+{
+    arena_close(&verify->arena);
+}
+
+void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count)
+{
+    verify->part[verify->parts++] = (struct prompt_part){sequence, count};
+}
+
+static int rows_of_parts(const struct verify *verify)
+{
+    int rows = 0;
+
+    for (int i = 0; i < verify->parts; i++)
+        rows += verify->part[i].count;
+    return rows;
+}
+
+/* Behind the rows that are asked. */
+static void lay_out_parts(struct verify *verify)
+{
+    for (int i = 0; i < verify->parts; i++) {
+        const struct sequence *sequence = verify->part[i].sequence;
+
+        step_add_chain(&verify->team->step, sequence->slot, sequence->cached, sequence->tokens + sequence->cached, verify->part[i].count);
+    }
+}
+
+static void end_parts(struct verify *verify)
+{
+    for (int i = 0; i < verify->parts; i++)
+        verify->part[i].sequence->cached += verify->part[i].count;
+    verify->parts = 0;
+}
+
+enum status verify_read(struct verify *verify)
+{
+    size_t unused;
+
+    step_layout(&verify->team->step, rows_of_parts(verify), 0, 0);
+    lay_out_parts(verify);
+    TRY(team_step(verify->team, &unused));
+    end_parts(verify);
+    return STATUS_OK;
+}
+
+enum status verify_prefill(struct verify *verify, struct sequence *sequence)
+{
+    int most = model_prompt_rows(verify->team->shard.model);
+
+    while (!sequence_is_read(sequence)) {
+        int left = sequence->length - 1 - sequence->cached;
+
+        verify_add_prompt(verify, sequence, left < most ? left : most);
+        TRY(verify_read(verify));
+    }
+    return STATUS_OK;
+}
+
+enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us)
+{
+    const struct slot_terms terms = {.sampling = *sampling};
+    struct step *step = &verify->team->step;
+    int64_t began;
+    size_t unused;
+
+    TRY(team_open_slot(verify->team, &terms));
+    step_layout(step, rows, rows, 0);
+    for (int r = 0; r < rows; r++) {
+        const int32_t token = 0;
+
+        step->asked_row[r] = step_add_chain(step, 0, r, &token, 1);
+        step->support_first[r + 1] = 0;
+    }
+    began = clock_ns();
+    TRY(team_step(verify->team, &unused));
+    *us = (double)(clock_ns() - began) / 1000;
+    return STATUS_OK;
+}
+
+/* Lays out the step: for each sequence its newest token and its drafted ones, all asked; then what it reads of prompts. */
+static void build(struct verify *verify, struct sequence *const *sequences, int count)
+{
+    struct step *step = &verify->team->step;
+    int rows = 0, ids = 0, asked = 0, used = 0;
+
+    for (int s = 0; s < count; s++) {
+        const struct proposal *proposal = proposal_of(sequences[s]);
+
+        rows += proposal->count + 1;
+        for (int i = 0; i < proposal->count; i++)
+            ids += support_size(&sequences[s]->request->sampling, &proposal->q[i]);
+    }
+    step_layout(step, rows + rows_of_parts(verify), rows, ids);
+    for (int s = 0; s < count; s++) {
+        const struct sequence *sequence = sequences[s];
+        const struct proposal *proposal = proposal_of(sequence);
+        int32_t fed[MESSAGE_MAX_COMMIT];
+
+        fed[0] = sequence->tokens[sequence->length - 1];
+        memcpy(fed + 1, proposal->token, (size_t)proposal->count * sizeof *fed);
+        int first = step_add_chain(step, sequence->slot, sequence->length - 1, fed, proposal->count + 1);
+        for (int i = 0; i <= proposal->count; i++) {
+            const struct support *q = &proposal->q[i];
+            int size = i < proposal->count ? support_size(&sequence->request->sampling, q) : 0;
+
+            if (size > 0)
+                memcpy(step->id + used, q->count == 0 ? &proposal->token[i] : q->id, (size_t)size * sizeof *step->id);
+            step->asked_row[asked] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
+            used += size;
+            step->support_first[++asked] = used;
+        }
+    }
+    lay_out_parts(verify);
+}
+
+/* Joins the shards' evidence into the laws of all asked rows. */
+static enum status join(struct verify *verify, struct sequence *const *sequences, int count, size_t bytes)
+{
+    struct team *team = verify->team;
+    const void *from[WORLD_MAX_RANKS];
+    int asked = 0;
+
+    for (int r = 0; r < team->group->size; r++)
+        from[r] = team->gathered + (size_t)r * bytes;
+    for (int s = 0; s < count; s++) {
+        const struct sampling *sampling = &sequences[s]->request->sampling;
+
+        for (int i = 0; i <= proposal_of(sequences[s])->count; i++, asked++) {
+            struct rng_key key = shard_key(&team->shard.terms[sequences[s]->slot], &team->step, asked);
+            int first = team->step.support_first[asked], ids = team->step.support_first[asked + 1] - first;
+            struct scored_token *best = verify->best + (size_t)asked * verify->width;
+            double *p = verify->p + (size_t)asked * verify->width;
+            int vocab = team->shard.model->vocab;
+
+            if (!evidence_is_finite(sampling, from, team->group->size)) {
+                log_error("request %u: the target gives no finite logit: its weights are damaged", sequences[s]->request->index);
+                return STATUS_DATA;
+            }
+            if (!evidence_join(sampling, &key, from, team->group->size, ids, vocab, best, p, verify->logit + first, &verify->law[asked])) {
+                TRY(team_whole_row(team, asked, verify->whole));
+                evidence_join_whole(sampling, &key, verify->whole, vocab, best, p, &verify->law[asked]);
+            }
+            for (int r = 0; r < team->group->size; r++)
+                from[r] = (const char *)from[r] + evidence_bytes(sampling, ids);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The draws that only the shards can make, for all sequences in one exchange. */
+static enum status race(struct verify *verify, struct sequence *const *sequences, const int *first_asked, int orders)
+{
+    TRY(team_draws(verify->team, verify->orders, orders, verify->winners));
+    for (int i = 0; i < orders; i++) {
+        int s = verify->drawn[i];
+        struct verdict *verdict = &verify->verdict[s];
+        const struct proposal *proposal = proposal_of(sequences[s]);
+
+        verdict->token = verify->winners[i].token;
+        if (verdict->draw == DRAW_RESIDUAL) {
+            int asked = first_asked[s] + verdict->row;
+            struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, asked);
+            struct scored_token inside = accept_race_support(&verify->law[asked], &proposal->q[verdict->row],
+                                                             proposal->token[verdict->row], &key);
+
+            if (inside.token >= 0 && (verdict->token < 0 || inside.score > verify->winners[i].score))
+                verdict->token = inside.token;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A residual that is empty up to rounding (p = q on all of the vocabulary) is drawn from p. */
+static enum status redraw_empty(struct verify *verify, const int *first_asked, int count)
+{
+    for (int s = 0; s < count; s++) {
+        struct verdict *verdict = &verify->verdict[s];
+
+        if (verdict->draw == DRAW_NONE || verdict->token >= 0)
+            continue;
+        verify->orders[0] = (struct draw_order){.asked = first_asked[s] + verdict->row, .residual = 0};
+        TRY(team_draws(verify->team, verify->orders, 1, verify->winners));
+        verdict->token = verify->winners[0].token;
+    }
+    return STATUS_OK;
+}
+
+/* Drafts that were judged are those that stood and the first that did not. */
+static void add_overlaps(struct verify *verify, const struct law *laws, const struct proposal *proposal, int accepted)
+{
+    for (int i = 0; i < proposal->count && i <= accepted; i++) {
+        double overlap = accept_overlap(&laws[i], &proposal->q[i], proposal->token[i]);
+
+        verify->overlap += overlap;
+        verify->overlap_variance += overlap * (1 - overlap);
+        verify->overlaps++;
+    }
+}
+
+static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct law *laws, const struct proposal *proposal,
+                            const struct rng_key *key)
+{
+    const struct sampling *sampling = &sequence->request->sampling;
+
+    if (verify->synthetic_acceptance >= 0)
+        return accept_synthetic_decide(verify->synthetic_acceptance, laws, proposal->count, key);
+    if (verify->breakage != BREAKAGE_NONE)
+        return accept_broken_decide(verify->breakage, sampling, laws, proposal, proposal->count, key);
+    return accept_decide(sampling, laws, proposal, proposal->count, key);
+}
+
+static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_asked)
+{
+    int orders = 0, asked = 0;
+
+    for (int s = 0; s < count; s++) {
+        const struct sequence *sequence = sequences[s];
+        const struct proposal *proposal = proposal_of(sequence);
+        const struct law *laws = &verify->law[asked];
+        struct rng_key key = shard_key(&verify->team->shard.terms[sequence->slot], &verify->team->step, asked);
+        struct verdict verdict = judge(verify, sequence, laws, proposal, &key);
+
+        first_asked[s] = asked;
+        if (verify->measure_overlap)
+            add_overlaps(verify, laws, proposal, verdict.accepted);
+        key.position += (uint32_t)verdict.row;
+        if (verdict.draw != DRAW_NONE && laws[verdict.row].kind == LAW_LIST) {
+            int row = verdict.row < proposal->count ? verdict.row : 0; /* the bonus row has no q, and asks for none */
+
+            verdict.token = accept_draw_list(&laws[verdict.row], &proposal->q[row], proposal->token[row], verdict.draw, &key, RNG_RESIDUAL);
+            verdict.draw = DRAW_NONE;
+        }
+        if (verdict.draw != DRAW_NONE) {
+            verify->orders[orders] = (struct draw_order){.asked = asked + verdict.row, .residual = verdict.draw == DRAW_RESIDUAL};
+            verify->drawn[orders++] = s;
+        }
+        verify->verdict[s] = verdict;
+        asked += proposal->count + 1;
+    }
+    if (orders > 0) {
+        TRY(race(verify, sequences, first_asked, orders));
+        TRY(redraw_empty(verify, first_asked, count));
+    }
+    return STATUS_OK;
+}
+
+enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
+{
+    int64_t start = clock_ns(), stepped;
+    int first_asked[count];
+    size_t bytes;
+
+    build(verify, sequences, count);
+    TRY(team_step(verify->team, &bytes));
+    end_parts(verify);
+    stepped = clock_ns();
+    clock_add(&verify->step, stepped - start);
+    int64_t began = trace_begin();
+    TRY(join(verify, sequences, count, bytes));
+    TRY(decide(verify, sequences, count, first_asked));
+    for (int s = 0; s < count; s++) {
+        const struct verdict *verdict = &verify->verdict[s];
+        struct outcome *outcome = &outcomes[s];
+
+        outcome->drafted = proposal_of(sequences[s])->count;
+        outcome->accepted = verdict->accepted;
+        outcome->count = verdict->accepted + 1;
+        memcpy(outcome->token, proposal_of(sequences[s])->token, (size_t)verdict->accepted * sizeof *outcome->token);
+        outcome->token[verdict->accepted] = verdict->token;
+    }
+    clock_add(&verify->decide, clock_ns() - stepped);
+    trace_end(TRACE_DECIDE, began, sequences[0]->request->index, sequences[0]->length, count, 0, 0);
+    return STATUS_OK;
+}
+
+enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count)
+{
+    int notes = 0, asked = 0;
+
+    for (int s = 0; s < count; s++) {
+        for (int i = 0; i < kept[s]; i++)
+            verify->notes[notes++] = (struct commit_note){.asked = asked + i, .token = outcomes[s].token[i]};
+        asked += outcomes[s].drafted + 1;
+    }
+    return team_note(verify->team, verify->notes, notes);
+}

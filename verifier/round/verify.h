@@ -1,0 +1,69 @@
+/* Verifying: one step of the group over several sequences, from proposals to outcomes. Every outcome follows the target's law exactly
+ * (Leviathan et al. 2023, Algorithm 1). What an outcome is used for, and where it is cut, is not known here. */
+#ifndef TANDEM_VERIFIER_ROUND_VERIFY_H
+#define TANDEM_VERIFIER_ROUND_VERIFY_H
+
+#include "common/base/breakage.h"
+#include "verifier/accept/accept.h"
+#include "verifier/round/sequence.h"
+#include "verifier/team/team.h"
+
+struct outcome {
+    int drafted;
+    int accepted;
+    int count; /* accepted + 1 */
+    int32_t token[MESSAGE_MAX_COMMIT];
+};
+
+/* The next `count` tokens of a prompt that are not in the cache. */
+struct prompt_part {
+    struct sequence *sequence;
+    int count;
+};
+
+struct verify {
+    struct team *team;
+    struct arena arena;
+    struct law *law;            /* [max_asked] */
+    struct scored_token *best;  /* [max_asked][width] */
+    double *p;                  /* [max_asked][width] */
+    float *logit;               /* [max_ids] */
+    float *whole;               /* [vocab] */
+    struct draw_order *orders;  /* [max_sequences] */
+    struct evidence_winner *winners;
+    int *drawn;                 /* [max_sequences] which sequence an order is for */
+    struct verdict *verdict;    /* [max_sequences] */
+    struct commit_note *notes;  /* [max_asked] */
+    struct prompt_part *part;   /* [max_sequences] what the next step reads of prompts */
+    int parts;
+    size_t width;
+    int measure_overlap;          /* add up the sum of min(p, q) of every judged draft; costs a little time */
+    double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
+    int64_t overlaps;
+    enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
+    double synthetic_acceptance;  /* drafts stand with this probability, NOT LOSSLESS; -1: by their law */
+    struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
+};
+
+enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids);
+void verify_close(struct verify *verify);
+
+/* Local. The next step reads so many more tokens of the sequence's prompt, beside what it does for others: all parts together and the rows of a round
+ * are at most the model's max_rows. Once a step and sequence. */
+void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count);
+/* A step of the parts that were added alone. Collective over the group. */
+enum status verify_read(struct verify *verify);
+/* Reads the whole prompt of a sequence, all but its newest token. Collective over the group. */
+enum status verify_prefill(struct verify *verify, struct sequence *sequence);
+
+/* Times a step of so many rows, all asked, as this sampling asks: in slot 0, where no sequence may be yet. Collective over the group. */
+enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us);
+
+/* One round of `count` sequences whose prompts are read, each with its proposal or without, and of the parts that were added. outcomes: [count].
+ * Collective over the group. */
+enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
+
+/* Tells the shards what was committed of the last round (after cutting), for --hash-logits. Collective over the group. */
+enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
+
+#endif

@@ -1,0 +1,343 @@
+#include "verifier/team/shard.h"
+
+#include "common/base/digest.h"
+#include "common/base/progress.h"
+#include "common/base/try.h"
+#include "common/sample/distribution.h"
+#include "common/sample/logits.h"
+#include <string.h>
+
+enum status shard_open(struct shard *shard, struct model *model, int slots, int max_asked)
+{
+    size_t logits = arena_round((size_t)max_asked * (size_t)model->vocab_count * sizeof(float));
+    size_t history = arena_round((size_t)slots * (size_t)model->shape.context * sizeof(int32_t));
+    size_t tally = arena_round((size_t)model->vocab_count * sizeof(int32_t)), excluded = tally;
+    size_t terms = arena_round((size_t)slots * sizeof(struct slot_terms));
+    size_t queries = arena_round((size_t)max_asked * sizeof(struct kept_query));
+    size_t drawn = arena_round((size_t)max_asked * sizeof(struct evidence_winner)), is_drawn = arena_round((size_t)max_asked);
+    enum status status;
+
+    *shard = (struct shard){.model = model, .max_asked = max_asked};
+    TRY(kv_cache_open(&shard->cache, model, slots));
+    TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
+    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries + drawn + is_drawn, "the rows of a step"), close_forward);
+    shard->logits = arena_take(&shard->arena, logits);
+    shard->processed = arena_take(&shard->arena, logits);
+    shard->history = arena_take(&shard->arena, history);
+    shard->tally = arena_take(&shard->arena, tally);
+    shard->excluded = arena_take(&shard->arena, excluded);
+    shard->terms = arena_take(&shard->arena, terms);
+    shard->queries = arena_take(&shard->arena, queries);
+    shard->drawn = arena_take(&shard->arena, drawn);
+    shard->is_drawn = arena_take(&shard->arena, is_drawn);
+    return STATUS_OK;
+
+close_forward:
+    forward_close(&shard->forward);
+close_cache:
+    kv_cache_close(&shard->cache);
+    return status;
+}
+
+void shard_close(struct shard *shard)
+{
+    arena_close(&shard->arena);
+    forward_close(&shard->forward);
+    kv_cache_close(&shard->cache);
+}
+
+void shard_open_slot(struct shard *shard, const struct slot_terms *terms)
+{
+    shard->terms[terms->slot] = *terms;
+}
+
+static int32_t *history_at(const struct shard *shard, int slot, int place)
+{
+    return shard->history + (size_t)slot * (size_t)shard->model->shape.context + (size_t)place;
+}
+
+void shard_copy(struct shard *shard, const struct copy_order *order)
+{
+    kv_cache_copy(&shard->cache, order->from, order->to, order->first, order->count);
+    memcpy(history_at(shard, order->to, order->first), history_at(shard, order->from, order->first), (size_t)order->count * sizeof(int32_t));
+}
+
+static const struct slot_terms *terms_of(const struct shard *shard, const struct step *step, int asked)
+{
+    return &shard->terms[step->rows.slot[step->asked_row[asked]]];
+}
+
+static int support_count(const struct step *step, int asked)
+{
+    return step->support_first[asked + 1] - step->support_first[asked];
+}
+
+struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int asked)
+{
+    return (struct rng_key){.seed = terms->sampling.seed,
+                            .request = terms->request,
+                            .position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1};
+}
+
+size_t shard_evidence_bytes(const struct shard *shard, const struct step *step)
+{
+    size_t bytes = 0;
+
+    for (int a = 0; a < step->asked; a++)
+        bytes += evidence_bytes(&terms_of(shard, step, a)->sampling, support_count(step, a));
+    return bytes;
+}
+
+/* Are a row's logits changed before they are judged? */
+static int is_processed(const struct slot_terms *terms)
+{
+    return logits_are_processed(&terms->sampling, &terms->bias);
+}
+
+static float *row_at(const struct shard *shard, float *rows, int asked)
+{
+    return rows + (size_t)asked * (size_t)shard->model->vocab_count;
+}
+
+/* A row's history goes up to its own token, earlier drafted ones included. */
+static void process(struct shard *shard, const struct step *step, int asked)
+{
+    const struct slot_terms *terms = terms_of(shard, step, asked);
+    int row = step->asked_row[asked], count = shard->model->vocab_count;
+    const struct logits_history history = {.tokens = history_at(shard, terms->slot, 0),
+                                           .count = step->rows.place[row] + 1,
+                                           .prompt_count = terms->prompt_count};
+    float *to = row_at(shard, shard->processed, asked);
+
+    memcpy(to, row_at(shard, shard->logits, asked), (size_t)count * sizeof *to);
+    logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
+}
+
+/* Does the backend answer what is asked of this row? Of the others the host changes the logits first. */
+static int is_answered(const struct shard *shard, const struct slot_terms *terms)
+{
+    return shard->model->backend->ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
+}
+
+/* Where the row's processed logits are, or, of a row that the backend answers for, will be. */
+static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int asked)
+{
+    return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, asked);
+}
+
+static struct evidence_row row_of(const struct shard *shard, const struct step *step, int asked)
+{
+    const struct slot_terms *terms = terms_of(shard, step, asked);
+
+    return (struct evidence_row){.logits = processed_row(shard, terms, asked),
+                                 .first = shard->model->vocab_first,
+                                 .count = shard->model->vocab_count,
+                                 .key = shard_key(terms, step, asked),
+                                 .support = step->id + step->support_first[asked],
+                                 .support_count = support_count(step, asked)};
+}
+
+/* Brings a row from where the device keeps it. */
+static void fetch(const struct shard *shard, int asked)
+{
+    if (shard->model->backend->fetch != NULL)
+        shard->model->backend->fetch(shard->model->context, asked, row_at(shard, shard->logits, asked));
+}
+
+enum status shard_row(struct shard *shard, const struct step *step, int asked, const float **logits)
+{
+    const struct slot_terms *terms = terms_of(shard, step, asked);
+
+    if (is_answered(shard, terms)) {
+        fetch(shard, asked);
+        TRY(shard->model->backend->finish(shard->model->context));
+        if (is_processed(terms))
+            process(shard, step, asked);
+    }
+    *logits = processed_row(shard, terms, asked);
+    return STATUS_OK;
+}
+
+/* The draw that a row of rejection may need after it is judged, in the same go: outside q's support where it has one, else among all. So a
+ * device need not be asked once more; where logits are in the host's memory, asking costs less than the draws that no row turns out to need. */
+static void ask_draw(const struct shard *shard, const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
+{
+    if (shard->model->backend->fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
+        return;
+    query->races = 1;
+    query->purpose = RNG_RESIDUAL;
+    query->excludes = row->support_count > 0;
+}
+
+/* What the backend is to answer.  evidence: where the answers will be written */
+static int write_questions(struct shard *shard, const struct step *step, char *evidence)
+{
+    int queries = 0;
+
+    for (int a = 0; a < step->asked; a++) {
+        const struct slot_terms *terms = terms_of(shard, step, a);
+        struct evidence_row row = row_of(shard, step, a);
+
+        if (is_answered(shard, terms)) {
+            struct kept_query *query = &shard->queries[queries++];
+
+            query->row = a;
+            query->scale = distribution_scale(&terms->sampling);
+            evidence_ask(&terms->sampling, &row, evidence, &query->query);
+            ask_draw(shard, &terms->sampling, &row, &query->query);
+        }
+        evidence += evidence_bytes(&terms->sampling, row.support_count);
+    }
+    return queries;
+}
+
+/* After the forward, before its end: the rows that the host changes before they are judged. */
+static void fetch_others(struct shard *shard, const struct step *step)
+{
+    for (int a = 0; a < step->asked; a++)
+        if (!is_answered(shard, terms_of(shard, step, a)))
+            fetch(shard, a);
+}
+
+static enum status run_forward(struct shard *shard, const struct step *step, void *evidence)
+{
+    const struct forward_questions questions = {
+        .first = shard->model->vocab_first, .queries = shard->queries, .count = write_questions(shard, step, evidence)};
+
+    TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, shard->logits, &questions));
+    fetch_others(shard, step);
+    return forward_end(&shard->forward);
+}
+
+static struct evidence_winner winner_of(const struct row_query *query, int32_t first)
+{
+    return (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + first};
+}
+
+enum status shard_step(struct shard *shard, const struct step *step, void *evidence)
+{
+    const struct rows *rows = &step->rows;
+    const struct backend *backend = shard->model->backend;
+    const char *before = progress_doing(shard->model->computing);
+    enum status status;
+    char *to = evidence;
+    int queries = 0;
+
+    for (int r = 0; r < rows->count; r++)
+        *history_at(shard, rows->slot[r], rows->place[r]) = rows->token[r];
+    status = run_forward(shard, step, evidence);
+    (void)progress_doing(before);
+    TRY(status);
+    for (int a = 0; a < step->asked; a++) {
+        const struct slot_terms *terms = terms_of(shard, step, a);
+        struct evidence_row row = row_of(shard, step, a);
+
+        if (is_answered(shard, terms)) {
+            const struct row_query *query = &shard->queries[queries++].query;
+
+            evidence_put(&terms->sampling, &row, query, to);
+            shard->is_drawn[a] = query->races && query->purpose == RNG_RESIDUAL;
+            if (shard->is_drawn[a])
+                shard->drawn[a] = winner_of(query, row.first);
+        } else {
+            shard->is_drawn[a] = 0;
+            if (is_processed(terms))
+                process(shard, step, a);
+            evidence_take(backend, shard->model->context, &terms->sampling, &row, to);
+        }
+        to += evidence_bytes(&terms->sampling, row.support_count);
+    }
+    return STATUS_OK;
+}
+
+static struct row_query draw_of(const struct evidence_row *row, const struct draw_order *order)
+{
+    return (struct row_query){.races = 1,
+                              .key = row->key,
+                              .purpose = RNG_RESIDUAL,
+                              .excludes = order->residual,
+                              .token = row->support,
+                              .tokens = order->residual ? row->support_count : 0};
+}
+
+/* Did the step make this draw already? */
+static int is_drawn(const struct shard *shard, const struct step *step, const struct draw_order *order)
+{
+    return shard->is_drawn[order->asked] && order->residual == (support_count(step, order->asked) > 0);
+}
+
+enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
+                        struct evidence_winner *winners)
+{
+    const struct model *model = shard->model;
+    int queries = 0, order_of[count];
+
+    for (int i = 0; i < count; i++) { /* orders and winners may lie in one place: an order is not looked at again */
+        const struct slot_terms *terms = terms_of(shard, step, orders[i].asked);
+        struct evidence_row row = row_of(shard, step, orders[i].asked);
+        struct row_query query = draw_of(&row, &orders[i]);
+
+        if (is_drawn(shard, step, &orders[i])) {
+            winners[i] = shard->drawn[orders[i].asked];
+            continue;
+        }
+        if (is_answered(shard, terms)) {
+            order_of[queries] = i;
+            shard->queries[queries++] = (struct kept_query){orders[i].asked, distribution_scale(&terms->sampling), query};
+            continue;
+        }
+        backend_answer(model->backend, model->context, row.logits, row.first, row.count, shard->excluded, &query);
+        winners[i] = winner_of(&query, row.first);
+    }
+    if (queries == 0)
+        return STATUS_OK;
+    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
+    TRY(model->backend->finish(model->context));
+    for (int i = 0; i < queries; i++)
+        winners[order_of[i]] = winner_of(&shard->queries[i].query, model->vocab_first);
+    return STATUS_OK;
+}
+
+/* The logits of the noted tokens, as the model gave them; any number for another shard's.  logits: [count] */
+static enum status look_up_noted(struct shard *shard, const struct step *step, const struct commit_note *notes, int count, float *logits)
+{
+    const struct model *model = shard->model;
+    int queries = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct row_query query = {.token = &notes[i].token, .tokens = 1, .logit = &logits[i]};
+
+        if (is_answered(shard, terms_of(shard, step, notes[i].asked)))
+            shard->queries[queries++] = (struct kept_query){.row = notes[i].asked, .scale = 1.0f, .query = query};
+        else
+            backend_look_up(&query, row_at(shard, shard->logits, notes[i].asked), 1.0f, model->vocab_first, model->vocab_count);
+    }
+    if (queries == 0)
+        return STATUS_OK;
+    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
+    return model->backend->finish(model->context);
+}
+
+enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
+{
+    float logits[count + 1]; /* there may be no notes */
+
+    TRY(look_up_noted(shard, step, notes, count, logits));
+    for (int i = 0; i < count; i++) {
+        int asked = notes[i].asked, at = notes[i].token - shard->model->vocab_first;
+        struct {
+            uint32_t request, position;
+            int32_t token;
+            float logit;
+        } entry;
+
+        if (at < 0 || at >= shard->model->vocab_count)
+            continue; /* another shard's */
+        entry.request = terms_of(shard, step, asked)->request;
+        entry.position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1;
+        entry.token = notes[i].token;
+        entry.logit = logits[i];
+        shard->hash += digest_bytes(&entry, sizeof entry, 0);
+    }
+    return STATUS_OK;
+}

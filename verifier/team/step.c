@@ -1,0 +1,61 @@
+#include "verifier/team/step.h"
+
+#include <string.h>
+
+enum { HEAD = 4 }; /* words: rows, asked, ids, unused */
+
+size_t step_bytes(int rows, int asked, int ids)
+{
+    return sizeof(int32_t) * (size_t)(HEAD + 7 * rows + 2 * asked + 1 + ids);
+}
+
+void step_layout(struct step *step, int rows, int asked, int ids)
+{
+    int32_t *at = step->words;
+
+    at[0] = rows;
+    at[1] = asked;
+    at[2] = ids;
+    at[3] = 0;
+    step_adopt(step);
+    step->rows.count = 0; /* they are added */
+    step->support_first[0] = 0;
+}
+
+void step_adopt(struct step *step)
+{
+    int32_t *at = step->words + HEAD;
+    int rows = step->words[0];
+
+    step->asked = step->words[1];
+    step->ids = step->words[2];
+    step->rows.count = rows;
+    step->rows.ancestors = (uint64_t *)(void *)at; /* the head keeps it aligned */
+    at += 2 * rows;
+    step->rows.token = at;
+    step->rows.position = at += rows;
+    step->rows.slot = at += rows;
+    step->rows.place = at += rows;
+    step->rows.base = at += rows;
+    step->asked_row = at += rows;
+    step->support_first = at += step->asked;
+    step->id = at + step->asked + 1;
+    step->bytes = step_bytes(rows, step->asked, step->ids);
+}
+
+int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens, int count)
+{
+    struct rows *rows = &step->rows;
+    int start = rows->count;
+
+    for (int i = 0; i < count; i++) {
+        int r = rows->count++;
+
+        rows->token[r] = tokens[i];
+        rows->position[r] = first + i;
+        rows->slot[r] = slot;
+        rows->place[r] = first + i;
+        backend_see_chain(rows, r, first, i);
+    }
+    return start;
+}

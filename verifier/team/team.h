@@ -1,0 +1,45 @@
+/* The verifier group at work. The lead orders, every rank computes on its shard, the lead gathers. Followers do what they are told
+ * until they are told to end: nothing is decided twice. */
+#ifndef TANDEM_VERIFIER_TEAM_TEAM_H
+#define TANDEM_VERIFIER_TEAM_TEAM_H
+
+#include "common/wire/drain_relay.h"
+#include "verifier/team/shard.h"
+
+struct team {
+    struct drain_relay *relay; /* borrowed: a follower's way to tell the lead; may be NULL */
+    struct group *group; /* borrowed */
+    struct shard shard;
+    struct step step;      /* the last one; its block is the team's */
+    struct arena arena;
+    unsigned char *evidence; /* [evidence_room] this rank's */
+    unsigned char *gathered; /* [ranks][evidence_room] on the lead */
+    size_t evidence_room;
+    float *whole;          /* [ranks][largest vocab_count] for whole rows */
+    int vocab_width;       /* largest vocab_count of any rank */
+};
+
+/* Local. Rows: at most model->max_rows in a step, max_asked of them asked, max_ids ids of supports. */
+enum status team_open(struct team *team, struct model *model, int slots, int max_asked, int max_ids);
+void team_close(struct team *team);
+
+/* Each is collective over the group: called on the lead, answered by team_follow on the others. */
+enum status team_open_slot(struct team *team, const struct slot_terms *terms);
+enum status team_copy(struct team *team, const struct copy_order *order);
+/* Runs team->step. Evidence of rank r begins at team->gathered + r * *bytes. */
+enum status team_step(struct team *team, size_t *bytes);
+/* winners: [count] the best over all shards */
+enum status team_draws(struct team *team, const struct draw_order *orders, int count, struct evidence_winner *winners);
+/* logits: [model->vocab] of one asked row, processed */
+enum status team_whole_row(struct team *team, int asked, float *logits);
+enum status team_note(struct team *team, const struct commit_note *notes, int count);
+/* Sum of the shards' hashes. */
+enum status team_hash(struct team *team, uint64_t *hash);
+/* The lead is there and waits for something that is no forward: nobody's watchdog ends the job. Collective over the group. */
+enum status team_rest(struct team *team);
+enum status team_end(struct team *team);
+
+/* Collective over the group, on every rank but the lead: follows orders until the end. */
+enum status team_follow(struct team *team);
+
+#endif
