@@ -28,7 +28,7 @@ said silent 1 "does not answer in time"
 expect silent "no fallback round was counted" '[ "0$(figure silent fallback_rounds)" -gt 0 ]'
 
 # Too slow for its deadline, again and again.
-job late --verifiers 1 --drafters 2 --draft-deadline 0.2 "${greedy[@]}" || fail "late: exit $?"
+job late --verifiers 1 --drafters 2 --draft-deadline 0.2 --draft-length 4 "${greedy[@]}" || fail "late: exit $?"
 same late greedy
 
 # struck SIGNAL NAME OPTION...: a job whose drafters get the signal after some results.

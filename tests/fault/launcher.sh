@@ -7,7 +7,7 @@ cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/b
 prompts=60 tokens=32
 [ "$2" = small ] && prompts=40 tokens=8
 head -n $prompts "$PROMPTS" >"$WORK/some.in"
-some=(--prompts "$WORK/some.in" --max-tokens $tokens --max-sequences 2 --verifiers 2)
+some=(--prompts "$WORK/some.in" --max-tokens $tokens --max-sequences 2 --verifiers 2 --draft-length 4)
 
 # launch NAME OPTION...: the launcher in the background, in a group of its own: a shell's other children ignore SIGINT.
 launch() {
