@@ -116,7 +116,7 @@ static enum status need_of(const struct options *options, const char *model, int
 /* "17.6 GiB", or of small models "9.2 MiB". */
 static const char *told(size_t bytes, char text[32])
 {
-    snprintf(text, 32, bytes < GIB ? "%.1f MiB" : "%.1f GiB", (double)bytes / (bytes < GIB ? (double)(1 << 20) : GIB));
+    snprintf(text, 32, (double)bytes < GIB ? "%.1f MiB" : "%.1f GiB", (double)bytes / ((double)bytes < GIB ? (double)(1 << 20) : GIB));
     return text;
 }
 
