@@ -132,7 +132,7 @@ static enum status run_forward(struct model_draft *state, struct mirror *const *
 static struct row_query answer_here(struct model_draft *state, const struct mirror *mirror, int a)
 {
     const struct model *model = state->model;
-    const struct logits_history history = {mirror->tokens, mirror->length + mirror->drafted, mirror->prompt_count};
+    const struct history history = {.tokens = mirror->tokens, .base = mirror->length + mirror->drafted, .prompt_count = mirror->prompt_count};
     float *logits = state->logits + (size_t)a * (size_t)model->vocab;
     struct row_query query = query_of(state, mirror, a);
 

@@ -3,7 +3,6 @@
 #include "common/sample/distribution.h"
 #include "common/sample/penalty.h"
 #include <math.h>
-#include <string.h>
 
 /* A shard of a row. */
 struct shard_row {
@@ -37,20 +36,19 @@ static void add_biases(const struct bias *bias, const struct shard_row *row)
 }
 
 /* The last token of a bad word would complete it where the text ends with its first ones. */
-static void ban_words(const struct bias *bias, const struct logits_history *history, const struct shard_row *row)
+static void ban_words(const struct bias *bias, const struct history *history, const struct shard_row *row)
 {
     for (int i = 0; i < bias->words; i++) {
         int first = bias->length[i] - 1; /* tokens before the last */
 
-        if (first <= history->count &&
-            memcmp(history->tokens + history->count - first, bias->word[i], (size_t)first * sizeof *history->tokens) == 0)
+        if (history_ends_with(history, bias->word[i], first))
             ban(row, bias->word[i][first]);
     }
 }
 
-static void ban_enders(const struct bias *bias, const struct logits_history *history, const struct shard_row *row)
+static void ban_enders(const struct bias *bias, const struct history *history, const struct shard_row *row)
 {
-    if (history->count - history->prompt_count >= bias->min_tokens)
+    if (history_count(history) - history->prompt_count >= bias->min_tokens)
         return;
     for (int i = 0; i < bias->enders; i++)
         ban(row, bias->ender[i]);
@@ -66,7 +64,7 @@ int logits_are_only_scaled(const struct sampling *sampling, const struct bias *b
     return !sampling_has_penalties(sampling) && bias_is_empty(bias);
 }
 
-void logits_process(const struct sampling *sampling, const struct bias *bias, const struct logits_history *history, float *logits,
+void logits_process(const struct sampling *sampling, const struct bias *bias, const struct history *history, float *logits,
                     int vocab_first, int vocab_count, int32_t *tally)
 {
     const struct shard_row row = {.logits = logits, .first = vocab_first, .count = vocab_count};
@@ -75,7 +73,7 @@ void logits_process(const struct sampling *sampling, const struct bias *bias, co
     if (bias != NULL)
         add_biases(bias, &row);
     if (sampling_has_penalties(sampling))
-        penalty_apply(sampling, history->tokens, history->count, history->prompt_count, logits, vocab_first, vocab_count, tally);
+        penalty_apply(sampling, history, logits, vocab_first, vocab_count, tally);
     if (bias != NULL) {
         ban_words(bias, history, &row);
         ban_enders(bias, history, &row);

@@ -15,17 +15,17 @@ static void penalise(const struct sampling *sampling, float *logit, int32_t tall
     *logit = (float)value;
 }
 
-void penalty_apply(const struct sampling *sampling, const int32_t *history, int count, int prompt_count, float *logits,
-                   int vocab_first, int vocab_count, int32_t *tally)
+void penalty_apply(const struct sampling *sampling, const struct history *history, float *logits, int vocab_first, int vocab_count,
+                   int32_t *tally)
 {
-    for (int i = 0; i < count; i++) {
-        int at = history[i] - vocab_first;
+    for (int place = history_after(history, -1); place >= 0; place = history_after(history, place)) {
+        int at = history->tokens[place] - vocab_first;
 
         if (at >= 0 && at < vocab_count)
-            tally[at] = (tally[at] | SEEN) + (i >= prompt_count ? GENERATED : 0);
+            tally[at] = (tally[at] | SEEN) + (place >= history->prompt_count ? GENERATED : 0);
     }
-    for (int i = 0; i < count; i++) {
-        int at = history[i] - vocab_first;
+    for (int place = history_after(history, -1); place >= 0; place = history_after(history, place)) {
+        int at = history->tokens[place] - vocab_first;
 
         if (at < 0 || at >= vocab_count || tally[at] == 0)
             continue;

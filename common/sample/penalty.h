@@ -2,12 +2,13 @@
 #ifndef TANDEM_COMMON_SAMPLE_PENALTY_H
 #define TANDEM_COMMON_SAMPLE_PENALTY_H
 
+#include "common/sample/history.h"
 #include "common/sample/sampling.h"
 
-/* logits: [vocab_count], of the ids from vocab_first on; history: [count] tokens before the one that the row predicts, of which the
- * first prompt_count are the prompt; tally: [vocab_count] scratch, all zero before and after.
+/* logits: [vocab_count], of the ids from vocab_first on; history: the tokens before the one that the row predicts; tally: [vocab_count] scratch, all
+ * zero before and after.
  * Repetition (Keskar et al. 2019) looks at the whole history, presence and frequency at the generated part. */
-void penalty_apply(const struct sampling *sampling, const int32_t *history, int count, int prompt_count, float *logits,
-                   int vocab_first, int vocab_count, int32_t *tally);
+void penalty_apply(const struct sampling *sampling, const struct history *history, float *logits, int vocab_first, int vocab_count,
+                   int32_t *tally);
 
 #endif

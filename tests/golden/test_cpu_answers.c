@@ -130,6 +130,54 @@ static void test_cpu_answers__a_shard_tells_what_whole_rows_tell(void **state)
     free(step.words);
 }
 
+/* Two drafts for the same place behind three committed tokens, or one of them alone: the evidence of its row. */
+static void evidence_of(struct shard *shard, const int32_t *siblings, int count, int which, struct evidence_winner *evidence)
+{
+    static const int32_t committed[] = {5, 17, 60};
+    struct evidence_winner both[2];
+    struct step step = {.words = calloc(1, step_bytes(ASKED, ASKED, 0))};
+
+    assert_non_null(step.words);
+    step_layout(&step, 3 + count, count, 0);
+    step_add_chain(&step, 0, 0, committed, 3);
+    for (int i = 0; i < count; i++) {
+        int row = step_add_chain(&step, 0, 3 + i, &siblings[i], 1);
+
+        step.rows.position[row] = 3;
+        step.rows.base[row] = 3;
+        step.rows.ancestors[row] = UINT64_C(1) << i;
+        step.asked_row[i] = row;
+        step.support_first[i + 1] = 0;
+    }
+    assert_int_equal(shard_step(shard, &step, (char *)both), STATUS_OK);
+    *evidence = both[which];
+    free(step.words);
+}
+
+static void test_cpu_answers__penalties_of_a_draft_do_not_see_its_siblings(void **state)
+{
+    static struct side side;
+    struct slot_terms terms = {.sampling = sampling_default, .prompt_count = 1};
+    struct evidence_winner alone, beside;
+    struct step step;
+
+    (void)state;
+    build(&step);
+    side_open(&side, &from_rows, &step);
+    terms.sampling.presence_penalty = 2; /* greedy */
+    bias_init(&terms.bias);
+    shard_open_slot(&side.shard, &terms);
+    evidence_of(&side.shard, (int32_t[]){7}, 1, 0, &alone);
+    for (int32_t sibling = 0; sibling < 120; sibling++) {
+        evidence_of(&side.shard, (int32_t[]){sibling, 7}, 2, 1, &beside);
+        assert_memory_equal(&beside, &alone, sizeof alone);
+    }
+    evidence_of(&side.shard, (int32_t[]){alone.token, 7}, 2, 1, &beside); /* which would be penalised, were it seen */
+    assert_memory_equal(&beside, &alone, sizeof alone);
+    side_close(&side);
+    free(step.words);
+}
+
 /* One draft stands, and another token follows. */
 static void draft_round(struct draft_rig *rig, int round)
 {
@@ -172,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpu_answers__a_shard_tells_what_whole_rows_tell),
+        cmocka_unit_test(test_cpu_answers__penalties_of_a_draft_do_not_see_its_siblings),
         cmocka_unit_test(test_cpu_answers__a_drafter_draws_what_it_draws_from_whole_rows),
     };
 

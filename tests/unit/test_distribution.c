@@ -54,7 +54,7 @@ static void make(uint32_t at, struct made *made)
     for (int i = 0; at % 5 == 0 && i < VOCAB; i++)
         made->raw[i] = floorf(made->raw[i]); /* ties */
     memcpy(logits, made->raw, sizeof logits);
-    penalty_apply(&made->sampling, made->history, HISTORY, PROMPT, logits, 0, VOCAB, tally);
+    penalty_apply(&made->sampling, &(struct history){.tokens = made->history, .base = HISTORY, .prompt_count = PROMPT}, logits, 0, VOCAB, tally);
     for (int i = 0; i < VOCAB; i++)
         made->best[i] = (struct scored_token){.score = logits[i] * distribution_scale(&made->sampling), .token = i};
     distribution_sort(made->best, VOCAB);

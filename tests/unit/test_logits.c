@@ -79,7 +79,7 @@ static void test_logits__equal_the_processors_of_hugging_face(void **state)
         for (uint32_t i = 0; i < VOCAB; i++)
             raw[i] = (float)word(r, i) * 0x1p-29f - 4;
         naive_bias_process(&sampling, &bias, raw, VOCAB, tokens, count, prompt, expected);
-        const struct logits_history history = {.tokens = tokens, .count = count, .prompt_count = prompt};
+        const struct history history = {.tokens = tokens, .base = count, .prompt_count = prompt};
         for (int shards = 1; shards <= 4; shards *= 2) {
             memcpy(got, raw, sizeof got);
             for (int s = 0; s < shards; s++)
@@ -95,9 +95,59 @@ static void test_logits__equal_the_processors_of_hugging_face(void **state)
     assert_true(banned > CASES / 2 && by_long_words > 20); /* they happened */
 }
 
+enum { NODES = 24, BASE = 9 };
+
+/* A random tree of drafts behind BASE committed tokens: each node's mask holds itself and its ancestors. */
+static void random_tree(uint32_t at, uint64_t *ancestors)
+{
+    for (uint32_t node = 0; node < NODES; node++) {
+        uint32_t parent = word(at, 400 + node) % (node + 1); /* 0: behind the committed tokens, else the node before it */
+
+        ancestors[node] = UINT64_C(1) << node | (parent > 0 ? ancestors[parent - 1] : 0);
+    }
+}
+
+/* Against the same path as a chain, whatever lies between its places. */
+static void test_logits__a_node_of_a_tree_sees_its_ancestors_and_not_its_siblings(void **state)
+{
+    int by_siblings = 0, forks = 0;
+
+    (void)state;
+    for (uint32_t r = 0; r < 300; r++) {
+        const struct sampling sampling = random_sampling(r);
+        int32_t tokens[BASE + NODES], tally[VOCAB] = {0};
+        uint64_t ancestors[NODES];
+        struct bias bias;
+
+        random_bias(r, &bias);
+        random_tree(r, ancestors);
+        for (int i = 0; i < BASE + NODES; i++)
+            tokens[i] = token(r, 700 + (uint32_t)i);
+        for (int node = 0; node < NODES; node++) {
+            float got[VOCAB], expected[VOCAB], by_place[VOCAB];
+            int32_t path[BASE + NODES];
+            int count = BASE;
+
+            memcpy(path, tokens, BASE * sizeof *path);
+            for (int i = 0; i <= node; i++)
+                if (ancestors[node] >> i & 1)
+                    path[count++] = tokens[BASE + i];
+            for (uint32_t v = 0; v < VOCAB; v++)
+                got[v] = expected[v] = by_place[v] = (float)word(r, v) * 0x1p-29f - 4;
+            logits_process(&sampling, &bias, &(struct history){tokens, BASE, ancestors[node], 4}, got, 0, VOCAB, tally);
+            logits_process(&sampling, &bias, &(struct history){path, count, 0, 4}, expected, 0, VOCAB, tally);
+            logits_process(&sampling, &bias, &(struct history){tokens, BASE + node + 1, 0, 4}, by_place, 0, VOCAB, tally);
+            assert_memory_equal(got, expected, sizeof got);
+            forks += count < BASE + node + 1;
+            by_siblings += memcmp(got, by_place, sizeof got) != 0;
+        }
+    }
+    assert_true(forks > 300 * NODES / 2 && by_siblings > forks / 2); /* what a chain by place would have made of it */
+}
+
 static void process(const struct sampling *sampling, const struct bias *bias, const int32_t *tokens, int count, int prompt, float *logits)
 {
-    const struct logits_history history = {.tokens = tokens, .count = count, .prompt_count = prompt};
+    const struct history history = {.tokens = tokens, .base = count, .prompt_count = prompt};
     int32_t tally[4] = {0};
 
     logits_process(sampling, bias, &history, logits, 0, 4, tally);
@@ -201,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_logits__equal_the_processors_of_hugging_face),
+        cmocka_unit_test(test_logits__a_node_of_a_tree_sees_its_ancestors_and_not_its_siblings),
         cmocka_unit_test(test_logits__bias_is_added_before_the_repetition_penalty),
         cmocka_unit_test(test_logits__a_bad_word_is_banned_behind_its_first_tokens_alone),
         cmocka_unit_test(test_logits__a_ban_is_stronger_than_any_bias_and_penalty),

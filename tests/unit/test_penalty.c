@@ -50,7 +50,8 @@ static void test_penalty__equals_the_naive_count(void **state)
         for (int shards = 1; shards <= 4; shards *= 4) {
             memcpy(got, raw, sizeof got);
             for (int s = 0; s < shards; s++)
-                penalty_apply(&sampling, history, count, prompt, got + s * VOCAB / shards, s * VOCAB / shards, VOCAB / shards, tally);
+                penalty_apply(&sampling, &(struct history){.tokens = history, .base = count, .prompt_count = prompt}, got + s * VOCAB / shards,
+                              s * VOCAB / shards, VOCAB / shards, tally);
             assert_memory_equal(got, expected, sizeof got);
             for (int i = 0; i < VOCAB; i++)
                 assert_int_equal(tally[i], 0);
@@ -69,7 +70,7 @@ static void test_penalty__prompt_counts_for_repetition_alone(void **state)
     sampling.repetition_penalty = 2;
     sampling.presence_penalty = 0.25;
     sampling.frequency_penalty = 0.5;
-    penalty_apply(&sampling, history, 3, 2, logits, 0, 4, tally);
+    penalty_apply(&sampling, &(struct history){.tokens = history, .base = 3, .prompt_count = 2}, logits, 0, 4, tally);
     assert_true(logits[0] == 1.0f);
     assert_true(logits[1] == 0.5f);
     assert_true(logits[2] == 0.5f - 0.75f);

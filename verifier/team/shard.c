@@ -99,14 +99,15 @@ static float *row_at(const struct shard *shard, float *rows, int asked)
     return rows + (size_t)asked * (size_t)shard->model->vocab_count;
 }
 
-/* A row's history goes up to its own token, earlier drafted ones included. */
+/* A row's history goes up to its own token, the drafted ones that lead to it included. */
 static void process(struct shard *shard, const struct step *step, int asked)
 {
     const struct slot_terms *terms = terms_of(shard, step, asked);
     int row = step->asked_row[asked], count = shard->model->vocab_count;
-    const struct logits_history history = {.tokens = history_at(shard, terms->slot, 0),
-                                           .count = step->rows.place[row] + 1,
-                                           .prompt_count = terms->prompt_count};
+    const struct history history = {.tokens = history_at(shard, terms->slot, 0),
+                                    .base = step->rows.base[row],
+                                    .ancestors = step->rows.ancestors[row],
+                                    .prompt_count = terms->prompt_count};
     float *to = row_at(shard, shard->processed, asked);
 
     memcpy(to, row_at(shard, shard->logits, asked), (size_t)count * sizeof *to);
