@@ -32,8 +32,8 @@ done
 # told FOLDER: what the launcher makes of a folder of recorders, when it was prepared by somebody else.
 told() {
     (
-        eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^is_ours() {$/,/^}$/p; /^tell_story() {$/,/^}$/p' "$SOURCE/launch/tandem")"
-        tell_story "$1" 0
+        eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^is_ours() {$/,/^}$/p; /^records() {$/,/^}$/p; /^tell_story() {$/,/^}$/p' "$SOURCE/launch/tandem")"
+        tell_story "$1"
     ) 2>"$WORK/told.err"
 }
 line='1700000000.500000000 rank 0 verifier: ends: a test'

@@ -123,4 +123,23 @@ exec 9>&-
 expect slow "expected exit 143, and nothing begun" "[ \$CODE = 143 ] && [ ! -e '$WORK/slow.jsonl' ] && [ ! -e '$WORK/slow.jsonl.journal' ]"
 brief piped 0 0 "error" --prompts - --output "$WORK/piped.jsonl" < <(head -n 3 "$WORK/some.in")
 expect piped "expected 3 results" '[ "$(grep -c . "$WORK/piped.jsonl")" = 3 ]'
+
+# A folder of one's own for the recorders has what an earlier job left. Whatever the clock was set to meanwhile, only what this one wrote is its story.
+mkdir -m 700 "$WORK/recorder"
+echo "1700000000.500000000 rank 0 verifier: ends: an earlier job" >"$WORK/recorder/rank-0000"
+touch -d '+1 hour' "$WORK/recorder/rank-0000"
+brief earlier 0 0 "error" --prompt Hi --recorder "$WORK/recorder"
+expect earlier "it told the story of an earlier job" '[ ! -e "$WORK/recorder/story" ]'
+brief broken 66 1 "error" --prompt Hi --recorder "$WORK/recorder" --target "$WORK/no-model"
+echo "1700000000.500000000 rank 0 verifier: ends: an earlier job" >"$WORK/recorder/rank-0007"
+touch -d '+1 hour' "$WORK/recorder/rank-0007"
+launch told --recorder "$WORK/recorder"
+kill -KILL "$(ranks_of tandem-verifier | tail -n 1)"
+ended 60
+expect told "expected a story of this job alone" '[ -s "$WORK/recorder/story" ] && ! grep -q "an earlier job" "$WORK/recorder/story"'
+
+# A program that is missing.
+mv "$WORK/bin/tandem-drafter" "$WORK/elsewhere"
+brief missing 66 1 "bin/tandem-drafter is not there or cannot be executed" --prompt Hi
+mv "$WORK/elsewhere" "$WORK/bin/tandem-drafter"
 finish

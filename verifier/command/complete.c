@@ -6,6 +6,7 @@
 #include "common/model/model_identity.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
+#include "verifier/job/measuring.h"
 #include "verifier/result/journal_terms.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +45,28 @@ static void set_up_show(const struct job *job, const struct request_list *reques
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
 
+/* A pass that is there to be measured: its text goes nowhere, so it says how far it is. */
+static enum status measure(struct job *job, struct peers *drafters, const struct request_list *requests, int solo, struct measuring *measuring,
+                           struct figures *figures)
+{
+    enum status status;
+
+    measuring_begin(measuring, solo ? "solo" : "with drafts", requests);
+    status = job_pass(job, requests, drafters, solo, 0, &measuring->watch, figures);
+    measuring_end(measuring);
+    return status;
+}
+
 /* More passes of both ways, in turns, until their speeds are known. Where logits are hashed there are none: they would be hashed, too. */
-static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, double first_s, struct comparison *comparison)
+static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, double first_s, struct measuring *measuring,
+                          struct comparison *comparison)
 {
     int64_t began = clock_ns();
     struct figures solo, drafted;
 
     while (!job->options->hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
-        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo));
-        TRY(job_pass(job, requests, drafters, 0, 0, NULL, &drafted));
+        TRY(measure(job, drafters, requests, 1, measuring, &solo));
+        TRY(measure(job, drafters, requests, 0, measuring, &drafted));
         comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
     }
     return STATUS_OK;
@@ -129,15 +143,17 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     struct comparison comparison = {0};
     struct figures solo = {0};
     struct audience audience;
+    struct measuring measuring;
     struct show show;
     struct lead lead = {.watch = &audience.watch, .requests = requests, .resting = job->options->solo ? drafters : NULL};
     int compare = job->options->compare && peers->count > 0;
     enum status status;
 
     set_up_show(job, requests, &show);
+    measuring = (struct measuring){.to = show.reading, .bar = show.redrawn != 0, .clears_errors = show.clears_errors};
     audience_init(&audience, &job->output, &show, NULL);
     if (compare)
-        TRY(job_pass(job, requests, drafters, 1, 0, NULL, &solo)); /* solo first */
+        TRY(measure(job, drafters, requests, 1, &measuring, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
     show_begin(&show, requests);
@@ -152,7 +168,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     if (compare) {
         comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
         if (status == STATUS_OK)
-            status = repeat(job, drafters, requests, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &comparison);
+            status = repeat(job, drafters, requests, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &measuring, &comparison);
         if (status != STATUS_DRAINED)
             TRY(status);
     }

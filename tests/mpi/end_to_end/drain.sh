@@ -106,13 +106,12 @@ check "a drafter in solo mode: the output differs" cmp -s "$WORK/job.jsonl" "$WO
 check "figures: no result was resumed" [ "$(figure job resumed)" -ge 2 ]
 
 # What runs may end: then nothing is left, and the job is done.
-head -n 3 "$INPUT" >"$WORK/few.jsonl"
+head -n 3 "$INPUT" | sed '1s/^{/{"max_tokens": 4, /' >"$WORK/few.jsonl" # once the first has ended, the others run
 INPUT=$WORK/few.jsonl
 run reference "${solo[@]}" --max-tokens 400
 rm -f "$WORK"/job.*
 start job "${solo[@]}" --max-tokens 400 --drain-seconds 60
-for ((i = 0; i < 600; i++)); do [ -s "$WORK/job.jsonl.journal" ] && break; sleep 0.05; done
-sleep 0.1
+await_results job 1
 kill -USR1 "$PID"
 ended 120
 check "a drain that had time: exit $CODE, expected 0" [ "$CODE" = 0 ]
