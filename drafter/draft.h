@@ -13,6 +13,8 @@ struct draft_output {
     int count;
     int32_t token[MESSAGE_MAX_DRAFT];
     struct support q[MESSAGE_MAX_DRAFT];
+    int is_tree; /* with parent: as in struct proposal */
+    int8_t parent[MESSAGE_MAX_DRAFT];
 };
 
 struct draft_kind {

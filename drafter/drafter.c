@@ -203,6 +203,7 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
                                 .base_digest = mirror->digest,
                                 .sampling_digest = mirror->sampling_digest,
                                 .count = output->count,
+                                .is_tree = output->is_tree,
                                 .draft_us = (uint32_t)((clock_ns() - mirror->asked_ns) / 1000)};
     int64_t began = trace_begin();
     struct frame frame;
@@ -211,6 +212,7 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
     for (int i = 0; i < output->count; i++) {
         proposal.token[i] = output->token[i];
         proposal.q[i] = output->q[i];
+        proposal.parent[i] = output->parent[i];
     }
     mirror->wanted = 0;
     drafter->proposals++;

@@ -86,6 +86,8 @@ struct proposal {
     int count;               /* drafted tokens, 0 .. MESSAGE_MAX_DRAFT */
     int32_t token[MESSAGE_MAX_DRAFT];
     struct support q[MESSAGE_MAX_DRAFT];
+    int is_tree;             /* 0: a chain, each token follows the one before it, and parent is not read */
+    int8_t parent[MESSAGE_MAX_DRAFT]; /* the token that each follows, an earlier one by its index; -1: the newest committed one */
     uint32_t draft_us;       /* the drafter's own time for it, from the trigger to the send */
 };
 
@@ -135,7 +137,7 @@ int message_type(struct frame frame);
 
 /* Unpacking: 0 and `*out` filled, or a static text that says what is wrong (not logged: a peer may send it a million times). Beyond
  * the frame: counts within the limits, sizes that agree, ids in [0, vocab), numbers finite and in range (sampling_check, bias_check), weights
- * >= 1 that sum to MESSAGE_Q_SUM, each drafted token in its own support, strings without NUL and valid in length. */
+ * >= 1 that sum to MESSAGE_Q_SUM, each drafted token in its own support, parents before their children, strings without NUL and valid in length. */
 const char *message_unpack_hello(struct message_space *space, struct frame frame, struct hello *out);
 const char *message_unpack_open(struct message_space *space, struct frame frame, int vocab, struct open_message *out);
 const char *message_unpack_close(struct message_space *space, struct frame frame, struct close_message *out);

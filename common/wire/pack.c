@@ -164,8 +164,20 @@ static void fill_drafted(struct message_space *space, int32_t token, const struc
     m->weight = (uint32_t *)q->weight;
 }
 
+/* A chain has none. */
+static void fill_parents(const struct proposal *proposal, uint32_t *parent, Tandem__Proposal *m)
+{
+    for (int i = 0; proposal->is_tree && i < proposal->count; i++) {
+        require(proposal->parent[i] >= -1 && proposal->parent[i] < i, "a parent");
+        parent[i] = (uint32_t)(proposal->parent[i] + 1);
+    }
+    m->parent = parent;
+    m->n_parent = proposal->is_tree ? (size_t)proposal->count : 0;
+}
+
 struct frame message_pack_proposal(struct message_space *space, const struct proposal *proposal)
 {
+    uint32_t parent[MESSAGE_MAX_DRAFT];
     Tandem__Drafted drafted[MESSAGE_MAX_DRAFT], *each[MESSAGE_MAX_DRAFT];
     Tandem__Proposal m = TANDEM__PROPOSAL__INIT;
 
@@ -183,6 +195,7 @@ struct frame message_pack_proposal(struct message_space *space, const struct pro
     m.drafted = each;
     m.n_drafted = (size_t)proposal->count;
     m.draft_us = proposal->draft_us;
+    fill_parents(proposal, parent, &m);
     return pack(space, MESSAGE_PROPOSAL, &m.base);
 }
 

@@ -45,6 +45,21 @@ static const char *read_drafted(const Tandem__Proposal *m, int vocab, struct pro
     return NULL;
 }
 
+static const char *read_parents(const Tandem__Proposal *m, struct proposal *out)
+{
+    if (m->n_parent == 0)
+        return NULL;
+    if (m->n_parent != m->n_drafted)
+        return "a tree has not as many parents as tokens";
+    for (size_t i = 0; i < m->n_parent; i++) {
+        if (m->parent[i] > i)
+            return "a parent does not come before its child";
+        out->parent[i] = (int8_t)((int)m->parent[i] - 1);
+        out->is_tree |= m->parent[i] != i;
+    }
+    return NULL;
+}
+
 const char *message_unpack_proposal(struct message_space *space, struct frame frame, int vocab, struct proposal *out)
 {
     struct proposal proposal;
@@ -66,6 +81,8 @@ const char *message_unpack_proposal(struct message_space *space, struct frame fr
         .draft_us = m->draft_us,
     };
     wrong = read_drafted(m, vocab, &proposal);
+    if (wrong == NULL)
+        wrong = read_parents(m, &proposal);
     if (wrong != NULL)
         return wrong;
     *out = proposal;

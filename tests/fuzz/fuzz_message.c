@@ -29,9 +29,10 @@ static void try_proposal(struct message_space *space, struct frame frame)
         }
         require(proposal.q[i].count == 0 || sum == MESSAGE_Q_SUM);
         require(proposal.token[i] >= 0 && proposal.token[i] < VOCAB);
+        require(!proposal.is_tree || (proposal.parent[i] >= -1 && proposal.parent[i] < i));
     }
     require(message_unpack_proposal(space, message_pack_proposal(space, &proposal), VOCAB, &again) == NULL);
-    require(again.count == proposal.count && again.base_digest == proposal.base_digest);
+    require(again.count == proposal.count && again.is_tree == proposal.is_tree && again.base_digest == proposal.base_digest);
 }
 
 static void try_open(struct message_space *space, struct frame frame)

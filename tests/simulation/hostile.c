@@ -107,7 +107,7 @@ static struct frame make_lying_proposal(struct hostile *hostile, struct dice *di
     if (message_unpack_proposal(hostile->space, seen, vocab, &proposal) != NULL || proposal.count == 0)
         return make_random(hostile, dice);
     at = dice_below(dice, proposal.count);
-    switch (dice_below(dice, 7)) {
+    switch (dice_below(dice, 8)) {
     case 0: /* another token than was drawn: only a point mass can be moved without a change of q */
         proposal.token[at] = proposal.q[at].count == 0 ? dice_below(dice, vocab) : proposal.q[at].id[dice_below(dice, proposal.q[at].count)];
         break;
@@ -125,6 +125,11 @@ static struct frame make_lying_proposal(struct hostile *hostile, struct dice *di
         break;
     case 5:
         proposal.count = at;
+        break;
+    case 6: /* a tree, which nobody asked for */
+        for (int i = 0; i < proposal.count; i++)
+            proposal.parent[i] = (int8_t)(i == at ? -1 : i - 1);
+        proposal.is_tree = at > 0;
         break;
     default:
         proposal.draft_us = UINT32_MAX;

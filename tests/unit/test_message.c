@@ -195,6 +195,11 @@ static struct proposal any_proposal(struct source *source, int count, int suppor
             proposal.token[i] = (int32_t)below(source, VOCAB);
         else
             proposal.token[i] = any_support(source, support, id[i], weight[i], &proposal.q[i]);
+    for (int i = 0; i < count; i++) {
+        proposal.parent[i] = (int8_t)((int)below(source, (uint32_t)i + 1) - 1);
+        proposal.is_tree |= proposal.parent[i] != i - 1;
+    }
+    proposal.is_tree &= (int)below(source, 2);
     return proposal;
 }
 
@@ -232,11 +237,12 @@ static void assert_same_commit(const struct commit *a, const struct commit *b)
 
 static void assert_same_proposal(const struct proposal *a, const struct proposal *b)
 {
-    SAME(run), SAME(request), SAME(base_length), SAME(base_digest), SAME(sampling_digest), SAME(draft_us), SAME(count);
+    SAME(run), SAME(request), SAME(base_length), SAME(base_digest), SAME(sampling_digest), SAME(draft_us), SAME(count), SAME(is_tree);
     for (int i = 0; i < a->count; i++) {
         size_t count = (size_t)a->q[i].count;
 
         SAME(token[i]), SAME(q[i].count);
+        assert_true(!a->is_tree || a->parent[i] == b->parent[i]);
         if (count == 0)
             continue;
         assert_memory_equal(a->q[i].id, b->q[i].id, count * sizeof *a->q[i].id);
@@ -417,6 +423,26 @@ static void test_message__usual_messages_are_below_the_eager_limits(void **state
     assert_true(message_pack_commit(*state, &commit).count < 256);
 }
 
+/* A tree costs two bytes and one for each token; a chain, whose parents are known, nothing, and one that is sent as a tree comes out as a chain. */
+static void test_message__a_chain_is_sent_without_parents(void **state)
+{
+    struct source source = {8};
+    struct proposal chain = any_proposal(&source, 8, 0), got;
+    size_t bytes;
+
+    chain.is_tree = 0;
+    bytes = message_pack_proposal(*state, &chain).count;
+    for (int i = 0; i < chain.count; i++)
+        chain.parent[i] = (int8_t)(i - 1);
+    chain.is_tree = 1;
+    assert_int_equal(message_pack_proposal(*state, &chain).count, bytes + 2 + 8);
+    assert_null(UNPACK(PACK(&chain), &got));
+    assert_false(got.is_tree);
+    chain.parent[5] = -1;
+    assert_null(UNPACK(PACK(&chain), &got));
+    assert_true(got.is_tree && got.parent[5] == -1 && got.parent[6] == 5);
+}
+
 static void test_message__packing_and_unpacking_allocate_nothing(void **state)
 {
     struct source source = {8};
@@ -543,6 +569,9 @@ static void test_message__payloads_that_packing_never_makes_are_refused(void **s
     /* Nesting beyond the schema's: a submessage in a place that has none. */
     REFUSED(MESSAGE_PROPOSAL, &proposal, "a field is unknown", HEAD(6 << 3 | 2, 4, 6 << 3 | 2, 2, 1 << 3, 1));
     REFUSED(MESSAGE_PROPOSAL, &proposal, "a support has not as many weights as ids", HEAD(6 << 3 | 2, 5, 2 << 3 | 2, 1, 3, 1 << 3, 3));
+    REFUSED(MESSAGE_PROPOSAL, &proposal, "a tree has not as many parents as tokens", HEAD(6 << 3 | 2, 2, 1 << 3, 3, 8 << 3 | 2, 2, 0, 1));
+    REFUSED(MESSAGE_PROPOSAL, &proposal, "a parent does not come before its child", HEAD(6 << 3 | 2, 2, 1 << 3, 3, 8 << 3 | 2, 1, 1));
+    REFUSED(MESSAGE_PROPOSAL, &proposal, "a list is too long", HEAD(8 << 3 | 2, MESSAGE_MAX_DRAFT + 1), TAIL(MESSAGE_MAX_DRAFT + 1, 0));
     REFUSED(MESSAGE_OPEN, &open, "sampling parameters are missing", HEAD(4 << 3 | 2, 1, 7));
 }
 
@@ -700,6 +729,7 @@ static void assert_good_proposal(const struct proposal *p)
         int own = q->count == 0;
 
         assert_in_range(p->token[i], 0, VOCAB - 1);
+        assert_true(!p->is_tree || (p->parent[i] >= -1 && p->parent[i] < i));
         assert_in_range(q->count, 0, MESSAGE_MAX_SUPPORT);
         for (int j = 0; j < q->count; j++) {
             assert_in_range(q->id[j], j > 0 ? q->id[j - 1] + 1 : 0, VOCAB - 1);
@@ -855,6 +885,7 @@ int main(void)
         FACT(test_message__hello_round_trips),
         FACT(test_message__open_round_trips),
         FACT(test_message__proposal_round_trips),
+        FACT(test_message__a_chain_is_sent_without_parents),
         FACT(test_message__commit_round_trips),
         FACT(test_message__short_messages_round_trip),
         FACT(test_message__largest_messages_fit),

@@ -152,7 +152,7 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
 {
     struct rig *rig = *state;
 
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         struct proposal proposal = fitting(rig);
 
         if (i == 0)
@@ -163,6 +163,8 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
             proposal.sampling_digest ^= 1;
         else if (i == 3)
             proposal.count = 5; /* more than were asked for */
+        else if (i == 4)
+            proposal.is_tree = 1; /* two first tokens, of which a chain has one */
         else
             proposal.q[1].count = ROOM + 1;
         assert_false(sequence_offer(&rig->sequence, &proposal));

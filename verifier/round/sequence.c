@@ -100,6 +100,8 @@ int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
         return 0;
     if (proposal->sampling_digest != sequence->sampling_digest || proposal->count > sequence->wanted)
         return 0;
+    if (proposal->is_tree) /* every rule verifies chains */
+        return 0;
     for (int i = 0; i < proposal->count; i++)
         if (proposal->q[i].count > sequence->support_room)
             return 0;
