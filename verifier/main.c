@@ -39,7 +39,7 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     if (options->print != OPTIONS_PRINT_NOTHING)
         return print(options);
     log_let_go(1);
-    if ((options->terminal & OPTIONS_WILL_START) != 0) /* the lead will warn of them */
+    if ((options->terminal & TERMINAL_WILL_START) != 0) /* the lead will warn of them */
         log_leave_files();
     if (options->tell_journal) {
         journal_tell(options, stdout);

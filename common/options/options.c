@@ -464,14 +464,14 @@ int options_set_number(struct options *options, const char *name, double value, 
 int options_have_bar(const struct options *options)
 {
     int completes = options->check == CHECK_OFF && options->sweep == NULL, shows_text = options->prompt != NULL || options->conversation || options->compare;
-    int results_come = options->prompts != NULL && (options->output == NULL || strcmp(options->output, "-") == 0) && (options->terminal & 1) != 0;
+    int results_come = options->prompts != NULL && (options->output == NULL || strcmp(options->output, "-") == 0) && (options->terminal & TERMINAL_STDOUT) != 0;
 
-    return !options->quiet && (options->terminal & 2) != 0 && !(completes && (shows_text || results_come));
+    return !options->quiet && (options->terminal & TERMINAL_STDERR) != 0 && !(completes && (shows_text || results_come));
 }
 
 int options_show_whole(const struct options *options)
 {
-    return options->prompt != NULL && options->output == NULL && (options->terminal & (1 | 16)) != 0;
+    return options->prompt != NULL && options->output == NULL && (options->terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;
 }
 
 int options_bits(const struct options *options, int drafts)

@@ -11,7 +11,18 @@
 #include <stdio.h>
 
 enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
-enum { OPTIONS_WILL_START = 8, OPTIONS_FROM_STDIN = 32 }; /* bits of `terminal` */
+
+/* What the launcher knows of where a job's streams go: bits of `terminal`. */
+enum terminal {
+    TERMINAL_STDOUT = 1, /* it is a terminal */
+    TERMINAL_STDERR = 2,
+    TERMINAL_STDIN = 4,
+    TERMINAL_WILL_START = 8,  /* the launcher starts the ranks itself: they look at the machine, and warn */
+    TERMINAL_ONE_PLACE = 16,  /* stdout and stderr go to one place */
+    TERMINAL_FROM_STDIN = 32, /* the prompts are those that stdin had */
+    TERMINAL_ALL = 63,
+};
+
 enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
@@ -97,8 +108,7 @@ struct options {
     int tell_journal;                /* say what of --output is there, and exit */
     int batch_script;                /* print one instead of a line to run */
     int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
-    int terminal; /* told by the launcher: bit 0, stdout is one; bit 1, stderr; bit 2, stdin; bit 3, it will start the ranks; bit 4, stdout and stderr go to
-                     one place; bit 5, the prompts are those that stdin had */
+    int terminal; /* bits of enum terminal, told by the launcher */
     const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
     struct options_text *texts; /* those of a config file, and paths that names of models stand for */
     int check;        /* enum check_size: check losslessness instead of completing prompts */

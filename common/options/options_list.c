@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEVICE = 1023, MOST_DRAFT_LENGTH = 32 };
+enum { MOST_DEVICE = 1023 };
 
 static enum status check_list(const char *name, const char *text, int most)
 {
@@ -24,7 +24,7 @@ enum status options_list_check(const struct options *options)
 
     TRY(check_list("drafter-devices", options->drafter_devices, MOST_DEVICE));
     TRY(check_list("verifier-devices", options->verifier_devices, MOST_DEVICE));
-    TRY(check_list("draft-lengths", options->draft_lengths, MOST_DRAFT_LENGTH));
+    TRY(check_list("draft-lengths", options->draft_lengths, SAMPLING_MAX_DRAFT));
     if (options->shard != NULL && !number_list_part(options->shard, &part, &parts)) {
         log_error("--shard is '%s', expected I/N with I from 0 to N - 1", options->shard);
         return STATUS_USAGE;

@@ -1,6 +1,7 @@
 #include "common/options/options_table.h"
 
 #include "common/base/spelling.h"
+#include "common/sample/sparse_q.h"
 #include <limits.h>
 #include <string.h>
 
@@ -119,14 +120,14 @@ const struct option_entry option_table[] = {
     {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(sampling.seed), 0, 0, NULL, 1, "seed of every random number; default 0"},
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, "rejection|coupled", 1,
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
-    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1,
+    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with --accept "
      "rejection the text then depends on timing (its distribution does not): for the same text twice give K, or --accept coupled"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(synthetic_acceptance), 0, 1, NULL, 0,
      "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
      "wherever the job says anything"},
-    {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, 1024, NULL, 0,
+    {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(support), 1, SPARSE_Q_MAX, NULL, 0,
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
     {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(draft_vocabulary), 0, 1 << 30, NULL, 0,
      "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as BPE's, those "
@@ -179,7 +180,7 @@ const struct option_entry option_table[] = {
     {"batch-script", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(batch_script), 0, 1, NULL, 0, "print the script of `tandem sbatch`"},
     {"sbatch-word", "TEXT", OPTION_TEXTS, OPTION_HIDDEN, AT(sbatch_word), 0, OPTIONS_MAX_TEXTS, NULL, 0, "what `tandem sbatch` has behind --"},
     {"launch-facts", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(launch_facts), 0, 1, NULL, 0, "print what the launcher must know, the line among it, for a shell"},
-    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, 63, NULL, 0,
+    {"terminal", "BITS", OPTION_INT, OPTION_HIDDEN, AT(terminal), 0, TERMINAL_ALL, NULL, 0,
      "stdout, stderr, stdin are terminals; the ranks will be started; stdout and stderr go to one place; the prompts are stdin's (the launcher tells)"},
     {"conversation", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(conversation), 0, 1, NULL, 0, "answer the lines of stdin in turns: `tandem chat`"},
     {"silent-drafter", "HOW", OPTION_TEXT, OPTION_HIDDEN, AT(silent_drafter), 0, 0, NULL, 0, "for tests: a drafter that never answers"},

@@ -6,7 +6,7 @@
 #include "common/base/rng.h"
 #include <stdint.h>
 
-enum { ROW_MAX_ASKED = 1024 /* tokens of one row that are asked for */ };
+enum { ROW_MAX_ASKED = 1024 /* tokens of one row that are asked for: a support of q, or a list of the largest logits */ };
 
 /* What one shard knows of one row of logits (DESIGN section 7). */
 struct row_stats {

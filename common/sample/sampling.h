@@ -9,6 +9,8 @@
 
 enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1 };
 
+enum { SAMPLING_MAX_DRAFT = 32 /* tokens of a proposal */ };
+
 struct sampling {
     double temperature;        /* >= 0; 0 is greedy */
     double top_p;              /* (0, 1]; 1 is off */

@@ -7,7 +7,7 @@
 #include "common/sample/row.h"
 #include <stdint.h>
 
-enum { SPARSE_Q_SUM = 65536, SPARSE_Q_MAX = 1024 };
+enum { SPARSE_Q_SUM = 65536, SPARSE_Q_MAX = ROW_MAX_ASKED };
 #define SPARSE_Q_COVERAGE 0.99
 
 struct sparse_q {

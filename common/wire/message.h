@@ -10,16 +10,17 @@
 #include "common/base/status.h"
 #include "common/sample/bias.h"
 #include "common/sample/sampling.h"
+#include "common/sample/sparse_q.h"
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
     MESSAGE_VERSION = 3,
-    MESSAGE_MAX_DRAFT = 32,
+    MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
-    MESSAGE_MAX_SUPPORT = 1024,
+    MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
     MESSAGE_MAX_TOKENS = 1 << 20,
-    MESSAGE_Q_SUM = 65536,
+    MESSAGE_Q_SUM = SPARSE_Q_SUM,
     MESSAGE_LONG_TEXT = 64, /* tokens: a drafter that lacks more of a request's reads them in parts before it answers, and the lead knows that it may */
 };
 

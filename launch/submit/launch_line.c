@@ -46,7 +46,7 @@ enum status launch_line_open(const struct options *options, int argc, char **arg
     TRY(launch_check(options));
     *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
     TRY(launch_hosts_check(options, drafters, ranks->verifiers));
-    return (options->terminal & OPTIONS_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers) : STATUS_OK; /* ranks that are started look for themselves */
+    return (options->terminal & TERMINAL_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers) : STATUS_OK; /* ranks that are started look for themselves */
 }
 
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)

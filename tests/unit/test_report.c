@@ -1,4 +1,5 @@
 /* Reports of folders with known numbers: the figures, the pages, the comparison, and folders that are wrong. */
+#include "common/sample/sampling.h"
 #include "launch/bench/report/by_rank.h"
 #include "launch/bench/report/compare.h"
 #include "launch/bench/report/figures.h"
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+_Static_assert((int)RUN_MOST_DRAFT == SAMPLING_MAX_DRAFT, "a report has a place for each draft");
 
 static struct run run;
 static struct figures_of_placement *all;

@@ -14,7 +14,7 @@ enum evidence_kind {
     EVIDENCE_SUPPORT, /* rejection over the whole vocabulary: the mass and the logits of q's support */
 };
 
-enum { EVIDENCE_LIST_DEFAULT = 256, EVIDENCE_LIST_MOST = 1024 };
+enum { EVIDENCE_LIST_DEFAULT = 256, EVIDENCE_LIST_MOST = ROW_MAX_ASKED };
 
 struct evidence_winner {
     float score;

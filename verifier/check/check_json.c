@@ -154,7 +154,7 @@ enum status check_report_json(const struct check *check, const struct check_resu
                                parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
                                draws_of(&check->draws, holds[2]), "seconds", check->seconds);
 
-    failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->terminal & 1) != 0
+    failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->terminal & TERMINAL_STDOUT) != 0
                                                        : json_dump_file(object, path, flags) != 0);
     json_decref(object);
     if (!failed)

@@ -212,7 +212,7 @@ static void write_verdict(const struct check *check, const struct check_result *
 
 static int is_coloured(const struct options *options)
 {
-    return options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && (options->terminal & 1) != 0);
+    return options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && (options->terminal & TERMINAL_STDOUT) != 0);
 }
 
 enum status check_report(const struct check *check)

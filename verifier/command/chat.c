@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STDOUT_BIT = 1, STDIN_BIT = 4, WAIT_MS = 50 };
+enum { WAIT_MS = 50 };
 
 struct chat {
     struct job *job;
@@ -202,11 +202,11 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     enum status status;
 
     chat->watch = (struct lead_watch){.state = chat, .end = keep_reply, .turn = look_for_stop};
-    chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & STDOUT_BIT) != 0, .drafts = options->show_drafts};
+    chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & TERMINAL_STDOUT) != 0, .drafts = options->show_drafts};
     chat->show.colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && chat->show.text_is_terminal);
     chat->show.reading = chat->signs;
     chat->show.redrawn = 1;
-    chat->show.clears_errors = options->terminal & 2;
+    chat->show.clears_errors = options->terminal & TERMINAL_STDERR;
     audience_init(&chat->audience, &chat->output, &chat->show, &chat->watch);
     chat->lead = (struct lead){.watch = &chat->audience.watch, .resting = options->solo ? drafters : NULL};
     TRY(job_open_lead(chat->job, options->solo ? &chat->none : drafters, &chat->verify, &chat->lead));
@@ -224,7 +224,7 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
 enum status chat_run(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
     struct figures figures = {0};
-    const int terminal = STDOUT_BIT | STDIN_BIT;
+    const int terminal = TERMINAL_STDOUT | TERMINAL_STDIN;
     struct chat chat = {.job = job, .signs = (job->options->terminal & terminal) == terminal ? stdout : NULL};
     enum status status;
 

@@ -28,7 +28,7 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
 static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
 {
     const struct options *options = job->options;
-    int terminal = options->terminal & 1, compare = options->compare;
+    int terminal = options->terminal & TERMINAL_STDOUT, compare = options->compare;
 
     *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
     show->notes = options->quiet ? NULL : compare || options_show_whole(options) ? stdout : stderr;
@@ -37,10 +37,10 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
     show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
     show->text_is_terminal = terminal;
-    show->notes_is_terminal = options->terminal & (show->notes == stdout ? 1 : 2);
+    show->notes_is_terminal = options->terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
     show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->terminal & (terminal ? 1 : 2);
-    show->clears_errors = options->terminal & 2;
+    show->redrawn = options->terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->clears_errors = options->terminal & TERMINAL_STDERR;
     if (options->prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }

@@ -230,11 +230,11 @@ static enum status run_passes(struct sweep *sweep, json_t *passes)
         struct sweep_pass pass;
 
         TRY(read_pass(sweep, from, &pass));
-        if ((job->options->terminal & 2) != 0)
+        if ((job->options->terminal & TERMINAL_STDERR) != 0)
             fprintf(stderr, "\r\033[Kmeasuring: %zu of %zu ", at + 1, count);
         TRY(run_pass(sweep, &pass));
     }
-    if ((job->options->terminal & 2) != 0)
+    if ((job->options->terminal & TERMINAL_STDERR) != 0)
         fputs("\r\033[K", stderr);
     return STATUS_OK;
 }

@@ -34,7 +34,7 @@ static int max_ids(const struct options *options)
 /* The lead says how far it is. */
 static enum status read_model(struct job *job, struct model_options options)
 {
-    int bar = !job->options->quiet && (job->options->terminal & 2) != 0, leads = job->world.rank == job->world.lead;
+    int bar = !job->options->quiet && (job->options->terminal & TERMINAL_STDERR) != 0, leads = job->world.rank == job->world.lead;
     struct loading loading;
     enum status status;
 
@@ -136,7 +136,7 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     path = path != NULL ? path : demo;
     TRY(request_read(requests, &terms, path));
     if (requests->count == 0 && options->shard == NULL)
-        log_warn("--prompts %s has no prompts: there is nothing to do", (options->terminal & OPTIONS_FROM_STDIN) != 0 ? "- (stdin)" : path);
+        log_warn("--prompts %s has no prompts: there is nothing to do", (options->terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
     return STATUS_OK;
 }
 
@@ -283,7 +283,7 @@ static enum status lead_look(struct job *job)
     TRY(launch_check(options));
     TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
     job->output.not_lossless = options->synthetic_acceptance >= 0;
-    job->output.is_terminal = options->terminal & 1;
+    job->output.is_terminal = options->terminal & TERMINAL_STDOUT;
     return STATUS_OK;
 }
 

@@ -244,7 +244,7 @@ enum status launch_check(const struct options *options)
     options_target_path(options, target);
     options_draft_path(options, draft);
     TRY(check_input(options));
-    if ((options->terminal & OPTIONS_FROM_STDIN) == 0) { /* else it has been said */
+    if ((options->terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
         paths_tell_taken("target", options->target);
         paths_tell_taken("draft", options->draft);
     }
