@@ -72,21 +72,23 @@ static enum status repeat(struct job *job, struct peers *drafters, const struct 
     return STATUS_OK;
 }
 
-/* What drafts, as the first drafter says it: a way by what it is told and, where it computes, the target; a model that only its own rank can see by
- * its name. */
+/* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its name and keys
+ * and, where it reads the target's file, the target. */
 static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
 {
     const char *name = job->hello[job->world.drafter_rank[0]].model;
-    char way_text[OPTIONS_DRAFT_TEXT];
-    struct options_draft way;
+    const struct options_draft_kind *kind;
+    char text[OPTIONS_DRAFT_TEXT];
+    struct options_draft draft;
 
-    TRY(options_draft_read(name, &way));
-    options_draft_write(&way, way_text);
-    if (way.way == DRAFT_MODEL && access(name, R_OK) == 0)
+    TRY(options_draft_read(name, &draft));
+    options_draft_write(&draft, text);
+    kind = options_draft_kind(&draft);
+    if (kind->own_model && access(name, R_OK) == 0)
         return model_identity(name, identity);
-    if (way.way != DRAFT_MODEL)
-        name = way_text;
-    *identity = digest_bytes(name, strlen(name), way.way == DRAFT_SELF ? target : DIGEST_EMPTY);
+    if (!kind->own_model)
+        name = text;
+    *identity = digest_bytes(name, strlen(name), kind->target_model ? target : DIGEST_EMPTY);
     return STATUS_OK;
 }
 

@@ -40,15 +40,20 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
     group_open_self(&inner->alone);
     TRY(model_open(inner->path, &inner->alone, &model, &inner->model));
     inner->context = inner->model->shape.context;
-    return draft_open_model(&inner->draft, inner->model, options->max_sequences, options->support);
+    return STATUS_OK;
 }
 
 static enum status open_draft(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)
 {
-    if (options->draft_way.way != DRAFT_LOOKUP)
-        return open_model(inner, options, tokenizer, threads);
-    inner->context = options->context > 0 ? (options->context + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
-    return draft_open_lookup(&inner->draft, &options->draft_way, options->max_sequences, inner->context);
+    inner->context = draft_context(options->context);
+    if (options_draft_runs_model(&options->draft_way))
+        TRY(open_model(inner, options, tokenizer, threads));
+    const struct draft_parts parts = {.way = &options->draft_way,
+                                      .model = inner->model,
+                                      .slots = options->max_sequences,
+                                      .support = options->support,
+                                      .context = inner->context};
+    return draft_open(&inner->draft, &parts);
 }
 
 /* The lead waits, which the drafter does not: what it looks for and does not find is not there. */
