@@ -76,18 +76,9 @@ struct job {
 static enum status begin_output(struct job *job)
 {
     const struct journal_terms terms = {.options = &job->options, .requests = &job->requests, .context = target->shape.context, .target = 1};
-    struct journal_job begun = {.requests = &job->requests, .run = RUN, .host = "host"};
-    char *text = journal_terms_write(&terms);
-    enum status status;
+    const struct journal_job begun = {.requests = &job->requests, .run = RUN, .host = "host"};
 
-    if (text == NULL) {
-        log_error("no memory for what the results depend on");
-        return STATUS_INTERNAL;
-    }
-    begun.terms = text;
-    status = output_begin(&job->output, &begun);
-    free(text);
-    return status;
+    return output_begin_under(&job->output, &terms, &begun);
 }
 
 static enum status decode(struct job *job)

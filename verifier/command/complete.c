@@ -8,7 +8,6 @@
 #include "verifier/job/comparison.h"
 #include "verifier/job/measuring.h"
 #include "verifier/result/journal_terms.h"
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -97,9 +96,7 @@ static enum status begin_output(struct job *job, const struct request_list *requ
 {
     struct options meant = *job->options;
     struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
-    struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
-    enum status status;
-    char *text;
+    const struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
 
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
@@ -107,15 +104,7 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     TRY(model_identity(job->target, &terms.target));
     if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
         TRY(identify_draft(job, terms.target, &terms.draft));
-    text = journal_terms_write(&terms);
-    if (text == NULL) {
-        log_error("no memory for what the results depend on");
-        return STATUS_INTERNAL;
-    }
-    begun.terms = text;
-    status = output_begin(&job->output, &begun);
-    free(text);
-    return status;
+    return output_begin_under(&job->output, &terms, &begun);
 }
 
 /* Each has said why when its turn came; in a long log that is far above. */
