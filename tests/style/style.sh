@@ -58,7 +58,7 @@ launch/dev/backend common/base common/backend
 launch/dev/gpu common/base common/file common/sample common/backend common/model
 launch/dev/step common/base common/text common/backend common/model
 launch/dev/peers launch/dev/step
-launch/dev/one_process common/base common/options common/text common/wire drafter verifier/job'
+launch/dev/one_process common/base common/options common/text common/wire drafter verifier/job launch/engine'
 find common drafter verifier launch -name '*.[ch]' -o -name '*.cu' -o -name '*.cc' | sort | xargs grep -nHE '^ *# *include "' | awk -v rooms="$rooms" '
     function room(path) { while (path != "" && !(path in lists)) sub(/\/?[^\/]*$/, "", path); return path }
     BEGIN { lines = split(rooms, line, "\n")
