@@ -28,7 +28,7 @@ enum { SLOTS = 2, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_
 enum { ALL = 250, PROMPTS = 3, TOKENS = 6, RUN = 77, FILE_BYTES = 1 << 16, ROUND_NS = 100000 };
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
-static char file[64], journal[64], partial[64], stream[64];
+static char file[64], journal[64], partial[64], its_terms[64], stream[64];
 static int stream_fd;
 static char left[FILE_BYTES]; /* what a job that was ended in the middle left as its journal */
 static size_t left_bytes;
@@ -160,6 +160,7 @@ static void no_files(void)
     unlink(file);
     unlink(journal);
     unlink(partial);
+    unlink(its_terms);
 }
 
 static void put_journal(void)
@@ -252,6 +253,7 @@ static int set_up(void **state)
     snprintf(file, sizeof file, "%s/out.jsonl", folder);
     snprintf(journal, sizeof journal, "%s/out.jsonl.journal", folder);
     snprintf(partial, sizeof partial, "%s/out.jsonl.partial", folder);
+    snprintf(its_terms, sizeof its_terms, "%s/out.jsonl.terms", folder);
     stream_fd = memfd_create("stream", 0);
     assert_true(stream_fd >= 0);
     snprintf(stream, sizeof stream, "/proc/self/fd/%d", stream_fd);
