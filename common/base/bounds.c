@@ -11,7 +11,7 @@ static double term(double observed, double expected)
     return observed > 0 ? observed * log(observed / expected) : 0;
 }
 
-struct bounds_fit bounds_compare(const int64_t *counts, const double *law, int cells)
+struct bounds_fit bounds_compare(const int64_t *counts, const double *expected, int cells)
 {
     struct bounds_fit fit = {.df = -1};
     double n = 0;
@@ -19,9 +19,9 @@ struct bounds_fit bounds_compare(const int64_t *counts, const double *law, int c
     for (int i = 0; i < cells; i++)
         n += (double)counts[i];
     for (int i = 0; i < cells; i++) {
-        double o = (double)counts[i], e = n * law[i];
+        double o = (double)counts[i], e = n * expected[i];
 
-        if (law[i] <= 0) {
+        if (expected[i] <= 0) {
             fit.impossible += counts[i] > 0;
             continue;
         }
@@ -88,18 +88,18 @@ double bounds_noncentrality(int df, double alarm)
     return high;
 }
 
-double bounds_samples(const double *wrong, const double *law, int cells, double alarm)
+double bounds_samples(const double *wrong, const double *expected, int cells, double alarm)
 {
     double possible = 0, impossible = 0, kl = 0, by_cell, by_g;
     int df = -1;
 
     for (int i = 0; i < cells; i++) {
-        possible += law[i] > 0 ? wrong[i] : 0;
-        impossible += law[i] > 0 ? 0 : wrong[i];
-        df += law[i] > 0;
+        possible += expected[i] > 0 ? wrong[i] : 0;
+        impossible += expected[i] > 0 ? 0 : wrong[i];
+        df += expected[i] > 0;
     }
     for (int i = 0; i < cells; i++)
-        kl += law[i] > 0 ? term(wrong[i] / possible, law[i]) : 0;
+        kl += expected[i] > 0 ? term(wrong[i] / possible, expected[i]) : 0;
     by_cell = impossible > ROUNDING ? 2 * log(1000) / impossible : INFINITY;
     by_g = kl > ROUNDING ? bounds_noncentrality(df, alarm) / kl : INFINITY; /* the noncentrality is 2 N KL */
     return fmin(by_cell, by_g);

@@ -1,5 +1,5 @@
-/* How far counts of independent samples may lie from the law that they are said to follow, and from how far off a wrong law is found. Every
- * bound is proven: it holds for every number of samples and every law, without the chi-square or the normal approximation, so a caller may
+/* How far counts of independent samples may lie from the distribution that they are said to follow, and from how far off a wrong one is found. Every
+ * bound is proven: it holds for every number of samples and every distribution, without the chi-square or the normal approximation, so a caller may
  * state its chance of a false alarm. Pure functions. */
 #ifndef TANDEM_COMMON_BASE_BOUNDS_H
 #define TANDEM_COMMON_BASE_BOUNDS_H
@@ -13,8 +13,8 @@ struct bounds_fit {
     double cell;    /* the largest N KL(O/N || E) of one cell against all others */
 };
 
-/* Compares counts with the law.  counts: [cells]  law: [cells], sums to 1 */
-struct bounds_fit bounds_compare(const int64_t *counts, const double *law, int cells);
+/* Compares counts with the distribution.  counts: [cells]  expected: [cells], sums to 1 */
+struct bounds_fit bounds_compare(const int64_t *counts, const double *expected, int cells);
 /* KL(from || to); infinite where `to` is 0 and `from` is not.  [cells] */
 double bounds_divergence(const double *from, const double *to, int cells);
 
@@ -25,16 +25,16 @@ double bounds_log_p(double g, int df);
 double bounds_g(int df, double alarm);
 /* fit.cell is below this but for `alarm`: Chernoff and Hoeffding for each of df + 1 cells. */
 double bounds_cell(int df, double alarm);
-/* The noncentrality 2 N KL(wrong law || law) at which fit.g is above bounds_g with probability 0.999: G is about normal there, with mean df
+/* The noncentrality 2 N KL(wrong || expected) at which fit.g is above bounds_g with probability 0.999: G is about normal there, with mean df
  * + it and variance 2 (df + 2 it). */
 double bounds_noncentrality(int df, double alarm);
-/* The total variation over the cells from which a wrong law is found with probability 0.999: by Pinsker's inequality its KL is at least 2 TV^2,
+/* The total variation over the cells from which a wrong distribution is found with probability 0.999: by Pinsker's inequality its KL is at least 2 TV^2,
  * whatever its shape. For a sum over tables it is their mean, and `samples` all of them. */
 double bounds_variation(int df, double alarm, double samples);
 
-/* Samples at which `wrong` is found with twice what a chance of 0.999 needs, by G or by a cell that `law` says is impossible; infinite where
- * they differ by rounding alone.  wrong, law: [cells] */
-double bounds_samples(const double *wrong, const double *law, int cells, double alarm);
+/* Samples at which `wrong` is found with twice what a chance of 0.999 needs, by G or by a cell that `expected` says is impossible; infinite where
+ * they differ by rounding alone.  wrong, expected: [cells] */
+double bounds_samples(const double *wrong, const double *expected, int cells, double alarm);
 
 /* |mean - expected| of n independent values in [0, width] is below this but for `alarm` (Hoeffding 1963). */
 double bounds_mean(double width, double n, double alarm);

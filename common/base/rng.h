@@ -1,7 +1,7 @@
 /* Every random number of the program: Philox4x32-10 (Salmon et al. 2011, Random123) as a pure function of what it is for. Key =
  * seed; counter = (index, position, request, purpose). Nothing is keyed by slot, batch row or rank and nothing is a sequential
  * stream, so a draw is the same whatever was batched, retried or sharded. Purposes are disjoint: a coin is never used twice
- * (reusing the draft's noise for the residual breaks the law). */
+ * (reusing the draft's noise for the residual changes the distribution). */
 #ifndef TANDEM_COMMON_BASE_RNG_H
 #define TANDEM_COMMON_BASE_RNG_H
 

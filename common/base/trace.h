@@ -21,7 +21,7 @@ enum trace_phase {
     TRACE_ORDER,     /* lead: an order goes to the followers; bytes */
     TRACE_VERIFY,    /* verifier: forward pass and evidence; rows, nanoseconds of it in the group's sums */
     TRACE_GATHER,    /* verifier: evidence goes to the lead; bytes */
-    TRACE_DECIDE,    /* lead: laws, accept tests, draws; sequences */
+    TRACE_DECIDE,    /* lead: distributions, accept tests, draws; sequences */
     TRACE_BROADCAST, /* lead: a commit, packed and handed to MPI; tokens, drafted, accepted. `length` is that before it */
     TRACE_TRUNCATE,  /* drafter: a commit is read and applied; tokens */
     TRACE_OUTPUT,    /* lead: results and what people see */

@@ -115,7 +115,7 @@ enum status nccl_done(struct nccl *nccl, const char *call, int result)
     struct wait wait;
 
     world_wait_begin(nccl->world, &wait);
-    wait.deaf = 1; /* NCCL rings no bell */
+    wait.deaf = 1; /* NCCL rings no doorbell */
     while (result == NCCL_IN_PROGRESS) {
         int code;
 

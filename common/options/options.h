@@ -76,7 +76,7 @@ struct options {
     const char *trace;    /* folder for the spans of every round; NULL: none are kept */
     const char *sweep;    /* of `tandem bench`: the passes to be made instead of completing the prompts once */
     const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
-    double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the law */
+    double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the acceptance rule */
     int hash_logits;
     int show_drafts;
     int colour;

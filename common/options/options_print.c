@@ -120,7 +120,7 @@ void options_print(const struct options *options, const char *name, const char *
         print_man(name, what, to);
     else if (options->print == OPTIONS_PRINT_RUN_HELP)
         print_help("tandem run",
-                   "Completes prompts with the target model, faster by a draft model and with exactly the target's law: starts "
+                   "Completes prompts with the target model, faster by a draft model and with exactly the target's distribution: starts "
                    "tandem-drafter and tandem-verifier ranks with mpirun. Without a prompt it shows the embedded pair at work.",
                    to);
     else if (options->print == OPTIONS_PRINT_CHAT_HELP)
@@ -132,7 +132,7 @@ void options_print(const struct options *options, const char *name, const char *
     else if (options->print == OPTIONS_PRINT_CHECK_HELP)
         print_help("tandem check [--quick | --long]",
                    "Checks that speculative output is lossless, for your models, prompts and options: output equal to the target's own where it is "
-                   "a function of the seed, its law where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when not. "
+                   "a function of the seed, its distribution where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when not. "
                    "--quick is the default and takes less than 30 seconds with the embedded pair.",
                    to);
     else if (options->print == OPTIONS_PRINT_SBATCH_HELP)

@@ -121,7 +121,7 @@ const struct option_entry option_table[] = {
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, 32, NULL, 1,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with --accept "
-     "rejection the text then depends on timing (its law does not): for the same text twice give K, or --accept coupled"},
+     "rejection the text then depends on timing (its distribution does not): for the same text twice give K, or --accept coupled"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(solo), 0, 0, NULL, 0, "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(synthetic_acceptance), 0, 1, NULL, 0,
      "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
@@ -130,7 +130,7 @@ const struct option_entry option_table[] = {
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
     {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(draft_vocabulary), 0, 1 << 30, NULL, 0,
      "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as BPE's, those "
-     "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's law all the same. Lookup copies any"},
+     "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's distribution all the same. Lookup copies any"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(draft_deadline_ms), 0, 1e6, NULL, 0,
      "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(max_sequences), 1, 256, NULL, 0,
@@ -155,13 +155,13 @@ const struct option_entry option_table[] = {
     {"quiet", NULL, OPTION_FLAG, OPTION_REPORT, AT(quiet), 0, 0, NULL, 0, "only errors and results"},
     {"verbose", NULL, OPTION_FLAG, OPTION_REPORT, AT(verbose), 0, 0, NULL, 0, "ranks, memory, instruction set, deadlines"},
     {"check", "SIZE", OPTION_CHOICE, OPTION_CHECK, AT(check), 0, 0, "off|brief|quick|long", 0,
-     "check that speculative output follows the target's law, for these models and options, instead of completing prompts. `tandem check` gives it: quick, or long with --long"},
+     "check that speculative output follows the target's distribution, for these models and options, instead of completing prompts. `tandem check` gives it: quick, or long with --long"},
     {"break", "KIND", OPTION_CHOICE, OPTION_CHECK, AT(breakage), 0, 0, BREAKAGE_NAMES, 0,
      "put a known fault into the code, to see that the check finds it; refused without --check"},
     {"list-breaks", NULL, OPTION_PRINT, OPTION_CHECK, OPTIONS_PRINT_BREAKS, 0, 0, NULL, 0, "show what --break can break, and exit"},
     {"json", "FILE", OPTION_TEXT, OPTION_CHECK, AT(json), 0, 0, NULL, 0, "write all figures of the check as one JSON object; - is stdout"},
     {"law-contexts", "N", OPTION_INT, OPTION_CHECK, AT(law_contexts), 0, 1000, NULL, 0,
-     "texts after which the law of the next two tokens is tested; default 12"},
+     "texts after which the distribution of the next two tokens is tested; default 12"},
     {"law-samples", "N", OPTION_INT, OPTION_CHECK, AT(law_samples), 0, 1e6, NULL, 0,
      "requests after each of them; default 4000, and 40000 with --long"},
     {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(watchdog_s), 0, 1e6, NULL, 0,

@@ -1,4 +1,4 @@
-/* The channel between ranks: one communicator, one tag, an outbox and an inbox, and the bell after each send. */
+/* The channel between ranks: one communicator, one tag, an outbox and an inbox, and the doorbell after each send. */
 #include "common/wire/channel_kind.h"
 
 #include "common/base/clock.h"

@@ -129,7 +129,8 @@ struct frame message_pack_close(struct message_space *space, const struct close_
 struct frame message_pack_proposal(struct message_space *space, const struct proposal *proposal);
 struct frame message_pack_commit(struct message_space *space, const struct commit *commit);
 struct frame message_pack_failure(struct message_space *space, const struct failure *failure);
-/* Heartbeat, Shutdown and Drain carry the run alone; that of a Drain is turned around (~run), so that a damaged Heartbeat is none. */
+/* Heartbeat, Shutdown and Drain carry the run alone. A Drain carries its complement (~run), so that a Heartbeat whose type was damaged on the way is not
+ * taken for one. */
 struct frame message_pack_plain(struct message_space *space, enum message_type type, uint64_t run);
 
 /* Type of a frame, or 0 when it is none (too short, wrong magic, version or length). */

@@ -3,7 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include <stdlib.h>
 
 enum { PULSE_TAG = 1 };
@@ -120,6 +120,6 @@ void pulse_listen(const struct world *world)
             return;
         if (MPI_Mrecv(NULL, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return;
-        atomic_fetch_add(&world->bells->first->afar, 1);
+        atomic_fetch_add(&world->doorbells->first->afar, 1);
     }
 }

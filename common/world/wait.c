@@ -1,10 +1,10 @@
 /* How a rank waits: it looks again and again for a little while, because most answers come within microseconds, then yields, then
- * sleeps in the kernel on its bell. A job often has more ranks than cores, and a rank that spins keeps the one that it waits for from
+ * sleeps in the kernel on its doorbell. A job often has more ranks than cores, and a rank that spins keeps the one that it waits for from
  * running. */
 #include "common/base/clock.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "common/world/pulse.h"
 #include "common/world/world.h"
 
@@ -24,16 +24,16 @@ enum {
     LOOK_DRAFTER_NS = 4000,    /* it waits while the group computes, and must not take a core of theirs */
     LOOK_RUNG_NS = 60000,      /* what was rung for may take the library some looks to bring up: */
     LEAST_LOOKS = 4,           /* and this many, however long this rank had no core: MPI finds with one look what it shows at the next */
-    DEAF_NAP_NS = 50000,       /* where no bell rings; such naps take a sixth of a core */
+    DEAF_NAP_NS = 50000,       /* where no doorbell rings; such naps take a sixth of a core */
     DEAF_SHARE = 64,           /* so later ones are this part of the time waited so far, and delay by no more than that */
-    LONGEST_NAP_NS = 2000000,  /* with bells this bounds the cost of a ring that outran its message */
+    LONGEST_NAP_NS = 2000000,  /* a doorbell may ring before its message can be seen: a sleeper that found none looks again after this */
     LISTEN_NS = 50000000,      /* from one look at what others get done to the next */
 };
 
 /* How long a wait looks before it sleeps. */
 static int64_t look_ns(const struct world *world)
 {
-    uint32_t threads = atomic_load_explicit(&world->bells->first->threads, memory_order_relaxed);
+    uint32_t threads = atomic_load_explicit(&world->doorbells->first->threads, memory_order_relaxed);
 
     if (world->node_size <= world->cores && threads <= (uint32_t)world->cores)
         return LOOK_FREE_NS;
@@ -46,14 +46,14 @@ static void spin_a_little(void)
         __builtin_ia32_pause();
 }
 
-static void sleep_on(struct bell *bell, uint32_t heard, int64_t ns)
+static void sleep_on(struct doorbell *doorbell, uint32_t heard, int64_t ns)
 {
     const struct timespec nap = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 
-    atomic_store(&bell->asleep, 1);
+    atomic_store(&doorbell->asleep, 1);
     /* The kernel compares again: a ring since `heard` was read ends the call at once. */
-    syscall(SYS_futex, &bell->rings, FUTEX_WAIT, heard, &nap, NULL, 0);
-    atomic_store(&bell->asleep, 0);
+    syscall(SYS_futex, &doorbell->rings, FUTEX_WAIT, heard, &nap, NULL, 0);
+    atomic_store(&doorbell->asleep, 0);
 }
 
 static int64_t nap_ns(const struct wait *wait, int64_t now)
@@ -70,10 +70,10 @@ uint64_t world_progress(const struct world *world)
     uint64_t made;
 
     pulse_listen(world);
-    made = atomic_load_explicit(&world->bells->first->afar, memory_order_relaxed);
+    made = atomic_load_explicit(&world->doorbells->first->afar, memory_order_relaxed);
     for (int i = 0; i < world->size; i++)
-        if (i != world->rank && world->bells->of[i] != NULL)
-            made += atomic_load_explicit(&world->bells->of[i]->made, memory_order_relaxed);
+        if (i != world->rank && world->doorbells->of[i] != NULL)
+            made += atomic_load_explicit(&world->doorbells->of[i]->made, memory_order_relaxed);
     return made;
 }
 
@@ -81,17 +81,17 @@ uint64_t world_progress(const struct world *world)
  * for each other neither keeps the other waiting. */
 static void listen(const struct world *world, int64_t now)
 {
-    struct bells *bells = world->bells;
+    struct doorbells *doorbells = world->doorbells;
     uint64_t made;
 
-    if (now < bells->listen_ns)
+    if (now < doorbells->listen_ns)
         return;
-    bells->listen_ns = now + LISTEN_NS;
+    doorbells->listen_ns = now + LISTEN_NS;
     progress_awaits();
     made = world_progress(world);
-    if (made != bells->heard)
+    if (made != doorbells->heard)
         progress_excused(NULL);
-    bells->heard = made;
+    doorbells->heard = made;
 }
 
 void world_wait_begin(const struct world *world, struct wait *wait)
@@ -99,12 +99,12 @@ void world_wait_begin(const struct world *world, struct wait *wait)
     int64_t now = clock_ns();
 
     *wait = (struct wait){
-        .started_ns = now, .look_ns = now + look_ns(world), .heard = atomic_load(&world->bells->mine->rings), .deaf = world->spread};
+        .started_ns = now, .look_ns = now + look_ns(world), .heard = atomic_load(&world->doorbells->mine->rings), .deaf = world->spread};
 }
 
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns)
 {
-    struct bell *bell = world->bells->mine;
+    struct doorbell *doorbell = world->doorbells->mine;
     int64_t now = clock_ns();
 
     if (now - wait->started_ns < SPIN_NS) {
@@ -116,9 +116,9 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 
         listen(world, now);
         wait->naps++;
-        sleep_on(bell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
+        sleep_on(doorbell, wait->heard, nap < deadline_ns - now ? nap : deadline_ns - now);
     }
-    uint32_t rings = atomic_load(&bell->rings);
+    uint32_t rings = atomic_load(&doorbell->rings);
     wait->looks++;
     if (rings != wait->heard) {
         int64_t look = look_ns(world);
@@ -141,7 +141,7 @@ void world_await(const struct world *world, MPI_Request *request)
     int arrived = 0;
 
     world_wait_begin(world, &wait);
-    wait.deaf = 1; /* a collective rings no bell, and goes on only while its ranks look at it */
+    wait.deaf = 1; /* a collective rings no doorbell, and goes on only while its ranks look at it */
     for (;;) {
         enum status status = is_there(request, &arrived);
 
@@ -164,13 +164,13 @@ enum status world_meet(const struct world *world, MPI_Comm comm)
 
 void world_ring(const struct world *world, int rank)
 {
-    struct bell *bell = world->bells->of[rank];
+    struct doorbell *doorbell = world->doorbells->of[rank];
 
-    if (bell == NULL)
+    if (doorbell == NULL)
         return;
-    atomic_fetch_add(&bell->rings, 1);
-    if (atomic_load(&bell->asleep))
-        syscall(SYS_futex, &bell->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
+    atomic_fetch_add(&doorbell->rings, 1);
+    if (atomic_load(&doorbell->asleep))
+        syscall(SYS_futex, &doorbell->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 void world_ring_verifiers(const struct world *world)

@@ -8,7 +8,7 @@
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/try.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "common/world/keeper.h"
 #include "common/world/life.h"
 #include "common/world/pulse.h"
@@ -114,9 +114,9 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     TRY(start_mpi(argc, argv, world));
     TRY(learn_roles(world));
     TRY(life_open(world));
-    TRY(bells_open(world));
+    TRY(doorbells_open(world));
     TRY(pulse_open(world));
-    recorder_heed(&world->bells->mine->over);
+    recorder_heed(&world->doorbells->mine->over);
     recorder_catch_signals();
     recorder_note("joins # ranks, # of them drafters", world->size, world->drafters, 0);
     return STATUS_OK;
@@ -132,13 +132,13 @@ static long own_cores(long cores)
 
 void world_claim_threads(const struct world *world, int threads)
 {
-    atomic_fetch_add(&world->bells->first->threads, (uint32_t)threads);
+    atomic_fetch_add(&world->doorbells->first->threads, (uint32_t)threads);
 }
 
 /* One rank says it for its host; a process that is no job has no others. */
 static int is_first_to_warn(const struct world *world)
 {
-    return world->bells == NULL || atomic_exchange(&world->bells->first->warned, 1) == 0;
+    return world->doorbells == NULL || atomic_exchange(&world->doorbells->first->warned, 1) == 0;
 }
 
 int world_threads(const struct world *world, int asked, int alone)
@@ -249,8 +249,8 @@ static void quiet_recorders(struct world *world)
     if (world->rank != world->lead)
         recorder_close();
     for (int i = 0; world->rank == world->lead && i < world->size; i++)
-        if (i != world->rank && world->bells->of[i] != NULL)
-            atomic_store(&world->bells->of[i]->over, 1);
+        if (i != world->rank && world->doorbells->of[i] != NULL)
+            atomic_store(&world->doorbells->of[i]->over, 1);
 }
 
 void world_close(struct world *world, enum status status)
@@ -268,7 +268,7 @@ void world_close(struct world *world, enum status status)
     keeper_close();
     recorder_heed(NULL);
     pulse_close(world);
-    bells_close(world);
+    doorbells_close(world);
     life_close(world);
     MPI_Comm_free(&world->node);
     MPI_Comm_free(&world->team);

@@ -1,9 +1,9 @@
 /* The ranks of one job: who they are, on which host, in which role, and how a rank waits without stealing a core. world_open and
  * world_close are the only places that start and end MPI, and only this folder may abort the job.
  *
- * Waiting. MPI wakes nobody: a receiver polls. Ranks of one host share a page of bells: a sender rings the receiver's bell after
- * sending, and a waiting rank polls for a short while and then sleeps in the kernel on its bell, so that it wakes within
- * microseconds and costs nothing meanwhile. Messages from other hosts ring no bell; a sleeper that expects one naps in short turns. */
+ * Waiting. MPI wakes nobody: a receiver polls. Ranks of one host share a page of doorbells: a sender rings the receiver's doorbell after
+ * sending, and a waiting rank polls for a short while and then sleeps in the kernel on its doorbell, so that it wakes within
+ * microseconds and costs nothing meanwhile. Messages from other hosts ring no doorbell; a sleeper that expects one naps in short turns. */
 #ifndef TANDEM_COMMON_WORLD_WORLD_H
 #define TANDEM_COMMON_WORLD_WORLD_H
 
@@ -34,7 +34,7 @@ struct world {
     MPI_Comm wire; /* every rank; the wire's own */
     MPI_Comm team; /* the ranks of this role, in world order */
     MPI_Comm node; /* the ranks of this host */
-    struct bells *bells;
+    struct doorbells *doorbells;
     struct pulse *pulse; /* NULL where all ranks are on one host */
     int *life; /* [size] a descriptor of the rank's process, -1 where there is none: life.c */
     int absent; /* ranks that the lead knows not to come to the end */
@@ -66,15 +66,15 @@ void world_abort(enum status status) __attribute__((noreturn));
 struct wait {
     int64_t started_ns;
     int64_t look_ns; /* until then it looks without sleeping */
-    uint32_t heard;  /* the bell's value at the last look */
+    uint32_t heard;  /* the doorbell's value at the last look */
     int looks;       /* since the beginning, or since the last ring */
     int naps;        /* how often it slept */
-    int deaf;        /* what is awaited may ring no bell: begin sets it where ranks are on several hosts, and the caller may */
+    int deaf;        /* what is awaited may ring no doorbell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
 /* Local. */
 void world_wait_begin(const struct world *world, struct wait *wait);
-/* Local. Spins, yields, then sleeps until the bell rings, at most until deadline_ns (clock_ns) and never long. */
+/* Local. Spins, yields, then sleeps until the doorbell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
 /* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */
 enum status world_meet(const struct world *world, MPI_Comm comm);

@@ -1,7 +1,7 @@
-/* Three ranks of one host that are taken for those of two: a drafter and a verifier on one, a verifier on the other, who sees no bell of theirs. */
+/* Three ranks of one host that are taken for those of two: a drafter and a verifier on one, a verifier on the other, who sees no doorbell of theirs. */
 #include "common/base/clock.h"
 #include "common/base/progress.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "common/world/pulse.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ enum { DRAFTER, EAR, AFAR, RANKS };
 #define DEADLINE_NS ((int64_t)60 * 1000000000)
 
 static struct world world;
-static struct bells apart;
+static struct doorbells apart;
 
 static void check(int holds, const char *what)
 {
@@ -34,13 +34,13 @@ static struct world split(void)
     struct world seen = world;
 
     check(MPI_Comm_split(world.wire, world.rank == AFAR, world.rank, &seen.node) == MPI_SUCCESS, "no communicator");
-    apart = *world.bells;
+    apart = *world.doorbells;
     for (int i = 0; i < RANKS; i++)
         if ((i == AFAR) != (world.rank == AFAR))
             apart.of[i] = NULL;
     if (world.rank == AFAR)
         apart.first = apart.mine;
-    seen.bells = &apart;
+    seen.doorbells = &apart;
     seen.spread = 1;
     return seen;
 }

@@ -128,13 +128,13 @@ for mutant in tests/mutants/*/*.mutant; do
         echo "$mutant:1: $(sed -n 's/^file: //p' "$mutant")" | expect "a quotation that this file has once"
 done
 
-# counted NUMBER WORDS: tests/README.md says how many there are, and wherever it does it is this number.
+# counted README NUMBER WORDS: it says how many there are, and wherever it does it is this number.
 counted() {
-    grep -qE "[0-9] $2" tests/README.md || echo "tests/README.md:1:" | expect "$1 $2"
-    grep -nHoE "[0-9,]+ $2" tests/README.md | sed 's/,//g' | grep -v ":$1 " | expect "$1, for so many there are"
+    grep -qE "[0-9] $3" "$1" || echo "$1:1:" | expect "$2 $3"
+    grep -nHoE "[0-9,]+ $3" "$1" | sed 's/,//g' | grep -v ":$2 " | expect "$2, for so many there are"
 }
-counted "$(find tests/mutants -name '*.mutant' | wc -l)" "changes to one place of the source each"
-counted "$(find tests/fuzz/corpus -type f | wc -l)" "files, sizes of"
+counted tests/mutants/README.md "$(find tests/mutants -name '*.mutant' | wc -l)" "changes to one place of the source each"
+counted tests/fuzz/README.md "$(find tests/fuzz/corpus -type f | wc -l)" "files, sizes of"
 
 # Sizes: files above 350 lines and functions above 60, and READMEs of more than two screens.
 for file in "${programs[@]}"; do

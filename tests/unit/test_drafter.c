@@ -3,7 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/wire/channel_loop.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "drafter/drafter.h"
 
 #include <setjmp.h>
@@ -335,7 +335,7 @@ static void test_drafter__a_heartbeat_is_answered(void **state)
 struct silence {
     int64_t now;
     int turns;
-    struct bell own, lead;
+    struct doorbell own, lead;
     int works; /* the lead, meanwhile */
 };
 
@@ -354,8 +354,8 @@ static void pass_time(void *user, int who, int64_t deadline_ns)
 static enum status sit_through(int works)
 {
     struct silence silence = {.now = 1000000000, .works = works};
-    struct bells bells = {.mine = &silence.own, .first = &silence.own, .of = {&silence.lead, &silence.own}};
-    struct world world = {.rank = DRAFTER, .size = 2, .bells = &bells};
+    struct doorbells doorbells = {.mine = &silence.own, .first = &silence.own, .of = {&silence.lead, &silence.own}};
+    struct world world = {.rank = DRAFTER, .size = 2, .doorbells = &doorbells};
     const struct loop_hooks hooks = {.user = &silence, .wait = pass_time};
     struct loop_hooks none = {0};
     enum status status;

@@ -1,7 +1,7 @@
 /* Making a group over NCCL reports as it goes: one rank, over the library of the tests, and nothing of MPI. */
 #include "common/base/progress.h"
 #include "common/group/group.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "tests/support/pretended_device.h"
 
 #include <setjmp.h>
@@ -13,9 +13,9 @@
 
 enum { QUESTIONS = 7, PATIENCE_S = 60 };
 
-static struct bell own;
-static struct bells bells = {.mine = &own, .first = &own, .of = {&own}};
-static struct world world = {.role = ROLE_VERIFIER, .size = 1, .node_size = 1, .cores = 1, .bells = &bells};
+static struct doorbell own;
+static struct doorbells doorbells = {.mine = &own, .first = &own, .of = {&own}};
+static struct world world = {.role = ROLE_VERIFIER, .size = 1, .node_size = 1, .cores = 1, .doorbells = &doorbells};
 static struct pretended_device rig;
 
 /* In place of the library's, which was not started. */

@@ -1,6 +1,6 @@
 #include "common/base/clock.h"
 #include "common/base/progress.h"
-#include "common/world/bells.h"
+#include "common/world/doorbells.h"
 #include "tests/support/capture.h"
 
 #include <sched.h>
@@ -16,9 +16,9 @@
 #define SECOND_NS ((int64_t)1000000000)
 
 /* A drafter and the lead on one core, without MPI. */
-static struct bell own, other;
-static struct bells bells = {.mine = &own, .first = &own, .of = {&own, &other}};
-static struct world world = {.role = ROLE_DRAFTER, .lead = 1, .size = 2, .node_size = 2, .cores = 1, .bells = &bells};
+static struct doorbell own, other;
+static struct doorbells doorbells = {.mine = &own, .first = &own, .of = {&own, &other}};
+static struct world world = {.role = ROLE_DRAFTER, .lead = 1, .size = 2, .node_size = 2, .cores = 1, .doorbells = &doorbells};
 
 /* As if the core had been given to another rank for a second. */
 static void lose_the_core(struct wait *wait)
@@ -57,7 +57,7 @@ static void test_wait__a_ring_is_looked_for_as_often(void **state)
     step_off_core(&wait, 5);
     assert_int_equal(wait.naps, 1);
     world_ring(&world, 0);
-    world_wait_step(&world, &wait, INT64_MAX); /* sleeps on a bell that has rung: returns at once */
+    world_wait_step(&world, &wait, INT64_MAX); /* sleeps on a doorbell that has rung: returns at once */
     step_off_core(&wait, 4);
     assert_int_equal(wait.naps, 2);
     step_off_core(&wait, 1);
@@ -83,7 +83,7 @@ static int sleeps_content(struct wait *wait)
     uint64_t before = progress_look().count;
     int naps = wait->naps;
 
-    bells.listen_ns = 0;
+    doorbells.listen_ns = 0;
     while (wait->naps == naps)
         step_off_core(wait, 1);
     return progress_look().count != before;
@@ -125,9 +125,9 @@ static void test_wait__is_no_progress_for_others(void **state)
 /* How long a wait of a rank of two looks, on so many cores with so many threads in all. */
 static int64_t look_ns(enum role role, int cores, int threads)
 {
-    struct bell bell = {.threads = 0};
-    struct bells page = {.mine = &bell, .first = &bell};
-    struct world here = {.role = role, .node_size = 2, .cores = cores, .bells = &page};
+    struct doorbell doorbell = {.threads = 0};
+    struct doorbells page = {.mine = &doorbell, .first = &doorbell};
+    struct world here = {.role = role, .node_size = 2, .cores = cores, .doorbells = &page};
     struct wait wait;
 
     for (int i = 0; i < threads; i++)
@@ -195,15 +195,15 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
 /* A drafter and a verifier, each the first of its role on this host. */
 static void test_world__too_many_threads_are_warned_of_once_on_a_host(void **state)
 {
-    struct bell first = {.threads = 0}, second = {.threads = 0};
-    struct bells pages[] = {{.mine = &first, .first = &first}, {.mine = &second, .first = &first}};
+    struct doorbell first = {.threads = 0}, second = {.threads = 0};
+    struct doorbells pages[] = {{.mine = &first, .first = &first}, {.mine = &second, .first = &first}};
     struct capture capture;
     char said[1024];
 
     (void)state;
     capture_begin(&capture);
     for (int i = 0; i < 2; i++)
-        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_team_size = 1, .bells = &pages[i]}, 1 << 20, 0);
+        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_team_size = 1, .doorbells = &pages[i]}, 1 << 20, 0);
     capture_end(&capture, said, sizeof said);
     capture_assert_one_line(said, "--threads 1048576, but a rank may run on");
 }

@@ -22,7 +22,7 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
-    int follows;              /* this rank does what the lead orders: if it fails now, nobody knows */
+    int follows;              /* this rank carries out the lead's orders: the lead hears of no failure of it, so one ends the job (main) */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;
 };
