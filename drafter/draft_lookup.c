@@ -51,7 +51,12 @@ static void lookup_close(void *opaque)
     free(state);
 }
 
-static const struct draft_kind lookup_kind = {.name = "lookup", .propose = lookup_propose, .close = lookup_close};
+static enum status lookup_open(struct draft *draft, const struct draft_parts *terms)
+{
+    return draft_open_lookup(draft, terms->way, terms->slots, terms->context);
+}
+
+const struct draft_kind draft_lookup_kind = {.name = "lookup", .open = lookup_open, .propose = lookup_propose, .close = lookup_close};
 
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context)
 {
@@ -67,7 +72,7 @@ enum status draft_open_lookup(struct draft *draft, const struct options_draft *w
     state->index = arena_take(&state->arena, (size_t)slots * sizeof *state->index);
     for (int i = 0; i < slots; i++)
         ngram_index_init(&state->index[i], &state->arena, way->min, way->max, context);
-    *draft = (struct draft){.kind = &lookup_kind, .state = state};
+    *draft = (struct draft){.kind = &draft_lookup_kind, .state = state};
     return STATUS_OK;
 
 release:

@@ -277,8 +277,23 @@ static void model_draft_close(void *opaque)
     free(state);
 }
 
-static const struct draft_kind model_kind = {
-    .name = "model", .propose = model_propose, .read = model_read, .copy = model_copy, .close = model_draft_close};
+static void model_break(void *opaque, enum breakage breakage)
+{
+    ((struct model_draft *)opaque)->breakage = breakage;
+}
+
+static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
+{
+    return draft_open_model(draft, terms->model, terms->slots, terms->support);
+}
+
+const struct draft_kind draft_model_kind = {.name = "model",
+                                            .open = model_draft_open,
+                                            .propose = model_propose,
+                                            .read = model_read,
+                                            .copy = model_copy,
+                                            .draw_wrong = model_break,
+                                            .close = model_draft_close};
 
 static enum status lay_out(struct model_draft *state, int slots)
 {
@@ -323,23 +338,10 @@ enum status draft_open_model(struct draft *draft, struct model *model, int slots
     TRY_TO(kv_cache_open(&state->cache, model, slots), release);
     TRY_TO(forward_open(&state->forward, model, &state->cache), release);
     TRY_TO(lay_out(state, slots), release);
-    *draft = (struct draft){.kind = &model_kind, .state = state};
+    *draft = (struct draft){.kind = &draft_model_kind, .state = state};
     return STATUS_OK;
 
 release:
     model_draft_close(state);
     return status;
-}
-
-void draft_break(struct draft *draft, enum breakage breakage)
-{
-    if (draft->kind == &model_kind)
-        ((struct model_draft *)draft->state)->breakage = breakage;
-}
-
-void draft_close(struct draft *draft)
-{
-    if (draft->kind != NULL)
-        draft->kind->close(draft->state);
-    *draft = (struct draft){0};
 }

@@ -41,7 +41,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
     const struct options_draft *way = &options->draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
-    if (way->way != DRAFT_SELF || parts->model->config.layers < layers || parts->world.team_rank > 0)
+    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.team_rank > 0)
         return;
     if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
@@ -82,27 +82,29 @@ static enum status load_model(struct parts *parts)
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);
-    TRY(draft_open_model(&parts->draft, parts->model, options->max_sequences, options->support));
-    draft_break(&parts->draft, (enum breakage)options->breakage);
     log_debug("draft model %s: %.1f MB of weights, %s", parts->path, (double)model_bytes(parts->model) / 1e6,
               parts->model->backend->describe(parts->model->context));
     parts->context = parts->model->shape.context;
     return STATUS_OK;
 }
 
-/* Copies need no model: any file that there is may be on other hosts alone. No target has a longer context unless it is asked for. */
-static enum status load_lookup(struct parts *parts)
+static enum status load(struct parts *parts)
 {
     const struct options *options = parts->options;
 
-    parts->context = options->context > 0 ? (options->context + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
-    world_claim_threads(&parts->world, 1);
-    return draft_open_lookup(&parts->draft, &options->draft_way, options->max_sequences, parts->context);
-}
-
-static enum status load(struct parts *parts)
-{
-    TRY(parts->options->draft_way.way == DRAFT_LOOKUP ? load_lookup(parts) : load_model(parts));
+    if (options_draft_runs_model(&options->draft_way)) {
+        TRY(load_model(parts));
+    } else { /* any file that there is may be on other hosts alone */
+        parts->context = draft_context(options->context);
+        world_claim_threads(&parts->world, 1);
+    }
+    const struct draft_parts mine = {.way = &options->draft_way,
+                                     .model = parts->model,
+                                     .slots = options->max_sequences,
+                                     .support = options->support,
+                                     .context = parts->context};
+    TRY(draft_open(&parts->draft, &mine));
+    draft_break(&parts->draft, (enum breakage)options->breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
@@ -126,7 +128,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
     snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
-    snprintf(hello->model, sizeof hello->model, "%.255s", parts->options->draft_way.way == DRAFT_MODEL ? parts->path : draft);
+    snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->draft_way)->own_model ? parts->path : draft);
 }
 
 static enum status work(struct parts *parts, struct message_space *space)

@@ -287,6 +287,7 @@ static enum status check_asked(const struct options *options)
 
 static enum status check_together(const struct options *options)
 {
+    const struct options_draft_kind *kind = options_draft_kind(&options->draft_way);
     char reason[160];
 
     if (options->prompt != NULL && options->prompts != NULL) {
@@ -299,12 +300,13 @@ static enum status check_together(const struct options *options)
     }
     TRY(check_conversation(options));
     TRY(check_asked(options));
-    if (options->draft != NULL && options->draft_way.way == DRAFT_MODEL && options->target == NULL) {
+    if (options->draft != NULL && kind->own_model && options->target == NULL) {
         log_error("--draft needs --target");
         return STATUS_USAGE;
     }
-    if (options->draft_way.way == DRAFT_LOOKUP && (options->breakage == BREAKAGE_Q_TEMPERATURE || options->breakage == BREAKAGE_Q_TOP_K)) {
-        log_error("--break %s is a fault in how a draft model draws, and --draft lookup draws nothing", breakage_table[options->breakage].name);
+    if (!kind->draws && (options->breakage == BREAKAGE_Q_TEMPERATURE || options->breakage == BREAKAGE_Q_TOP_K)) {
+        log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->breakage].name,
+                  kind->name);
         return STATUS_USAGE;
     }
     if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {

@@ -14,9 +14,9 @@ void options_target_path(const struct options *options, char *path)
 
 void options_draft_path(const struct options *options, char *path)
 {
-    if (options->draft_way.way == DRAFT_SELF)
+    if (options_draft_kind(&options->draft_way)->target_model)
         options_target_path(options, path);
-    else if (options->draft_way.way == DRAFT_LOOKUP)
+    else if (!options_draft_runs_model(&options->draft_way))
         path[0] = '\0';
     else if (options->draft != NULL)
         snprintf(path, PATH_MAX, "%s", options->draft);

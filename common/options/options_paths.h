@@ -6,7 +6,7 @@
 
 /* The target's path, as it was given or of the embedded pair.  path: [PATH_MAX] */
 void options_target_path(const struct options *options, char *path);
-/* The path of the model that drafts: for --draft self the target's; "" where none is needed.  path: [PATH_MAX] */
+/* The path of the model that drafts: the target's for a drafter kind that reads that; "" where none is needed.  path: [PATH_MAX] */
 void options_draft_path(const struct options *options, char *path);
 
 #endif

@@ -8,7 +8,10 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
     const int name = ENGINE_DRAFTER;
     enum status status;
 
-    TRY(peers_open(&engine->peers, engine->end[ENGINE_LEAD], &name, terms->draft != NULL, terms->run, terms->team->shard.model->vocab, 0.0));
+    TRY(peers_open(&engine->peers, engine->end[ENGINE_LEAD], &name, terms->draft != NULL, terms->run, terms->team->shard.model->vocab, terms->deadline_ms));
+    if (terms->draft != NULL)
+        engine->peers.peer[0].context = terms->draft_context;
+    engine->peers.patient = terms->deadline_ms > 0; /* every wait may take all of it */
     TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->asked, terms->ids), close_peers);
     engine->lead = (struct lead){.team = terms->team,
                                  .verify = &engine->verify,
@@ -17,6 +20,7 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
                                  .tokenizer = terms->tokenizer,
                                  .requests = terms->requests,
                                  .slots = terms->slots,
+                                 .prefill_chunk = terms->prefill_chunk,
                                  .hash_logits = terms->hash_logits};
     TRY_TO(lead_open(&engine->lead), close_verify);
     return STATUS_OK;
@@ -36,6 +40,16 @@ static void close_lead(struct engine *engine)
     peers_close(&engine->peers);
 }
 
+/* The lead waits, which the drafter does not: what it looks for and does not find is not there. */
+static void take_turn(void *user, int end, int64_t deadline_ns)
+{
+    struct engine *engine = user;
+
+    (void)deadline_ns;
+    if (end == ENGINE_LEAD && engine->drafts && engine->status == STATUS_OK)
+        engine->status = drafter_turn(&engine->drafter, 0);
+}
+
 static enum status open_drafter(struct engine *engine, const struct engine_terms *terms)
 {
     const struct drafter_terms mine = {.channel = engine->end[ENGINE_DRAFTER],
@@ -50,6 +64,8 @@ static enum status open_drafter(struct engine *engine, const struct engine_terms
         return STATUS_OK;
     TRY(drafter_open(&engine->drafter, &mine));
     engine->drafts = 1;
+    if (terms->deadline_ms > 0)
+        channel_loop_hook(engine->end[ENGINE_LEAD], &(struct loop_hooks){.user = engine, .wait = take_turn});
     return STATUS_OK;
 }
 
@@ -75,6 +91,12 @@ close_lead:
 close_ends:
     close_ends(engine);
     return status;
+}
+
+enum status engine_run(struct engine *engine)
+{
+    TRY(lead_run(&engine->lead));
+    return engine->status;
 }
 
 enum status engine_begin(struct engine *engine)

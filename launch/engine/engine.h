@@ -1,5 +1,6 @@
 /* The whole engine in one process: the lead's loop and a drafter's, with all their messages packed, checked and unpacked over a loop in memory. The caller
- * gives each its turn, and the lead waits for nobody, so that no clock counts. For tests and measurements; no program of a job uses it. */
+ * gives each its turn, and the lead waits for nobody, so that no clock counts; or the lead runs as in a job, and the drafter takes its turn where the lead waits for
+ * it. For tests and measurements; no program of a job uses it. */
 #ifndef TANDEM_LAUNCH_ENGINE_ENGINE_H
 #define TANDEM_LAUNCH_ENGINE_ENGINE_H
 
@@ -22,6 +23,8 @@ struct engine_terms {
     int slots;
     int asked, ids; /* as for verify_open */
     int hash_logits;
+    int prefill_chunk;  /* as of the lead */
+    double deadline_ms; /* the lead waits so long for each draft, and meanwhile the drafter takes its turn; 0: it waits for nobody */
 };
 
 struct engine {
@@ -30,12 +33,15 @@ struct engine {
     struct verify verify;
     struct lead lead;
     struct drafter drafter;
-    int drafts; /* the drafter is open */
+    int drafts;         /* the drafter is open */
+    enum status status; /* of the turns that it took while the lead waited: the first that failed */
 };
 
 /* Nothing is open where it fails. */
 enum status engine_open(struct engine *engine, const struct engine_terms *terms);
-/* The first half of a round: free slots are filled and, where one runs (engine->lead.actives), the drafter takes its turn. lead_round is the other. */
+/* The whole run, of a lead that waits. A drafter that fails fails it. */
+enum status engine_run(struct engine *engine);
+/* The first half of a round: free slots are filled and, where one runs (engine->lead.actives), the drafter takes its turn. lead_round is the other. Of a lead that waits for nobody. */
 enum status engine_begin(struct engine *engine);
 void engine_close(struct engine *engine);
 

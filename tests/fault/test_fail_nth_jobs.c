@@ -28,7 +28,7 @@ enum { SLOTS = 2, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_
 enum { ALL = 250, PROMPTS = 3, TOKENS = 6, RUN = 77, FILE_BYTES = 1 << 16, ROUND_NS = 100000 };
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
-static char file[64], journal[64], partial[64], stream[64];
+static char file[64], journal[64], partial[64], its_terms[64], stream[64];
 static int stream_fd;
 static char left[FILE_BYTES]; /* what a job that was ended in the middle left as its journal */
 static size_t left_bytes;
@@ -76,18 +76,9 @@ struct job {
 static enum status begin_output(struct job *job)
 {
     const struct journal_terms terms = {.options = &job->options, .requests = &job->requests, .context = target->shape.context, .target = 1};
-    struct journal_job begun = {.requests = &job->requests, .run = RUN, .host = "host"};
-    char *text = journal_terms_write(&terms);
-    enum status status;
+    const struct journal_job begun = {.requests = &job->requests, .run = RUN, .host = "host"};
 
-    if (text == NULL) {
-        log_error("no memory for what the results depend on");
-        return STATUS_INTERNAL;
-    }
-    begun.terms = text;
-    status = output_begin(&job->output, &begun);
-    free(text);
-    return status;
+    return output_begin_under(&job->output, &terms, &begun);
 }
 
 static enum status decode(struct job *job)
@@ -169,6 +160,7 @@ static void no_files(void)
     unlink(file);
     unlink(journal);
     unlink(partial);
+    unlink(its_terms);
 }
 
 static void put_journal(void)
@@ -261,6 +253,7 @@ static int set_up(void **state)
     snprintf(file, sizeof file, "%s/out.jsonl", folder);
     snprintf(journal, sizeof journal, "%s/out.jsonl.journal", folder);
     snprintf(partial, sizeof partial, "%s/out.jsonl.partial", folder);
+    snprintf(its_terms, sizeof its_terms, "%s/out.jsonl.terms", folder);
     stream_fd = memfd_create("stream", 0);
     assert_true(stream_fd >= 0);
     snprintf(stream, sizeof stream, "/proc/self/fd/%d", stream_fd);

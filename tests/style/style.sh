@@ -58,7 +58,7 @@ launch/dev/backend common/base common/backend
 launch/dev/gpu common/base common/file common/sample common/backend common/model
 launch/dev/step common/base common/text common/backend common/model
 launch/dev/peers launch/dev/step
-launch/dev/one_process common/base common/options common/text common/wire drafter verifier/job'
+launch/dev/one_process common/base common/options common/text common/wire drafter verifier/job launch/engine'
 find common drafter verifier launch -name '*.[ch]' -o -name '*.cu' -o -name '*.cc' | sort | xargs grep -nHE '^ *# *include "' | awk -v rooms="$rooms" '
     function room(path) { while (path != "" && !(path in lists)) sub(/\/?[^\/]*$/, "", path); return path }
     BEGIN { lines = split(rooms, line, "\n")
@@ -87,6 +87,12 @@ grep -nHE '"proto/.*pb-c\.h"' "${programs[@]}" | grep -v '^common/wire/' | expec
 # The clock of the wall is set by people and by NTP: it tells when something was, never how long. Time stamps: of events, of an answer, of a bench's folder.
 grep -E '\b(time|ftime|gettimeofday|timespec_get|sem_timedwait|mtx_timedlock|cnd_timedwait) *\(|\bCLOCK_REALTIME\b' <<<"$stripped" |
     grep -vE '^(common/base/recorder|verifier/result/result_openai|launch/bench/sweep/(main|folder))\.c:' | expect "clock_ns of common/base/clock.h, which nobody sets"
+
+# A drafter kind is a row of the registry: others ask the row, and do not compare.
+kinds=$(sed -nE 's/^enum drafter_kind \{ *(.*), DRAFTER_KINDS *\};/\1/p' common/options/options_draft.h | sed 's/, */|/g')
+[ -n "$kinds" ] || echo "common/options/options_draft.h:1:" | expect "enum drafter_kind on one line, DRAFTER_KINDS last"
+grep -E "\b($kinds)\b" <<<"$stripped" | grep -vE '^(common/options/options_draft(_kinds)?\.[ch]|drafter/draft(_[a-z_]+)?\.[ch]):' |
+    expect "what the kind's row says (options_draft_kind), so that another kind is another row"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do

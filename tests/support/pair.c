@@ -78,7 +78,7 @@ void pair_open(struct pair *pair, int shards, const char *draft)
 
 void pair_copy(struct pair *pair)
 {
-    const struct options_draft way = {.way = DRAFT_LOOKUP, .min = 1, .max = 4};
+    const struct options_draft way = {.kind = DRAFT_LOOKUP, .min = 1, .max = 4};
 
     draft_close(&pair->draft);
     assert_int_equal(draft_open_lookup(&pair->draft, &way, PAIR_SLOTS, pair->draft_model->shape.context), STATUS_OK);

@@ -97,7 +97,7 @@ struct rig {
 
 static void open_rig(struct rig *rig, int min, int max)
 {
-    const struct options_draft way = {.way = DRAFT_LOOKUP, .min = min, .max = max};
+    const struct options_draft way = {.kind = DRAFT_LOOKUP, .min = min, .max = max};
 
     assert_int_equal(arena_open(&rig->arena, mirror_bytes(CONTEXT), "a mirror"), STATUS_OK);
     mirror_init(&rig->mirror, &rig->arena, 0, CONTEXT);

@@ -744,13 +744,13 @@ static int remove_path(void **state)
     return unlink(path);
 }
 
-static void assert_way(const char *line, enum options_draft_way way, const char *whole)
+static void assert_way(const char *line, enum drafter_kind kind, const char *whole)
 {
     char text[OPTIONS_DRAFT_TEXT];
     struct options options;
 
     assert_taken(line, &options);
-    assert_int_equal(options.draft_way.way, way);
+    assert_int_equal(options.draft_way.kind, kind);
     options_draft_write(&options.draft_way, text);
     assert_string_equal(text, whole);
     options_release(&options);

@@ -8,7 +8,6 @@
 #include "verifier/job/comparison.h"
 #include "verifier/job/measuring.h"
 #include "verifier/result/journal_terms.h"
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,21 +71,23 @@ static enum status repeat(struct job *job, struct peers *drafters, const struct 
     return STATUS_OK;
 }
 
-/* What drafts, as the first drafter says it: a way by what it is told and, where it computes, the target; a model that only its own rank can see by
- * its name. */
+/* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its name and keys
+ * and, where it reads the target's file, the target. */
 static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
 {
     const char *name = job->hello[job->world.drafter_rank[0]].model;
-    char way_text[OPTIONS_DRAFT_TEXT];
-    struct options_draft way;
+    const struct options_draft_kind *kind;
+    char text[OPTIONS_DRAFT_TEXT];
+    struct options_draft draft;
 
-    TRY(options_draft_read(name, &way));
-    options_draft_write(&way, way_text);
-    if (way.way == DRAFT_MODEL && access(name, R_OK) == 0)
+    TRY(options_draft_read(name, &draft));
+    options_draft_write(&draft, text);
+    kind = options_draft_kind(&draft);
+    if (kind->own_model && access(name, R_OK) == 0)
         return model_identity(name, identity);
-    if (way.way != DRAFT_MODEL)
-        name = way_text;
-    *identity = digest_bytes(name, strlen(name), way.way == DRAFT_SELF ? target : DIGEST_EMPTY);
+    if (!kind->own_model)
+        name = text;
+    *identity = digest_bytes(name, strlen(name), kind->target_model ? target : DIGEST_EMPTY);
     return STATUS_OK;
 }
 
@@ -95,9 +96,7 @@ static enum status begin_output(struct job *job, const struct request_list *requ
 {
     struct options meant = *job->options;
     struct journal_terms terms = {.options = &meant, .requests = requests, .context = job->model->longest};
-    struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
-    enum status status;
-    char *text;
+    const struct journal_job begun = {.requests = requests, .run = job->hello[0].run, .host = job->world.host};
 
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
@@ -105,15 +104,7 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     TRY(model_identity(job->target, &terms.target));
     if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
         TRY(identify_draft(job, terms.target, &terms.draft));
-    text = journal_terms_write(&terms);
-    if (text == NULL) {
-        log_error("no memory for what the results depend on");
-        return STATUS_INTERNAL;
-    }
-    begun.terms = text;
-    status = output_begin(&job->output, &begun);
-    free(text);
-    return status;
+    return output_begin_under(&job->output, &terms, &begun);
 }
 
 /* Each has said why when its turn came; in a long log that is far above. */

@@ -72,7 +72,7 @@ static enum status load(struct job *job)
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
-    int alone = job->options->draft_way.way == DRAFT_LOOKUP || config_is_large(&config, 0, job->world.verifiers);
+    int alone = !options_draft_runs_model(&job->options->draft_way) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->threads, alone),
                                         .max_rows = max_rows(job->options, backend),
                                         .max_asked = max_asked(job->options),

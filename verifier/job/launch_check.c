@@ -251,9 +251,9 @@ enum status launch_check(const struct options *options)
     TRY(paths_check("target", options->target));
     TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
     TRY(check_chat(options, target, &large.config));
-    if (!launch_check_drafts(options) || options->draft_way.way == DRAFT_LOOKUP)
+    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->draft_way))
         return STATUS_OK;
-    TRY(options->draft_way.way == DRAFT_MODEL ? paths_check("draft", options->draft) : STATUS_OK);
+    TRY(options_draft_kind(&options->draft_way)->own_model ? paths_check("draft", options->draft) : STATUS_OK);
     TRY(look_at(options, draft, 1, options->draft_way.layers, &small));
     if (large.digest == small.digest && large.size == small.size)
         return STATUS_OK;

@@ -218,7 +218,7 @@ static enum status look_at_memory(const struct options *options, int drafters, i
 
     TRY(need_of(options, target, verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
-    if (drafters > 0 && options->draft_way.way != DRAFT_LOOKUP) {
+    if (drafters > 0 && options_draft_runs_model(&options->draft_way)) {
         options_draft_path(options, draft);
         TRY(need_of(options, draft, 1, 1, &need));
         tell_need(options, &told_of[1], &need);

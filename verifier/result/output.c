@@ -40,6 +40,22 @@ enum status output_begin(struct output *output, const struct journal_job *job)
     return STATUS_OK;
 }
 
+enum status output_begin_under(struct output *output, const struct journal_terms *terms, const struct journal_job *job)
+{
+    struct journal_job begun = *job;
+    char *text = journal_terms_write(terms);
+    enum status status;
+
+    if (text == NULL) {
+        log_error("no memory for what the results depend on");
+        return STATUS_INTERNAL;
+    }
+    begun.terms = text;
+    status = output_begin(output, &begun);
+    free(text);
+    return status;
+}
+
 static enum status write_failed(const struct output *output)
 {
     log_error("cannot write results to %s: %s", output->path, strerror(errno));

@@ -4,6 +4,7 @@
 #define TANDEM_VERIFIER_RESULT_OUTPUT_H
 
 #include "verifier/result/journal.h"
+#include "verifier/result/journal_terms.h"
 #include "verifier/round/sequence.h"
 #include <stdio.h>
 
@@ -26,6 +27,8 @@ struct output {
 enum status output_open(struct output *output, const char *path, int resume, int plain);
 /* When the requests are known. STATUS_DATA when the journal is of another job; STATUS_IO. */
 enum status output_begin(struct output *output, const struct journal_job *job);
+/* The same under these terms, which are about the job's requests; those of `job` are not looked at. */
+enum status output_begin_under(struct output *output, const struct journal_terms *terms, const struct journal_job *job);
 /* At the end of a job that did not fail: STATUS_IO when what was written did not reach the file. With a journal, puts the file in its place
  * when every result is there. */
 enum status output_finish(struct output *output);

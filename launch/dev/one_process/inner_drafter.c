@@ -4,7 +4,6 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
-#include "common/wire/channel_loop.h"
 
 /* The same tokens for both models, or the drafts mean something else. */
 static enum status check_tokenizer(const char *path, const struct tokenizer *tokenizer)
@@ -40,59 +39,36 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
     group_open_self(&inner->alone);
     TRY(model_open(inner->path, &inner->alone, &model, &inner->model));
     inner->context = inner->model->shape.context;
-    return draft_open_model(&inner->draft, inner->model, options->max_sequences, options->support);
+    return STATUS_OK;
 }
 
 static enum status open_draft(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)
 {
-    if (options->draft_way.way != DRAFT_LOOKUP)
-        return open_model(inner, options, tokenizer, threads);
-    inner->context = options->context > 0 ? (options->context + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
-    return draft_open_lookup(&inner->draft, &options->draft_way, options->max_sequences, inner->context);
+    inner->context = draft_context(options->context);
+    if (options_draft_runs_model(&options->draft_way))
+        TRY(open_model(inner, options, tokenizer, threads));
+    const struct draft_parts parts = {.way = &options->draft_way,
+                                      .model = inner->model,
+                                      .slots = options->max_sequences,
+                                      .support = options->support,
+                                      .context = inner->context};
+    return draft_open(&inner->draft, &parts);
 }
 
-/* The lead waits, which the drafter does not: what it looks for and does not find is not there. */
-static void take_turn(void *user, int end, int64_t deadline_ns)
+enum status inner_drafter_open(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)
 {
-    struct inner_drafter *inner = user;
-
-    (void)deadline_ns;
-    if (end == INNER_DRAFTER_LEAD && inner->status == STATUS_OK)
-        inner->status = drafter_turn(&inner->drafter, 0);
-}
-
-enum status inner_drafter_open(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, uint64_t run, int threads)
-{
-    const struct loop_hooks hooks = {.user = inner, .wait = take_turn};
     enum status status;
 
     *inner = (struct inner_drafter){0};
     options_draft_path(options, inner->path);
-    TRY_TO(open_draft(inner, options, tokenizer, threads), close_inner);
-    TRY_TO(channel_loop_open(INNER_DRAFTER_ENDS, NULL, inner->end), close_inner);
-    channel_loop_hook(inner->end[INNER_DRAFTER_LEAD], &hooks);
-    const struct drafter_terms terms = {.channel = inner->end[INNER_DRAFTER_SELF],
-                                        .draft = &inner->draft,
-                                        .lead = INNER_DRAFTER_LEAD,
-                                        .run = run,
-                                        .vocab = tokenizer_size(tokenizer),
-                                        .context = inner->context,
-                                        .slots = options->max_sequences};
-    TRY_TO(drafter_open(&inner->drafter, &terms), close_inner);
-    inner->is_open = 1;
-    return STATUS_OK;
-
-close_inner:
-    inner_drafter_close(inner);
+    status = open_draft(inner, options, tokenizer, threads);
+    if (status != STATUS_OK)
+        inner_drafter_close(inner);
     return status;
 }
 
 void inner_drafter_close(struct inner_drafter *inner)
 {
-    if (inner->is_open)
-        drafter_close(&inner->drafter);
-    for (int i = 0; i < INNER_DRAFTER_ENDS; i++)
-        channel_close(inner->end[i]);
     draft_close(&inner->draft);
     model_close(inner->model);
     *inner = (struct inner_drafter){0};

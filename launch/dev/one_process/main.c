@@ -10,6 +10,7 @@
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
 #include "launch/dev/one_process/inner_drafter.h"
+#include "launch/engine/engine.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/job.h"
 #include "verifier/job/report.h"
@@ -58,68 +59,99 @@ static enum status open_target(struct job *job)
 /* What a roll call would have: the report says who ran. */
 static enum status introduce(struct job *job, const struct inner_drafter *inner)
 {
-    job->hello = calloc(INNER_DRAFTER_ENDS, sizeof *job->hello);
+    job->hello = calloc(ENGINE_ENDS, sizeof *job->hello);
     if (job->hello == NULL) {
         log_error("no memory for who takes part");
         return STATUS_INTERNAL;
     }
-    for (int i = 0; i < INNER_DRAFTER_ENDS; i++) {
+    for (int i = 0; i < ENGINE_ENDS; i++) {
         struct hello *hello = &job->hello[i];
 
-        *hello = (struct hello){.role = i == INNER_DRAFTER_LEAD ? ROLE_VERIFIER : ROLE_DRAFTER, .run = RUN, .pid = (uint32_t)getpid()};
+        *hello = (struct hello){.role = i == ENGINE_LEAD ? ROLE_VERIFIER : ROLE_DRAFTER, .run = RUN, .pid = (uint32_t)getpid()};
         snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
         snprintf(hello->device, sizeof hello->device, "cpu");
         gethostname(hello->host, sizeof hello->host - 1);
-        snprintf(hello->model, sizeof hello->model, "%.255s", i == INNER_DRAFTER_LEAD ? job->target : inner->path[0] != '\0' ? inner->path : job->options->draft);
+        snprintf(hello->model, sizeof hello->model, "%.255s", i == ENGINE_LEAD ? job->target : inner->path[0] != '\0' ? inner->path : job->options->draft);
     }
     return STATUS_OK;
 }
 
-/* Completes the requests, and says what that came to. */
-static enum status complete(struct job *job, struct peers *peers, const struct request_list *requests)
+/* What the two programs would be told. */
+static enum status open_engine(struct job *job, struct inner_drafter *inner, const struct request_list *requests, const struct lead_watch *watch,
+                               struct engine *engine)
 {
-    const struct journal_job begun = {.requests = requests, .run = RUN, .host = job->hello[0].host};
-    struct show show = {0};
-    struct verify verify = {0};
-    struct audience audience;
-    struct lead lead = {.watch = &audience.watch, .requests = requests};
-    struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = INNER_DRAFTER_ENDS, .figures = &lead.figures, .peers = peers};
-    enum status status;
+    const struct options *options = job->options;
+    const struct engine_terms terms = {.team = &job->team,
+                                       .draft = &inner->draft,
+                                       .draft_vocab = tokenizer_size(job->tokenizer),
+                                       .draft_context = inner->context,
+                                       .tokenizer = job->tokenizer,
+                                       .requests = requests,
+                                       .watch = watch,
+                                       .run = RUN,
+                                       .slots = options->max_sequences,
+                                       .asked = max_asked(options),
+                                       .ids = max_ids(options),
+                                       .hash_logits = options->hash_logits,
+                                       .prefill_chunk = options->prefill_chunk,
+                                       .deadline_ms = DEADLINE_MS};
 
-    audience_init(&audience, &job->output, &show, NULL);
-    TRY(output_open(&job->output, "-", 0, job->options->plain_results));
-    TRY(output_begin(&job->output, &begun));
-    TRY(job_open_lead(job, peers, &verify, &lead));
-    status = lead_run(&lead);
-    job_close_lead(&lead);
-    TRY(status);
-    TRY(output_finish(&job->output));
+    TRY(engine_open(engine, &terms));
+    engine->lead.drain_s = options->drain_s;
+    engine->verify.synthetic_acceptance = options->synthetic_acceptance;
+    engine->verify.measure_overlap = options->stats != NULL;
+    return STATUS_OK;
+}
+
+static enum status say(struct job *job, const struct engine *engine)
+{
+    struct report report = {.options = job->options,
+                            .target = job->target,
+                            .hello = job->hello,
+                            .ranks = ENGINE_ENDS,
+                            .figures = &engine->lead.figures,
+                            .peers = &engine->peers};
+
     if (job->options->hash_logits)
         TRY(team_hash(&job->team, &report.hash));
     report_line(&report, stderr);
     return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
 }
 
+/* Completes the requests, and says what that came to. */
+static enum status complete(struct job *job, struct inner_drafter *inner, const struct request_list *requests)
+{
+    const struct journal_job begun = {.requests = requests, .run = RUN, .host = job->hello[0].host};
+    struct show show = {0};
+    struct audience audience;
+    struct engine engine;
+    enum status status;
+
+    audience_init(&audience, &job->output, &show, NULL);
+    TRY(output_open(&job->output, "-", 0, job->options->plain_results));
+    TRY(output_begin(&job->output, &begun));
+    TRY(open_engine(job, inner, requests, &audience.watch, &engine));
+    TRY_TO(engine_run(&engine), close_engine);
+    TRY_TO(output_finish(&job->output), close_engine);
+    status = say(job, &engine);
+
+close_engine:
+    engine_close(&engine);
+    return status;
+}
+
 static enum status run(struct job *job, int draft_threads)
 {
-    const int name = INNER_DRAFTER_SELF;
     struct request_list requests = {0};
     struct inner_drafter inner;
-    struct peers peers;
     enum status status;
 
     TRY(open_target(job));
-    TRY(inner_drafter_open(&inner, job->options, job->tokenizer, RUN, draft_threads));
+    TRY(inner_drafter_open(&inner, job->options, job->tokenizer, draft_threads));
     TRY_TO(introduce(job, &inner), close_inner);
     TRY_TO(job_read_requests(job, &requests), release_requests);
-    TRY_TO(peers_open(&peers, inner.end[INNER_DRAFTER_LEAD], &name, 1, RUN, job->model->vocab, DEADLINE_MS), release_requests);
-    peers.peer[0].context = inner.context;
-    peers.patient = 1; /* every wait may take all of it */
-    status = complete(job, &peers, &requests);
-    if (status == STATUS_OK)
-        status = inner.status;
+    status = complete(job, &inner, &requests);
     output_close(&job->output);
-    peers_close(&peers);
 
 release_requests:
     request_release(&requests);
