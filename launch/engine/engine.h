@@ -35,7 +35,7 @@ struct engine {
 
 /* Nothing is open where it fails. */
 enum status engine_open(struct engine *engine, const struct engine_terms *terms);
-/* The first half of a round: free slots are filled and, where one runs (engine->lead.actives), the drafter takes its turn. lead_round is the other. */
+/* The first half of a round: free slots are filled and, where one runs (engine->lead.slots.actives), the drafter takes its turn. lead_round is the other. */
 enum status engine_begin(struct engine *engine);
 void engine_close(struct engine *engine);
 

@@ -82,7 +82,7 @@ static enum status complete(struct job *job, struct peers *peers, const struct r
     struct show show = {0};
     struct verify verify = {0};
     struct audience audience;
-    struct lead lead = {.watch = &audience.watch, .requests = requests};
+    struct lead lead = {.watch = &audience.watch, .queue.requests = requests};
     struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = INNER_DRAFTER_ENDS, .figures = &lead.figures, .peers = peers};
     enum status status;
 
