@@ -18,8 +18,8 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
                                  .peers = &engine->peers,
                                  .watch = terms->watch,
                                  .tokenizer = terms->tokenizer,
-                                 .requests = terms->requests,
-                                 .slots = terms->slots,
+                                 .queue.requests = terms->requests,
+                                 .slots.count = terms->slots,
                                  .prefill_chunk = terms->prefill_chunk,
                                  .hash_logits = terms->hash_logits};
     TRY_TO(lead_open(&engine->lead), close_verify);
@@ -102,7 +102,7 @@ enum status engine_run(struct engine *engine)
 enum status engine_begin(struct engine *engine)
 {
     TRY(lead_admit(&engine->lead));
-    return engine->drafts && engine->lead.actives > 0 ? drafter_turn(&engine->drafter, clock_ns()) : STATUS_OK;
+    return engine->drafts && engine->lead.slots.actives > 0 ? drafter_turn(&engine->drafter, clock_ns()) : STATUS_OK;
 }
 
 void engine_close(struct engine *engine)

@@ -41,7 +41,7 @@ struct engine {
 enum status engine_open(struct engine *engine, const struct engine_terms *terms);
 /* The whole run, of a lead that waits. A drafter that fails fails it. */
 enum status engine_run(struct engine *engine);
-/* The first half of a round: free slots are filled and, where one runs (engine->lead.actives), the drafter takes its turn. lead_round is the other. Of a lead that waits for nobody. */
+/* The first half of a round: free slots are filled and, where one runs (engine->lead.slots.actives), the drafter takes its turn. lead_round is the other. Of a lead that waits for nobody. */
 enum status engine_begin(struct engine *engine);
 void engine_close(struct engine *engine);
 

@@ -86,7 +86,7 @@ static enum status decode(struct job *job)
     for (int round = 0; job->stops == 0 || round < job->stops; round++) {
         now_ns += job->drafts ? ROUND_NS : 0;
         TRY(engine_begin(&job->engine));
-        if (job->engine.lead.actives == 0)
+        if (job->engine.lead.slots.actives == 0)
             return output_finish(&job->output);
         TRY(lead_round(&job->engine.lead));
     }

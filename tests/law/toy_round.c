@@ -117,7 +117,7 @@ static void send_open(struct toy_round *round, struct sequence *sequence)
 
     assert_null(message_unpack_open(round->parts->drafter_space, message_pack_open(round->parts->lead_space, &sent), toy_law_ids(round->law), &open));
     assert_true(mirror_open(&round->parts->mirror[sequence->slot], &open));
-    sequence->wanted = sequence_wants(sequence);
+    sequence->link.wanted = sequence_wants(sequence);
 }
 
 static void send_commit(struct toy_round *round, struct sequence *sequence, const struct outcome *outcome, int kept)
@@ -141,7 +141,7 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
     assert_null(
         message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
     if (mirror_commit(mirror, &commit))
-        sequence->wanted = sequence_wants(sequence);
+        sequence->link.wanted = sequence_wants(sequence);
     else
         send_open(round, sequence);
 }
@@ -278,8 +278,8 @@ static void peek(struct toy_round *round, int active)
     for (int i = 0; i < active; i++) {
         struct sequence *sequence = round->parts->active[i];
 
-        if (sequence->has_proposal && sequence->proposal.token[0] == round->law->id[0])
-            sequence->has_proposal = 0;
+        if (sequence->link.has_proposal && sequence->link.proposal.token[0] == round->law->id[0])
+            sequence->link.has_proposal = 0;
     }
 }
 

@@ -24,7 +24,7 @@ void oracle_watch(struct simulation *simulation)
 /* Only what was computed on the committed tokens, with the request's sampling, and asked for, is verified. */
 static void check_proposal(const struct sequence *sequence)
 {
-    const struct proposal *proposal = &sequence->proposal;
+    const struct proposal *proposal = &sequence->link.proposal;
 
     if (proposal->base_length != (uint32_t)sequence->length ||
         proposal->base_digest != digest_tokens(DIGEST_EMPTY, sequence->tokens, sequence->length))
@@ -101,11 +101,11 @@ void oracle_check_admission(const struct simulation *simulation)
 {
     if (simulation->plan->faults.outbox > 0) /* its message may be the one that finds no place */
         return;
-    for (int i = 0; i < simulation->lead.slots; i++) {
-        const struct sequence *sequence = &simulation->lead.sequence[i];
+    for (int i = 0; i < simulation->lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
 
-        if (sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->drafter >= 0 && simulation->peers.peer[sequence->drafter].lost && is_one_there(simulation))
-            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->drafter + 1);
+        if (sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link.drafter >= 0 && simulation->peers.peer[sequence->link.drafter].lost && is_one_there(simulation))
+            simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->link.drafter + 1);
     }
 }
 
@@ -126,15 +126,15 @@ enum status __wrap_verify_round(struct verify *verify, struct sequence *const *s
 {
     for (int i = 0; i < count; i++) {
         const struct sequence *sequence = sequences[i];
-        int drafted = sequence->has_proposal ? sequence->proposal.count : 0;
+        int drafted = sequence->link.has_proposal ? sequence->link.proposal.count : 0;
 
-        if (sequence->has_proposal)
+        if (sequence->link.has_proposal)
             check_proposal(sequence);
-        if (sequence->drafter < 0 && is_one_there(watched))
+        if (sequence->link.drafter < 0 && is_one_there(watched))
             simulation_fail(watched, "request %u goes without a drafter, though one is there", sequence->request->index);
         if (watched->is_after && drafted > 0)
-            watched->used[sequence->drafter]++;
-        watched->expected_fallbacks += !sequence->has_proposal && sequence->drafter >= 0 && sequence_wants(sequence) > 0;
+            watched->used[sequence->link.drafter]++;
+        watched->expected_fallbacks += !sequence->link.has_proposal && sequence->link.drafter >= 0 && sequence_wants(sequence) > 0;
         simulation_tell(watched, "lead: request %u, %d tokens, verifies %d", sequence->request->index, sequence->length, drafted);
     }
     return __real_verify_round(verify, sequences, count, outcomes);
@@ -193,8 +193,8 @@ enum status __wrap_output_add(struct output *output, const struct request *reque
 /* What the lead has committed of a request: those of its sequence, or of its result. NULL: it has no such request. */
 static const int32_t *truth_of(const struct simulation *simulation, uint32_t request, int *count)
 {
-    for (int i = 0; i < simulation->lead.slots; i++) {
-        const struct sequence *sequence = &simulation->lead.sequence[i];
+    for (int i = 0; i < simulation->lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
 
         if (sequence->request != NULL && sequence->request->index == request) {
             *count = sequence->length;
@@ -268,14 +268,14 @@ void oracle_check_round(const struct simulation *simulation)
     int64_t waited = simulation->now_ns - simulation->round_ns - simulation->verified_ns;
     int of[PLAN_DRAFTERS] = {0};
 
-    for (int i = 0; i < simulation->lead.slots; i++) {
-        const struct sequence *sequence = &simulation->lead.sequence[i];
+    for (int i = 0; i < simulation->lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
 
         if (sequence->request == NULL)
             continue;
         check_target_cache(simulation, sequence);
-        if (sequence->drafter >= 0)
-            of[sequence->drafter]++;
+        if (sequence->link.drafter >= 0)
+            of[sequence->link.drafter]++;
     }
     for (int i = 0; i < simulation->peers.count; i++)
         if (simulation->peers.peer[i].sequences != of[i])
@@ -317,7 +317,7 @@ void oracle_check_end(const struct simulation *simulation)
     for (int i = 0; i < simulation->plan->requests; i++)
         if (simulation->result[i].times != 1)
             simulation_fail(simulation, "request %d has %d results", i, simulation->result[i].times);
-    for (int i = 0; i < simulation->lead.next - simulation->plan->requests; i++)
+    for (int i = 0; i < simulation->lead.queue.next - simulation->plan->requests; i++)
         if (simulation->times_after[i] != 1)
             simulation_fail(simulation, "request %d has %d results", simulation->plan->requests + i, simulation->times_after[i]);
     check_counts(simulation);

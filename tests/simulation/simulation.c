@@ -125,8 +125,8 @@ static void open_lead(struct simulation *simulation, int drafters)
                                      .peers = &simulation->peers,
                                      .watch = &simulation->audience.watch,
                                      .tokenizer = simulation->stage->tokenizer,
-                                     .requests = &simulation->requests,
-                                     .slots = plan->slots};
+                                     .queue.requests = &simulation->requests,
+                                     .slots.count = plan->slots};
     assert_int_equal(lead_open(&simulation->lead), STATUS_OK);
     simulation->round = 0;
     for (; simulation->actors < drafters; simulation->actors++)
@@ -215,7 +215,7 @@ static void run_plan(struct simulation *simulation)
         arrive(simulation);
         assert_int_equal(lead_admit(&simulation->lead), STATUS_OK);
         oracle_check_admission(simulation);
-        if (simulation->lead.actives > 0)
+        if (simulation->lead.slots.actives > 0)
             take_round(simulation);
         else if (simulation->requests.count < plan->requests)
             simulation_pass(simulation, plan->arrival_ns[simulation->requests.count], 0);
@@ -255,14 +255,14 @@ static void run_after(struct simulation *simulation)
     int first = simulation->round, rounds;
 
     while (!is_recovered(simulation)) {
-        while (simulation->requests.count < simulation->lead.next + simulation->plan->slots)
+        while (simulation->requests.count < simulation->lead.queue.next + simulation->plan->slots)
             add_request_after(simulation);
         pass_rests(simulation);
         assert_int_equal(lead_admit(&simulation->lead), STATUS_OK);
         take_round(simulation);
     }
-    simulation->requests.count = simulation->lead.next;
-    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.actives > 0; lead_admit(&simulation->lead))
+    simulation->requests.count = simulation->lead.queue.next;
+    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.slots.actives > 0; lead_admit(&simulation->lead))
         take_round(simulation);
     rounds = simulation->round - first;
     simulation->tally.rounds_after += rounds;
@@ -321,7 +321,7 @@ static void run_solo(struct simulation *simulation)
     simulation->verbose = 0;
     open_lead(simulation, 0);
     simulation->requests.count = simulation->plan->requests + 1;
-    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.actives > 0; lead_admit(&simulation->lead))
+    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.slots.actives > 0; lead_admit(&simulation->lead))
         take_round(simulation);
     close_lead(simulation);
     simulation->verbose = verbose;

@@ -116,11 +116,11 @@ static int take_round(struct engine *engine)
     struct lead *lead = &engine->lead;
 
     assert_int_equal(engine_begin(engine), STATUS_OK);
-    if (lead->actives == 0)
+    if (lead->slots.actives == 0)
         return 0;
-    for (int i = 0; i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL)
-            taking[lead->sequence[i].request->index].before = lead->sequence[i].completion.length;
+    for (int i = 0; i < lead->slots.count; i++)
+        if (lead->slots.sequence[i].request != NULL)
+            taking[lead->slots.sequence[i].request->index].before = lead->slots.sequence[i].completion.length;
     assert_int_equal(lead_round(lead), STATUS_OK);
     return 1;
 }

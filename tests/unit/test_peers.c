@@ -73,7 +73,7 @@ static void open_all(int count)
         assert_int_equal(sequence_open(&sequence[i], &request[i], NULL, NULL, 0, CONTEXT), STATUS_OK);
         sequence[i].cached = sequence[i].length - 1; /* its prompt is read */
         assert_int_equal(peers_assign(&peers, &sequence[i]), STATUS_OK);
-        assert_int_equal(sequence[i].drafter, i);
+        assert_int_equal(sequence[i].link.drafter, i);
     }
 }
 
@@ -196,7 +196,7 @@ static void test_peers__a_round_ends_in_time_also_where_a_drafter_is_found_in_it
     }
     assert_int_equal(peers.peer[0].lost, 0);
     is_asked(2);
-    sequence[1].answered = sequence[1].length; /* it has read all that */
+    sequence[1].link.answered = sequence[1].length; /* it has read all that */
     speaks_ns = now + 15 * MS; /* it is asked in this round, and this is its answer; then it is silent again */
     assert_int_equal(take_round(), DEADLINE_MS);
     assert_int_equal(is_asked(2), 1);

@@ -129,7 +129,7 @@ static int take_round(struct run *run)
 {
     now += 100 * 1000;
     assert_int_equal(engine_begin(&run->engine), STATUS_OK);
-    if (run->engine.lead.actives == 0)
+    if (run->engine.lead.slots.actives == 0)
         return 0;
     now += 100 * 1000;
     assert_int_equal(lead_round(&run->engine.lead), STATUS_OK);
@@ -216,7 +216,7 @@ static void assert_allocates_nothing(enum accept_mode accept, double temperature
     for (int i = 0; i < 100; i++)
         (void)take_round(&run);
     assert_int_equal(allocations, 0);
-    assert_int_equal(run.engine.lead.actives, SLOTS); /* all of them rounds of sequences in the middle */
+    assert_int_equal(run.engine.lead.slots.actives, SLOTS); /* all of them rounds of sequences in the middle */
     assert_true(run.engine.lead.figures.accepted > 0);
     close_run(&run);
 }
@@ -349,8 +349,8 @@ static int64_t cut_at(char letter)
         run.requests.request[i].stops = 1;
     }
     while (take_round(&run))
-        for (int i = 0; i < run.engine.lead.readies; i++) {
-            int kept = run.engine.lead.kept[i], stood = run.engine.lead.outcome[i].accepted;
+        for (int i = 0; i < run.engine.lead.slots.readies; i++) {
+            int kept = run.engine.lead.slots.kept[i], stood = run.engine.lead.slots.outcome[i].accepted;
 
             accepted += kept < stood ? kept : stood;
             cut += kept < stood ? stood - kept : 0;
@@ -407,9 +407,9 @@ static uint64_t hash_of_each(enum accept_mode accept, double temperature)
     uint64_t hash;
 
     open_run(&run, accept, temperature, SHORT, NULL, 0);
-    run.engine.lead.slots = run.engine.lead.reading.slots = 1;
+    run.engine.lead.slots.count = run.engine.lead.reading.slots = 1;
     do
-        run.engine.lead.sequence[0].cached = run.engine.lead.sequence[0].request == NULL ? 0 : run.engine.lead.sequence[0].cached;
+        run.engine.lead.slots.sequence[0].cached = run.engine.lead.slots.sequence[0].request == NULL ? 0 : run.engine.lead.slots.sequence[0].cached;
     while (take_round(&run));
     assert_int_equal(run.engine.lead.reading.reused, 0);
     assert_int_equal(run.engine.lead.reading.read, tokens_to_read(&run));
@@ -432,7 +432,7 @@ static void assert_shared(enum accept_mode accept, double temperature, int with_
 
     forget_all();
     open_run(&run, accept, temperature, SHORT, NULL, with_drafter);
-    run.engine.lead.slots = run.engine.lead.reading.slots = slots;
+    run.engine.lead.slots.count = run.engine.lead.reading.slots = slots;
     assert_int_equal(hash_of(&run), each);
     assert_int_equal(run.engine.lead.reading.read + run.engine.lead.reading.reused, tokens_to_read(&run));
     assert_in_range(run.engine.lead.reading.read, tokens_to_read(&run) / PROMPTS, tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
@@ -477,7 +477,7 @@ static void test_round__a_long_prompt_is_read_beside_what_runs(void **state)
 
         if (!take_round(&run))
             break;
-        if (run.engine.lead.sequence[1].request != NULL && !sequence_is_read(&run.engine.lead.sequence[1])) {
+        if (run.engine.lead.slots.sequence[1].request != NULL && !sequence_is_read(&run.engine.lead.slots.sequence[1])) {
             beside++;
             assert_true(run.engine.lead.figures.tokens > tokens);
         }
@@ -502,13 +502,13 @@ static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
     tokens = run.engine.lead.figures.tokens;
     assert_true(tokens >= 3);
     assert_int_equal(lead_admit(&run.engine.lead), STATUS_OK);
-    cut = run.engine.lead.actives;
+    cut = run.engine.lead.slots.actives;
     assert_true(cut > 0);
     lead_cut(&run.engine.lead);
     assert_true(take_round(&run));
     assert_int_equal(run.engine.lead.figures.tokens, tokens + cut);
-    for (int i = 0; i < run.engine.lead.slots; i++)
-        assert_null(run.engine.lead.sequence[i].request);
+    for (int i = 0; i < run.engine.lead.slots.count; i++)
+        assert_null(run.engine.lead.slots.sequence[i].request);
     while (take_round(&run))
         continue;
     assert_int_equal(run.engine.lead.figures.tokens, tokens + cut + (4 - cut) * SHORT);

@@ -33,7 +33,7 @@ static int open_rig(void **state)
     assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
     sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM);
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
-    rig->sequence.wanted = 4;
+    rig->sequence.link.wanted = 4;
     return 0;
 }
 
@@ -119,7 +119,7 @@ static void test_sequence__open_gathers_what_is_asked_of_tokens(void **state)
         sequence_close(&rig->sequence);
         rig->request.ignore_eos = ignore;
         assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, eos, 2, CONTEXT), STATUS_OK);
-        rig->sequence.wanted = 4;
+        rig->sequence.link.wanted = 4;
         assert_int_equal(rig->sequence.bias.tokens, 1);
         assert_int_equal(rig->sequence.bias.min_tokens, 3);
         assert_int_equal(rig->sequence.bias.enders, ignore ? 1 : 3);
@@ -127,7 +127,7 @@ static void test_sequence__open_gathers_what_is_asked_of_tokens(void **state)
         assert_false(sequence_offer(&rig->sequence, &plain));
         proposal.sampling_digest = bias_digest(&rig->sequence.bias, sampling_digest(&rig->request.sampling));
         assert_true(sequence_offer(&rig->sequence, &proposal));
-        rig->sequence.has_proposal = 0;
+        rig->sequence.link.has_proposal = 0;
     }
 }
 
@@ -141,11 +141,11 @@ static void test_sequence__offer_copies_what_fits(void **state)
     proposal.q[1].id = own_ids;
     assert_true(sequence_offer(&rig->sequence, &proposal));
     memset(own_ids, 0, sizeof own_ids); /* the message's memory is used again */
-    assert_true(rig->sequence.has_proposal);
-    assert_int_equal(rig->sequence.proposal.count, 2);
-    assert_int_equal(rig->sequence.proposal.q[0].count, 0);
-    assert_memory_equal(rig->sequence.proposal.q[1].id, ids, sizeof own_ids);
-    assert_memory_equal(rig->sequence.proposal.q[1].weight, weights, sizeof own_ids);
+    assert_true(rig->sequence.link.has_proposal);
+    assert_int_equal(rig->sequence.link.proposal.count, 2);
+    assert_int_equal(rig->sequence.link.proposal.q[0].count, 0);
+    assert_memory_equal(rig->sequence.link.proposal.q[1].id, ids, sizeof own_ids);
+    assert_memory_equal(rig->sequence.link.proposal.q[1].weight, weights, sizeof own_ids);
 }
 
 static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void **state)
@@ -168,7 +168,7 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
         else
             proposal.q[1].count = ROOM + 1;
         assert_false(sequence_offer(&rig->sequence, &proposal));
-        assert_false(rig->sequence.has_proposal);
+        assert_false(rig->sequence.link.has_proposal);
     }
 }
 
@@ -185,8 +185,8 @@ static void test_sequence__commit_uses_the_proposal_up(void **state)
     assert_int_equal(rig->sequence.cached, 4);
     assert_memory_equal(rig->sequence.tokens, all, sizeof all);
     assert_true(rig->sequence.digest == digest_tokens(DIGEST_EMPTY, all, 5));
-    assert_false(rig->sequence.has_proposal);
-    assert_int_equal(rig->sequence.wanted, 0);
+    assert_false(rig->sequence.link.has_proposal);
+    assert_int_equal(rig->sequence.link.wanted, 0);
     assert_false(sequence_offer(&rig->sequence, &proposal)); /* it comes again, too late */
 }
 

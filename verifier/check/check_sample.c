@@ -148,7 +148,7 @@ static void take_q(const struct support *from, int32_t drawn, double *q)
 static void see_proposal(void *state, const struct sequence *sequence)
 {
     struct trial *trial = state;
-    const struct proposal *proposal = &sequence->proposal;
+    const struct proposal *proposal = &sequence->link.proposal;
     int32_t before = -1;
     int row = sequence->length == trial->count ? 1 : 0, i;
 

@@ -103,8 +103,8 @@ static enum status reply(struct chat *chat, const struct request_list *requests)
     struct lead *lead = &chat->lead;
     enum status status;
 
-    lead->requests = requests;
-    lead->next = 0;
+    lead->queue.requests = requests;
+    lead->queue.next = 0;
     chat->input.stop = 0;
     status = lead_run(lead);
     chat->wall_ns += lead->figures.wall_ns;
@@ -148,7 +148,7 @@ static enum status await_line(struct chat *chat, const char **line, size_t *leng
     say(chat, "> ");
     while (!chat_input_next(&chat->input, line, length)) {
         *line = NULL;
-        if (chat->input.ended || chat->lead.drain_ns != 0)
+        if (chat->input.ended || chat->lead.drain.until_ns != 0)
             return STATUS_OK;
         TRY(lead_rest(&chat->lead));
         TRY(chat_input_read(&chat->input, WAIT_MS));

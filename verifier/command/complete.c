@@ -136,7 +136,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     struct audience audience;
     struct measuring measuring;
     struct show show;
-    struct lead lead = {.watch = &audience.watch, .requests = requests, .resting = job->options->solo ? drafters : NULL};
+    struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->solo ? drafters : NULL};
     int compare = job->options->compare && peers->count > 0;
     enum status status;
 
@@ -164,7 +164,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
             TRY(status);
     }
     TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
-    warn_of_cost(job, &lead.pace);
+    warn_of_cost(job, &lead.pacing.pace);
     say_wrong(requests);
     return status;
 }

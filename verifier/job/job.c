@@ -163,10 +163,10 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->verify = verify;
     lead->peers = peers;
     lead->tokenizer = job->tokenizer;
-    lead->slots = lead->slots > 0 ? lead->slots : job->options->max_sequences;
+    lead->slots.count = lead->slots.count > 0 ? lead->slots.count : job->options->max_sequences;
     lead->prefill_chunk = job->options->prefill_chunk;
     lead->hash_logits = job->options->hash_logits;
-    lead->drain_s = job->options->drain_s;
+    lead->drain.seconds = job->options->drain_s;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -185,7 +185,7 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 {
     struct verify verify = {0};
     struct peers none = {0};
-    struct lead lead = {.requests = requests, .watch = watch, .slots = slots, .resting = solo ? drafters : NULL};
+    struct lead lead = {.queue.requests = requests, .watch = watch, .slots.count = slots, .resting = solo ? drafters : NULL};
     enum status status;
 
     TRY(job_open_lead(job, solo ? &none : drafters, &verify, &lead));

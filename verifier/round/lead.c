@@ -18,29 +18,29 @@ static const struct lead_watch nobody;
 enum status lead_open(struct lead *lead)
 {
     int context = lead->team->shard.model->shape.context;
-    size_t slots = (size_t)lead->slots;
+    size_t slots = (size_t)lead->slots.count;
 
     TRY(arena_open(&lead->arena,
                    slots * sequence_bytes(context, MESSAGE_MAX_SUPPORT) + arena_round(slots * sizeof(struct sequence)) +
                        arena_round(slots * sizeof(struct sequence *)) + arena_round(slots * sizeof(struct outcome)) +
-                       arena_round(slots * sizeof(int)) + reading_bytes(lead->slots),
+                       arena_round(slots * sizeof(int)) + reading_bytes(lead->slots.count),
                    "the sequences"));
-    lead->sequence = arena_take(&lead->arena, slots * sizeof *lead->sequence);
-    lead->ready = arena_take(&lead->arena, slots * sizeof(struct sequence *));
-    lead->outcome = arena_take(&lead->arena, slots * sizeof *lead->outcome);
-    lead->kept = arena_take(&lead->arena, slots * sizeof *lead->kept);
-    for (int i = 0; i < lead->slots; i++)
-        sequence_init(&lead->sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    lead->slots.sequence = arena_take(&lead->arena, slots * sizeof *lead->slots.sequence);
+    lead->slots.ready = arena_take(&lead->arena, slots * sizeof(struct sequence *));
+    lead->slots.outcome = arena_take(&lead->arena, slots * sizeof *lead->slots.outcome);
+    lead->slots.kept = arena_take(&lead->arena, slots * sizeof *lead->slots.kept);
+    for (int i = 0; i < lead->slots.count; i++)
+        sequence_init(&lead->slots.sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
     lead->watch = lead->watch != NULL ? lead->watch : &nobody;
-    reading_init(&lead->reading, &lead->arena, lead->verify, lead->sequence, lead->slots, lead->prefill_chunk);
+    reading_init(&lead->reading, &lead->arena, lead->verify, lead->slots.sequence, lead->slots.count, lead->prefill_chunk);
     return STATUS_OK;
 }
 
 void lead_close(struct lead *lead)
 {
-    for (int i = 0; lead->sequence != NULL && i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL)
-            sequence_close(&lead->sequence[i]); /* the run was ended before it was */
+    for (int i = 0; lead->slots.sequence != NULL && i < lead->slots.count; i++)
+        if (lead->slots.sequence[i].request != NULL)
+            sequence_close(&lead->slots.sequence[i]); /* the run was ended before it was */
     arena_close(&lead->arena);
 }
 
@@ -79,7 +79,7 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
     terms.bias = sequence->bias;
     if (request->paced && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
-        sequence->paced = lead->pace_length;
+        sequence->paced = lead->pacing.length;
     if (lead->watch->begin != NULL)
         lead->watch->begin(lead->watch->state, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
@@ -95,26 +95,26 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
 
 static void count_active(struct lead *lead)
 {
-    lead->actives = 0;
-    for (int i = 0; i < lead->slots; i++)
-        lead->actives += lead->sequence[i].request != NULL;
+    lead->slots.actives = 0;
+    for (int i = 0; i < lead->slots.count; i++)
+        lead->slots.actives += lead->slots.sequence[i].request != NULL;
 }
 
 static void list_ready(struct lead *lead)
 {
-    lead->readies = 0;
-    for (int i = 0; i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL && sequence_is_read(&lead->sequence[i]) && !peers_holds(&lead->sequence[i]))
-            lead->ready[lead->readies++] = &lead->sequence[i];
+    lead->slots.readies = 0;
+    for (int i = 0; i < lead->slots.count; i++)
+        if (lead->slots.sequence[i].request != NULL && sequence_is_read(&lead->slots.sequence[i]) && !peers_holds(&lead->slots.sequence[i]))
+            lead->slots.ready[lead->slots.readies++] = &lead->slots.sequence[i];
 }
 
 enum status lead_admit(struct lead *lead)
 {
-    for (; lead->next < lead->requests->count; lead->next++) {
-        const struct request *request = &lead->requests->request[lead->next];
+    for (; lead->queue.next < lead->queue.requests->count; lead->queue.next++) {
+        const struct request *request = &lead->queue.requests->request[lead->queue.next];
         struct sequence *sequence;
 
-        if (has_result(lead, lead->next)) {
+        if (has_result(lead, lead->queue.next)) {
             if (lead->watch->skip != NULL)
                 lead->watch->skip(lead->watch->state, request);
             lead->figures.resumed++;
@@ -183,42 +183,42 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
 static void set_pace(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
     struct pace_round round = {
-        .sequences = lead->readies, .work_us = (double)(decided_ns + lead->shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
+        .sequences = lead->slots.readies, .work_us = (double)(decided_ns + lead->pacing.shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
     int paced = 0;
 
-    for (int i = 0; i < lead->readies; i++) {
-        const struct outcome *outcome = &lead->outcome[i];
+    for (int i = 0; i < lead->slots.readies; i++) {
+        const struct outcome *outcome = &lead->slots.outcome[i];
 
         round.rows += outcome->drafted + 1;
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
-        round.caught_up |= lead->ready[i]->opened;
-        paced |= lead->ready[i]->request->paced;
-        pace_add_verdict(&lead->pace, outcome->drafted, outcome->accepted);
+        round.caught_up |= lead->slots.ready[i]->link.opened;
+        paced |= lead->slots.ready[i]->request->paced;
+        pace_add_verdict(&lead->pacing.pace, outcome->drafted, outcome->accepted);
     }
-    pace_add_round(&lead->pace, &round);
+    pace_add_round(&lead->pacing.pace, &round);
     if (paced)
-        lead->pace_length = pace_choose(&lead->pace, lead->readies);
-    for (int i = 0; i < lead->readies; i++)
-        if (lead->ready[i]->request->paced)
-            lead->ready[i]->paced = lead->pace_length;
+        lead->pacing.length = pace_choose(&lead->pacing.pace, lead->slots.readies);
+    for (int i = 0; i < lead->slots.readies; i++)
+        if (lead->slots.ready[i]->request->paced)
+            lead->slots.ready[i]->paced = lead->pacing.length;
 }
 
 static enum status commit_all(struct lead *lead)
 {
-    int active = lead->readies;
+    int active = lead->slots.readies;
 
     /* First all commits, so that drafting begins; what people see comes after. */
     for (int i = 0; i < active; i++)
-        TRY(commit(lead, lead->ready[i], &lead->outcome[i], &lead->kept[i]));
+        TRY(commit(lead, lead->slots.ready[i], &lead->slots.outcome[i], &lead->slots.kept[i]));
     if (lead->hash_logits)
-        TRY(verify_note(lead->verify, lead->outcome, lead->kept, active));
+        TRY(verify_note(lead->verify, lead->slots.outcome, lead->slots.kept, active));
     int64_t began = trace_begin();
     for (int i = 0; i < active; i++) {
-        struct sequence *sequence = lead->ready[i];
+        struct sequence *sequence = lead->slots.ready[i];
 
         if (lead->watch->round != NULL)
-            lead->watch->round(lead->watch->state, sequence, &lead->outcome[i], lead->kept[i]);
+            lead->watch->round(lead->watch->state, sequence, &lead->slots.outcome[i], lead->slots.kept[i]);
         if (sequence->completion.finish != FINISH_NOT)
             TRY(finish(lead, sequence));
     }
@@ -251,13 +251,13 @@ static void sum_up(struct lead *lead, int64_t started)
 /* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before the pace asks for something else. */
 static void count_fallbacks(struct lead *lead)
 {
-    for (int i = 0; i < lead->readies; i++) {
-        const struct sequence *sequence = lead->ready[i];
+    for (int i = 0; i < lead->slots.readies; i++) {
+        const struct sequence *sequence = lead->slots.ready[i];
 
         lead->figures.asked_rounds += sequence_wants(sequence) > 0;
-        lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->has_proposal;
-        lead->figures.fallback_rounds += !sequence->has_proposal && sequence->drafter >= 0 && !sequence->behind && sequence_wants(sequence) > 0;
-        lead->figures.empty_rounds += sequence->has_proposal && sequence->proposal.count == 0;
+        lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->link.has_proposal;
+        lead->figures.fallback_rounds += !sequence->link.has_proposal && sequence->link.drafter >= 0 && !sequence->link.behind && sequence_wants(sequence) > 0;
+        lead->figures.empty_rounds += sequence->link.has_proposal && sequence->link.proposal.count == 0;
     }
 }
 
@@ -276,9 +276,9 @@ static enum status read_alone(struct lead *lead)
         trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
         tell_reading(lead, 0);
         if (lead->peers->count > 0)
-            TRY(peers_look(lead->peers, lead->sequence, lead->slots));
+            TRY(peers_look(lead->peers, lead->slots.sequence, lead->slots.count));
     } else if (reading_left(&lead->reading) == 0) {
-        TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+        TRY(peers_collect(lead->peers, lead->slots.sequence, lead->slots.count));
     }
     list_ready(lead);
     return STATUS_OK;
@@ -291,11 +291,11 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     int64_t step_ns = lead->verify->step.ns, began = clock_ns();
     int taken = 0, rows;
 
-    for (int i = 0; i < lead->readies; i++)
-        taken += 1 + (lead->ready[i]->has_proposal ? lead->ready[i]->proposal.count : 0);
-    TRY(reading_plan(&lead->reading, lead->readies, taken, &rows));
-    TRY(verify_round(lead->verify, lead->ready, lead->readies, lead->outcome));
-    prefill_add_step(&lead->reading.prefill, lead->readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
+    for (int i = 0; i < lead->slots.readies; i++)
+        taken += 1 + (lead->slots.ready[i]->link.has_proposal ? lead->slots.ready[i]->link.proposal.count : 0);
+    TRY(reading_plan(&lead->reading, lead->slots.readies, taken, &rows));
+    TRY(verify_round(lead->verify, lead->slots.ready, lead->slots.readies, lead->slots.outcome));
+    prefill_add_step(&lead->reading.prefill, lead->slots.readies, rows, (double)(lead->verify->step.ns - step_ns) / 1000);
     if (rows > 0)
         tell_reading(lead, 0);
     else if (lead->peers->count > 0)
@@ -307,27 +307,27 @@ enum status lead_round(struct lead *lead)
 {
     int64_t began = trace_begin(), began_ns, wait_ns;
 
-    recorder_note("begins a round of # sequences", lead->actives, 0, 0);
+    recorder_note("begins a round of # sequences", lead->slots.actives, 0, 0);
     list_ready(lead);
-    if (lead->readies == 0) {
-        lead->decided_ns = 0;
+    if (lead->slots.readies == 0) {
+        lead->pacing.decided_ns = 0;
         TRY(read_alone(lead));
     }
-    if (lead->readies == 0)
+    if (lead->slots.readies == 0)
         return STATUS_OK;
     began_ns = clock_ns();
-    if (lead->decided_ns > 0)
-        lead->shown_ns = began_ns - lead->decided_ns;
-    TRY(peers_collect(lead->peers, lead->sequence, lead->slots));
+    if (lead->pacing.decided_ns > 0)
+        lead->pacing.shown_ns = began_ns - lead->pacing.decided_ns;
+    TRY(peers_collect(lead->peers, lead->slots.sequence, lead->slots.count));
     wait_ns = clock_ns() - began_ns;
     count_fallbacks(lead);
-    for (int i = 0; lead->watch->proposal != NULL && i < lead->readies; i++)
-        if (lead->ready[i]->has_proposal)
-            lead->watch->proposal(lead->watch->state, lead->ready[i]);
+    for (int i = 0; lead->watch->proposal != NULL && i < lead->slots.readies; i++)
+        if (lead->slots.ready[i]->link.has_proposal)
+            lead->watch->proposal(lead->watch->state, lead->slots.ready[i]);
     TRY(verify_ready(lead, wait_ns));
-    lead->decided_ns = clock_ns();
+    lead->pacing.decided_ns = clock_ns();
     TRY(commit_all(lead));
-    trace_end(TRACE_ROUND, began, 0, 0, lead->readies, 0, 0);
+    trace_end(TRACE_ROUND, began, 0, 0, lead->slots.readies, 0, 0);
     return STATUS_OK;
 }
 
@@ -337,28 +337,28 @@ static enum status look_for_drain(struct lead *lead)
     struct peers *peers = lead->peers, *resting = lead->resting;
     int64_t now = clock_ns();
 
-    if (lead->drain_ns != 0 || now - lead->looked_ns < LOOK_NS)
+    if (lead->drain.until_ns != 0 || now - lead->drain.looked_ns < LOOK_NS)
         return STATUS_OK;
-    lead->looked_ns = now;
+    lead->drain.looked_ns = now;
     if (resting != NULL)
         TRY(peers_look(resting, NULL, 0));
     else if (peers->channel != NULL)
-        TRY(peers_look(peers, lead->sequence, lead->slots));
+        TRY(peers_look(peers, lead->slots.sequence, lead->slots.count));
     if (!signals_ask_to_drain() && !peers->asked_to_drain && (resting == NULL || !resting->asked_to_drain))
         return STATUS_OK;
-    lead->drain_ns = now + (int64_t)(lead->drain_s * 1e9);
-    if (lead->actives > 0)
-        log_info("told to drain: %d running requests have %.3g s to end", lead->actives, lead->drain_s);
+    lead->drain.until_ns = now + (int64_t)(lead->drain.seconds * 1e9);
+    if (lead->slots.actives > 0)
+        log_info("told to drain: %d running requests have %.3g s to end", lead->slots.actives, lead->drain.seconds);
     return STATUS_OK;
 }
 
 /* Are there requests without a result, running or not? */
 static int is_unfinished(const struct lead *lead)
 {
-    for (int i = lead->next; i < lead->requests->count; i++)
+    for (int i = lead->queue.next; i < lead->queue.requests->count; i++)
         if (!has_result(lead, i))
             return 1;
-    return lead->actives > 0;
+    return lead->slots.actives > 0;
 }
 
 static enum status keep_in_touch(struct lead *lead, const char *doing)
@@ -372,9 +372,9 @@ static enum status keep_in_touch(struct lead *lead, const char *doing)
 
 void lead_cut(struct lead *lead)
 {
-    for (int i = 0; i < lead->slots; i++)
-        if (lead->sequence[i].request != NULL)
-            lead->sequence[i].completion.limit = lead->sequence[i].completion.count + 1;
+    for (int i = 0; i < lead->slots.count; i++)
+        if (lead->slots.sequence[i].request != NULL)
+            lead->slots.sequence[i].completion.limit = lead->slots.sequence[i].completion.count + 1;
 }
 
 enum status lead_rest(struct lead *lead)
@@ -383,18 +383,18 @@ enum status lead_rest(struct lead *lead)
 
     count_active(lead);
     TRY(keep_in_touch(lead, "waiting for input"));
-    if (now - lead->rested_ns < REST_NS)
+    if (now - lead->drain.rested_ns < REST_NS)
         return STATUS_OK;
-    lead->rested_ns = now;
+    lead->drain.rested_ns = now;
     return team_rest(lead->team);
 }
 
 /* The first request that has no result yet; NULL: there is none. */
 static const struct request *find_first(const struct lead *lead)
 {
-    for (int i = lead->next; i < lead->requests->count; i++)
-        if (!has_result(lead, i) && lead->requests->request[i].error == NULL)
-            return &lead->requests->request[i];
+    for (int i = lead->queue.next; i < lead->queue.requests->count; i++)
+        if (!has_result(lead, i) && lead->queue.requests->request[i].error == NULL)
+            return &lead->queue.requests->request[i];
     return NULL;
 }
 
@@ -402,22 +402,22 @@ static const struct request *find_first(const struct lead *lead)
 static enum status warm_up(struct lead *lead)
 {
     const struct request *first = find_first(lead);
-    int left = lead->requests->count - lead->next, sequences = left < lead->slots ? left : lead->slots;
+    int left = lead->queue.requests->count - lead->queue.next, sequences = left < lead->slots.count ? left : lead->slots.count;
     int most = sequences * (PACE_START + 1), longest = lead->team->shard.model->shape.context;
     int64_t until = clock_ns() + WARM_UP_NS;
     double us;
 
-    if (lead->peers->count == 0 || first == NULL || pace_is_warm(&lead->pace))
+    if (lead->peers->count == 0 || first == NULL || pace_is_warm(&lead->pacing.pace))
         return STATUS_OK; /* a chat's slots hold its turns */
     most = most < longest ? most : longest;
     for (int i = 0; pace_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
         TRY(keep_in_touch(lead, "warming up"));
         for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
             TRY(verify_warm_up(lead->verify, &first->sampling, pace_warm_up_rows(i), &us));
-            pace_add_step(&lead->pace, pace_warm_up_rows(i), us);
+            pace_add_step(&lead->pacing.pace, pace_warm_up_rows(i), us);
         }
     }
-    lead->pace_length = pace_choose(&lead->pace, sequences);
+    lead->pacing.length = pace_choose(&lead->pacing.pace, sequences);
     return STATUS_OK;
 }
 
@@ -427,14 +427,14 @@ enum status lead_run(struct lead *lead)
 
     TRY(warm_up(lead));
     started = clock_ns();
-    lead->decided_ns = 0;
+    lead->pacing.decided_ns = 0;
     for (;;) {
         TRY(keep_in_touch(lead, "decoding"));
-        if (lead->drain_ns == 0)
+        if (lead->drain.until_ns == 0)
             TRY(lead_admit(lead));
         else
             count_active(lead);
-        if (lead->actives == 0 || (lead->drain_ns != 0 && clock_ns() >= lead->drain_ns))
+        if (lead->slots.actives == 0 || (lead->drain.until_ns != 0 && clock_ns() >= lead->drain.until_ns))
             break;
         if (lead->watch->turn != NULL)
             lead->watch->turn(lead->watch->state, &lead->figures);
@@ -444,6 +444,6 @@ enum status lead_run(struct lead *lead)
     }
     (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
     sum_up(lead, started);
-    lead->figures.drained = lead->drain_ns != 0 && is_unfinished(lead);
+    lead->figures.drained = lead->drain.until_ns != 0 && is_unfinished(lead);
     return lead->figures.drained ? STATUS_DRAINED : STATUS_OK;
 }

@@ -24,42 +24,62 @@ struct lead_watch {
     enum status (*sync)(void *state); /* after each round */
 };
 
+/* The requests that are to be completed, in order. */
+struct lead_queue {
+    const struct request_list *requests; /* borrowed */
+    int next;                            /* the request that comes next */
+};
+
+/* The sequences that are decoded at once, and the round that they are in. */
+struct lead_slots {
+    int count;
+    struct sequence *sequence; /* [count] */
+    struct sequence **ready;   /* [count] those that take part in the round: their prompts are read */
+    struct outcome *outcome;   /* [count] of each in ready */
+    int *kept;                 /* [count] tokens that are committed of each outcome */
+    int actives;               /* sequences that have a request */
+    int readies;               /* sequences in ready */
+};
+
+/* How the job is told to end early. */
+struct lead_drain {
+    double seconds;    /* --drain-seconds */
+    int64_t until_ns;  /* until when running requests may go on; 0: nobody has told the job to drain */
+    int64_t looked_ns; /* when that was last looked for */
+    int64_t rested_ns; /* when followers were last told that the lead waits */
+};
+
+/* How long drafts are, where the lead may choose. */
+struct lead_pacing {
+    struct pace pace;
+    int length;         /* what it chose last */
+    int64_t decided_ns; /* when the last round had its tokens; 0: something else came between */
+    int64_t shown_ns;   /* from there to the next round: commits, what people see, and a look at all else */
+};
+
 struct lead {
     struct team *team;           /* borrowed */
     struct verify *verify;       /* borrowed */
     struct peers *peers;         /* borrowed; without drafters it is solo mode */
     struct peers *resting;       /* borrowed; drafters that are not asked in this run, but heard and told that the lead is there; may be NULL */
-    const struct tokenizer *tokenizer;
-    const struct request_list *requests;
-    const struct lead_watch *watch; /* borrowed; NULL before lead_open: nobody */
-    int slots;
+    const struct tokenizer *tokenizer; /* borrowed */
+    const struct lead_watch *watch;    /* borrowed; NULL before lead_open: nobody */
     int prefill_chunk;           /* --prefill-chunk */
     int hash_logits;
-    double drain_s;              /* --drain-seconds */
-    int64_t drain_ns;            /* until when running requests may go on; 0: nobody has told the job to drain */
-    int64_t looked_ns;           /* when that was last looked for */
-    int64_t rested_ns;           /* when followers were last told that the lead waits */
     struct arena arena;
-    struct sequence *sequence; /* [slots] */
-    struct sequence **ready;   /* [slots] those that take part in the round: their prompts are read */
-    struct outcome *outcome;   /* [slots] of each */
-    int *kept;                 /* [slots] of each */
-    int next;                  /* the request that comes next from the queue */
-    int actives;               /* sequences that have a request */
-    int readies;               /* sequences in ready */
+    struct lead_queue queue;
+    struct lead_slots slots;
+    struct lead_drain drain;
+    struct lead_pacing pacing;
     struct reading reading;
     int64_t told; /* tokens of prompts that the watch was told of */
-    struct pace pace;
-    int pace_length;           /* what it chose last */
-    int64_t decided_ns;        /* when the last round had its tokens; 0: something else came between */
-    int64_t shown_ns;          /* from there to the next round: commits, what people see, and a look at all else */
     struct figures figures;
 };
 
 /* The borrowed parts are set by the caller. */
 enum status lead_open(struct lead *lead);
 void lead_close(struct lead *lead);
-/* One round in two halves, for callers that have something to do between them: filling free slots (lead->actives is then how many
+/* One round in two halves, for callers that have something to do between them: filling free slots (lead->slots.actives is then how many
  * sequences there are; 0: all is done), and reading, proposals, verifying and committing. While nothing is ready to run, a round reads alone. Collective
  * over the group. */
 enum status lead_admit(struct lead *lead);
@@ -70,7 +90,7 @@ enum status lead_run(struct lead *lead);
 /* Running completions end with their next token. For a watch's turn. */
 void lead_cut(struct lead *lead);
 /* To be called some times a second while nothing runs and the job waits for somebody: drafters and followers learn that the lead is there, and
- * lead->drain_ns says whether the job was told to drain. Collective over the group. */
+ * lead->drain.until_ns says whether the job was told to drain. Collective over the group. */
 enum status lead_rest(struct lead *lead);
 
 #endif

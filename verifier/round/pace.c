@@ -148,15 +148,21 @@ static double larger(double a, double b)
  * those before were hiccups. */
 static double ratio_of(const struct pace_speed *speed, double us, double expected)
 {
-    double most = speed->rounds > SURE_ROUNDS ? HICCUP : OUTLIER;
+    double most = speed->rounds >= SURE_ROUNDS ? HICCUP : OUTLIER;
 
     return us < most * expected ? us / expected : most;
 }
 
-static double follow(struct pace_speed *speed, double ratio, double share)
+/* `rounds` more of a kind took `ratio` times what was expected. That moves the kind's speed by this share of the way, or by all of it where they were
+ * far below. The first one begins where the other kind is. Returns the factor. */
+static double follow(struct pace *pace, int drafted, int rounds, double ratio, double share)
 {
+    struct pace_speed *speed = &pace->speed[drafted];
     double by = 1 + (OUTLIER * ratio < 1 ? 1 : share) * (ratio - 1);
 
+    if (speed->rounds == 0)
+        speed->scale = scale_of(pace, drafted);
+    speed->rounds += rounds;
     speed->scale *= by;
     return by;
 }
@@ -170,21 +176,19 @@ static double add_work(struct pace *pace, int rows, int drafted, double us)
     int knot = nearest_knot(rows), gap = pace->rounds - pace->last[knot];
     double expected = work_of(pace, rows, drafted), ratio = 1, of_speed, of_knot, by;
 
-    if (speed->rounds == 0)
-        speed->scale = scale_of(pace, drafted);
-    speed->rounds++;
     if (expected > 0) {
         ratio = ratio_of(speed, us, expected);
-        of_speed = larger(1.0 / speed->rounds, SPEED_SHARE);
+        of_speed = larger(1.0 / (speed->rounds + 1), SPEED_SHARE);
         of_knot = larger(1.0 / (pace->known[knot] + 2), gap < GAP_ROUNDS ? (double)gap / (2 * GAP_ROUNDS) : 0.5);
         if (pace->shape[knot] == 0)
             pace->shape[knot] = shape_of(pace, knot_rows(knot));
-        by = follow(speed, ratio, of_speed);
+        by = follow(pace, drafted, 1, ratio, of_speed);
         if (pace->probe_rounds == 0)
             pace->speed[!drafted].scale *= by;
         pace->shape[knot] *= 1 + (1 - of_speed) * of_knot * (ratio - 1);
         us = ratio * expected;
     } else {
+        follow(pace, drafted, 1, ratio, 0); /* nothing was expected: the table begins here */
         pace->shape[knot] = us / speed->scale;
     }
     pace->known[knot]++;
@@ -202,15 +206,13 @@ static double median(const double *x)
 /* A round of a look, whose median counts: in the first one the drafter has only just stopped. */
 static void look_at(struct pace *pace, int rows, double us)
 {
-    struct pace_speed *speed = &pace->speed[0];
     double expected = work_of(pace, rows, 0), ratio;
 
     pace->looked[--pace->look_rounds] = expected > 0 ? us / expected : 1;
     if (pace->look_rounds > 0)
         return;
     ratio = median(pace->looked);
-    speed->rounds += PACE_LOOK;
-    follow(speed, ratio, ratio > CHANGED || CHANGED * ratio < 1 ? 1 : LOOK_SHARE);
+    follow(pace, 0, PACE_LOOK, ratio, ratio > CHANGED || CHANGED * ratio < 1 ? 1 : LOOK_SHARE);
     pace->since_look = 0;
 }
 

@@ -76,7 +76,7 @@ static enum status send(struct peers *peers, struct peer *peer, struct frame fra
 /* What to ask the sequence's drafter for: nothing that it has no room for. */
 static int wants(const struct peers *peers, const struct sequence *sequence)
 {
-    int wanted = sequence_wants(sequence), context = peers->peer[sequence->drafter].context;
+    int wanted = sequence_wants(sequence), context = peers->peer[sequence->link.drafter].context;
     int room = context == 0 ? wanted : context - 1 - sequence->length;
 
     return wanted < room ? wanted : room > 0 ? room : 0;
@@ -94,13 +94,13 @@ static enum status send_open(struct peers *peers, struct sequence *sequence)
                                       .limit = (uint32_t)sequence->limit,
                                       .bias = &sequence->bias};
 
-    sequence->wanted = wants(peers, sequence);
-    sequence->missed = 0;
-    sequence->opened = 1;
-    sequence->known = 1;
-    sequence->asked_ns = clock_ns();
-    sequence->behind = !peers->patient && sequence->length - sequence->answered > MESSAGE_LONG_TEXT;
-    return send(peers, &peers->peer[sequence->drafter], message_pack_open(peers->space, &open));
+    sequence->link.wanted = wants(peers, sequence);
+    sequence->link.missed = 0;
+    sequence->link.opened = 1;
+    sequence->link.known = 1;
+    sequence->link.asked_ns = clock_ns();
+    sequence->link.behind = !peers->patient && sequence->length - sequence->link.answered > MESSAGE_LONG_TEXT;
+    return send(peers, &peers->peer[sequence->link.drafter], message_pack_open(peers->space, &open));
 }
 
 enum status peers_assign(struct peers *peers, struct sequence *sequence)
@@ -110,21 +110,21 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence)
     for (int i = 0; i < peers->count; i++)
         if (!peers->peer[i].lost && (best < 0 || peers->peer[i].sequences < peers->peer[best].sequences))
             best = i;
-    sequence->drafter = best;
-    sequence->known = 0;
+    sequence->link.drafter = best;
+    sequence->link.known = 0;
     if (best < 0)
         return STATUS_OK;
     peers->peer[best].sequences++;
     if (wants(peers, sequence) > 0)
         return send_open(peers, sequence);
-    sequence->missed = 1; /* it need not read the prompt yet */
+    sequence->link.missed = 1; /* it need not read the prompt yet */
     return STATUS_OK;
 }
 
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish)
 {
-    struct peer *peer = sequence->drafter >= 0 ? &peers->peer[sequence->drafter] : NULL;
+    struct peer *peer = sequence->link.drafter >= 0 ? &peers->peer[sequence->link.drafter] : NULL;
     int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence) : 0;
     struct commit commit = {.run = peers->run,
                             .request = sequence->request->index,
@@ -143,22 +143,22 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         peer->sequences--;
     if (peer->lost && finish == FINISH_NOT)
         return STATUS_OK; /* it will get an Open with everything when it is heard again */
-    if (!sequence->known && finish != FINISH_NOT)
+    if (!sequence->link.known && finish != FINISH_NOT)
         return STATUS_OK;
-    sequence->wanted = wanted;
-    sequence->opened = 0;
+    sequence->link.wanted = wanted;
+    sequence->link.opened = 0;
     if (wanted == 0 && finish == FINISH_NOT) {
         /* Nothing is asked for: let it sleep, for it may share a core with the group. The next request brings everything. */
-        sequence->missed = 1;
+        sequence->link.missed = 1;
         return STATUS_OK;
     }
-    if (sequence->behind && finish == FINISH_NOT) {
-        sequence->missed = 1; /* it is told all when it has read what it was sent */
+    if (sequence->link.behind && finish == FINISH_NOT) {
+        sequence->link.missed = 1; /* it is told all when it has read what it was sent */
         return STATUS_OK;
     }
-    if (sequence->missed && finish == FINISH_NOT)
+    if (sequence->link.missed && finish == FINISH_NOT)
         return send_open(peers, sequence);
-    sequence->asked_ns = clock_ns();
+    sequence->link.asked_ns = clock_ns();
     return send(peers, peer, message_pack_commit(peers->space, &commit));
 }
 
@@ -172,7 +172,7 @@ static struct peer *find(struct peers *peers, int name)
 
 static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
 {
-    int64_t whole = sequence->came_ns - sequence->asked_ns, own = (int64_t)sequence->proposal.draft_us * 1000;
+    int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)sequence->link.proposal.draft_us * 1000;
 
     own = own < whole ? own : whole; /* it says how long it took: the pace must not believe what cannot be */
     clock_add(&peers->draft, own);
@@ -190,11 +190,11 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
 
         if (sequence->request == NULL || sequence->request->index != proposal->request || proposal->run != peers->run)
             continue;
-        if (proposal->base_length <= (uint32_t)sequence->length && sequence->drafter >= 0 && &peers->peer[sequence->drafter] == peer) {
-            if (sequence->behind && proposal->base_length < (uint32_t)sequence->length)
-                sequence->wanted = 0; /* that was the answer to all that was asked; the next commit asks again */
-            sequence->behind = 0;
-            sequence->answered = (int)proposal->base_length;
+        if (proposal->base_length <= (uint32_t)sequence->length && sequence->link.drafter >= 0 && &peers->peer[sequence->link.drafter] == peer) {
+            if (sequence->link.behind && proposal->base_length < (uint32_t)sequence->length)
+                sequence->link.wanted = 0; /* that was the answer to all that was asked; the next commit asks again */
+            sequence->link.behind = 0;
+            sequence->link.answered = (int)proposal->base_length;
         }
         if (sequence_offer(sequence, proposal)) {
             measure(peers, peer, sequence);
@@ -206,7 +206,7 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
 
 int peers_holds(const struct sequence *sequence)
 {
-    return sequence->behind && !sequence->request->paced;
+    return sequence->link.behind && !sequence->request->paced;
 }
 
 /* NULL, or why not. Any rank may ask, also one that does not draft. */
@@ -289,9 +289,9 @@ static enum status reopen(struct peers *peers, struct sequence *sequences, int c
         for (int s = 0; s < count; s++) {
             if (sequences[s].request == NULL)
                 continue;
-            if (sequences[s].drafter == i)
+            if (sequences[s].link.drafter == i)
                 TRY(send_open(peers, &sequences[s]));
-            else if (sequences[s].drafter < 0)
+            else if (sequences[s].link.drafter < 0)
                 TRY(peers_assign(peers, &sequences[s]));
         }
     }
@@ -320,7 +320,7 @@ static int64_t deadline_of(const struct peers *peers, const struct peer *peer, c
 {
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = peers->patient || peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
-    int64_t asked = sequence->rounds == 0 && sequence->asked_ns < peers->round_ns ? peers->round_ns : sequence->asked_ns; /* its own prompt took time */
+    int64_t asked = sequence->rounds == 0 && sequence->link.asked_ns < peers->round_ns ? peers->round_ns : sequence->link.asked_ns; /* its own prompt took time */
 
     wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);
     return wait < latest ? wait : latest;
@@ -329,7 +329,7 @@ static int64_t deadline_of(const struct peers *peers, const struct peer *peer, c
 /* One that reads is heard now and then. */
 static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
-    int64_t from = peer->heard_ns > sequence->asked_ns ? peer->heard_ns : sequence->asked_ns;
+    int64_t from = peer->heard_ns > sequence->link.asked_ns ? peer->heard_ns : sequence->link.asked_ns;
 
     return from + peers->longest_ns;
 }
@@ -337,15 +337,15 @@ static int64_t deadline_of_held(const struct peers *peers, const struct peer *pe
 /* Has it nothing, and might it get something? */
 static int is_awaited(const struct sequence *sequence)
 {
-    return sequence->request != NULL && sequence_is_read(sequence) && sequence->wanted > 0 && !sequence->has_proposal && sequence->drafter >= 0 &&
-           (!sequence->behind || peers_holds(sequence));
+    return sequence->request != NULL && sequence_is_read(sequence) && sequence->link.wanted > 0 && !sequence->link.has_proposal && sequence->link.drafter >= 0 &&
+           (!sequence->link.behind || peers_holds(sequence));
 }
 
 static void miss(struct peers *peers, struct peer *peer, struct sequence *sequence, int64_t now)
 {
-    sequence->wanted = 0; /* missed: this round goes without */
-    sequence->missed = 1;
-    sequence->behind = 0;
+    sequence->link.wanted = 0; /* missed: this round goes without */
+    sequence->link.missed = 1;
+    sequence->link.behind = 0;
     recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
     if (!peer->late) { /* many sequences may miss by one delay */
         peer->misses++;
@@ -368,15 +368,15 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
 
         if (!is_awaited(sequence))
             continue;
-        peer = &peers->peer[sequence->drafter];
+        peer = &peers->peer[sequence->link.drafter];
         if (peer->lost) {
-            sequence->behind = 0;
+            sequence->link.behind = 0;
             continue;
         }
-        deadline = sequence->behind ? deadline_of_held(peers, peer, sequence) : deadline_of(peers, peer, sequence);
+        deadline = sequence->link.behind ? deadline_of_held(peers, peer, sequence) : deadline_of(peers, peer, sequence);
         if (deadline <= now)
             miss(peers, peer, sequence, now);
-        else if (!sequence->behind)
+        else if (!sequence->link.behind)
             latest = deadline > latest ? deadline : latest;
         else if (idle && look > now && latest == 0)
             latest = deadline < look ? deadline : look;
@@ -407,16 +407,16 @@ static enum status look_for_gone(struct peers *peers, struct sequence *sequences
         struct sequence *sequence = &sequences[s];
         struct peer *peer;
 
-        if (sequence->request == NULL || sequence->has_proposal || sequence->drafter < 0)
+        if (sequence->request == NULL || sequence->link.has_proposal || sequence->link.drafter < 0)
             continue;
-        peer = &peers->peer[sequence->drafter];
+        peer = &peers->peer[sequence->link.drafter];
         if (!peer->gone && !channel_is_gone(peers->channel, peer->name))
             continue;
         lose(peer, "has ended", "");
         peer->gone = 1;
         peer->sequences--;
-        sequence->wanted = 0;
-        sequence->behind = 0;
+        sequence->link.wanted = 0;
+        sequence->link.behind = 0;
         TRY(peers_assign(peers, sequence));
     }
     return STATUS_OK;

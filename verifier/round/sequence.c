@@ -12,22 +12,16 @@ static size_t token_bytes(int context)
     return arena_round((size_t)context * sizeof(int32_t));
 }
 
-static size_t support_bytes(int support_room)
-{
-    return arena_round((size_t)MESSAGE_MAX_DRAFT * (size_t)support_room * sizeof(int32_t));
-}
-
 size_t sequence_bytes(int context, int support_room)
 {
-    return token_bytes(context) + 2 * support_bytes(support_room);
+    return token_bytes(context) + draft_link_bytes(support_room);
 }
 
 void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room)
 {
-    *sequence = (struct sequence){.slot = slot, .drafter = -1, .support_room = support_room};
+    *sequence = (struct sequence){.slot = slot};
     sequence->tokens = arena_take(arena, token_bytes(context));
-    sequence->support_id = arena_take(arena, support_bytes(support_room));
-    sequence->support_weight = arena_take(arena, support_bytes(support_room));
+    draft_link_init(&sequence->link, arena, support_room);
 }
 
 int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count)
@@ -74,13 +68,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
-    sequence->has_proposal = 0;
-    sequence->wanted = 0;
-    sequence->missed = 0;
-    sequence->known = 0;
-    sequence->answered = 0;
-    sequence->behind = 0;
-    sequence->drafter = -1;
+    draft_link_reset(&sequence->link);
     sequence->paced = -1;
     sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;
     sequence->started_ns = clock_ns();
@@ -98,27 +86,9 @@ int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
 {
     if (proposal->base_length != (uint32_t)sequence->length || proposal->base_digest != sequence->digest)
         return 0;
-    if (proposal->sampling_digest != sequence->sampling_digest || proposal->count > sequence->wanted)
+    if (proposal->sampling_digest != sequence->sampling_digest)
         return 0;
-    if (proposal->is_tree) /* every rule verifies chains */
-        return 0;
-    for (int i = 0; i < proposal->count; i++)
-        if (proposal->q[i].count > sequence->support_room)
-            return 0;
-    sequence->proposal = *proposal;
-    for (int i = 0; i < proposal->count; i++) {
-        size_t count = (size_t)proposal->q[i].count, at = (size_t)i * (size_t)sequence->support_room;
-
-        if (count > 0) { /* a point mass has no arrays */
-            memcpy(sequence->support_id + at, proposal->q[i].id, count * sizeof(int32_t));
-            memcpy(sequence->support_weight + at, proposal->q[i].weight, count * sizeof(uint32_t));
-        }
-        sequence->proposal.q[i].id = sequence->support_id + at;
-        sequence->proposal.q[i].weight = sequence->support_weight + at;
-    }
-    sequence->has_proposal = 1;
-    sequence->came_ns = clock_ns();
-    return 1;
+    return draft_link_take(&sequence->link, proposal);
 }
 
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count)
@@ -127,8 +97,7 @@ void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count
     sequence->digest = digest_tokens(sequence->digest, tokens, count);
     sequence->length += count;
     sequence->cached = sequence->length - 1;
-    sequence->has_proposal = 0;
-    sequence->wanted = 0;
+    draft_link_use_up(&sequence->link);
 }
 
 int sequence_wants(const struct sequence *sequence)

@@ -1,12 +1,11 @@
-/* A sequence is a request being decoded: the lead's copy of the truth (DESIGN section 3). Its committed tokens, their digest, how many
- * are in the target's cache, and the proposal that waits to be verified. */
+/* A sequence is a request being decoded: it owns the truth (DESIGN section 3), its committed tokens, their digest, and how many of them are in the
+ * target's cache. Committed tokens are only added, never changed, and the digest is always theirs. What its drafter was told and has proposed is in the
+ * link. Only the lead's thread may call; nothing here sends or waits, and only opening and closing allocate. */
 #ifndef TANDEM_VERIFIER_ROUND_SEQUENCE_H
 #define TANDEM_VERIFIER_ROUND_SEQUENCE_H
 
-#include "common/base/arena.h"
-#include "common/base/clock.h"
-#include "common/wire/message.h"
 #include "verifier/request/completion.h"
+#include "verifier/round/draft_link.h"
 
 struct sequence {
     const struct request *request; /* NULL: the slot is free */
@@ -22,20 +21,7 @@ struct sequence {
     struct completion completion;
 
     int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */
-    int drafter;       /* index of its drafter, -1 for none */
-    int known;         /* its drafter was told of the request */
-    int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
-    int opened;        /* that was asked with an Open: the drafter has tokens to catch up on first */
-    int64_t asked_ns;  /* when that was asked */
-    int missed;        /* its drafter lacks something, or may: the last proposal did not come in time, or the last commits were not sent */
-    int answered;      /* tokens that its drafter's last proposal was computed on */
-    int behind;        /* its drafter was sent a long text and has proposed nothing since: it is still reading */
-    int has_proposal;  /* the proposal below is for the committed tokens */
-    int64_t came_ns;
-    struct proposal proposal; /* its supports lie in the sequence's own memory */
-    int32_t *support_id;      /* [MESSAGE_MAX_DRAFT][support_room] */
-    uint32_t *support_weight;
-    int support_room;
+    struct draft_link link; /* the drafter, and its proposal */
 
     int64_t started_ns, first_ns, ended_ns;
     int64_t rounds, drafted, judged, accepted; /* judged: drafts up to the first that did not stand */

@@ -19,7 +19,7 @@ static const struct proposal *proposal_of(const struct sequence *sequence)
 {
     static const struct proposal none = {0};
 
-    return sequence->has_proposal ? &sequence->proposal : &none;
+    return sequence->link.has_proposal ? &sequence->link.proposal : &none;
 }
 
 enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids)

@@ -97,7 +97,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
                                        .deadline_ms = DEADLINE_MS};
 
     TRY(engine_open(engine, &terms));
-    engine->lead.drain_s = options->drain_s;
+    engine->lead.drain.seconds = options->drain_s;
     engine->verify.synthetic_acceptance = options->synthetic_acceptance;
     engine->verify.measure_overlap = options->stats != NULL;
     return STATUS_OK;
