@@ -1,6 +1,7 @@
 #include "common/options/options_table.h"
 
 #include "common/base/spelling.h"
+#include "common/sample/rule.h"
 #include "common/sample/sparse_q.h"
 #include <limits.h>
 #include <string.h>
@@ -118,7 +119,7 @@ const struct option_entry option_table[] = {
      "never generate the tokens of TEXT, with a space before it and without; may be given several times (in a line: bad_words, a list of "
      "texts and lists of token ids)"},
     {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(sampling.seed), 0, 0, NULL, 1, "seed of every random number; default 0"},
-    {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, "rejection|coupled", 1,
+    {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(sampling.accept), 0, 0, RULE_NAMES, 1,
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are lossless"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with --accept "

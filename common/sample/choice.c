@@ -1,25 +1,23 @@
 #include "common/sample/choice.h"
 
 #include "common/sample/distribution.h"
+#include "common/sample/rule.h"
 #include <math.h>
-
-DEVICE_CODE static int is_greedy(const struct sampling *sampling)
-{
-    return sampling->temperature == 0.0;
-}
 
 DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct row_query *query)
 {
+    enum rule_draw draw = rule_draw(sampling);
+
     query->purpose = RNG_NOISE;
-    query->races = !is_greedy(sampling) && sampling->accept == ACCEPT_COUPLED && !distribution_truncates(sampling);
+    query->races = draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling);
     query->scans = !query->races;
-    query->sums = query->scans && !is_greedy(sampling);
-    query->top = is_greedy(sampling) || query->races ? 0 : support;
+    query->sums = query->scans && draw != RULE_DRAWS_ARGMAX;
+    query->top = draw == RULE_DRAWS_ARGMAX || query->races ? 0 : support;
 }
 
 DEVICE_CODE int choice_is_plain(const struct sampling *sampling)
 {
-    return !is_greedy(sampling) && sampling->accept == ACCEPT_REJECTION && !distribution_truncates(sampling);
+    return rule_draw(sampling) == RULE_DRAWS_Q && !distribution_truncates(sampling);
 }
 
 DEVICE_CODE double choice_plain(const struct row_query *query, int i)
@@ -41,7 +39,7 @@ DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const st
     return query->best_count;
 }
 
-DEVICE_CODE static int32_t draw_coupled(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
+DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
     int32_t winner = -1;
     float best = -INFINITY;
@@ -63,10 +61,14 @@ DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, in
                                 struct sparse_q *q)
 {
     q->count = 0;
-    if (is_greedy(sampling))
+    switch (rule_draw(sampling)) {
+    case RULE_DRAWS_ARGMAX:
         return query->stats.argmax;
-    if (sampling->accept == ACCEPT_COUPLED)
-        return draw_coupled(sampling, vocab, query, p);
+    case RULE_DRAWS_NOISE:
+        return draw_by_noise(sampling, vocab, query, p);
+    case RULE_DRAWS_Q:
+        break;
+    }
     sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
     return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
 }

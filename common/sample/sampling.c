@@ -1,6 +1,7 @@
 #include "common/sample/sampling.h"
 
 #include "common/base/digest.h"
+#include "common/sample/rule.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -38,8 +39,8 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
         return refuse(reason, size, "frequency_penalty", s->frequency_penalty, "a number from -2 to 2");
     if (s->top_k < 0)
         return refuse(reason, size, "top_k", s->top_k, "a whole number of at least 0");
-    if (s->accept != ACCEPT_REJECTION && s->accept != ACCEPT_COUPLED)
-        return refuse(reason, size, "accept", s->accept, "rejection or coupled");
+    if (rule_name(s->accept) == NULL)
+        return refuse(reason, size, "accept", s->accept, "the number of one of " RULE_NAMES);
     return STATUS_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1 };
+enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1, ACCEPT_MODES }; /* the rows of common/sample/rule.h */
 
 enum { SAMPLING_MAX_DRAFT = 32 /* tokens of a proposal */ };
 

@@ -42,17 +42,17 @@ common/model common/base common/file common/backend common/group
 drafter common/base common/sample common/options common/text common/backend common/world common/wire common/model
 verifier/accept common/base common/sample common/backend common/wire
 verifier/team common/base common/sample common/backend common/wire common/model verifier/accept
-verifier/request common/base common/file common/options common/text
+verifier/request common/base common/file common/sample common/options common/text
 verifier/round common/base common/world common/wire common/model verifier/accept verifier/team verifier/request
-verifier/result common/base common/file common/options common/world common/model verifier/request verifier/round
-verifier/job common/base common/file common/options common/text common/backend common/world common/wire common/model verifier/request verifier/round verifier/result
-verifier/command common/base common/file common/text common/model verifier/result verifier/job
+verifier/result common/base common/file common/sample common/options common/world common/model verifier/request verifier/round
+verifier/job common/base common/file common/sample common/options common/text common/backend common/world common/wire common/model verifier/request verifier/round verifier/result
+verifier/command common/base common/file common/sample common/text common/model verifier/result verifier/job
 verifier/check common/base common/file common/sample common/wire verifier/team verifier/request verifier/round verifier/job
 launch/submit common/base common/options common/backend common/model verifier/job
 launch/engine common/base common/wire drafter verifier/round
 verifier common/base common/world verifier/result verifier/command verifier/check launch/submit
-launch/bench/report common/base common/file
-launch/bench/sweep common/base common/file common/options common/model
+launch/bench/report common/base common/file common/sample
+launch/bench/sweep common/base common/file common/sample common/options common/model
 launch/bench/latency common/base common/options common/backend common/world common/wire common/group launch/bench/report
 launch/dev/backend common/base common/backend
 launch/dev/gpu common/base common/file common/sample common/backend common/model
@@ -93,6 +93,13 @@ kinds=$(sed -nE 's/^enum drafter_kind \{ *(.*), DRAFTER_KINDS *\};/\1/p' common/
 [ -n "$kinds" ] || echo "common/options/options_draft.h:1:" | expect "enum drafter_kind on one line, DRAFTER_KINDS last"
 grep -E "\b($kinds)\b" <<<"$stripped" | grep -vE '^(common/options/options_draft(_kinds)?\.[ch]|drafter/draft(_[a-z_]+)?\.[ch]):' |
     expect "what the kind's row says (options_draft_kind), so that another kind is another row"
+
+# So is an acceptance rule. tandem check says which rule it checks, and sampling which one is taken where none is named.
+rules=$(sed -nE 's/.*\[(ACCEPT_[A-Z_]+)\] = \{\.name.*/\1/p' common/sample/rule.c | paste -sd'|')
+[ -n "$rules" ] || echo "common/sample/rule.c:1:" | expect "a row for each rule, [ACCEPT_...] = {.name"
+grep -E "\b($rules)\b" <<<"$stripped" |
+    grep -vE '^(common/sample/(rule|rule_draw)\.c|common/sample/sampling\.[ch]|verifier/accept/accept_rule\.c|verifier/check/check_(equal|sample)\.c):' |
+    expect "what the rule's row says (rule_of, accept_rule), so that another rule is another row"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do

@@ -1,6 +1,7 @@
 #include "verifier/accept/accept.h"
 
 #include "common/sample/sparse_q.h"
+#include "verifier/accept/accept_rule.h"
 #include <math.h>
 
 int accept_test(double u, double q, double p)
@@ -52,34 +53,10 @@ double accept_overlap(const struct law *law, const struct support *q, int32_t dr
     return sum;
 }
 
-static struct verdict match(const struct law *laws, const struct proposal *proposal, int drafted)
-{
-    int i = 0;
-
-    while (i < drafted && proposal->token[i] == laws[i].winner)
-        i++;
-    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = laws[i].winner};
-}
-
-static struct verdict reject(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
-{
-    for (int i = 0; i < drafted; i++) {
-        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
-        int32_t token = proposal->token[i];
-        double q = accept_q(&proposal->q[i], token, token), p = accept_p(&laws[i], &proposal->q[i], token);
-
-        if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
-            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
-    }
-    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
-}
-
 struct verdict accept_decide(const struct sampling *sampling, const struct law *laws, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {
-    if (sampling->temperature == 0.0 || sampling->accept == ACCEPT_COUPLED)
-        return match(laws, proposal, drafted);
-    return reject(laws, proposal, drafted, key);
+    return accept_rule(sampling)->decide(laws, proposal, drafted, key);
 }
 
 static double list_weight(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, int i)

@@ -1,9 +1,6 @@
 #include "verifier/accept/accept_broken.h"
 
-static int is_matching(const struct sampling *sampling)
-{
-    return sampling->temperature == 0.0 || sampling->accept == ACCEPT_COUPLED;
-}
+#include "verifier/accept/accept_rule.h"
 
 /* Algorithm 1 with another coin, or with the q of the row before. */
 static struct verdict reject(enum breakage breakage, const struct law *laws, const struct proposal *proposal, int drafted,
@@ -22,7 +19,7 @@ static struct verdict reject(enum breakage breakage, const struct law *laws, con
 
 static struct verdict accept_all(const struct sampling *sampling, const struct law *laws, int drafted)
 {
-    if (is_matching(sampling))
+    if (accept_rule(sampling)->matches)
         return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_NONE, .token = laws[drafted].winner};
     return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
 }
@@ -44,7 +41,7 @@ struct verdict accept_broken_decide(enum breakage breakage, const struct samplin
 
     if (breakage == BREAKAGE_ACCEPT_ALL)
         return accept_all(sampling, laws, drafted);
-    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !is_matching(sampling))
+    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !accept_rule(sampling)->matches)
         return reject(breakage, laws, proposal, drafted, key);
     verdict = accept_decide(sampling, laws, proposal, drafted, key);
     if (breakage == BREAKAGE_RESIDUAL_P && verdict.draw == DRAW_RESIDUAL)

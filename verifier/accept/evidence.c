@@ -1,16 +1,15 @@
 #include "verifier/accept/evidence.h"
 
 #include "common/sample/distribution.h"
+#include "verifier/accept/accept_rule.h"
 #include <math.h>
 #include <string.h>
 
 enum evidence_kind evidence_kind(const struct sampling *sampling)
 {
-    if (sampling->temperature == 0.0)
-        return EVIDENCE_BEST;
-    if (distribution_truncates(sampling))
-        return EVIDENCE_LIST;
-    return sampling->accept == ACCEPT_COUPLED ? EVIDENCE_RACE : EVIDENCE_SUPPORT;
+    const struct accept_rule *rule = accept_rule(sampling);
+
+    return distribution_truncates(sampling) ? rule->truncated : rule->evidence;
 }
 
 int evidence_list_length(const struct sampling *sampling)
@@ -140,7 +139,7 @@ static double join_mass(const void *const *from, int ranks, float *max)
     return sum;
 }
 
-/* Applies truncation to a sorted list and, in coupled mode, takes the winner at once. */
+/* Applies truncation to a sorted list and, where drafts are compared with the target's own token, draws that at once. */
 static int settle_list(const struct sampling *sampling, const struct rng_key *key, const struct scored_token *best, int count,
                        int complete, double sum, double *p, struct law *law)
 {
@@ -149,7 +148,7 @@ static int settle_list(const struct sampling *sampling, const struct rng_key *ke
     if (kept == 0)
         return 0;
     *law = (struct law){.kind = LAW_LIST, .count = kept, .best = best, .p = p};
-    if (sampling->accept == ACCEPT_COUPLED) {
+    if (accept_rule(sampling)->matches) {
         law->winner = accept_draw_list(law, NULL, -1, DRAW_PLAIN, key, RNG_NOISE);
         law->kind = LAW_WINNER;
     }

@@ -1,6 +1,7 @@
 #include "verifier/check/check_draws.h"
 
 #include "common/base/rng.h"
+#include "common/sample/rule.h"
 
 /* The token at u of the weights' distribution function; -1 when they do not reach u. */
 static int32_t token_at(const struct support *q, uint32_t u)
@@ -18,7 +19,7 @@ static int32_t token_at(const struct support *q, uint32_t u)
 void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
                      const struct proposal *proposal)
 {
-    if (sampling->temperature == 0.0 || sampling->accept != ACCEPT_REJECTION)
+    if (!rule_of(sampling)->needs_q)
         return;
     for (int i = 0; i < proposal->count; i++) {
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + i)};

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include "verifier/job/report.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +75,11 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         log_error("--sweep: a pass lacks one of cell, repetition, warm_up, solo, draft_length, temperature, accept, sequences, prompts");
         return STATUS_DATA;
     }
-    pass->accept = strcmp(accept, "coupled") == 0 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+    pass->accept = rule_find(accept, strlen(accept));
+    if (pass->accept < 0) {
+        log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES, accept);
+        return STATUS_DATA;
+    }
     if (pass->draft_length >= -1 && pass->draft_length <= MESSAGE_MAX_DRAFT && pass->temperature >= 0 && pass->temperature <= 100 &&
         pass->sequences >= 1 && pass->sequences <= sweep->job->options->max_sequences && pass->prompts >= 1)
         return STATUS_OK;

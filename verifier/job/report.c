@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/file/json_text.h"
 #include "common/model/model.h"
+#include "common/sample/rule.h"
 #include "common/wire/roll_call.h"
 #include "common/world/world.h"
 #include <errno.h>
@@ -14,19 +15,20 @@ static json_t *configuration_of(const struct report *report)
     const struct options *options = report->options;
     const struct sampling *sampling = &options->sampling;
     const char *draft = roll_call_draft(report->hello, report->ranks);
+    const struct rule *rule = rule_of(sampling);
     int failed = 0;
     json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens", options->max_tokens,
                                "draft_length", options->draft_length, "support", options->support,
                                "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
 
-    failed |= json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "temperature", sampling->temperature,
+    failed |= json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s?}", "temperature", sampling->temperature,
                                              "top_k", sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p,
                                              "repetition_penalty", sampling->repetition_penalty, "presence_penalty",
                                              sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty, "seed",
                                              (json_int_t)sampling->seed, "accept",
-                                             sampling->accept == ACCEPT_COUPLED ? "coupled" : "rejection"));
+                                             rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
-    failed |= json_object_set_new(object, "lossless", json_boolean(options->synthetic_acceptance < 0));
+    failed |= json_object_set_new(object, "lossless", json_boolean(rule != NULL && rule->lossless && options->synthetic_acceptance < 0));
     if (options->quantise == QUANTISE_Q8_0)
         failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
     if (options->cache == CACHE_BF16)

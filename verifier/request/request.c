@@ -5,6 +5,7 @@
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include "common/base/number_list.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_bias.h"
@@ -218,12 +219,12 @@ static void take_number(struct request *request, const char *key, const json_t *
 
 static void take_accept(struct request *request, const json_t *value)
 {
-    if (json_text_is(value, "rejection"))
-        request->sampling.accept = ACCEPT_REJECTION;
-    else if (json_text_is(value, "coupled"))
-        request->sampling.accept = ACCEPT_COUPLED;
+    int accept = json_is_string(value) ? rule_find(json_string_value(value), json_string_length(value)) : -1;
+
+    if (accept < 0)
+        fail(request, "accept is not one of " RULE_NAMES);
     else
-        fail(request, "accept is not \"rejection\" or \"coupled\"");
+        request->sampling.accept = accept;
 }
 
 /* Where there is another prompt already, that has been refused. */

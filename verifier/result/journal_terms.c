@@ -5,6 +5,7 @@
 #include "common/file/json_text.h"
 #include "common/model/model.h"
 #include "common/options/options_table.h"
+#include "common/sample/rule.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ int journal_terms_need_drafts(const struct request_list *requests)
     for (int i = 0; i < requests->count; i++) {
         const struct request *request = &requests->request[i];
 
-        if (request->error == NULL && request->sampling.temperature > 0 && request->sampling.accept == ACCEPT_REJECTION)
+        if (request->error == NULL && rule_of(&request->sampling)->depends_on_drafts)
             return 1;
     }
     return 0;

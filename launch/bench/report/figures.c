@@ -1,6 +1,7 @@
 #include "launch/bench/report/figures.h"
 
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include "launch/bench/report/predict.h"
 #include "launch/bench/report/theory.h"
 #include <stdlib.h>
@@ -91,6 +92,15 @@ static void add_counts(const struct run_pass *pass, struct figures *figures)
     }
 }
 
+/* One of a rule that is not known here may. */
+static int depends_on_drafts(const struct run_cell *cell)
+{
+    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
+    const struct rule *rule = rule_of(&sampling);
+
+    return rule == NULL || rule->depends_on_drafts;
+}
+
 /* Whose output must be solo's, token for token. */
 static void compare_outputs(const struct run *run, const struct run_placement *placement, int cell, struct figures *figures)
 {
@@ -98,7 +108,7 @@ static void compare_outputs(const struct run *run, const struct run_placement *p
     const struct run_pass *own = pass_of(placement, cell, 0), *solo = pass_of(placement, here->baseline, 0);
 
     figures->outputs_equal = -1;
-    if (own == NULL || solo == NULL || here->solo || (here->temperature > 0 && strcmp(here->accept, "coupled") != 0))
+    if (own == NULL || solo == NULL || here->solo || depends_on_drafts(here))
         return;
     figures->outputs_equal = 0;
     for (int i = 0; i < own->ends && i < solo->ends; i++)

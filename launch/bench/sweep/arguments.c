@@ -5,6 +5,7 @@
 #include "common/base/shell_word.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/sample/rule.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,20 +68,18 @@ static enum status read_count(const char *name, const char *text, int most, int 
 static enum status read_accepts(const char *text, struct plan_list *list)
 {
     *list = (struct plan_list){0};
-    for (const char *at = text; list->count < 2;) {
+    for (const char *at = text; list->count < PLAN_MOST;) {
         size_t length = strcspn(at, ",");
+        int accept = rule_find(at, length);
 
-        if (length == 9 && strncmp(at, "rejection", 9) == 0)
-            list->value[list->count++] = 0;
-        else if (length == 7 && strncmp(at, "coupled", 7) == 0)
-            list->value[list->count++] = 1;
-        else
+        if (accept < 0)
             break;
+        list->value[list->count++] = accept;
         if (at[length] == '\0')
             return STATUS_OK;
         at += length + 1;
     }
-    log_error("--accepts is '%s', expected rejection, coupled, or both with a comma between", text);
+    log_error("--accepts is '%s', expected some of " RULE_NAMES " with a comma between", text);
     return STATUS_USAGE;
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,11 @@ void plan_defaults(int quick, struct plan_options *options)
         .draft_lengths = {.count = 7, .value = {1, 2, 3, 4, 6, 8, PLAN_AUTO}},
         .temperatures = {.count = 2, .value = {0, 1}},
         .batches = {.count = 3, .value = {1, 2, 4}},
-        .accepts = {.count = 2, .value = {0, 1}},
+        .accepts = {.count = ACCEPT_MODES},
         .length_for_batches = 4,
     };
+    for (int i = 0; i < ACCEPT_MODES; i++)
+        options->accepts.value[i] = i;
     if (!quick)
         options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};
 }
@@ -83,7 +86,7 @@ enum status plan_make(const struct plan_options *options, struct plan *plan)
 
             if (a > 0 && (temperature == 0 || options->synthetic))
                 continue;
-            add_group(plan, temperature, accept, 1, accept == 1 && options->quick ? &few : &options->draft_lengths);
+            add_group(plan, temperature, accept, 1, a > 0 && options->quick ? &few : &options->draft_lengths);
         }
     for (int b = 0; b < options->batches.count; b++)
         if (options->batches.value[b] > 1)
@@ -103,11 +106,6 @@ int plan_most_sequences(const struct plan *plan)
     return most;
 }
 
-static const char *accept_name(const struct plan_cell *cell)
-{
-    return cell->accept == 1 ? "coupled" : "rejection";
-}
-
 json_t *plan_cells(const struct plan *plan)
 {
     json_t *array = json_array();
@@ -117,7 +115,7 @@ json_t *plan_cells(const struct plan *plan)
         const struct plan_cell *cell = &plan->cell[i];
 
         failed |= json_array_append_new(array, json_pack("{s:b, s:i, s:f, s:s, s:i, s:i}", "solo", cell->solo, "draft_length",
-                                                         cell->draft_length, "temperature", cell->temperature, "accept", accept_name(cell),
+                                                         cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept),
                                                          "sequences", cell->sequences, "baseline", cell->baseline));
     }
     return json_text_whole(array, failed);
@@ -131,7 +129,7 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
     /* A pass of many sequences is as long as the others only if it has more of them to do, and has fewer moments with an empty slot. */
     prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
     return json_pack("{s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "repetition", repetition, "warm_up", warm_up, "solo",
-                     cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", accept_name(cell), "sequences",
+                     cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept), "sequences",
                      cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
 }
 

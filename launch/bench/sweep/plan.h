@@ -21,7 +21,7 @@ struct plan_options {
     int max_tokens; /* of each */
     double noise_limit; /* largest spread of a speedup between repetitions, as a share */
     struct plan_list draft_lengths, temperatures, batches;
-    struct plan_list accepts; /* 0 rejection, 1 coupled; at temperature 0 they coincide */
+    struct plan_list accepts; /* of enum accept_mode; at temperature 0 they coincide */
     int length_for_batches;
 };
 

@@ -9,6 +9,7 @@
 #include "common/base/rng.c"
 #include "common/sample/choice.c"
 #include "common/sample/distribution.c"
+#include "common/sample/rule_draw.c"
 #include "common/sample/sparse_q.c"
 
 namespace

@@ -1,0 +1,36 @@
+/* The acceptance rules: one row each, of what both roles, and whoever writes or reads a rule's name, need to know of it. How the verifier decides by a rule
+ * is the row of verifier/accept/accept_rule.c. Plain data; pure; compiled for the device, too. */
+#ifndef TANDEM_COMMON_SAMPLE_RULE_H
+#define TANDEM_COMMON_SAMPLE_RULE_H
+
+#include "common/base/rng.h"
+#include "common/sample/sampling.h"
+
+/* How a drafter draws its next token. */
+enum rule_draw {
+    RULE_DRAWS_ARGMAX, /* a point mass */
+    RULE_DRAWS_NOISE,  /* the argmax with the target's own noise: a point mass */
+    RULE_DRAWS_Q,      /* from q, which is sent */
+};
+
+struct rule {
+    const char *name;
+    int lossless;          /* what comes out has the target's own distribution */
+    int needs_q;           /* deciding asks for the q that a token was drawn from; without it drafts are point masses */
+    int depends_on_drafts; /* the text, not only its distribution, depends on what was drafted */
+    enum rule_draw draw;
+};
+
+/* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
+#define RULE_NAMES "rejection|coupled"
+
+/* The row that holds for this sampling: at temperature 0 all rules are one, greedy, which nobody can ask for by name. NULL where `accept` is none. */
+const struct rule *rule_of(const struct sampling *sampling);
+/* Its `draw`, which a device reads, too. */
+DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
+/* The rule's own name, whatever the temperature; NULL where `accept` is none. */
+const char *rule_name(int accept);
+/* What to write into `accept` for the first `length` bytes of a name, or -1 when no rule has it. */
+int rule_find(const char *name, size_t length);
+
+#endif

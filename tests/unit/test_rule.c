@@ -1,0 +1,87 @@
+#include "common/sample/rule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_rule__each_name_finds_its_own_row(void **state)
+{
+    int rules = 0;
+
+    (void)state;
+    for (; rule_name(rules) != NULL; rules++)
+        assert_int_equal(rule_find(rule_name(rules), strlen(rule_name(rules))), rules);
+    assert_int_equal(rules, ACCEPT_MODES);
+    assert_int_equal(rule_find("rejection", 9), ACCEPT_REJECTION);
+    assert_int_equal(rule_find("coupled", 7), ACCEPT_COUPLED);
+}
+
+static void test_rule__an_unknown_one_is_none(void **state)
+{
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    assert_int_equal(rule_find("typical", 7), -1);
+    assert_int_equal(rule_find("rejection", 6), -1);
+    assert_int_equal(rule_find("", 0), -1);
+    assert_null(rule_name(-1));
+    assert_null(rule_name(ACCEPT_MODES));
+    sampling.accept = ACCEPT_MODES;
+    assert_null(rule_of(&sampling));
+}
+
+static void test_rule__greedy_holds_at_temperature_0_and_cannot_be_named(void **state)
+{
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    assert_int_equal(rule_find("greedy", 6), -1);
+    for (int accept = 0; rule_name(accept) != NULL; accept++) {
+        sampling.accept = accept;
+        sampling.temperature = 0;
+        assert_string_equal(rule_of(&sampling)->name, "greedy");
+        assert_false(rule_of(&sampling)->depends_on_drafts || rule_of(&sampling)->needs_q);
+        sampling.temperature = 0.5;
+        assert_string_equal(rule_of(&sampling)->name, rule_name(accept));
+        assert_true(rule_of(&sampling)->lossless);
+        assert_int_equal(rule_of(&sampling)->depends_on_drafts, accept == ACCEPT_REJECTION);
+        assert_int_equal(rule_of(&sampling)->needs_q, accept == ACCEPT_REJECTION);
+    }
+}
+
+/* What is written apart from the table says what the table says. */
+static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
+{
+    char names[256] = "";
+
+    (void)state;
+    for (int accept = 0; accept < ACCEPT_MODES; accept++) {
+        struct sampling sampling = sampling_default;
+
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", accept > 0 ? "|" : "", rule_name(accept));
+        sampling.accept = accept;
+        for (int warm = 0; warm < 2; warm++) {
+            sampling.temperature = warm;
+            assert_int_equal(rule_draw(&sampling), rule_of(&sampling)->draw);
+            assert_int_equal(rule_of(&sampling)->needs_q, rule_of(&sampling)->draw == RULE_DRAWS_Q);
+        }
+    }
+    assert_string_equal(names, RULE_NAMES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rule__each_name_finds_its_own_row),
+        cmocka_unit_test(test_rule__names_and_draws_are_those_of_the_rows),
+        cmocka_unit_test(test_rule__an_unknown_one_is_none),
+        cmocka_unit_test(test_rule__greedy_holds_at_temperature_0_and_cannot_be_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

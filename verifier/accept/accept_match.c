@@ -1,0 +1,13 @@
+/* Where the target's own token is known at each row, greedily or by noise that the draft shares (Daliri et al. 2024): drafts are accepted as long as they are
+ * it, and the first that is not gives way to it. */
+#include "verifier/accept/accept_rule.h"
+
+struct verdict accept_match(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+{
+    int i = 0;
+
+    (void)key;
+    while (i < drafted && proposal->token[i] == laws[i].winner)
+        i++;
+    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = laws[i].winner};
+}

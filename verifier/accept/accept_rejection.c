@@ -1,0 +1,16 @@
+/* Leviathan et al. 2023, Algorithm 1: a draft drawn from q is accepted with probability min(1, p / q). Behind the first that is not, the residual
+ * norm(max(0, p - q)) has the last token; behind the last draft, p has it. */
+#include "verifier/accept/accept_rule.h"
+
+struct verdict accept_rejection(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+{
+    for (int i = 0; i < drafted; i++) {
+        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        int32_t token = proposal->token[i];
+        double q = accept_q(&proposal->q[i], token, token), p = accept_p(&laws[i], &proposal->q[i], token);
+
+        if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
+            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+    }
+    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+}

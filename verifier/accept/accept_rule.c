@@ -1,0 +1,15 @@
+#include "verifier/accept/accept_rule.h"
+
+static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated = EVIDENCE_BEST, .matches = 1, .decide = accept_match};
+
+/* [accept] */
+static const struct accept_rule rules[] = {
+    [ACCEPT_REJECTION] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_rejection},
+    [ACCEPT_COUPLED] = {.evidence = EVIDENCE_RACE, .truncated = EVIDENCE_LIST, .matches = 1, .decide = accept_match},
+};
+_Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
+
+const struct accept_rule *accept_rule(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0 ? &greedy : &rules[sampling->accept];
+}
