@@ -307,6 +307,13 @@ static const char *const before_the_step =
     "}\n"
     "\n";
 
+static const char *const the_folder =
+    "# Open MPI removes its folder when that is empty, also one that another job of this user is about to use: this start has its own.\n"
+    "folder=$(mktemp -d \"${TMPDIR:-/tmp}/tandem-XXXXXXXX\") || { echo \"tandem: cannot write to ${TMPDIR:-/tmp}; TMPDIR says which folder is taken\"; exit 74; }\n"
+    "trap 'rm -rf -- \"$folder\"' EXIT\n"
+    "export TMPDIR=$folder\n"
+    "\n";
+
 static const char *const after_the_step =
     " &\n"
     "step=$!\n"
@@ -367,6 +374,8 @@ static void write_script(const struct launch_ranks *ranks, int argc, char **argv
     write_request(ranks, folder, to);
     write_files(ranks, to);
     write_options(ranks, argc, argv, to);
+    if (ranks->options->launcher != LAUNCHER_SRUN)
+        fputs(the_folder, to);
     fputs(before_the_step, to);
     if (ranks->options->launcher == LAUNCHER_SRUN)
         fputs("# Ranks look for messages; where they are more than the cores, this makes them give way to each other.\n"

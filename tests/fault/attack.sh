@@ -119,12 +119,19 @@ if unshare -m true 2>/dev/null; then
     tiny "$WORK/small" small_tmp 74 "^tandem: $WORK/small has [01] MB free, .* expected 12 MB; TMPDIR says"
     printf '#!/bin/sh\nprintf "x\\nx 9 9 999999 x x\\n"\n' >"$WORK/tools/df" # says that there is room
     chmod +x "$WORK/tools/df"
-    PATH=$WORK/tools:$PATH tiny "$WORK/small" full_tmp 71 "^tandem: mpirun did not notice that its ranks ended"
+    # mpirun ends by itself or hangs, as it comes.
+    PATH=$WORK/tools:$PATH tiny "$WORK/small" full_tmp 71 "^tandem: mpirun did not notice that its ranks ended\\|^tandem: mpirun could not start the ranks"
     TMPDIR=$WORK tiny /dev/shm small_shm 74 "^tandem: /dev/shm has [01] MB free, .* expected 8 MB"
     export TMPDIR=$WORK
 else
     echo "skipped: folders without room: only root can make them (unshare, mount)"
 fi
+# An mpirun that hangs when its ranks have ended.
+mkdir "$WORK/hanging"
+printf '#!/bin/sh\ntrue &\nexec sleep 300\n' >"$WORK/hanging/mpirun"
+chmod +x "$WORK/hanging/mpirun"
+PATH=$WORK/hanging:$PATH brief hanging 71 run --prompt x "${short[@]}"
+expect hanging "expected its line" 'grep -q "^tandem: mpirun did not notice that its ranks ended" "$WORK/hanging.err"'
 brief no_tmp 0 run --help
 export TMPDIR=$WORK/none
 brief no_tmp 74 run --prompt x "${short[@]}"

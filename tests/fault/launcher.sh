@@ -141,5 +141,10 @@ expect told "expected a story of this job alone" '[ -s "$WORK/recorder/story" ] 
 # A program that is missing.
 mv "$WORK/bin/tandem-drafter" "$WORK/elsewhere"
 brief missing 66 1 "bin/tandem-drafter is not there or cannot be executed" --prompt Hi
+# One that is there, and is none: mpirun's code for that is no signal's.
+printf 'no program' >"$WORK/bin/tandem-drafter"
+chmod +x "$WORK/bin/tandem-drafter"
+brief damaged 66 1 "bin/tandem-drafter cannot be executed on this host" --prompt Hi
+rm "$WORK/bin/tandem-drafter"
 mv "$WORK/elsewhere" "$WORK/bin/tandem-drafter"
 finish

@@ -2,11 +2,14 @@
  * their folder count, so that the rest of the process (MPI has files, too) goes on.
  *
  *   FAILING_CALL=write|short|fdatasync|fsync|rename FAILING_AT=3 FAILING_ERRNO=28
+ *
+ * FAILING_CALL=stop fails nothing: the process stops behind the n-th write, and a test that wants to do something to a job at that place has all the time.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +61,7 @@ static void find(const char *name, void *function)
 ssize_t write(int fd, const void *bytes, size_t count)
 {
     write_function *real;
+    ssize_t written;
     int failing;
 
     find("write", &real);
@@ -68,7 +72,10 @@ ssize_t write(int fd, const void *bytes, size_t count)
     failing = fails("short");
     if (failing == 2)
         return -1;
-    return real(fd, bytes, failing && count > 1 ? count / 2 : count);
+    written = real(fd, bytes, failing && count > 1 ? count / 2 : count);
+    if (written >= 0 && fails("stop") == 1)
+        raise(SIGSTOP);
+    return written;
 }
 
 int fdatasync(int fd)

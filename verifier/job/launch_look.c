@@ -133,9 +133,9 @@ static void tell_need(const struct options *options, struct ranks_need *ranks, c
     char weights[32], cache[32], activations[32], allowed[32], sum[32];
 
     ranks->each = need->weights + need->cache + need->activations + device;
-    log_debug("memory of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL",
-              ranks->count, ranks->who, ranks->count > 1 ? "s" : "", told(ranks->each, sum), told(need->weights, weights),
-              told(need->cache, cache), options->max_sequences, told(need->activations, activations), told(device, allowed));
+    log_debug("%s of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL",
+              device > 0 ? "device memory" : "memory", ranks->count, ranks->who, ranks->count > 1 ? "s" : "", told(ranks->each, sum),
+              told(need->weights, weights), told(need->cache, cache), options->max_sequences, told(need->activations, activations), told(device, allowed));
 }
 
 /* Another host's memory is not known here, nor a device's. */

@@ -157,6 +157,35 @@ refused_dry 64 "4 verifiers need a device each, and SLURM is asked for 2" "${bat
 said "devices without a rank" $? 0 "11 of 16 devices have no rank: --shards N makes N jobs" "$WORK/err"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--gres=gpu:8,nvme:1 --nodes=1" >"$WORK/out" 2>"$WORK/err"
 said "devices beside other resources" $? 0 "3 of 8 devices have no rank" "$WORK/err"
+"$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --verbose >"$WORK/out" 2>"$WORK/err"
+checks=$((checks + 1))
+grep -q "device memory of each of 4 verifiers: .* of weights, .* of cache (4 sequences), .*, 1.0 GiB for CUDA and NCCL" "$WORK/err" || fail "what devices need: $(cat "$WORK/err")"
+
+# tests_of WORD...: `tandem test` of these words, where the tests are test_journal and drain.
+tests_of() {
+    (
+        eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^fail() {/p; /^run_tests() {$/,/^}$/p' "$SOURCE/launch/tandem")"
+        test_needs=
+        build() { :; }
+        skips() { :; }
+        ctest() {
+            case "$*" in
+            *" -N -R "*) printf '  Test #1: test_journal\n  Test #2: drain\n' | grep -E "${*: -1}" ;;
+            *" -N "*) ;;
+            *) printf '1/1 Test  #1: test_journal ...   Passed    0.1 sec\n'; echo "$*" >"$WORK/asked" ;;
+            esac
+        }
+        top=$WORK/checkout
+        mkdir -p "$top/build" && touch "$top/CMakePresets.json"
+        run_tests "$@"
+    ) >"$WORK/out" 2>"$WORK/err"
+}
+tests_of --only no.such
+said "a name that no test has" $? 64 "no test has a name or a label with 'no.such' in it" "$WORK/err"
+tests_of --only=
+said "no name" $? 64 "--only needs a value" "$WORK/err"
+tests_of --only journal
+said "a name that a test has" $? 0 " -I 0,0,0,1$" "$WORK/asked"
 # Memory: of the CPU's ranks it is compared with what SLURM is asked for, where that is known.
 refused_dry 64 "a verifier needs [0-9.]+ MiB of memory, and SLURM is asked for 1.0 MiB where it runs, expected more by --mem" "${batch[@]}" --backend cpu --sbatch-options --mem=1
 refused_dry 64 "the ranks need [0-9.]+ MiB of memory together, and SLURM is asked for 20.0 MiB on all their nodes" "${batch[@]}" --backend cpu --verifiers 2 --drafters 30 \

@@ -113,4 +113,13 @@ script --launcher mpirun || fail "a script for mpirun: exit $?: $(cat "$WORK/err
 killed "the output is complete" 0 "touch '$WORK/out.jsonl'"
 BEFORE=1 killed "the output is that of another job" 75 ""
 killed "there is a journal still" 75 "touch '$WORK/out.jsonl' '$WORK/out.jsonl.journal'"
+
+# Open MPI's files are in a folder of this start alone, which goes with it, whatever its name.
+odd="$WORK/it's; touch ran;"
+mkdir "$odd"
+TMPDIR=$odd killed "it has a folder" 0 "touch '$WORK/out.jsonl'; stat -c '%a %n' \"\$TMPDIR\" >'$WORK/seen'; touch \"\$TMPDIR/ompi\""
+checks=$((checks + 2))
+[[ $(cat "$WORK/seen") == "700 $odd/tandem-"* ]] || fail "mpirun's TMPDIR is no folder of its own: $(cat "$WORK/seen")"
+[ -z "$(ls "$odd")" ] && [ ! -e "$WORK/ran" ] || fail "the script left its folder, or ran its name: $(ls "$odd")"
+TMPDIR=$WORK/nowhere killed "there is no room for a folder" 74 ""
 finish

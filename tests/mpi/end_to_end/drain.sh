@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SIGUSR1 at any time, to any rank, to mpirun or to launch/tandem: the job ends with 75, --resume goes on, and the output is that of an
-# undisturbed job, to the byte. drain.sh BIN default|small [SEED]: small is for builds that run fifty times slower.
+# undisturbed job, to the byte. drain.sh BIN default|small FAILING_DISK [SEED]: small is for builds that run fifty times slower.
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/batch.sh"
-seeded "${3:-}"
+DISK=$3
+seeded "${4:-}"
 INPUT=$WORK/in.jsonl
 prompts=60 rounds=1 tokens=48
 [ "$2" = small ] && prompts=12 rounds=1 tokens=8
@@ -95,10 +96,12 @@ drain lead "${solo[@]}"
 rm -f "$WORK"/job.*
 line --output "$WORK/job.jsonl" "${solo[@]}"
 options=("${LINE[@]: -$((${#LINE[@]} - $(printf '%s\n' "${LINE[@]}" | grep -n '/tandem-verifier$' | cut -d: -f1)))}")
-$MPIRUN -np 1 "$BIN/tandem-drafter" "${options[@]}" : -np 1 "$BIN/tandem-verifier" "${options[@]}" >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
-PID=$!
-await_results job 2
-kill -USR1 "$(whom drafter)"
+LINE=($MPIRUN -np 1 "$BIN/tandem-drafter" "${options[@]}" : -np 1 "$BIN/tandem-verifier" "${options[@]}")
+paused_line 2
+told=$(whom drafter)
+kill -USR1 "$told"
+await "the drafter to hear of it" '[ $((0x$(sed -n "s/^ShdPnd:[[:space:]]*//p" /proc/$told/status) & 0x200)) = 0 ]'
+kill -CONT "$LEAD"
 ended 60
 check "a drafter in solo mode: exit $CODE, expected 75" [ "$CODE" = 75 ]
 run job --resume "${solo[@]}" --stats "$WORK/job.json"
@@ -125,7 +128,7 @@ rm -f "$WORK"/job.*
 PATH=$WORK/slow:$PATH "$WORK/bin/tandem" run --prompts "$INPUT" --plain-results --quiet --output "$WORK/job.jsonl" "${solo[@]}" --max-tokens 400 \
     >"$WORK/job.out" 2>"$WORK/job.err" </dev/null &
 PID=$!
-for ((i = 0; i < 1200; i++)); do [ -e "$WORK/ranks.ended" ] && break; sleep 0.05; done
+await "the ranks to end" '[ -e "$WORK/ranks.ended" ]'
 kill -USR1 "$PID"
 ended 120
 check "a drain after the end: exit $CODE, expected 0" [ "$CODE" = 0 ]

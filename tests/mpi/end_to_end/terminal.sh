@@ -79,6 +79,9 @@ expect "the text comes after the line" has "^In the year 1701 the sea was high"
 eval "SLOW_RANK=1 SLOW_ROW=2 $WORK/slow/tandem run $long" >"$WORK/text" 2>"$WORK/typed"
 expect "off a terminal a line says how far a long prompt is read" has "^reading the prompt, [0-9]+ of [0-9]+ tokens"
 expect "off a terminal the text has no line of it: $(head -n 3 "$WORK/text")" eval '! grep -q "reading the prompt" "$WORK/text" && [ -s "$WORK/text" ]'
+# A pass of --compare whose text nobody sees says how far it is, too.
+SLOW_RANK=1 SLOW_ROW=1 on_terminal "$WORK/slow/tandem run --compare $long"
+expect "the pass that measures solo has a line that is cleared" has "measuring solo: ([0-9]+ of [0-9]+ prompt tokens read, )?[0-9]+ of at most 5 tokens"$'\r'"$ESCAPE\[K"
 
 # Help is as wide as the terminal.
 cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"
