@@ -120,6 +120,21 @@ void family_list(enum family_format format, char *text, size_t size)
     }
 }
 
+int family_has(const struct model_family *family, enum family_part part)
+{
+    switch (part) {
+    case FAMILY_Q_BIAS:
+    case FAMILY_K_BIAS:
+    case FAMILY_V_BIAS:
+        return family->qkv_bias;
+    case FAMILY_Q_NORM:
+    case FAMILY_K_NORM:
+        return family->qk_norm;
+    default:
+        return 1;
+    }
+}
+
 void family_tensor(const struct model_family *family, enum family_part part, int layer, char *name)
 {
     const struct family_names *names = family->names;

@@ -79,6 +79,8 @@ const struct model_family *family_find(enum family_format format, const char *na
 /* Names all rows of a format, for lines that say what was expected: "a", "b" or "c". */
 void family_list(enum family_format format, char *text, size_t size);
 
+/* Whether models of this family have such tensors. */
+int family_has(const struct model_family *family, enum family_part part);
 /* The name of a tensor as checkpoint_find knows it. layer: counts for those in a layer alone  name: [FAMILY_NAME_MAX] */
 void family_tensor(const struct model_family *family, enum family_part part, int layer, char *name);
 

@@ -238,7 +238,7 @@ static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *
     int q = model->shape.heads * config->head_dim, kv = model->shape.kv_heads * config->head_dim, rank = model->group->rank;
     float *into = packing->vector;
 
-    if (!config->family->qkv_bias)
+    if (!family_has(config->family, FAMILY_Q_BIAS))
         return STATUS_OK;
     TRY(widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
     TRY(widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q));
@@ -315,7 +315,7 @@ static enum status pack_self(struct packing *packing, struct layer_weights *laye
     TRY(take_vector(packing, FAMILY_SELF_NORM, model->config.hidden, &layer->attn_norm));
     TRY(pack_qkv(packing, layer));
     TRY(pack_qkv_bias(packing, layer));
-    if (model->config.family->qk_norm) {
+    if (family_has(model->config.family, FAMILY_Q_NORM)) {
         TRY(take_vector(packing, FAMILY_Q_NORM, model->config.head_dim, &layer->q_norm));
         TRY(take_vector(packing, FAMILY_K_NORM, model->config.head_dim, &layer->k_norm));
     }

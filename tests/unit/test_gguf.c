@@ -284,6 +284,7 @@ static const struct change {
     {"token_embd.weight", 24, "\x08", 1, "tensor blk.0.attn_q.weight overlaps another one"},
     {"token_embd.weight", -6, "g", 1, "tensor token_embd.weight is missing or has not 2 to 4194304 rows"},
     {"blk.0.attn_q.weight", -8, "r", 1, "tensor blk.0.attn_r.weight is not one of a llama model"},
+    {"blk.0.attn_output.weight", -13, "q_norm", 6, "tensor blk.0.attn_q_norm.weight is not one of a llama model"},
     {"blk.0.attn_q.weight", -8, "k", 1, "tensor model.layers.0.self_attn.k_proj.weight is also in"},
     {"blk.0.attn_norm.weight", 12, "\x1A", 1, "tensor model.layers.0.input_layernorm.weight is I32, expected F32, F16 or BF16"},
 };
