@@ -97,7 +97,8 @@ struct matrix_source {
  * widths agree. */
 float backend_tree_sum(float *terms /* [count], overwritten */, int count);
 
-/* One rank's shard of the shapes: heads and ffn channels that it owns. Query head h reads key/value head h / (heads / kv_heads). */
+/* One rank's shard of the shapes: heads and ffn channels that it owns. Query head h reads key/value head h / (heads / kv_heads). To attend_in
+ * either count may be 0: it makes what the shape has. */
 struct layer_shape {
     int hidden;   /* of the residual stream, whole on every rank */
     int heads;    /* query heads owned */
@@ -259,6 +260,9 @@ struct backend {
 
     /* q, k, v = W_qkv norm(x) + b; q, k normed by head where the model does; RoPE; k and v written at the rows' places, in the cache's
      * dtype: to the nearest, ties to even, and NaN stays NaN.
+     * Projecting and appending are one operation, for they are one kernel; where they are apart, as in cross-attention, it is called with a part of
+     * the shape, and a qkv matrix and bias of that part: without kv_heads it makes q and writes no place, without heads it
+     * appends k and v, of rows of their own, and leaves q alone. Each has the bits of all at once.
      * cosine, sine: [context][head_dim / 2]; RoPE turns the pairs (i, i + head_dim / 2).  x: [rows][hidden]
      * q: [rows][heads][head_dim], scaled by 1 / sqrt(head_dim) */
     void (*attend_in)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,

@@ -21,7 +21,7 @@ enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH
 
 struct checkpoint {
     char *path;
-    int tied;
+    const char *tied_head; /* the name of a classifier that is not looked for: it is the embedding; NULL: it is */
     struct file_map *files; /* [SHARDS_MAX] */
     int file_count;
     struct checkpoint_table table;
@@ -159,7 +159,7 @@ static enum status path_open(struct checkpoint *checkpoint, const struct config 
     }
     if (paths_gguf(checkpoint->path, gguf, sizeof gguf) == 1) {
         TRY(file_add(checkpoint, gguf));
-        TRY(checkpoint_gguf_read(&checkpoint->files[0], &checkpoint->table));
+        TRY(checkpoint_gguf_read(&checkpoint->files[0], config, &checkpoint->table));
         TRY(checkpoint_table_sort(&checkpoint->table));
     } else if (S_ISDIR(entry.st_mode)) {
         TRY(folder_open(checkpoint));
@@ -180,7 +180,8 @@ enum status checkpoint_open(const char *path, const struct config *config, struc
 
     if (opened == NULL)
         goto no_memory;
-    opened->tied = config->tied;
+    if (config->tied)
+        opened->tied_head = config->family->names->part[FAMILY_HEAD].name;
     opened->path = strdup(path);
     opened->files = calloc(SHARDS_MAX, sizeof *opened->files);
     if (opened->path == NULL || opened->files == NULL)
@@ -211,7 +212,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
 /* A tied model's classifier is its embedding, whatever else the file may hold under the classifier's name. */
 static const struct checkpoint_entry *entry_of(const struct checkpoint *checkpoint, const char *name)
 {
-    if (checkpoint->tied && strcmp(name, "lm_head.weight") == 0)
+    if (checkpoint->tied_head != NULL && strcmp(name, checkpoint->tied_head) == 0)
         return NULL;
     return checkpoint_table_find(&checkpoint->table, name);
 }

@@ -12,6 +12,6 @@
 /* STATUS_NOINPUT, STATUS_DATA: the line names file and key. */
 enum status checkpoint_gguf_config(const char *path, struct config *config);
 /* Adds the tensors. STATUS_DATA for one that is not of these architectures: it would change the numbers. */
-enum status checkpoint_gguf_read(const struct file_map *file, struct checkpoint_table *table);
+enum status checkpoint_gguf_read(const struct file_map *file, const struct config *config, struct checkpoint_table *table);
 
 #endif

@@ -16,27 +16,15 @@ enum {
     CONTEXT_MAX = 1 << 26
 };
 
-static const struct family {
-    const char *name;
-    const char *architecture;
-    int qkv_bias;
-    int qk_norm;
-    int adjacent; /* the converter interleaved the rows of q and k */
-} families[] = {
-    {"llama", "LlamaForCausalLM", 0, 0, 1},
-    {"qwen2", "Qwen2ForCausalLM", 1, 0, 0},
-    {"qwen3", "Qwen3ForCausalLM", 0, 1, 0},
-};
-
 struct reader {
     const struct gguf *gguf;
-    const struct family *family;
+    const struct model_family *family;
     char key[KEY]; /* the last one that key_of made */
 };
 
 static const char *key_of(struct reader *reader, const char *part)
 {
-    snprintf(reader->key, sizeof reader->key, "%s.%s", reader->family->name, part);
+    snprintf(reader->key, sizeof reader->key, "%s.%s", reader->family->gguf, part);
     return reader->key;
 }
 
@@ -49,25 +37,28 @@ static enum status integer(struct reader *reader, const char *part, enum gguf_ne
     return STATUS_OK;
 }
 
-static const struct gguf_tensor *tensor_of(const struct gguf *gguf, const char *name)
+/* One of those outside the layers, or NULL. */
+static const struct gguf_tensor *tensor_of(const struct reader *reader, enum family_part part)
 {
+    const struct gguf *gguf = reader->gguf;
+
     for (int i = 0; i < gguf->tensor_count; i++)
-        if (gguf_text_is(gguf->tensors[i].name, name))
+        if (gguf_text_is(gguf->tensors[i].name, reader->family->names->part[part].gguf))
             return &gguf->tensors[i];
     return NULL;
 }
 
-static enum status family_find(struct reader *reader)
+static enum status family_read(struct reader *reader)
 {
     struct gguf_text name = {"", 0};
+    char expected[256];
     int64_t parts = 1;
 
     TRY(gguf_string(reader->gguf, "general.architecture", GGUF_NEEDED, &name));
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (gguf_text_is(name, families[i].name))
-            reader->family = &families[i];
+    reader->family = family_find(FAMILY_GGUF, name.bytes, name.length);
+    family_list(FAMILY_GGUF, expected, sizeof expected);
     if (reader->family == NULL)
-        return gguf_refuse(reader->gguf, "general.architecture", "\"llama\", \"qwen2\" or \"qwen3\"");
+        return gguf_refuse(reader->gguf, "general.architecture", expected);
     TRY(gguf_integer(reader->gguf, "split.count", GGUF_OPTIONAL, 0, UINT16_MAX, &parts));
     return parts <= 1 ? STATUS_OK
                       : gguf_refuse(reader->gguf, "split.count", "1: a file that is one of several must be merged with them first");
@@ -104,14 +95,15 @@ static enum status heads_read(struct reader *reader, struct config *config)
 /* The rows of the embedding, which may be more than there are tokens. */
 static enum status vocab_read(struct reader *reader, struct config *config)
 {
-    const struct gguf_tensor *embedding = tensor_of(reader->gguf, "token_embd.weight");
+    const struct gguf_tensor *embedding = tensor_of(reader, FAMILY_EMBEDDING);
 
     if (embedding == NULL || embedding->dims != 2 || embedding->shape[1] < 2 || embedding->shape[1] > VOCAB_MAX) {
-        log_error("%s: tensor token_embd.weight is missing or has not 2 to %d rows", reader->gguf->name, VOCAB_MAX);
+        log_error("%s: tensor %s is missing or has not 2 to %d rows", reader->gguf->name,
+                  reader->family->names->part[FAMILY_EMBEDDING].gguf, VOCAB_MAX);
         return STATUS_DATA;
     }
     config->vocab = (int)embedding->shape[1];
-    config->tied = tensor_of(reader->gguf, "output.weight") == NULL;
+    config->tied = tensor_of(reader, FAMILY_HEAD) == NULL;
     return STATUS_OK;
 }
 
@@ -126,7 +118,7 @@ static enum status sizes_read(struct reader *reader, struct config *config)
     TRY(heads_read(reader, config));
     TRY(integer(reader, "feed_forward_length", GGUF_NEEDED, FFN_MAX, &config->ffn));
     TRY(integer(reader, "context_length", GGUF_NEEDED, CONTEXT_MAX, &config->context));
-    TRY(gguf_real(reader->gguf, key_of(reader, "attention.layer_norm_rms_epsilon"), GGUF_NEEDED, 1e-12, 0.1, &eps));
+    TRY(gguf_real(reader->gguf, key_of(reader, reader->family->gguf_norm_eps), GGUF_NEEDED, 1e-12, 0.1, &eps));
     config->norm_eps = (float)eps;
     TRY(gguf_integer(reader->gguf, key_of(reader, "expert_count"), GGUF_OPTIONAL, 0, 0, &experts));
     TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONTEXT_MAX, &window));
@@ -139,26 +131,27 @@ static enum status sizes_read(struct reader *reader, struct config *config)
 }
 
 /* Llama 3.1's scaling comes as a table: what each frequency is divided by. */
-static enum status divisors_read(const struct gguf *gguf, struct config *config)
+static enum status divisors_read(const struct reader *reader, struct config *config)
 {
-    const struct gguf_tensor *table = tensor_of(gguf, "rope_freqs.weight");
+    const struct gguf_tensor *table = tensor_of(reader, FAMILY_ROPE_DIVISORS);
+    const char *file = reader->gguf->name, *name = reader->family->names->part[FAMILY_ROPE_DIVISORS].gguf;
     int half = config->head_dim / 2;
 
     if (table == NULL)
         return STATUS_OK;
     if (table->dims != 1 || table->shape[0] != half || strcmp(table->type, "F32") != 0) {
-        log_error("%s: tensor rope_freqs.weight must have %d numbers of type F32", gguf->name, half);
+        log_error("%s: tensor %s must have %d numbers of type F32", file, name, half);
         return STATUS_DATA;
     }
     memcpy(config->rope_divisor, table->data, (size_t)half * sizeof *config->rope_divisor);
     for (int i = 0; i < half; i++)
         if (!(config->rope_divisor[i] >= 1e-3f && config->rope_divisor[i] <= 1e6f)) {
-            log_error("%s: tensor rope_freqs.weight: number %d is %g, expected 0.001 to 1000000", gguf->name, i,
+            log_error("%s: tensor %s: number %d is %g, expected 0.001 to 1000000", file, name, i,
                       (double)config->rope_divisor[i]);
             return STATUS_DATA;
         }
     if (config->rope != ROPE_PLAIN) {
-        log_error("%s: rope_freqs.weight beside a linear rope.scaling, expected one of them", gguf->name);
+        log_error("%s: %s beside a linear rope.scaling, expected one of them", file, name);
         return STATUS_DATA;
     }
     config->rope = ROPE_DIVISORS;
@@ -171,7 +164,7 @@ static enum status rope_read(struct reader *reader, struct config *config)
 
     config->rope_theta = 10000;
     config->rope_factor = 1;
-    config->rope_adjacent = reader->family->adjacent;
+    config->rope_adjacent = reader->family->gguf_adjacent;
     TRY(gguf_real(reader->gguf, key_of(reader, "rope.freq_base"), GGUF_OPTIONAL, 1, 1e12, &config->rope_theta));
     TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
     if (gguf_text_is(kind, "linear")) {
@@ -182,7 +175,7 @@ static enum status rope_read(struct reader *reader, struct config *config)
         TRY(gguf_real(reader->gguf, key_of(reader, "rope.scale_linear"), GGUF_OPTIONAL, 1, 1e6, &config->rope_factor));
     }
     config->rope = config->rope_factor > 1 ? ROPE_LINEAR : ROPE_PLAIN;
-    return divisors_read(reader->gguf, config);
+    return divisors_read(reader, config);
 }
 
 /* -1 where there is none: the key is absent, or says so by the largest number. */
@@ -222,10 +215,8 @@ static enum status keys_read(const struct gguf *gguf, struct config *config)
 {
     struct reader reader = {.gguf = gguf};
 
-    TRY(family_find(&reader));
-    snprintf(config->architecture, sizeof config->architecture, "%s", reader.family->architecture);
-    config->qkv_bias = reader.family->qkv_bias;
-    config->qk_norm = reader.family->qk_norm;
+    TRY(family_read(&reader));
+    config->family = reader.family;
     TRY(sizes_read(&reader, config));
     TRY(rope_read(&reader, config));
     return specials_read(gguf, config);

@@ -55,7 +55,7 @@ enum status checkpoint_llama2c_config(const char *path, struct config *config)
     memcpy(header, file.bytes, sizeof header);
     TRY_TO(header_check(path, header), close_file);
     *config = (struct config){
-        .architecture = "llama2.c",
+        .family = &model_families[FAMILY_LLAMA2C],
         .hidden = header[DIM],
         .layers = header[LAYERS],
         .heads = header[HEADS],
@@ -79,10 +79,10 @@ close_file:
     return status;
 }
 
-/* One kind of tensor, for all layers in a row; layers is 1 and the name has no number for those outside them. A kind without a
- * name is stored but not used: the tables of RoPE, which are computed. */
+/* One kind of tensor, for all layers in a row; layers is 1 for those outside them. FAMILY_PARTS is stored but not used: the
+ * tables of RoPE, which are computed. */
 struct kind {
-    const char *name;
+    enum family_part part;
     int layers;
     int64_t rows;
     int64_t columns; /* 0 for a vector */
@@ -96,20 +96,20 @@ static int kinds_of(const struct config *config, struct kind *kinds /* [KINDS] *
     int64_t hidden = config->hidden, ffn = config->ffn, kv = (int64_t)config->kv_heads * config->head_dim;
     int64_t turns = (int64_t)config->context * (config->head_dim / 2);
     const struct kind all[KINDS] = {
-        {"model.embed_tokens.weight", 1, config->vocab, hidden},
-        {"model.layers.%d.input_layernorm.weight", layers, hidden, 0},
-        {"model.layers.%d.self_attn.q_proj.weight", layers, hidden, hidden},
-        {"model.layers.%d.self_attn.k_proj.weight", layers, kv, hidden},
-        {"model.layers.%d.self_attn.v_proj.weight", layers, kv, hidden},
-        {"model.layers.%d.self_attn.o_proj.weight", layers, hidden, hidden},
-        {"model.layers.%d.post_attention_layernorm.weight", layers, hidden, 0},
-        {"model.layers.%d.mlp.gate_proj.weight", layers, ffn, hidden},
-        {"model.layers.%d.mlp.down_proj.weight", layers, hidden, ffn},
-        {"model.layers.%d.mlp.up_proj.weight", layers, ffn, hidden},
-        {"model.norm.weight", 1, hidden, 0},
-        {NULL, 1, turns, 0},
-        {NULL, 1, turns, 0},
-        {"lm_head.weight", 1, config->vocab, hidden},
+        {FAMILY_EMBEDDING, 1, config->vocab, hidden},
+        {FAMILY_SELF_NORM, layers, hidden, 0},
+        {FAMILY_Q, layers, hidden, hidden},
+        {FAMILY_K, layers, kv, hidden},
+        {FAMILY_V, layers, kv, hidden},
+        {FAMILY_SELF_OUT, layers, hidden, hidden},
+        {FAMILY_MLP_NORM, layers, hidden, 0},
+        {FAMILY_GATE, layers, ffn, hidden},
+        {FAMILY_DOWN, layers, hidden, ffn},
+        {FAMILY_UP, layers, ffn, hidden},
+        {FAMILY_FINAL_NORM, 1, hidden, 0},
+        {FAMILY_PARTS, 1, turns, 0},
+        {FAMILY_PARTS, 1, turns, 0},
+        {FAMILY_HEAD, 1, config->vocab, hidden},
     };
 
     memcpy(kinds, all, sizeof all);
@@ -125,15 +125,11 @@ static enum status kind_add(const struct kind *kind, const struct file_map *file
                             struct checkpoint_table *table)
 {
     for (int layer = 0; layer < kind->layers; layer++, data += kind_bytes(kind)) {
-        char name[CHECKPOINT_NAME_MAX];
+        char name[FAMILY_NAME_MAX];
         struct checkpoint_entry entry = {
             .name = name, .file = file->path, .data = data, .dtype = "F32", .dims = kind->columns == 0 ? 1 : 2};
-        const char *number = strstr(kind->name, "%d");
 
-        if (number == NULL)
-            snprintf(name, sizeof name, "%s", kind->name);
-        else
-            snprintf(name, sizeof name, "%.*s%d%s", (int)(number - kind->name), kind->name, layer, number + 2);
+        family_tensor(&model_families[FAMILY_LLAMA2C], kind->part, layer, name);
         entry.shape[0] = kind->rows;
         entry.shape[1] = kind->columns;
         TRY(checkpoint_table_add(table, &entry));
@@ -155,7 +151,7 @@ enum status checkpoint_llama2c_read(const struct file_map *file, const struct co
         return STATUS_DATA;
     }
     for (int i = 0; i < count; i++) {
-        if (kinds[i].name != NULL)
+        if (kinds[i].part != FAMILY_PARTS)
             TRY(kind_add(&kinds[i], file, file->bytes + at, table));
         at += kinds[i].layers * kind_bytes(&kinds[i]);
     }

@@ -23,75 +23,59 @@ enum {
     CONTEXT_MAX = 1 << 26,
 };
 
-/* When attention looks back over `sliding_window` tokens only. */
-enum window { WINDOW_NEVER, WINDOW_SET, WINDOW_IN_USE };
-
-/* What a family fixes without a key of config.json. Keys that default to a number of one release of one library are needed. */
-static const struct family {
-    const char *model_type;
-    const char *architecture;
-    int qkv_bias;
-    int qk_norm;
-    enum window window;
-    enum checkpoint_json_need kv_heads;
-    enum checkpoint_json_need head_dim;
-} families[] = {
-    {"llama", "LlamaForCausalLM", 0, 0, WINDOW_NEVER, CHECKPOINT_JSON_OPTIONAL, CHECKPOINT_JSON_OPTIONAL},
-    {"mistral", "MistralForCausalLM", 0, 0, WINDOW_SET, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_OPTIONAL},
-    {"qwen2", "Qwen2ForCausalLM", 1, 0, WINDOW_IN_USE, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_OPTIONAL},
-    {"qwen3", "Qwen3ForCausalLM", 0, 1, WINDOW_IN_USE, CHECKPOINT_JSON_NEEDED, CHECKPOINT_JSON_NEEDED},
-};
-
 static int json_says(const json_t *value, const char *text)
 {
     return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
 }
 
-static enum status family_find(const struct checkpoint_json *json, const struct family **found)
+static enum status family_read(const struct checkpoint_json *json, const struct model_family **found)
 {
     json_t *type = checkpoint_json_get(json, "model_type"), *architectures = checkpoint_json_get(json, "architectures");
+    const struct model_family *family = NULL;
+    char expected[256];
 
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        const struct family *family = &families[i];
-        char expected[80];
-
-        if (!json_says(type, family->model_type))
-            continue;
-        snprintf(expected, sizeof expected, "[\"%s\"] for model_type \"%s\"", family->architecture, family->model_type);
-        if (architectures != NULL &&
-            (json_array_size(architectures) != 1 || !json_says(json_array_get(architectures, 0), family->architecture)))
-            return checkpoint_json_refuse(json, "architectures", expected);
-        *found = family;
-        return STATUS_OK;
+    if (json_is_string(type))
+        family = family_find(FAMILY_CONFIG_JSON, json_string_value(type), json_string_length(type));
+    if (family == NULL) {
+        family_list(FAMILY_CONFIG_JSON, expected, sizeof expected);
+        return checkpoint_json_refuse(json, "model_type", expected);
     }
-    return checkpoint_json_refuse(json, "model_type", "\"llama\", \"mistral\", \"qwen2\" or \"qwen3\"");
+    snprintf(expected, sizeof expected, "[\"%s\"] for model_type \"%s\"", family->architecture, family->model_type);
+    if (architectures != NULL &&
+        (json_array_size(architectures) != 1 || !json_says(json_array_get(architectures, 0), family->architecture)))
+        return checkpoint_json_refuse(json, "architectures", expected);
+    *found = family;
+    return STATUS_OK;
 }
 
 /* Refuses what would change the arithmetic in a way that the forward pass does not know. */
-static enum status variant_check(const struct checkpoint_json *json, const struct family *family)
+static enum status variant_check(const struct checkpoint_json *json, const struct model_family *family)
 {
     json_t *activation = checkpoint_json_get(json, "hidden_act");
-    int mlp_bias = 0, attention_bias = 0, interleaved = 0;
     double rotated = 1;
+    char expected[64];
 
-    if (activation != NULL && !json_says(activation, "silu"))
-        return checkpoint_json_refuse(json, "hidden_act", "\"silu\"");
+    snprintf(expected, sizeof expected, "\"%s\"", family->activation);
+    if (activation != NULL && !json_says(activation, family->activation))
+        return checkpoint_json_refuse(json, "hidden_act", expected);
     if (checkpoint_json_get(json, "quantization_config") != NULL)
         return checkpoint_json_refuse(json, "quantization_config", "none: quantised weights are not supported");
-    TRY(checkpoint_json_flag(json, "mlp_bias", &mlp_bias));
-    if (mlp_bias)
-        return checkpoint_json_refuse(json, "mlp_bias", "false");
-    TRY(checkpoint_json_flag(json, "attention_bias", &attention_bias));
-    /* It biases the output projection too; Qwen2 has its q, k, v biases without this key and ignores it. */
-    if (attention_bias && !family->qkv_bias)
-        return checkpoint_json_refuse(json, "attention_bias", "false: a biased output projection is not supported");
-    TRY(checkpoint_json_flag(json, "rope_interleaved", &interleaved));
-    if (interleaved)
-        return checkpoint_json_refuse(json, "rope_interleaved", "false");
+    for (const struct family_refusal *refusal = family->refuses; refusal->key != NULL; refusal++) {
+        int set = 0;
+
+        TRY(checkpoint_json_flag(json, refusal->key, &set));
+        if (set)
+            return checkpoint_json_refuse(json, refusal->key, refusal->expected);
+    }
     return checkpoint_json_real(json, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated);
 }
 
-static enum status sizes_read(const struct checkpoint_json *json, const struct family *family, struct config *config)
+static enum checkpoint_json_need need_of(int needed)
+{
+    return needed ? CHECKPOINT_JSON_NEEDED : CHECKPOINT_JSON_OPTIONAL;
+}
+
+static enum status sizes_read(const struct checkpoint_json *json, const struct model_family *family, struct config *config)
 {
     double eps = 0;
     char expected[80];
@@ -100,12 +84,12 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct f
     TRY(checkpoint_json_integer(json, "num_hidden_layers", CHECKPOINT_JSON_NEEDED, 1, LAYERS_MAX, &config->layers));
     TRY(checkpoint_json_integer(json, "num_attention_heads", CHECKPOINT_JSON_NEEDED, 1, HEADS_MAX, &config->heads));
     config->kv_heads = config->heads;
-    TRY(checkpoint_json_integer(json, "num_key_value_heads", family->kv_heads, 1, HEADS_MAX, &config->kv_heads));
+    TRY(checkpoint_json_integer(json, "num_key_value_heads", need_of(family->needs_kv_heads), 1, HEADS_MAX, &config->kv_heads));
     if (config->heads % config->kv_heads != 0) {
         snprintf(expected, sizeof expected, "a multiple of num_key_value_heads, which is %d", config->kv_heads);
         return checkpoint_json_refuse(json, "num_attention_heads", expected);
     }
-    TRY(checkpoint_json_integer(json, "head_dim", family->head_dim, 2, CONFIG_MAX_HEAD_DIM, &config->head_dim));
+    TRY(checkpoint_json_integer(json, "head_dim", need_of(family->needs_head_dim), 2, CONFIG_MAX_HEAD_DIM, &config->head_dim));
     if (config->head_dim == 0) {
         config->head_dim = config->hidden / config->heads;
         snprintf(expected, sizeof expected, "an even multiple of num_attention_heads, which is %d", config->heads);
@@ -117,17 +101,17 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct f
     TRY(checkpoint_json_integer(json, "intermediate_size", CHECKPOINT_JSON_NEEDED, 1, FFN_MAX, &config->ffn));
     TRY(checkpoint_json_integer(json, "vocab_size", CHECKPOINT_JSON_NEEDED, 2, VOCAB_MAX, &config->vocab));
     TRY(checkpoint_json_integer(json, "max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONTEXT_MAX, &config->context));
-    TRY(checkpoint_json_real(json, "rms_norm_eps", CHECKPOINT_JSON_NEEDED, 1e-12, 0.1, &eps));
+    TRY(checkpoint_json_real(json, family->norm_eps, CHECKPOINT_JSON_NEEDED, 1e-12, 0.1, &eps));
     config->norm_eps = (float)eps;
     return checkpoint_json_flag(json, "tie_word_embeddings", &config->tied);
 }
 
 /* Up to the window's length a windowed model is a plain one, so the context ends there. */
-static enum status window_read(const struct checkpoint_json *json, const struct family *family, struct config *config)
+static enum status window_read(const struct checkpoint_json *json, const struct model_family *family, struct config *config)
 {
-    int window = CONTEXT_MAX, used = family->window == WINDOW_SET;
+    int window = CONTEXT_MAX, used = family->window == FAMILY_WINDOW_SET;
 
-    if (family->window == WINDOW_IN_USE)
+    if (family->window == FAMILY_WINDOW_IN_USE)
         TRY(checkpoint_json_flag(json, "use_sliding_window", &used));
     if (!used)
         return STATUS_OK;
@@ -215,15 +199,10 @@ static enum status eos_read(const struct checkpoint_json *json, struct config *c
 
 static enum status object_read(const struct checkpoint_json *json, struct config *config)
 {
-    const struct family *family = NULL;
-
-    TRY(family_find(json, &family));
-    snprintf(config->architecture, sizeof config->architecture, "%s", family->architecture);
-    config->qkv_bias = family->qkv_bias;
-    config->qk_norm = family->qk_norm;
-    TRY(variant_check(json, family));
-    TRY(sizes_read(json, family, config));
-    TRY(window_read(json, family, config));
+    TRY(family_read(json, &config->family));
+    TRY(variant_check(json, config->family));
+    TRY(sizes_read(json, config->family, config));
+    TRY(window_read(json, config->family, config));
     TRY(rope_read(json, config));
     config->bos = -1;
     TRY(checkpoint_json_integer(json, "bos_token_id", CHECKPOINT_JSON_OPTIONAL, 0, config->vocab - 1, &config->bos));

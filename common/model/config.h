@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_MODEL_CONFIG_H
 
 #include "common/base/status.h"
+#include "common/model/family.h"
 #include <stdint.h>
 
 enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_LARGE = 32 << 20 };
@@ -10,7 +11,7 @@ enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_LARGE = 32 << 2
 enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_DIVISORS };
 
 struct config {
-    char architecture[64]; /* "LlamaForCausalLM", ..., or "llama2.c" */
+    const struct model_family *family;
     int hidden;
     int layers;
     int heads;
@@ -20,9 +21,7 @@ struct config {
     int vocab;   /* rows of the embedding table, which may be padded */
     int context; /* tokens */
     float norm_eps;
-    int tied;     /* the classifier is the embedding */
-    int qkv_bias; /* Qwen2, or attention_bias */
-    int qk_norm;  /* Qwen3 */
+    int tied; /* the classifier is the embedding */
     double rope_theta;
     enum rope_kind rope;
     double rope_factor;

@@ -65,7 +65,8 @@ static enum status add_residual(struct forward *forward, const struct rows *rows
     return reduce(forward, rows->count, x);
 }
 
-static enum status run_layer(struct forward *forward, const struct rows *rows, int i, float *x)
+/* x += W_out softmax(q K^T) V */
+static enum status run_self(struct forward *forward, const struct rows *rows, int i, float *x)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
@@ -76,11 +77,27 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
     progress_made(NULL);
     backend->attend(model->context, &model->shape, layer, rows, forward->q, cache, forward->attended);
     progress_made(NULL);
-    TRY(add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x));
+    return add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x);
+}
+
+/* x += W_down (silu(W_gate norm(x)) * (W_up norm(x))) */
+static enum status run_mlp(struct forward *forward, const struct rows *rows, int i, float *x)
+{
+    struct model *model = forward->model;
+    const struct layer_weights *layer = &model->layer[i];
+
+    model->backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
     progress_made(NULL);
-    backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
-    progress_made(NULL);
-    return add_residual(forward, rows, layer, backend->mlp_out, layer->down, forward->ffn, x);
+    return add_residual(forward, rows, layer, model->backend->mlp_out, layer->down, forward->ffn, x);
+}
+
+static enum status run_layer(struct forward *forward, const struct rows *rows, int i, float *x)
+{
+    for (const enum family_block *block = forward->model->config.family->block; *block != FAMILY_END; block++) {
+        TRY(*block == FAMILY_SELF ? run_self(forward, rows, i, x) : run_mlp(forward, rows, i, x));
+        progress_made(NULL);
+    }
+    return STATUS_OK;
 }
 
 /* All that a device does of a step between its input and what is asked of its logits.  asked: NULL for all rows */
@@ -90,10 +107,8 @@ static enum status run(struct forward *forward, const struct rows *rows, const i
     const struct backend *backend = model->backend;
     int hidden = model->shape.hidden;
 
-    for (int i = 0; i < model->config.layers; i++) {
+    for (int i = 0; i < model->config.layers; i++)
         TRY(run_layer(forward, rows, i, x));
-        progress_made(NULL);
-    }
     if (asked_count > 0 && asked != NULL) {
         backend->pick(model->context, hidden, asked, asked_count, x, forward->asked);
         x = forward->asked;

@@ -39,14 +39,11 @@ int weights_slices(const struct config *config)
     return power;
 }
 
-static enum status find(struct packing *packing, const char *part, int64_t rows, int64_t columns, struct tensor *tensor)
+static enum status find(struct packing *packing, enum family_part part, int64_t rows, int64_t columns, struct tensor *tensor)
 {
-    char name[128];
+    char name[FAMILY_NAME_MAX];
 
-    if (packing->layer >= 0)
-        snprintf(name, sizeof name, "model.layers.%d.%s", packing->layer, part);
-    else
-        snprintf(name, sizeof name, "%s", part);
+    family_tensor(packing->model->config.family, part, packing->layer, name);
     return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
 }
 
@@ -168,7 +165,7 @@ static enum status pack(struct packing *packing, struct matrix_source *source, s
 }
 
 /* Takes a part of a vector to where the next `give` finds it. */
-static enum status widen(struct packing *packing, const char *part, int64_t count, int64_t first, int64_t taken, float *into)
+static enum status widen(struct packing *packing, enum family_part part, int64_t count, int64_t first, int64_t taken, float *into)
 {
     struct tensor tensor;
 
@@ -194,7 +191,7 @@ static void give(struct packing *packing, int64_t count, const float **vector)
     *vector = into;
 }
 
-static enum status take_vector(struct packing *packing, const char *part, int64_t count, const float **vector)
+static enum status take_vector(struct packing *packing, enum family_part part, int64_t count, const float **vector)
 {
     TRY(widen(packing, part, count, 0, count, packing->vector));
     give(packing, count, vector);
@@ -223,9 +220,9 @@ static enum status pack_qkv(struct packing *packing, struct layer_weights *layer
     struct tensor q, k, v;
     int count = 0;
 
-    TRY(find(packing, "self_attn.q_proj.weight", q_rows, config->hidden, &q));
-    TRY(find(packing, "self_attn.k_proj.weight", kv_rows, config->hidden, &k));
-    TRY(find(packing, "self_attn.v_proj.weight", kv_rows, config->hidden, &v));
+    TRY(find(packing, FAMILY_Q, q_rows, config->hidden, &q));
+    TRY(find(packing, FAMILY_K, kv_rows, config->hidden, &k));
+    TRY(find(packing, FAMILY_V, kv_rows, config->hidden, &v));
     add_heads(packing, &count, &q, model->shape.heads, config->rope_adjacent);
     add_heads(packing, &count, &k, model->shape.kv_heads, config->rope_adjacent);
     add_heads(packing, &count, &v, model->shape.kv_heads, 0);
@@ -241,11 +238,11 @@ static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *
     int q = model->shape.heads * config->head_dim, kv = model->shape.kv_heads * config->head_dim, rank = model->group->rank;
     float *into = packing->vector;
 
-    if (!config->qkv_bias)
+    if (!family_has(config->family, FAMILY_Q_BIAS))
         return STATUS_OK;
-    TRY(widen(packing, "self_attn.q_proj.bias", (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
-    TRY(widen(packing, "self_attn.k_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q));
-    TRY(widen(packing, "self_attn.v_proj.bias", (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q + kv));
+    TRY(widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
+    TRY(widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q));
+    TRY(widen(packing, FAMILY_V_BIAS, (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q + kv));
     give(packing, q + 2 * kv, &layer->qkv_bias);
     return STATUS_OK;
 }
@@ -266,7 +263,7 @@ static int own_slices(const struct model *model, int64_t whole, int first_column
     return own;
 }
 
-static enum status pack_partial(struct packing *packing, const char *part, int columns, struct matrix **matrix)
+static enum status pack_partial(struct packing *packing, enum family_part part, int columns, struct matrix **matrix)
 {
     const struct model *model = packing->model;
     int64_t whole = (int64_t)columns * model->group->size;
@@ -300,8 +297,8 @@ static enum status pack_gate_up(struct packing *packing, struct layer_weights *l
     int ffn = model->shape.ffn, first = model->group->rank * ffn, count = 0;
     struct tensor gate, up;
 
-    TRY(find(packing, "mlp.gate_proj.weight", model->config.ffn, model->config.hidden, &gate));
-    TRY(find(packing, "mlp.up_proj.weight", model->config.ffn, model->config.hidden, &up));
+    TRY(find(packing, FAMILY_GATE, model->config.ffn, model->config.hidden, &gate));
+    TRY(find(packing, FAMILY_UP, model->config.ffn, model->config.hidden, &up));
     for (int at = 0; at < ffn; at += BACKEND_PANEL) {
         list_panel(packing, &count, &gate, first, at, ffn);
         list_panel(packing, &count, &up, first, at, ffn);
@@ -311,21 +308,35 @@ static enum status pack_gate_up(struct packing *packing, struct layer_weights *l
     return pack(packing, &source, &layer->gate_up);
 }
 
-static enum status pack_layer(struct packing *packing, struct layer_weights *layer)
+static enum status pack_self(struct packing *packing, struct layer_weights *layer)
 {
     const struct model *model = packing->model;
 
-    TRY(take_vector(packing, "input_layernorm.weight", model->config.hidden, &layer->attn_norm));
+    TRY(take_vector(packing, FAMILY_SELF_NORM, model->config.hidden, &layer->attn_norm));
     TRY(pack_qkv(packing, layer));
     TRY(pack_qkv_bias(packing, layer));
-    if (model->config.qk_norm) {
-        TRY(take_vector(packing, "self_attn.q_norm.weight", model->config.head_dim, &layer->q_norm));
-        TRY(take_vector(packing, "self_attn.k_norm.weight", model->config.head_dim, &layer->k_norm));
+    if (family_has(model->config.family, FAMILY_Q_NORM)) {
+        TRY(take_vector(packing, FAMILY_Q_NORM, model->config.head_dim, &layer->q_norm));
+        TRY(take_vector(packing, FAMILY_K_NORM, model->config.head_dim, &layer->k_norm));
     }
-    TRY(pack_partial(packing, "self_attn.o_proj.weight", model->shape.heads * model->config.head_dim, &layer->out));
-    TRY(take_vector(packing, "post_attention_layernorm.weight", model->config.hidden, &layer->mlp_norm));
+    return pack_partial(packing, FAMILY_SELF_OUT, model->shape.heads * model->config.head_dim, &layer->out);
+}
+
+static enum status pack_mlp(struct packing *packing, struct layer_weights *layer)
+{
+    const struct model *model = packing->model;
+
+    TRY(take_vector(packing, FAMILY_MLP_NORM, model->config.hidden, &layer->mlp_norm));
     TRY(pack_gate_up(packing, layer));
-    return pack_partial(packing, "mlp.down_proj.weight", model->shape.ffn, &layer->down);
+    return pack_partial(packing, FAMILY_DOWN, model->shape.ffn, &layer->down);
+}
+
+/* Block by block, as the forward pass reads them. */
+static enum status pack_layer(struct packing *packing, struct layer_weights *layer)
+{
+    for (const enum family_block *block = packing->model->config.family->block; *block != FAMILY_END; block++)
+        TRY(*block == FAMILY_SELF ? pack_self(packing, layer) : pack_mlp(packing, layer));
+    return STATUS_OK;
 }
 
 /* The embeddings as the file has them, or widened where they are quantised, for a device that drafts by itself. */
@@ -360,14 +371,13 @@ static enum status pack_head(struct packing *packing)
     struct model *model = packing->model;
     struct tensor head;
 
-    packing->layer = -1;
-    TRY(take_vector(packing, "model.norm.weight", model->config.hidden, &model->final_norm));
-    TRY(find(packing, "model.embed_tokens.weight", model->config.vocab, model->config.hidden, &model->embedding));
+    TRY(take_vector(packing, FAMILY_FINAL_NORM, model->config.hidden, &model->final_norm));
+    TRY(find(packing, FAMILY_EMBEDDING, model->config.vocab, model->config.hidden, &model->embedding));
     if (model->drafts && model->backend->draft_begin != NULL)
         give_table(packing);
     head = model->embedding;
     if (!model->config.tied)
-        TRY(find(packing, "lm_head.weight", model->config.vocab, model->config.hidden, &head));
+        TRY(find(packing, FAMILY_HEAD, model->config.vocab, model->config.hidden, &head));
     for (int i = 0; i < model->vocab_count; i++)
         list_row(packing, i, &head, model->vocab_first + i);
     struct matrix_source source = {.outputs = model->vocab_count, .columns = model->config.hidden, .slices = 1};

@@ -262,6 +262,64 @@ static void test_attend_in__matches_naive_without_them(void **state)
     check_attend_in(1, 1, 2, 0);
 }
 
+/* Packs so many of the layer's channels alone, from `first` on: those of q, or those of k and v. */
+static struct matrix *pack_heads(const struct layer *layer, struct backend_context *context, int first, int outputs, struct arena *arena)
+{
+    struct weights part = layer->qkv;
+
+    part.data = (char *)part.data + (size_t)(first * HIDDEN) * dtype_bytes(DTYPE_BF16);
+    part.outputs = outputs;
+    return weights_pack(&part, context, (const int[]){0, HIDDEN}, 1, arena);
+}
+
+/* As cross-attention would: k and v of all rows with a shape without query heads, q of some of them with one without others. */
+static void check_attend_in_parts(int heads, int kv_heads, int head_dim)
+{
+    int dim = head_dim, rigs = 0;
+    struct layer layer;
+
+    layer_init(&layer, heads, kv_heads, head_dim, 16, 1);
+    for (int i = 0; i < RIGS; i++) {
+        struct backend_context *context = rig_open(i);
+        struct layer keys = layer, queries = layer;
+        struct outcome whole, parts;
+        struct arena arena[3];
+
+        if (context == NULL)
+            continue;
+        rigs++;
+        outcome_init(&whole, &layer.shape, DTYPE_F32);
+        outcome_init(&parts, &layer.shape, DTYPE_F32);
+        layer.weights.qkv = weights_pack(&layer.qkv, context, (const int[]){0, HIDDEN}, 1, &arena[0]);
+        attend_in(&layer, context, 0, ROWS, &whole);
+        keys.shape.heads = queries.shape.kv_heads = 0;
+        keys.weights.qkv = pack_heads(&layer, context, heads * dim, 2 * kv_heads * dim, &arena[1]);
+        keys.weights.qkv_bias = layer.bias + heads * dim;
+        queries.weights.qkv = pack_heads(&layer, context, 0, heads * dim, &arena[2]);
+        attend_in(&keys, context, 0, ROWS, &parts);
+        for (size_t q = 0; q < parts.q_count; q++)
+            assert_true(parts.q[q] == 0);
+        attend_in(&queries, context, 5, ROWS - 5, &parts);
+        memcpy(parts.q, whole.q, (size_t)(5 * heads * dim) * sizeof *parts.q);
+        assert_same_outcome(&parts, &whole);
+        outcome_release(&whole);
+        outcome_release(&parts);
+        for (int a = 0; a < 3; a++)
+            arena_close(&arena[a]);
+        backend_cpu.close(context);
+    }
+    assert_true(rigs > 0);
+    layer_release(&layer);
+}
+
+static void test_attend_in__has_the_same_bits_part_by_part(void **state)
+{
+    (void)state;
+    check_attend_in_parts(3, 1, 24);
+    check_attend_in_parts(4, 2, 8);
+    check_attend_in_parts(2, 2, 64);
+}
+
 static void check_mlp_in(int ffn)
 {
     struct layer layer;
@@ -401,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attend_in__matches_naive_with_bias_and_norms),
         cmocka_unit_test(test_attend_in__matches_naive_without_them),
+        cmocka_unit_test(test_attend_in__has_the_same_bits_part_by_part),
         cmocka_unit_test(test_mlp_in__matches_naive_for_any_ffn),
         cmocka_unit_test(test_head__is_the_product_of_the_norm),
         cmocka_unit_test(test_outs__are_the_product_of_their_matrix),

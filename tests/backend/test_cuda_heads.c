@@ -321,11 +321,91 @@ static void test_cuda_cache_copy__moves_the_places_and_nothing_else(void **state
     check_copy(0, 1, 5, 0);
 }
 
+enum { HIDDEN = 72 };
+
+/* What attend_in gives for all rows by the layer's shape and weights: q, keys and values, of the sizes that `whole` has them in, NaN where nothing
+ * is written. Returns what is to be freed. */
+static float *attend_in(const struct heads *heads, const struct layer_shape *shape, struct weights weights, const float *bias, const float *x)
+{
+    struct heads placed = *heads;
+    int32_t zeros[ROWS] = {0};
+    uint64_t ancestors[ROWS] = {0};
+    const struct rows rows = {ROWS, zeros, placed.position, placed.slot, placed.place, zeros, ancestors};
+    size_t dim = (size_t)heads->dim, q = q_count(heads), side = cache_count(heads) / 2, table = CONTEXT * dim / 2;
+    float *found = zeroed(q + 2 * side, sizeof *found);
+    struct cuda_pair pair;
+    struct cuda_rig rig;
+
+    cuda_rig_open(&rig, HIDDEN, heads->all * heads->dim, CONTEXT, 0);
+    cuda_rig_pack(&rig, &weights, 0, HIDDEN, &pair);
+
+    float *device_q = cuda_rig_put(&rig, NULL, q), *device_x = cuda_rig_put(&rig, x, ROWS * HIDDEN);
+    struct cache_layer cache = {DTYPE_BF16, cuda_rig_put(&rig, NULL, side), cuda_rig_put(&rig, NULL, side)};
+    struct layer_weights layer = {.attn_norm = cuda_rig_put(&rig, x, HIDDEN),
+                                  .qkv = pair.cuda,
+                                  .qkv_bias = cuda_rig_put(&rig, bias, (size_t)weights.outputs),
+                                  .q_norm = cuda_rig_put(&rig, heads->q_norm, dim),
+                                  .k_norm = cuda_rig_put(&rig, heads->k_norm, dim)};
+
+    backend_cuda.embed(rig.cuda, &rows, NULL, 0, DTYPE_F32, x, HIDDEN, cuda_rig_put(&rig, NULL, ROWS * HIDDEN)); /* which sends the rows */
+    backend_cuda.attend_in(rig.cuda, shape, &layer, &rows, device_x, cuda_rig_put(&rig, heads->cosine, table),
+                           cuda_rig_put(&rig, heads->sine, table), &cache, device_q);
+    cuda_rig_get(&rig, device_q, found, q);
+    cuda_rig_get(&rig, cache.keys, found + q, side);
+    cuda_rig_get(&rig, cache.values, found + q + side, side);
+    arena_close(&pair.arena);
+    cuda_rig_close(&rig);
+    return found;
+}
+
+/* As cross-attention would: q alone, and k and v alone, each from a matrix of its own, have the bits of all at once, and nothing else is written. */
+static void check_parts(int count, int kv_heads, int dim)
+{
+    struct random random = {.state = 9};
+    struct layer_shape shape = {.hidden = HIDDEN, .heads = count, .kv_heads = kv_heads, .head_dim = dim, .context = CONTEXT, .norm_eps = eps};
+    struct layer_shape queries = shape, keys = shape;
+    float *x = random_array(&random, ROWS * HIDDEN), *whole, *q, *kv, nothing = NAN;
+    struct weights weights, of_q, of_kv;
+    struct heads heads;
+
+    heads_init(&heads, count, kv_heads, dim, 1);
+    weights_init(&weights, &random, DTYPE_BF16, heads.all * dim, HIDDEN);
+    of_q = of_kv = weights;
+    of_q.outputs = count * dim;
+    of_kv.outputs = 2 * kv_heads * dim;
+    of_kv.data = (uint16_t *)weights.data + count * dim * HIDDEN;
+    queries.kv_heads = keys.heads = 0;
+    whole = attend_in(&heads, &shape, weights, heads.bias, x);
+    q = attend_in(&heads, &queries, of_q, heads.bias, x);
+    kv = attend_in(&heads, &keys, of_kv, heads.bias + count * dim, x);
+    assert_same_bits(q, whole, q_count(&heads));
+    assert_same_bits(kv + q_count(&heads), whole + q_count(&heads), cache_count(&heads));
+    for (size_t i = 0; i < cache_count(&heads); i++)
+        assert_same_bits(q + q_count(&heads) + i, &nothing, 1);
+    for (size_t i = 0; i < q_count(&heads); i++)
+        assert_same_bits(kv + i, &nothing, 1);
+    heads_release(&heads);
+    weights_release(&weights);
+    free(x);
+    free(whole);
+    free(q);
+    free(kv);
+}
+
+static void test_cuda_attend_in__has_the_same_bits_part_by_part(void **state)
+{
+    (void)state;
+    check_parts(4, 2, 64);
+    check_parts(9, 3, 18);
+    check_parts(3, 1, 22);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_heads__have_the_bits_of_the_cpu_without_norms),
         cmocka_unit_test(test_cuda_heads__match_the_cpu_with_bias_and_norms),
+        cmocka_unit_test(test_cuda_attend_in__has_the_same_bits_part_by_part),
         cmocka_unit_test(test_cuda_cache_copy__moves_the_places_and_nothing_else),
         cmocka_unit_test(test_cuda_step__picks_rows_and_adds),
     };

@@ -32,12 +32,13 @@ static void model_check(const char *path)
     struct file_map file;
     struct config config;
 
-    if (checkpoint_gguf_config(path, &config) == STATUS_OK &&
-        (config.head_dim < 2 || config.head_dim > CONFIG_MAX_HEAD_DIM || config.heads % config.kv_heads != 0 || config.eos_count > CONFIG_MAX_EOS))
+    if (checkpoint_gguf_config(path, &config) != STATUS_OK)
+        config = (struct config){.family = &model_families[FAMILY_QWEN2]};
+    else if (config.head_dim < 2 || config.head_dim > CONFIG_MAX_HEAD_DIM || config.heads % config.kv_heads != 0 || config.eos_count > CONFIG_MAX_EOS)
         abort();
     if (file_map_open(path, &file) != STATUS_OK)
         abort();
-    checkpoint_gguf_read(&file, &table);
+    checkpoint_gguf_read(&file, &config, &table);
     checkpoint_table_release(&table);
     file_map_close(&file);
 }

@@ -32,7 +32,7 @@ static void put_shards(void)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static const char *const names[] = {"a", "b", "c"};
-    const struct config config = {.tied = 1};
+    const struct config config = {.family = &model_families[FAMILY_LLAMA], .tied = 1};
     struct checkpoint *checkpoint;
     int found = 0;
 

@@ -197,12 +197,12 @@ static void add_layer(struct converter *converter, int layer)
     add_part(converter, layer, "self_attn.q_proj.weight", "attn_q.weight", q, hidden);
     add_part(converter, layer, "self_attn.k_proj.weight", "attn_k.weight", kv, hidden);
     add_part(converter, layer, "self_attn.v_proj.weight", "attn_v.weight", kv, hidden);
-    if (config->qkv_bias) {
+    if (config->family->qkv_bias) {
         add_part(converter, layer, "self_attn.q_proj.bias", "attn_q.bias", q, 0);
         add_part(converter, layer, "self_attn.k_proj.bias", "attn_k.bias", kv, 0);
         add_part(converter, layer, "self_attn.v_proj.bias", "attn_v.bias", kv, 0);
     }
-    if (config->qk_norm) {
+    if (config->family->qk_norm) {
         add_part(converter, layer, "self_attn.q_norm.weight", "attn_q_norm.weight", config->head_dim, 0);
         add_part(converter, layer, "self_attn.k_norm.weight", "attn_k_norm.weight", config->head_dim, 0);
     }
@@ -349,9 +349,7 @@ void gguf_convert_tokenizer(struct gguf_file *file, const char *tokenizer_json, 
 
 static const char *family_of(const struct config *config)
 {
-    return strcmp(config->architecture, "Qwen2ForCausalLM") == 0   ? "qwen2"
-           : strcmp(config->architecture, "Qwen3ForCausalLM") == 0 ? "qwen3"
-                                                                   : "llama";
+    return config->family->gguf != NULL ? config->family->gguf : "llama"; /* as Mistral's files are called */
 }
 
 void gguf_convert(const char *folder, const char *path, const struct gguf_convert *how)

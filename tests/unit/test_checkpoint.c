@@ -160,7 +160,7 @@ static void test_checkpoint__finds_tensors_and_their_rows(void **state)
 
 static void test_checkpoint__a_tied_model_has_no_classifier(void **state)
 {
-    const struct config tied = {.vocab = 5, .tied = 1};
+    const struct config tied = {.family = &model_families[FAMILY_LLAMA], .vocab = 5, .tied = 1};
     struct checkpoint *checkpoint;
 
     (void)state;
@@ -559,9 +559,9 @@ static void model_check(const char *path)
     snprintf(name, sizeof name, "model.layers.%d.self_attn.k_proj.weight", config.layers - 1);
     assert_int_equal(checkpoint_find(checkpoint, name, config.kv_heads * config.head_dim, config.hidden, &tensor), STATUS_OK);
     snprintf(name, sizeof name, "model.layers.%d.self_attn.k_proj.bias", config.layers - 1);
-    assert_int_equal(checkpoint_has(checkpoint, name), config.qkv_bias);
+    assert_int_equal(checkpoint_has(checkpoint, name), config.family->qkv_bias);
     snprintf(name, sizeof name, "model.layers.%d.self_attn.k_norm.weight", config.layers - 1);
-    assert_int_equal(checkpoint_has(checkpoint, name), config.qk_norm);
+    assert_int_equal(checkpoint_has(checkpoint, name), config.family->qk_norm);
     snprintf(name, sizeof name, "model.layers.%d.mlp.down_proj.weight", config.layers - 1);
     assert_int_equal(checkpoint_find(checkpoint, name, config.hidden, config.ffn, &tensor), STATUS_OK);
     checkpoint_close(checkpoint);

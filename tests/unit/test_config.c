@@ -117,7 +117,7 @@ static void test_config__reads_llama_with_its_defaults(void **state)
     struct config config = patched_read("{}");
 
     (void)state;
-    assert_string_equal(config.architecture, "LlamaForCausalLM");
+    assert_string_equal(config.family->architecture, "LlamaForCausalLM");
     assert_int_equal(config.hidden, 64);
     assert_int_equal(config.layers, 2);
     assert_int_equal(config.heads, 8);
@@ -127,7 +127,7 @@ static void test_config__reads_llama_with_its_defaults(void **state)
     assert_int_equal(config.vocab, 100);
     assert_int_equal(config.context, 512);
     assert_true(config.norm_eps == 1e-5f);
-    assert_false(config.tied || config.qkv_bias || config.qk_norm || config.rope_adjacent);
+    assert_false(config.tied || config.family->qkv_bias || config.family->qk_norm || config.rope_adjacent);
     assert_true(config.rope == ROPE_PLAIN && config.rope_theta == 10000 && config.rope_factor == 1);
     assert_int_equal(config.bos, 1);
     assert_int_equal(config.eos_count, 1);
@@ -174,11 +174,11 @@ static void test_config__reads_the_other_families(void **state)
                                         "\"use_sliding_window\": false, \"sliding_window\": 16, \"attention_bias\": true}");
 
     (void)state;
-    assert_true(config.qkv_bias && !config.qk_norm && config.context == 512);
+    assert_true(config.family->qkv_bias && !config.family->qk_norm && config.context == 512);
     config = patched_read("{\"model_type\": \"qwen3\", \"architectures\": [\"Qwen3ForCausalLM\"], \"head_dim\": 12}");
-    assert_true(!config.qkv_bias && config.qk_norm && config.head_dim == 12);
+    assert_true(!config.family->qkv_bias && config.family->qk_norm && config.head_dim == 12);
     config = patched_read("{\"model_type\": \"mistral\", \"architectures\": [\"MistralForCausalLM\"], \"sliding_window\": null}");
-    assert_true(!config.qkv_bias && !config.qk_norm && config.context == 512);
+    assert_true(!config.family->qkv_bias && !config.family->qk_norm && config.context == 512);
 }
 
 static void test_config__a_sliding_window_limits_the_context_and_says_so(void **state)
@@ -358,7 +358,7 @@ static void test_config__reads_llama2c_headers(void **state)
     snprintf(path, sizeof path, "%s/model.bin", folder);
     file_write("model.bin", header, sizeof header);
     assert_int_equal(read_logged(path, &config), STATUS_OK);
-    assert_string_equal(config.architecture, "llama2.c");
+    assert_string_equal(config.family->architecture, "llama2.c");
     assert_true(config.hidden == 32 && config.ffn == 80 && config.layers == 2 && config.heads == 4 && config.kv_heads == 2);
     assert_true(config.head_dim == 8 && config.vocab == 50 && config.context == 64 && config.tied && config.rope_adjacent);
     assert_true(config.norm_eps == 1e-5f && config.rope_theta == 10000 && config.rope == ROPE_PLAIN);

@@ -136,7 +136,7 @@ static void test_gguf__a_tiny_model_is_read_back(void **state)
     free(bytes);
     assert_opens(path);
     assert_int_equal(config_read(path, &config), STATUS_OK);
-    assert_string_equal(config.architecture, "LlamaForCausalLM");
+    assert_string_equal(config.family->architecture, "LlamaForCausalLM");
     assert_true(config.hidden == 4 && config.layers == 1 && config.heads == 1 && config.kv_heads == 1 && config.head_dim == 4);
     assert_true(config.ffn == 4 && config.vocab == 8 && config.context == 64 && config.norm_eps == 1e-5f && config.tied);
     assert_true(config.rope_adjacent && config.rope == ROPE_PLAIN && config.rope_theta == 10000);
@@ -283,7 +283,8 @@ static const struct change {
      "tensor token_embd.weight has 128 bytes from byte 18446744073709551608"},
     {"token_embd.weight", 24, "\x08", 1, "tensor blk.0.attn_q.weight overlaps another one"},
     {"token_embd.weight", -6, "g", 1, "tensor token_embd.weight is missing or has not 2 to 4194304 rows"},
-    {"blk.0.attn_q.weight", -8, "r", 1, "tensor blk.0.attn_r.weight is not one of a llama, qwen2 or qwen3 model"},
+    {"blk.0.attn_q.weight", -8, "r", 1, "tensor blk.0.attn_r.weight is not one of a llama model"},
+    {"blk.0.attn_output.weight", -13, "q_norm", 6, "tensor blk.0.attn_q_norm.weight is not one of a llama model"},
     {"blk.0.attn_q.weight", -8, "k", 1, "tensor model.layers.0.self_attn.k_proj.weight is also in"},
     {"blk.0.attn_norm.weight", 12, "\x1A", 1, "tensor model.layers.0.input_layernorm.weight is I32, expected F32, F16 or BF16"},
 };

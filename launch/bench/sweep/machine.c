@@ -110,7 +110,7 @@ static json_t *describe_model(const char *path, const char *name, int layers, in
     head = hidden * config.vocab;
     weights = config.layers * layer + head;
     operations = 2 * weights + config.layers * 4.0 * heads * context; /* q k and p v: two operations each */
-    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:i}", "path", json_text_string(name), "architecture", config.architecture,
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:i, s:f, s:f, s:i}", "path", json_text_string(name), "architecture", config.family->architecture,
                      "layers", config.layers, "hidden", config.hidden, "ffn", config.ffn, "vocab", config.vocab, "parameters",
                      config.layers * (layer + 2 * hidden) + hidden + (config.tied ? 1 : 2) * head, "operations_per_token", operations,
                      "context", context);

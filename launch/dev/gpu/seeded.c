@@ -201,7 +201,8 @@ static void set_shape(const struct seeded_options *options, struct model *model)
     const struct seeded_shape *shape = options->shape;
     int layers = options->layers > 0 && options->layers < shape->layers ? options->layers : shape->layers;
 
-    model->config = (struct config){.hidden = shape->hidden,
+    model->config = (struct config){.family = &model_families[FAMILY_LLAMA],
+                                    .hidden = shape->hidden,
                                     .layers = layers,
                                     .heads = shape->heads,
                                     .kv_heads = shape->kv_heads,
