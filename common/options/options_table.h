@@ -14,6 +14,25 @@ struct options_text {
 enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
 enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER, OPTION_HIDDEN };
 
+/* Whether results depend on the option's value, so that no job goes on from the results of one that had another. Zero is no answer: each row gives one. */
+enum option_results {
+    RESULTS_UNSAID,
+    RESULTS_NEVER,
+    RESULTS_ALWAYS,
+    RESULTS_DRAFTED,    /* where drafts decide what is drawn */
+    RESULTS_BY_CONTENT, /* on what it names, a model or prompts, which is compared itself */
+    RESULTS_FROM_0,     /* where the value is at least 0; below it, it changes nothing */
+    RESULTS_FROM_1,
+    RESULTS_FROM_2,
+};
+/* Whether ranks are given the option, or it shapes what starts them. Zero is no answer here, either. */
+enum option_ranks {
+    RANKS_UNSAID,
+    RANKS_NEVER,
+    RANKS_ALWAYS,
+    RANKS_BY_SCRIPT, /* but a batch script gives a value of its own */
+};
+
 struct option_entry {
     const char *name;
     const char *value; /* what stands for the value in help, in brackets where it may be left out; NULL for a flag */
@@ -23,6 +42,8 @@ struct option_entry {
     double low, high;    /* of a text that may be given several times: high is how often */
     const char *choices; /* "rejection|coupled": the value is the index; of a number whose range has an open end: the range in words, or NULL */
     int per_request;     /* may stand in a line of --prompts */
+    enum option_results affects_results;
+    enum option_ranks for_ranks;
     const char *help;
 };
 

@@ -212,22 +212,11 @@ static void write_file(const struct options *options, const char *variable, cons
     free(front);
 }
 
-/* What the script says of by itself. */
-static int is_of_the_script(const char *name)
-{
-    static const char *const names[] = {"output", "stats", "resume", "config"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return 1;
-    return 0;
-}
-
 static void write_pair(void *state, const struct option_entry *entry, const char *value)
 {
     FILE *to = state;
 
-    if (!launch_ranks_takes(entry) || is_of_the_script(entry->name))
+    if (entry->for_ranks != RANKS_ALWAYS)
         return;
     fprintf(to, "    --%s=", entry->name);
     shell_word_put(value, to);
@@ -252,10 +241,10 @@ static void write_options(const struct launch_ranks *ranks, int argc, char **arg
 
     fputs("options=(\n", to);
     for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) /* before the command line, which wins */
-        if (strcmp(option.name, "config") == 0)
+        if (strcmp(option.entry->name, "config") == 0)
             write_config(&option, to);
     for (int at = 1; launch_ranks_next(argc, argv, &at, &option);) {
-        if (is_of_the_script(option.name))
+        if (option.entry->for_ranks == RANKS_BY_SCRIPT)
             continue;
         fputs("    ", to);
         launch_ranks_write_option(&option, to);

@@ -24,17 +24,6 @@ static void write_words(const char *before, const char *text, FILE *to)
     free(words);
 }
 
-int launch_ranks_takes(const struct option_entry *entry)
-{
-    static const char *const shaping[] = {"drafters", "verifiers",    "hosts",        "mpirun-options", "programs",
-                                          "dry-run",  "launch-facts", "batch-script", "tell-journal",   "sbatch-word"};
-
-    for (size_t i = 0; i < sizeof shaping / sizeof *shaping; i++)
-        if (strcmp(entry->name, shaping[i]) == 0)
-            return 0;
-    return entry->group != OPTION_CLUSTER;
-}
-
 int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option)
 {
     while (*at < argc) {
@@ -46,10 +35,10 @@ int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *opti
         entry = option_find(name);
         if (entry == NULL)
             continue; /* it has been parsed: all are known */
-        *option = (struct launch_option){.text = text, .value = NULL, .name = entry->name};
+        *option = (struct launch_option){.text = text, .value = NULL, .entry = entry};
         if (equals == NULL && option_takes_next(entry, argc, argv, *at))
             option->value = argv[(*at)++];
-        if (launch_ranks_takes(entry))
+        if (entry->for_ranks != RANKS_NEVER)
             return 1;
     }
     return 0;

@@ -18,15 +18,13 @@ enum status launch_ranks_check(const struct options *options, int drafters);
 /* Without a newline at the end. */
 void launch_ranks_write(const struct launch_ranks *ranks, FILE *to);
 
+struct option_entry;
 /* An argument of the command line that goes on to the ranks. */
 struct launch_option {
     const char *text;  /* "--name" or "--name=value" */
     const char *value; /* the next argument where that is the value, else NULL */
-    const char *name;  /* as the table of options has it */
+    const struct option_entry *entry;
 };
-struct option_entry;
-/* Is it for the ranks, and not for what starts them? */
-int launch_ranks_takes(const struct option_entry *entry);
 /* 1 and the next one from argv[*at] on, or 0 at the end. */
 int launch_ranks_next(int argc, char **argv, int *at, struct launch_option *option);
 /* As one or two words of a shell. */

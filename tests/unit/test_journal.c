@@ -636,6 +636,65 @@ static void test_journal__other_prompts_are_told_before_what_follows_from_them(v
         free(terms[i]);
 }
 
+/* What results of `requests` depend on, by a command line of one option. */
+static char *terms_of(const char *option, const struct request_list *requests)
+{
+    char program[] = "program", word[128], *argv[] = {program, word, NULL}, *terms;
+    struct options options;
+
+    snprintf(word, sizeof word, "%s", option);
+    assert_int_equal(options_parse(2, argv, &options), STATUS_OK);
+    assert_non_null(terms = journal_terms_write(&(struct journal_terms){.options = &options, .requests = requests}));
+    options_release(&options);
+    return terms;
+}
+
+enum { OF_NONE, OF_DRAWN, OF_ALL }; /* requests whose results depend on it */
+
+static void test_journal__terms_have_what_results_depend_on(void **state)
+{
+    static const struct {
+        const char *one, *other;
+        int of;
+    } rows[] = {
+        {"--seed=1", "--seed=2", OF_ALL},
+        {"--temperature=1", "--temperature=0.5", OF_ALL},
+        {"--accept=rejection", "--accept=coupled", OF_ALL},
+        {"--max-tokens=1", "--max-tokens=2", OF_ALL},
+        {"--stop=a", "--stop=b", OF_ALL},
+        {"--stop-token-id=1", "--stop-token-id=2", OF_ALL},
+        {"--logit-bias=1:2", "--logit-bias=1:3", OF_ALL},
+        {"--template=llama2", "--template=chatml", OF_ALL},
+        {"--first-index=1", "--first-index=2", OF_ALL},
+        {"--quantise=none", "--quantise=q8_0", OF_ALL},
+        {"--cache=f32", "--cache=bf16", OF_ALL},
+        {"--cache=f32", "--cache=auto", OF_NONE},
+        {"--synthetic-acceptance=0", "--seed=0", OF_ALL},
+        {"--draft-length=1", "--draft-length=2", OF_DRAWN},
+        {"--support=1", "--support=2", OF_DRAWN},
+        {"--draft-vocabulary=10", "--draft-vocabulary=20", OF_DRAWN},
+        {"--prompts=a", "--prompts=b", OF_NONE}, /* the requests of both are compared */
+        {"--output=a", "--output=b", OF_NONE},
+        {"--drain-seconds=1", "--drain-seconds=2", OF_NONE},
+        {"--max-sequences=1", "--max-sequences=2", OF_NONE},
+        {"--trace=a", "--trace=b", OF_NONE},
+        {"--verbose", "--quiet", OF_NONE},
+    };
+    struct request greedy = {.digest = 1}, drawn = {.digest = 2, .sampling = {.temperature = 1}};
+    struct request_list lists[] = {{.request = &greedy, .count = 1}, {.request = &drawn, .count = 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int draws = 0; draws < 2; draws++) {
+            char *one = terms_of(rows[i].one, &lists[draws]), *other = terms_of(rows[i].other, &lists[draws]);
+
+            if ((strcmp(one, other) != 0) != (rows[i].of == OF_ALL || (draws && rows[i].of == OF_DRAWN)))
+                fail_msg("%s and %s, %s: %s and %s", rows[i].one, rows[i].other, draws ? "drawn" : "greedy", one, other);
+            free(one);
+            free(other);
+        }
+}
+
 static void test_journal__a_complete_output_is_left_alone(void **state)
 {
     struct rig *rig = *state;
@@ -738,6 +797,7 @@ int main(void)
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),
         RIGGED(test_journal__other_prompts_are_told_before_what_follows_from_them),
+        cmocka_unit_test(test_journal__terms_have_what_results_depend_on),
         RIGGED(test_journal__a_complete_output_is_left_alone),
         RIGGED(test_journal__is_for_files_alone),
         RIGGED(test_journal__links_in_its_place_are_refused),

@@ -203,6 +203,16 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
             {"-Z", "option '-Z' is not supported, expected one that begins with --"});
 }
 
+static void test_options__each_says_whether_results_and_ranks_have_to_do_with_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < option_count; i++)
+        if (option_table[i].affects_results == RESULTS_UNSAID || option_table[i].for_ranks == RANKS_UNSAID)
+            fail_msg("the row of --%s does not say it", option_table[i].name);
+        else if (option_table[i].per_request && option_table[i].affects_results == RESULTS_NEVER)
+            fail_msg("--%s may stand in a request, whose result then depends on it", option_table[i].name);
+}
+
 /* A name that is one of ours, or that stands for an option which there is not, would mislead. */
 static void test_options__names_from_elsewhere_are_not_ours(void **state)
 {
@@ -815,6 +825,7 @@ int main(void)
         cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
         cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
         cmocka_unit_test(test_options__names_from_elsewhere_are_answered_by_their_meaning),
+        cmocka_unit_test(test_options__each_says_whether_results_and_ranks_have_to_do_with_it),
         cmocka_unit_test(test_options__names_from_elsewhere_are_not_ours),
         cmocka_unit_test(test_options__what_is_no_option_is_refused),
         cmocka_unit_test(test_options__a_missing_value_is_refused),

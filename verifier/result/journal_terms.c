@@ -37,34 +37,32 @@ static uint64_t digest_of(const struct request_list *requests)
     return digest;
 }
 
-/* Says where results and prompts are and when to stop, not what the results are. */
-static int is_about_files(const char *name)
+static int is_at_least(const struct options *options, const struct option_entry *entry, int least)
 {
-    static const char *const names[] = {"prompt", "prompts", "output", "resume", "drain-seconds"};
+    const void *at = (const char *)options + entry->at;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return 1;
-    return 0;
+    return entry->kind == OPTION_DOUBLE ? *(const double *)at >= least : *(const int *)at >= least;
 }
 
-static int is_about_drafts(const char *name)
+/* Do results depend on it in any job, drafts or none? */
+static int counts(const struct options *options, const struct option_entry *entry)
 {
-    return strcmp(name, "draft-length") == 0 || strcmp(name, "support") == 0 || strcmp(name, "draft-vocabulary") == 0;
-}
-
-/* New options of input and sampling count until they are known not to. */
-static int counts(const struct journal_terms *terms, const struct option_entry *entry)
-{
-    if (strcmp(entry->name, "accept") == 0)
+    switch (entry->affects_results) {
+    case RESULTS_FROM_0:
+        return is_at_least(options, entry, 0);
+    case RESULTS_FROM_1:
+        return is_at_least(options, entry, 1);
+    case RESULTS_FROM_2:
+        return is_at_least(options, entry, 2);
+    case RESULTS_UNSAID: /* results of another job are never taken for want of an answer */
+    case RESULTS_ALWAYS:
         return 1;
-    if (strcmp(entry->name, "quantise") == 0)
-        return terms->options->quantise != QUANTISE_NONE;
-    if (strcmp(entry->name, "cache") == 0)
-        return terms->options->cache == CACHE_BF16;
-    if (strcmp(entry->name, "synthetic-acceptance") == 0)
-        return terms->options->synthetic_acceptance >= 0;
-    return (entry->group == OPTION_INPUT || entry->group == OPTION_SAMPLING) && !is_about_files(entry->name);
+    case RESULTS_NEVER:
+    case RESULTS_DRAFTED:
+    case RESULTS_BY_CONTENT:
+        break;
+    }
+    return 0;
 }
 
 static json_t *texts_of(const struct option_texts *texts)
@@ -136,14 +134,14 @@ char *journal_terms_write(const struct journal_terms *terms)
     failed |= json_object_set_new(object, "target", hex(terms->target));
     failed |= json_object_set_new(object, "context", json_integer(terms->context));
     for (int i = 0; i < option_count; i++)
-        if (counts(terms, &option_table[i]))
+        if (counts(terms->options, &option_table[i]))
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
     if (drafts) { /* last: where drafts begin to matter, what made them matter is the difference to tell */
         failed |= json_object_set_new(object, "draft", hex(terms->draft));
         for (int i = 0; i < option_count; i++)
-            if (is_about_drafts(option_table[i].name))
+            if (option_table[i].affects_results == RESULTS_DRAFTED)
                 failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     }
     object = json_text_whole(object, failed);
