@@ -25,7 +25,7 @@ static enum status choose_context(const struct config *config, int asked, int *l
 static enum status cut_shard(struct model *model, const struct model_options *options)
 {
     const struct config *config = &model->config;
-    int size = model->group->size, rank = model->group->rank, last;
+    int size = model->group->size;
     char allowed[128];
 
     if (!config_allows_width(config, size, allowed, sizeof allowed)) {
@@ -33,19 +33,19 @@ static enum status cut_shard(struct model *model, const struct model_options *op
                   config->kv_heads, config->ffn, allowed);
         return STATUS_USAGE;
     }
+    model->vocab = options->vocab > 0 && options->vocab < config->vocab ? options->vocab : config->vocab;
+    model->shard = model_shard_of(config, model->vocab, model->group->rank, size);
+    model->vocab_first = model->shard.vocab.first;
+    model->vocab_count = model->shard.vocab.count;
     model->shape = (struct layer_shape){.hidden = config->hidden,
-                                        .heads = config->heads / size,
-                                        .kv_heads = config->kv_heads / size,
+                                        .heads = model->shard.heads.count,
+                                        .kv_heads = model->shard.kv_heads.count,
                                         .head_dim = config->head_dim,
-                                        .ffn = config->ffn / size,
+                                        .ffn = model->shard.ffn.count,
                                         .norm_eps = config->norm_eps};
     TRY(choose_context(config, options->context, &model->longest, &model->shape.context));
     model->max_rows = options->max_rows;
     model->max_asked = options->max_asked > 0 ? options->max_asked : options->max_rows;
-    model->vocab = options->vocab > 0 && options->vocab < config->vocab ? options->vocab : config->vocab;
-    model->vocab_first = (int)((int64_t)model->vocab * rank / size / BACKEND_PANEL * BACKEND_PANEL);
-    last = rank + 1 == size ? model->vocab : (int)((int64_t)model->vocab * (rank + 1) / size / BACKEND_PANEL * BACKEND_PANEL);
-    model->vocab_count = last - model->vocab_first;
     if (model->vocab_count == 0) {
         log_error("%d verifiers cannot share a vocabulary of %d, expected at least %d ids for each", size, model->vocab, BACKEND_PANEL);
         return STATUS_USAGE;

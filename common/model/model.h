@@ -12,6 +12,7 @@
 #include "common/group/group.h"
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
+#include "common/model/model_shard.h"
 
 /* In the order of the choices of --cache: what numbers keys and values are kept as. */
 enum cache_choice { CACHE_AUTO, CACHE_F32, CACHE_BF16 };
@@ -56,7 +57,8 @@ struct model {
     enum dtype cache_dtype; /* of the numbers in its caches */
     const void *table; /* the same in the device's memory, or NULL */
     enum dtype table_dtype;
-    struct layer_shape shape; /* this rank's; shape.context is the cache's */
+    struct model_shard shard; /* this rank's part */
+    struct layer_shape shape; /* of that part; shape.context is the cache's */
     int longest;              /* tokens that a sequence may have; at most shape.context */
     struct layer_weights *layer; /* [config.layers] */
     const float *final_norm;     /* [hidden] */

@@ -199,16 +199,16 @@ static enum status take_vector(struct packing *packing, enum family_part part, i
 }
 
 /* Adds this rank's heads of a projection to the list. */
-static void add_heads(struct packing *packing, int *at, const struct tensor *tensor, int heads, int adjacent)
+static void add_heads(struct packing *packing, int *at, const struct tensor *tensor, struct model_part heads, int adjacent)
 {
     const struct model *model = packing->model;
-    int dim = model->config.head_dim, first = model->group->rank * heads;
+    int dim = model->config.head_dim;
 
-    for (int h = 0; h < heads; h++)
+    for (int h = heads.first; h < heads.first + heads.count; h++)
         for (int i = 0; i < dim; i++) {
             int within = !adjacent ? i : i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1;
 
-            list_row(packing, (*at)++, tensor, (int64_t)(first + h) * dim + within);
+            list_row(packing, (*at)++, tensor, (int64_t)h * dim + within);
         }
 }
 
@@ -223,9 +223,9 @@ static enum status pack_qkv(struct packing *packing, struct layer_weights *layer
     TRY(find(packing, FAMILY_Q, q_rows, config->hidden, &q));
     TRY(find(packing, FAMILY_K, kv_rows, config->hidden, &k));
     TRY(find(packing, FAMILY_V, kv_rows, config->hidden, &v));
-    add_heads(packing, &count, &q, model->shape.heads, config->rope_adjacent);
-    add_heads(packing, &count, &k, model->shape.kv_heads, config->rope_adjacent);
-    add_heads(packing, &count, &v, model->shape.kv_heads, 0);
+    add_heads(packing, &count, &q, model->shard.heads, config->rope_adjacent);
+    add_heads(packing, &count, &k, model->shard.kv_heads, config->rope_adjacent);
+    add_heads(packing, &count, &v, model->shard.kv_heads, 0);
     struct matrix_source source = {.outputs = count, .columns = config->hidden, .slices = 1};
 
     return pack(packing, &source, &layer->qkv);
@@ -235,14 +235,15 @@ static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *
 {
     const struct model *model = packing->model;
     const struct config *config = &model->config;
-    int q = model->shape.heads * config->head_dim, kv = model->shape.kv_heads * config->head_dim, rank = model->group->rank;
+    int dim = config->head_dim, q = model->shard.heads.count * dim, kv = model->shard.kv_heads.count * dim;
+    int64_t q_first = (int64_t)model->shard.heads.first * dim, kv_first = (int64_t)model->shard.kv_heads.first * dim;
     float *into = packing->vector;
 
     if (!family_has(config->family, FAMILY_Q_BIAS))
         return STATUS_OK;
-    TRY(widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * config->head_dim, (int64_t)rank * q, q, into));
-    TRY(widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q));
-    TRY(widen(packing, FAMILY_V_BIAS, (int64_t)config->kv_heads * config->head_dim, (int64_t)rank * kv, kv, into + q + kv));
+    TRY(widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * dim, q_first, q, into));
+    TRY(widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q));
+    TRY(widen(packing, FAMILY_V_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q + kv));
     give(packing, q + 2 * kv, &layer->qkv_bias);
     return STATUS_OK;
 }
@@ -263,9 +264,11 @@ static int own_slices(const struct model *model, int64_t whole, int first_column
     return own;
 }
 
-static enum status pack_partial(struct packing *packing, enum family_part part, int columns, struct matrix **matrix)
+/* The columns of this rank's heads or channels, `each` of them for one. */
+static enum status pack_partial(struct packing *packing, enum family_part part, struct model_part own, int each, struct matrix **matrix)
 {
     const struct model *model = packing->model;
+    int columns = own.count * each;
     int64_t whole = (int64_t)columns * model->group->size;
     int bounds[BACKEND_MAX_SLICES + 1];
     struct tensor tensor;
@@ -274,7 +277,7 @@ static enum status pack_partial(struct packing *packing, enum family_part part, 
     for (int i = 0; i < model->config.hidden; i++)
         list_row(packing, i, &tensor, i);
     struct matrix_source source = {
-        .outputs = model->config.hidden, .columns = columns, .column_first = columns * model->group->rank, .slice_bounds = bounds};
+        .outputs = model->config.hidden, .columns = columns, .column_first = own.first * each, .slice_bounds = bounds};
     source.slices = own_slices(model, whole, source.column_first, columns, bounds);
     return pack(packing, &source, matrix);
 }
@@ -294,7 +297,7 @@ static void list_panel(struct packing *packing, int *count, const struct tensor 
 static enum status pack_gate_up(struct packing *packing, struct layer_weights *layer)
 {
     const struct model *model = packing->model;
-    int ffn = model->shape.ffn, first = model->group->rank * ffn, count = 0;
+    int ffn = model->shard.ffn.count, first = model->shard.ffn.first, count = 0;
     struct tensor gate, up;
 
     TRY(find(packing, FAMILY_GATE, model->config.ffn, model->config.hidden, &gate));
@@ -319,7 +322,7 @@ static enum status pack_self(struct packing *packing, struct layer_weights *laye
         TRY(take_vector(packing, FAMILY_Q_NORM, model->config.head_dim, &layer->q_norm));
         TRY(take_vector(packing, FAMILY_K_NORM, model->config.head_dim, &layer->k_norm));
     }
-    return pack_partial(packing, FAMILY_SELF_OUT, model->shape.heads * model->config.head_dim, &layer->out);
+    return pack_partial(packing, FAMILY_SELF_OUT, model->shard.heads, model->config.head_dim, &layer->out);
 }
 
 static enum status pack_mlp(struct packing *packing, struct layer_weights *layer)
@@ -328,7 +331,7 @@ static enum status pack_mlp(struct packing *packing, struct layer_weights *layer
 
     TRY(take_vector(packing, FAMILY_MLP_NORM, model->config.hidden, &layer->mlp_norm));
     TRY(pack_gate_up(packing, layer));
-    return pack_partial(packing, FAMILY_DOWN, model->shape.ffn, &layer->down);
+    return pack_partial(packing, FAMILY_DOWN, model->shard.ffn, 1, &layer->down);
 }
 
 /* Block by block, as the forward pass reads them. */
