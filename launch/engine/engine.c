@@ -8,7 +8,7 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
     const int name = ENGINE_DRAFTER;
     enum status status;
 
-    TRY(peers_open(&engine->peers, engine->end[ENGINE_LEAD], &name, terms->draft != NULL, terms->run, terms->team->shard.model->vocab, 0.0));
+    TRY(peers_open(&engine->peers, engine->end[ENGINE_LEAD], &name, terms->draft != NULL, terms->run, terms->team->shard.model->vocab, terms->deadline_ms));
     TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->asked, terms->ids), close_peers);
     engine->lead = (struct lead){.team = terms->team,
                                  .verify = &engine->verify,
@@ -81,6 +81,12 @@ enum status engine_begin(struct engine *engine)
 {
     TRY(lead_admit(&engine->lead));
     return engine->drafts && engine->lead.slots.actives > 0 ? drafter_turn(&engine->drafter, clock_ns()) : STATUS_OK;
+}
+
+enum status engine_turn(struct engine *engine, int64_t now, int64_t *wake)
+{
+    TRY(lead_turn(&engine->lead, now, wake));
+    return engine->drafts && !engine->lead.is_over ? drafter_turn(&engine->drafter, now) : STATUS_OK;
 }
 
 void engine_close(struct engine *engine)

@@ -20,6 +20,7 @@ struct engine_terms {
     const struct loop_faults *faults; /* of the loop, or NULL */
     uint64_t run;
     int slots;
+    double deadline_ms; /* how long the lead waits for a proposal; 0: not at all */
     int asked, ids; /* as for verify_open */
     int hash_logits;
 };
@@ -37,6 +38,9 @@ struct engine {
 enum status engine_open(struct engine *engine, const struct engine_terms *terms);
 /* The first half of a round: free slots are filled and, where one runs (engine->lead.slots.actives), the drafter takes its turn. lead_round is the other. */
 enum status engine_begin(struct engine *engine);
+/* The lead's turn, then the drafter's; neither waits, so that several engines may take turns in one process. wake: as of lead_turn. engine->lead.is_over
+ * says when all is done. */
+enum status engine_turn(struct engine *engine, int64_t now, int64_t *wake);
 void engine_close(struct engine *engine);
 
 #endif
