@@ -105,6 +105,12 @@ enum status engine_begin(struct engine *engine)
     return engine->drafts && engine->lead.slots.actives > 0 ? drafter_turn(&engine->drafter, clock_ns()) : STATUS_OK;
 }
 
+enum status engine_turn(struct engine *engine, int64_t now, int64_t *wake)
+{
+    TRY(lead_turn(&engine->lead, now, wake));
+    return engine->drafts && !engine->lead.is_over ? drafter_turn(&engine->drafter, now) : STATUS_OK;
+}
+
 void engine_close(struct engine *engine)
 {
     if (engine->drafts)

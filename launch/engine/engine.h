@@ -24,7 +24,7 @@ struct engine_terms {
     int asked, ids; /* as for verify_open */
     int hash_logits;
     int prefill_chunk;  /* as of the lead */
-    double deadline_ms; /* the lead waits so long for each draft, and meanwhile the drafter takes its turn; 0: it waits for nobody */
+    double deadline_ms; /* how long the lead waits for each draft, in which the drafter takes its turns; 0: not at all */
 };
 
 struct engine {
@@ -43,6 +43,9 @@ enum status engine_open(struct engine *engine, const struct engine_terms *terms)
 enum status engine_run(struct engine *engine);
 /* The first half of a round: free slots are filled and, where one runs (engine->lead.slots.actives), the drafter takes its turn. lead_round is the other. Of a lead that waits for nobody. */
 enum status engine_begin(struct engine *engine);
+/* The lead's turn, then the drafter's; neither waits, so that several engines may take turns in one process. wake: as of lead_turn. engine->lead.is_over
+ * says when all is done. */
+enum status engine_turn(struct engine *engine, int64_t now, int64_t *wake);
 void engine_close(struct engine *engine);
 
 #endif

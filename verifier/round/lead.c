@@ -278,7 +278,9 @@ static enum status read_alone(struct lead *lead)
         if (lead->peers->count > 0)
             TRY(peers_look(lead->peers, lead->slots.sequence, lead->slots.count));
     } else if (reading_left(&lead->reading) == 0) {
-        TRY(peers_collect(lead->peers, lead->slots.sequence, lead->slots.count));
+        TRY(peers_begin(lead->peers, lead->slots.sequence, lead->slots.count));
+        lead->round.stage = LEAD_WAITS_FOR_READERS;
+        return STATUS_OK;
     }
     list_ready(lead);
     return STATUS_OK;
@@ -303,23 +305,40 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     return STATUS_OK;
 }
 
-enum status lead_round(struct lead *lead)
+/* Those that are ready wait for their proposals; where none is, the round is over. */
+static enum status begin_collecting(struct lead *lead)
 {
-    int64_t began = trace_begin(), began_ns, wait_ns;
+    lead->round.stage = LEAD_BETWEEN;
+    if (lead->slots.readies == 0)
+        return STATUS_OK;
+    lead->round.began_ns = clock_ns();
+    if (lead->pacing.decided_ns > 0)
+        lead->pacing.shown_ns = lead->round.began_ns - lead->pacing.decided_ns;
+    TRY(peers_begin(lead->peers, lead->slots.sequence, lead->slots.count));
+    lead->round.stage = LEAD_WAITS_FOR_DRAFTS;
+    return STATUS_OK;
+}
 
+static enum status begin_round(struct lead *lead)
+{
+    lead->round.began = trace_begin();
     recorder_note("begins a round of # sequences", lead->slots.actives, 0, 0);
     list_ready(lead);
     if (lead->slots.readies == 0) {
         lead->pacing.decided_ns = 0;
         TRY(read_alone(lead));
+        if (lead->round.stage == LEAD_WAITS_FOR_READERS)
+            return STATUS_OK;
     }
-    if (lead->slots.readies == 0)
-        return STATUS_OK;
-    began_ns = clock_ns();
-    if (lead->pacing.decided_ns > 0)
-        lead->pacing.shown_ns = began_ns - lead->pacing.decided_ns;
-    TRY(peers_collect(lead->peers, lead->slots.sequence, lead->slots.count));
-    wait_ns = clock_ns() - began_ns;
+    return begin_collecting(lead);
+}
+
+/* The proposals are there, or will not come in time. */
+static enum status end_round(struct lead *lead)
+{
+    int64_t wait_ns = clock_ns() - lead->round.began_ns;
+
+    lead->round.stage = LEAD_BETWEEN;
     count_fallbacks(lead);
     for (int i = 0; lead->watch->proposal != NULL && i < lead->slots.readies; i++)
         if (lead->slots.ready[i]->link.has_proposal)
@@ -327,15 +346,49 @@ enum status lead_round(struct lead *lead)
     TRY(verify_ready(lead, wait_ns));
     lead->pacing.decided_ns = clock_ns();
     TRY(commit_all(lead));
-    trace_end(TRACE_ROUND, began, 0, 0, lead->slots.readies, 0, 0);
+    trace_end(TRACE_ROUND, lead->round.began, 0, 0, lead->slots.readies, 0, 0);
+    return STATUS_OK;
+}
+
+/* As far as the round goes without waiting. wake: 0, it is over; else until when it waits for messages. */
+static enum status go_on(struct lead *lead, int64_t *wake)
+{
+    *wake = 0;
+    if (lead->round.stage == LEAD_BETWEEN)
+        TRY(begin_round(lead));
+    if (lead->round.stage == LEAD_WAITS_FOR_READERS) {
+        TRY(peers_gather(lead->peers, lead->slots.sequence, lead->slots.count, wake));
+        if (*wake != 0)
+            return STATUS_OK;
+        list_ready(lead);
+        TRY(begin_collecting(lead));
+    }
+    if (lead->round.stage == LEAD_BETWEEN)
+        return STATUS_OK;
+    TRY(peers_gather(lead->peers, lead->slots.sequence, lead->slots.count, wake));
+    return *wake == 0 ? end_round(lead) : STATUS_OK;
+}
+
+enum status lead_wait(struct lead *lead, int64_t wake)
+{
+    return wake == 0 ? STATUS_OK : peers_wait(lead->peers, lead->slots.sequence, lead->slots.count, wake);
+}
+
+enum status lead_round(struct lead *lead)
+{
+    int64_t wake;
+
+    do {
+        TRY(go_on(lead, &wake));
+        TRY(lead_wait(lead, wake));
+    } while (lead->round.stage != LEAD_BETWEEN);
     return STATUS_OK;
 }
 
 /* Was the job told to drain, here or at another rank? That is looked for some tens of times a second. */
-static enum status look_for_drain(struct lead *lead)
+static enum status look_for_drain(struct lead *lead, int64_t now)
 {
     struct peers *peers = lead->peers, *resting = lead->resting;
-    int64_t now = clock_ns();
 
     if (lead->drain.until_ns != 0 || now - lead->drain.looked_ns < LOOK_NS)
         return STATUS_OK;
@@ -361,13 +414,13 @@ static int is_unfinished(const struct lead *lead)
     return lead->slots.actives > 0;
 }
 
-static enum status keep_in_touch(struct lead *lead, const char *doing)
+static enum status keep_in_touch(struct lead *lead, int64_t now, const char *doing)
 {
     progress_made(doing);
     if (lead->resting != NULL)
         TRY(peers_keep_in_touch(lead->resting));
     TRY(peers_keep_in_touch(lead->peers));
-    return look_for_drain(lead);
+    return look_for_drain(lead, now);
 }
 
 void lead_cut(struct lead *lead)
@@ -382,7 +435,7 @@ enum status lead_rest(struct lead *lead)
     int64_t now = clock_ns();
 
     count_active(lead);
-    TRY(keep_in_touch(lead, "waiting for input"));
+    TRY(keep_in_touch(lead, now, "waiting for input"));
     if (now - lead->drain.rested_ns < REST_NS)
         return STATUS_OK;
     lead->drain.rested_ns = now;
@@ -411,7 +464,7 @@ static enum status warm_up(struct lead *lead)
         return STATUS_OK; /* a chat's slots hold its turns */
     most = most < longest ? most : longest;
     for (int i = 0; pace_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
-        TRY(keep_in_touch(lead, "warming up"));
+        TRY(keep_in_touch(lead, clock_ns(), "warming up"));
         for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
             TRY(verify_warm_up(lead->verify, &first->sampling, pace_warm_up_rows(i), &us));
             pace_add_step(&lead->pacing.pace, pace_warm_up_rows(i), us);
@@ -421,26 +474,48 @@ static enum status warm_up(struct lead *lead)
     return STATUS_OK;
 }
 
+/* Fills free slots, unless the job ends. Is there a round to take? */
+static enum status fill_slots(struct lead *lead, int64_t now, int *goes_on)
+{
+    TRY(keep_in_touch(lead, now, "decoding"));
+    if (lead->drain.until_ns == 0)
+        TRY(lead_admit(lead));
+    else
+        count_active(lead);
+    *goes_on = lead->slots.actives > 0 && (lead->drain.until_ns == 0 || now < lead->drain.until_ns);
+    return STATUS_OK;
+}
+
+enum status lead_turn(struct lead *lead, int64_t now, int64_t *wake)
+{
+    int goes_on = 1;
+
+    *wake = 0;
+    if (lead->round.stage == LEAD_BETWEEN) {
+        TRY(fill_slots(lead, now, &goes_on));
+        lead->is_over = !goes_on;
+        if (lead->is_over)
+            return STATUS_OK;
+        if (lead->watch->turn != NULL)
+            lead->watch->turn(lead->watch->state, &lead->figures);
+    }
+    TRY(go_on(lead, wake));
+    if (lead->round.stage == LEAD_BETWEEN && lead->watch->sync != NULL)
+        TRY(lead->watch->sync(lead->watch->state));
+    return STATUS_OK;
+}
+
 enum status lead_run(struct lead *lead)
 {
-    int64_t started;
+    int64_t started, wake;
 
     TRY(warm_up(lead));
     started = clock_ns();
     lead->pacing.decided_ns = 0;
-    for (;;) {
-        TRY(keep_in_touch(lead, "decoding"));
-        if (lead->drain.until_ns == 0)
-            TRY(lead_admit(lead));
-        else
-            count_active(lead);
-        if (lead->slots.actives == 0 || (lead->drain.until_ns != 0 && clock_ns() >= lead->drain.until_ns))
-            break;
-        if (lead->watch->turn != NULL)
-            lead->watch->turn(lead->watch->state, &lead->figures);
-        TRY(lead_round(lead));
-        if (lead->watch->sync != NULL)
-            TRY(lead->watch->sync(lead->watch->state));
+    lead->is_over = 0;
+    while (!lead->is_over) {
+        TRY(lead_turn(lead, clock_ns(), &wake));
+        TRY(lead_wait(lead, wake));
     }
     (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
     sum_up(lead, started);

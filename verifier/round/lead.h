@@ -57,6 +57,19 @@ struct lead_pacing {
     int64_t shown_ns;   /* from there to the next round: commits, what people see, and a look at all else */
 };
 
+/* How far the round is between two turns. */
+enum lead_stage {
+    LEAD_BETWEEN,           /* none has begun */
+    LEAD_WAITS_FOR_READERS, /* nobody is ready: all sequences wait for drafters that read their prompts */
+    LEAD_WAITS_FOR_DRAFTS   /* those that are ready wait for their proposals */
+};
+
+struct lead_round {
+    enum lead_stage stage;
+    int64_t began;    /* for the trace */
+    int64_t began_ns; /* when proposals were first waited for */
+};
+
 struct lead {
     struct team *team;           /* borrowed */
     struct verify *verify;       /* borrowed */
@@ -71,6 +84,8 @@ struct lead {
     struct lead_slots slots;
     struct lead_drain drain;
     struct lead_pacing pacing;
+    struct lead_round round;
+    int is_over; /* the last turn found nothing left to do, or the job is to end */
     struct reading reading;
     int64_t told; /* tokens of prompts that the watch was told of */
     struct figures figures;
@@ -84,6 +99,13 @@ void lead_close(struct lead *lead);
  * over the group. */
 enum status lead_admit(struct lead *lead);
 enum status lead_round(struct lead *lead);
+/* One turn of the run, which never waits, so that several leads may live in one process, each with its own team (a group of one) and peers: fills free
+ * slots and begins a round, or goes on with the one that waits, as far as that goes. now: clock_ns, of this moment. wake: 0, take the next turn at once
+ * unless lead->is_over; else take it at that time or when a message came (lead_wait does so). A turn counts no time into figures.wall_ns, and
+ * warms nothing up: that is lead_run's. Collective over the group. */
+enum status lead_turn(struct lead *lead, int64_t now, int64_t *wake);
+/* Waits for a message until `wake`, which a turn gave, or for a moment less; 0: not at all. Point to point. */
+enum status lead_wait(struct lead *lead, int64_t wake);
 /* Completes all requests. STATUS_DRAINED when the job was told to drain before that; the results that are there are good. Collective over
  * the group. */
 enum status lead_run(struct lead *lead);

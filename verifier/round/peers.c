@@ -430,15 +430,11 @@ static int nobody_goes_on(const struct sequence *sequences, int count)
     return 1;
 }
 
-enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
+enum status peers_begin(struct peers *peers, struct sequence *sequences, int count)
 {
-    struct frame frame;
-    int64_t deadline, looked;
-    int name, refused;
-
     if (peers->count == 0)
         return STATUS_OK;
-    int64_t began = trace_begin();
+    peers->began = trace_begin();
     peers->round_ns = clock_ns();
     for (int i = 0; i < peers->count; i++)
         peers->peer[i].late = 0;
@@ -447,20 +443,46 @@ enum status peers_collect(struct peers *peers, struct sequence *sequences, int c
         peers->looked_ns = peers->round_ns;
         TRY(look_for_gone(peers, sequences, count));
     }
+    return STATUS_OK;
+}
+
+enum status peers_gather(struct peers *peers, struct sequence *sequences, int count, int64_t *wake)
+{
+    *wake = 0;
+    if (peers->count == 0)
+        return STATUS_OK;
+    TRY(peers_look(peers, sequences, count));
+    TRY(reopen(peers, sequences, count));
+    *wake = next_deadline(peers, sequences, count, nobody_goes_on(sequences, count));
+    if (*wake == 0)
+        trace_end(TRACE_WAIT, peers->began, 0, 0, 0, 0, 0);
+    return STATUS_OK;
+}
+
+enum status peers_wait(struct peers *peers, struct sequence *sequences, int count, int64_t wake)
+{
+    int64_t looked = clock_ns() + LOOK_NS;
+    struct frame frame;
+    int name, refused;
+
+    TRY(channel_wait(peers->channel, wake < looked ? wake : looked, &name, &frame, &refused));
+    if (frame.count > 0 || refused)
+        take(peers, name, frame, refused, sequences, count);
+    else
+        TRY(look_for_gone(peers, sequences, count));
+    return STATUS_OK;
+}
+
+enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
+{
+    int64_t wake;
+
+    TRY(peers_begin(peers, sequences, count));
     for (;;) {
-        TRY(peers_look(peers, sequences, count));
-        TRY(reopen(peers, sequences, count));
-        deadline = next_deadline(peers, sequences, count, nobody_goes_on(sequences, count));
-        if (deadline == 0) {
-            trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
+        TRY(peers_gather(peers, sequences, count, &wake));
+        if (wake == 0)
             return STATUS_OK;
-        }
-        looked = clock_ns() + LOOK_NS;
-        TRY(channel_wait(peers->channel, deadline < looked ? deadline : looked, &name, &frame, &refused));
-        if (frame.count > 0 || refused)
-            take(peers, name, frame, refused, sequences, count);
-        else
-            TRY(look_for_gone(peers, sequences, count));
+        TRY(peers_wait(peers, sequences, count, wake));
     }
 }
 

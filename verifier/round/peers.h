@@ -37,6 +37,7 @@ struct peers {
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
     int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
+    int64_t began;      /* the same for the trace */
     int64_t looked_ns;  /* when it was last looked whether drafters are gone, whom nobody waits for */
     int asked_to_drain; /* by some rank */
     int patient;        /* every wait is that long: a check wants drafts, not speed */
@@ -58,6 +59,13 @@ int peers_holds(const struct sequence *sequence);
 /* Waits until every sequence whose prompt is read and that expects a proposal has it or its deadline has passed; one that is held is waited for, some
  * time, where nobody else can go on. sequences: [count], free ones included. Point to point. */
 enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
+/* The same in parts that never wait, for a lead that takes turns: a round's collecting begins; what has come is taken. wake: 0 when nothing more is to be
+ * waited for, else until when that is worth while: then, or when a message came, gather again. Point to point. */
+enum status peers_begin(struct peers *peers, struct sequence *sequences, int count);
+enum status peers_gather(struct peers *peers, struct sequence *sequences, int count, int64_t *wake);
+/* Waits for a message, at most until `wake`, and takes it; it may come back earlier, having looked whether the awaited drafters have ended. Point to
+ * point. */
+enum status peers_wait(struct peers *peers, struct sequence *sequences, int count, int64_t wake);
 /* Takes what has come and waits for nothing: for runs that ask no drafter. sequences: [count]. Point to point. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count);
 /* Local but for a Heartbeat now and then, which tells the drafters that the lead is there: to be called every round. Point to point. */

@@ -1,0 +1,185 @@
+/* Two leads in one process, each with a drafter, a team and models of its own: their turns alternate, so each waits for proposals while the other goes on.
+ * Time is pretended and hardly passes, so no deadline counts. */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "launch/engine/engine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { LEADS = 2, SLOTS = 2, PROMPTS = 3, TOKENS = 24, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, RUN = 77, SUPPORT = 256 };
+enum { IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, TURN_NS = 1000, MANY_TURNS = 10000 };
+
+struct side {
+    struct model *target, *draft_model;
+    struct team team;
+    struct draft draft;
+    struct options options;
+    struct request_list requests;
+    struct lead_watch watch;
+    struct engine engine;
+    int32_t got[PROMPTS][TOKENS];
+    int results, waits;
+};
+
+static const char *const prompts[LEADS][PROMPTS] = {{"It is a truth universally acknowledged", "Call me", "The whale"},
+                                                    {"My lords, I", "The whale", "In the beginning"}};
+static struct side side[LEADS];
+static struct group self;
+static struct tokenizer *tokenizer;
+static int64_t now;
+
+static enum status keep_result(void *state, const struct request *request, const struct sequence *sequence)
+{
+    struct side *one = state;
+
+    assert_non_null(sequence);
+    assert_int_equal(sequence->length - request->prompt_count, TOKENS);
+    memcpy(one->got[request->index], sequence->tokens + request->prompt_count, sizeof one->got[0]);
+    one->results++;
+    return STATUS_OK;
+}
+
+static int open_sides(void **state)
+{
+    const struct model_options options = {.threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS};
+
+    (void)state;
+    log_init("test_two_leads", LOG_ERROR);
+    clock_pretend(&now);
+    group_open_self(&self);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
+    for (int i = 0; i < LEADS; i++) {
+        assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &side[i].target), STATUS_OK);
+        assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &side[i].draft_model), STATUS_OK);
+        assert_int_equal(draft_open_model(&side[i].draft, side[i].draft_model, SLOTS, SUPPORT), STATUS_OK);
+        assert_int_equal(team_open(&side[i].team, side[i].target, SLOTS, ASKED, IDS), STATUS_OK);
+    }
+    return 0;
+}
+
+static int close_sides(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LEADS; i++) {
+        team_close(&side[i].team);
+        draft_close(&side[i].draft);
+        model_close(side[i].draft_model);
+        model_close(side[i].target);
+    }
+    tokenizer_close(tokenizer);
+    group_close(&self);
+    return 0;
+}
+
+static void begin(struct side *one, const char *const *texts, enum accept_mode accept, double temperature, int drafts)
+{
+    const struct request_terms terms = {
+        .options = &one->options, .tokenizer = tokenizer, .context = one->target->shape.context, .vocab = one->target->vocab};
+
+    one->options = (struct options){
+        .sampling = sampling_default, .max_tokens = TOKENS, .draft_length = LENGTH, .ignore_eos = 1, .max_sequences = SLOTS};
+    one->options.sampling.accept = accept;
+    one->options.sampling.temperature = temperature;
+    one->requests = (struct request_list){0};
+    for (int i = 0; i < PROMPTS; i++)
+        assert_int_equal(request_add_text(&one->requests, &terms, texts[i], strlen(texts[i])), STATUS_OK);
+    one->watch = (struct lead_watch){.state = one, .end = keep_result};
+    one->results = one->waits = 0;
+    const struct engine_terms engine = {.team = &one->team,
+                                        .draft = drafts ? &one->draft : NULL,
+                                        .draft_vocab = one->draft_model->vocab,
+                                        .draft_context = one->draft_model->shape.context,
+                                        .tokenizer = tokenizer,
+                                        .requests = &one->requests,
+                                        .watch = &one->watch,
+                                        .run = RUN,
+                                        .slots = SLOTS,
+                                        .deadline_ms = 1000,
+                                        .asked = ASKED,
+                                        .ids = IDS};
+    assert_int_equal(engine_open(&one->engine, &engine), STATUS_OK);
+}
+
+static void end(struct side *one)
+{
+    engine_close(&one->engine);
+    request_release(&one->requests);
+}
+
+static void turn(struct side *one)
+{
+    int64_t wake;
+
+    now += TURN_NS;
+    assert_int_equal(engine_turn(&one->engine, now, &wake), STATUS_OK);
+    assert_true(wake == 0 || wake > now);
+    one->waits += wake != 0;
+}
+
+static void run_solo(int i, enum accept_mode accept, double temperature, int32_t (*got)[TOKENS])
+{
+    begin(&side[i], prompts[i], accept, temperature, 0);
+    for (int turns = 0; !side[i].engine.lead.is_over; turns++) {
+        assert_true(turns < MANY_TURNS);
+        turn(&side[i]);
+    }
+    assert_int_equal(side[i].results, PROMPTS);
+    assert_int_equal(side[i].waits, 0); /* nobody is waited for */
+    memcpy(got, side[i].got, sizeof side[i].got);
+    end(&side[i]);
+}
+
+static void assert_both_are_solo(enum accept_mode accept, double temperature)
+{
+    int32_t solo[LEADS][PROMPTS][TOKENS];
+
+    for (int i = 0; i < LEADS; i++)
+        run_solo(i, accept, temperature, solo[i]);
+    assert_memory_not_equal(solo[0], solo[1], sizeof solo[0]); /* one that had the other's would be seen */
+    for (int i = 0; i < LEADS; i++) {
+        memset(side[i].got, 0, sizeof side[i].got);
+        begin(&side[i], prompts[i], accept, temperature, 1);
+    }
+    for (int turns = 0; !side[0].engine.lead.is_over || !side[1].engine.lead.is_over; turns++) {
+        assert_true(turns < MANY_TURNS);
+        for (int i = 0; i < LEADS; i++)
+            turn(&side[i]);
+    }
+    for (int i = 0; i < LEADS; i++) {
+        const struct figures *figures = &side[i].engine.lead.figures;
+
+        assert_int_equal(side[i].results, PROMPTS);
+        assert_memory_equal(side[i].got, solo[i], sizeof solo[i]);
+        assert_true(figures->accepted > 0 && side[i].waits > 0);
+        assert_int_equal(figures->fallback_rounds, 0); /* every proposal was waited for until it came */
+        end(&side[i]);
+    }
+}
+
+static void test_two_leads__coupled_output_is_that_of_solo(void **state)
+{
+    (void)state;
+    assert_both_are_solo(ACCEPT_COUPLED, 0.8);
+}
+
+static void test_two_leads__greedy_output_is_that_of_solo(void **state)
+{
+    (void)state;
+    assert_both_are_solo(ACCEPT_REJECTION, 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_leads__coupled_output_is_that_of_solo),
+        cmocka_unit_test(test_two_leads__greedy_output_is_that_of_solo),
+    };
+
+    return cmocka_run_group_tests(tests, open_sides, close_sides);
+}
