@@ -471,6 +471,13 @@ int options_have_bar(const struct options *options)
     return !options->quiet && (options->terminal & TERMINAL_STDERR) != 0 && !(completes && (shows_text || results_come));
 }
 
+int options_have_colours(const struct options *options)
+{
+    if (options->colour != COLOUR_AUTO)
+        return options->colour == COLOUR_ALWAYS;
+    return (options->terminal & TERMINAL_STDOUT) != 0 && (options->terminal & TERMINAL_PLAIN) == 0;
+}
+
 int options_show_whole(const struct options *options)
 {
     return options->prompt != NULL && options->output == NULL && (options->terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;

@@ -20,7 +20,8 @@ enum terminal {
     TERMINAL_WILL_START = 8,  /* the launcher starts the ranks itself: they look at the machine, and warn */
     TERMINAL_ONE_PLACE = 16,  /* stdout and stderr go to one place */
     TERMINAL_FROM_STDIN = 32, /* the prompts are those that stdin had */
-    TERMINAL_ALL = 63,
+    TERMINAL_PLAIN = 64,      /* nobody wants colours */
+    TERMINAL_ALL = 127,
 };
 
 enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
@@ -130,6 +131,9 @@ void options_print(const struct options *options, const char *name, const char *
 
 /* Does progress stand on the terminal as a line that is redrawn? Not where results come there, too. */
 int options_have_bar(const struct options *options);
+
+/* Is text on stdout coloured? */
+int options_have_colours(const struct options *options);
 
 /* Do the completion and the figures come as one? Where stdout and stderr go to one place, as on a terminal, they do: two streams come through mpirun in any
  * order, and the figures would stand in the midst of the text. */

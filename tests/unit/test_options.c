@@ -199,6 +199,10 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
             {"-n5", "option '-n5' is not supported, expected --max-tokens N"},
             {"-c=4096", "option '-c=4096' is not supported, expected --context N"},
             {"-md x.gguf", "option '-md' is not supported, expected --draft M"},
+            {"-hf a/b", "option '-hf' is not supported, expected --target M"},
+            {"--dtype bf16", "is not supported, expected --quantise WHAT"},
+            {"--no-speculation", "is not supported, expected --solo"},
+            {"--do-sample", "is not supported, expected --temperature T"},
             {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
             {"-Z", "option '-Z' is not supported, expected one that begins with --"});
 }

@@ -210,11 +210,6 @@ static void write_verdict(const struct check *check, const struct check_result *
                  grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn), check->draws.drawn > 0 ? "drawn again" : "copied");
 }
 
-static int is_coloured(const struct options *options)
-{
-    return options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && (options->terminal & TERMINAL_STDOUT) != 0);
-}
-
 enum status check_report(const struct check *check)
 {
     const struct options *options = check->job->options;
@@ -230,7 +225,7 @@ enum status check_report(const struct check *check)
     if (options_have_bar(options))
         fputs("\r\033[K", stderr);
     if (!options->quiet) {
-        put_table(to, check, results, is_coloured(options) && !json_to_stdout);
+        put_table(to, check, results, options_have_colours(options) && !json_to_stdout);
         fprintf(to, "%s\n", verdict);
     }
     if (options->json != NULL)

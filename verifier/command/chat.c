@@ -203,7 +203,7 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
 
     chat->watch = (struct lead_watch){.state = chat, .end = keep_reply, .turn = look_for_stop};
     chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & TERMINAL_STDOUT) != 0, .drafts = options->show_drafts};
-    chat->show.colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && chat->show.text_is_terminal);
+    chat->show.colour = options_have_colours(options);
     chat->show.reading = chat->signs;
     chat->show.redrawn = 1;
     chat->show.clears_errors = options->terminal & TERMINAL_STDERR;

@@ -34,7 +34,7 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     if (options->output == NULL && (options->prompt != NULL || compare))
         show->text = stdout;
     show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
-    show->colour = options->colour == COLOUR_ALWAYS || (options->colour == COLOUR_AUTO && terminal);
+    show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
     show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
@@ -107,8 +107,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     return output_begin_under(&job->output, &terms, &begun);
 }
 
-/* Each has said why when its turn came; in a long log that is far above. */
-static void say_wrong(const struct request_list *requests)
+/* Each has said why when its turn came; in a long log that is far above. A file of which no line is right is not what it should be. */
+static enum status say_wrong(const struct request_list *requests)
 {
     int wrong = 0;
 
@@ -116,6 +116,7 @@ static void say_wrong(const struct request_list *requests)
         wrong += requests->request[i].error != NULL;
     if (wrong > 0)
         log_info("%d of %d prompts could not be completed: their lines of output say why", wrong, requests->count);
+    return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
 /* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from timed steps. */
@@ -165,6 +166,6 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     }
     TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
     warn_of_cost(job, &lead.pacing.pace);
-    say_wrong(requests);
+    TRY(say_wrong(requests));
     return status;
 }

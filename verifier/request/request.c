@@ -307,10 +307,10 @@ static enum status take_object(struct request *request, const struct request_ter
         fail(request, "not a JSON object");
         return STATUS_OK;
     }
+    json_object_foreach (object, key, value) /* an unknown key comes before the prompt that it was meant for */
+        TRY(take_field(request, terms, key, value));
     if (count_prompts(object) != 1)
         fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
-    json_object_foreach (object, key, value)
-        TRY(take_field(request, terms, key, value));
     TRY(request_stop_complete(request, terms->options));
     return end_chat(request, terms);
 }
@@ -354,8 +354,12 @@ enum status request_add_line(struct request_list *list, const struct request_ter
     bad = length > LINE_BYTES ? length : utf8_valid(line, length);
     if (length > LINE_BYTES)
         fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_BYTES);
+    else if (length >= 2 && (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
+        fail(request, "line %d is UTF-16, expected UTF-8", number);
     else if (bad < length)
         fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
+    else if (line[strspn(line, " \t")] != '{')
+        fail(request, "line %d begins with no {, expected a JSON object on each line", number);
     else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
         status = take_line(request, terms, object, number);
     else if (status == STATUS_DATA) {

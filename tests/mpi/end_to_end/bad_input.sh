@@ -247,6 +247,20 @@ $(printf '{"prompt": "abc\377"}')
 [1]
 {"id": "last", "prompt": "Call me", "max_tokens": 8}
 EOF
+# A file that is of another kind: each line says what was expected, and the job that nothing came of it.
+wholly_wrong() { # PATTERN: of the file's first line; input from stdin
+    cat >"$WORK/wrong.in"
+    by_hand --prompts "$WORK/wrong.in" --output "$WORK/wrong.jsonl"
+    local code=$?
+    checks=$((checks + 1))
+    [ "$code" = 65 ] && [ -e "$WORK/wrong.jsonl" ] && grep -q -- "$1" "$WORK/wrong.jsonl" || fail "a file without a line that is right: exit $code, $(head -n 1 "$WORK/wrong.jsonl")"
+    rm -f "$WORK"/wrong.*
+}
+printf '[\n {"prompt": "Call me"},\n {"prompt": "x"},\n]\n' | wholly_wrong "line 1 begins with no {, expected a JSON object on each line"
+printf '"str"\n' | wholly_wrong "line 1 begins with no {"
+printf '\377\376{\0"\0p\0' | wholly_wrong "line 1 is UTF-16, expected UTF-8"
+printf '{"text": "Call me"}\n' | wholly_wrong 'unknown key .."text'
+
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl"
 grep -q '14 of 16 prompts could not be completed' "$WORK/err" || fail "a file with bad lines: how many is not said: $(cat "$WORK/err")"
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl" --quiet
@@ -275,7 +289,7 @@ done <<'EOF'
 "error":"line 12: min_tokens is 200, expected at most max_tokens, 128
 "error":"line 13: prompt_tokens\[1\] is not a token id
 "error":"line 14: expected exactly one of .*, got 2
-"error":"line 15: not a JSON object
+"error":"line 15 begins with no \{, expected a JSON object on each line
 "id":"last".*"finish_reason":"length"
 EOF
 [ "$(results_of "$WORK/mixed.jsonl" | sed -n '1s/^0 //p')" = "$(results_of "$WORK/mixed.jsonl" | sed -n '16s/^15 //p')" ] ||
