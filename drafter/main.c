@@ -38,7 +38,7 @@ struct parts {
 static void warn_of_the_target(const struct parts *parts, int layers)
 {
     const struct options *options = parts->options;
-    const struct options_draft *way = &options->draft_way;
+    const struct options_draft *way = &options->model.draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
     if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.team_rank > 0)
@@ -59,25 +59,26 @@ static enum status load_model(struct parts *parts)
     struct config config;
     int device;
 
-    TRY(backend_choose((enum backend_choice)options->backend, &backend));
-    TRY(backend_choose_device(backend, options->drafter_devices,
-                              options->drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
+    TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
+    TRY(backend_choose_device(backend, options->ranks.drafter_devices,
+                              options->ranks.drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
-    int asked = 2 * options->max_sequences > BACKEND_MAX_ROWS ? 2 * options->max_sequences : BACKEND_MAX_ROWS;
-    const struct model_options model = {.threads = world_threads(&parts->world, options->threads, config_is_large(&config, options->draft_way.layers, 1)),
-                                        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
-                                        .max_asked = asked,
-                                        .context = options->context,
-                                        .slots = options->max_sequences,
-                                        .layers = options->draft_way.layers,
-                                        .vocab = options_draft_vocab(options, tokenizer_size(parts->tokenizer)),
-                                        .quantise = model_quantise(options_bits(options, 1)),
-                                        .cache = options->cache,
-                                        .backend = backend,
-                                        .drafts = 1,
-                                        .device = device};
+    int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
+    const struct model_options model = {
+        .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
+        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
+        .max_asked = asked,
+        .context = options->model.context,
+        .slots = options->rounds.max_sequences,
+        .layers = options->model.draft_way.layers,
+        .vocab = options_draft_vocab(options, tokenizer_size(parts->tokenizer)),
+        .quantise = model_quantise(options_bits(options, 1)),
+        .cache = options->model.cache,
+        .backend = backend,
+        .drafts = 1,
+        .device = device};
     world_claim_threads(&parts->world, backend->device == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
@@ -92,26 +93,26 @@ static enum status load(struct parts *parts)
 {
     const struct options *options = parts->options;
 
-    if (options_draft_runs_model(&options->draft_way)) {
+    if (options_draft_runs_model(&options->model.draft_way)) {
         TRY(load_model(parts));
     } else { /* any file that there is may be on other hosts alone */
-        parts->context = draft_context(options->context);
+        parts->context = draft_context(options->model.context);
         world_claim_threads(&parts->world, 1);
     }
-    const struct draft_parts mine = {.way = &options->draft_way,
+    const struct draft_parts mine = {.way = &options->model.draft_way,
                                      .model = parts->model,
-                                     .slots = options->max_sequences,
-                                     .support = options->support,
+                                     .slots = options->rounds.max_sequences,
+                                     .support = options->rounds.support,
                                      .context = parts->context};
     TRY(draft_open(&parts->draft, &mine));
-    draft_break(&parts->draft, (enum breakage)options->breakage);
+    draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
 /* Without a model a drafter has no vocabulary either: it takes the target's. */
 static void introduce(const struct parts *parts, struct hello *hello)
 {
-    const char *draft = parts->options->draft;
+    const char *draft = parts->options->model.draft;
 
     *hello = (struct hello){.protocol = MESSAGE_VERSION,
                             .role = ROLE_DRAFTER,
@@ -128,7 +129,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
     snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
-    snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->draft_way)->own_model ? parts->path : draft);
+    snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->model.draft_way)->own_model ? parts->path : draft);
 }
 
 static enum status work(struct parts *parts, struct message_space *space)
@@ -151,11 +152,11 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .run = mine.run,
                                         .vocab = (int)all[parts->world.lead].vocab_size,
                                         .context = parts->context,
-                                        .slots = parts->options->max_sequences,
-                                        .patience_s = parts->options->watchdog_s,
-                                        .silent = parts->options->silent_drafter != NULL};
+                                        .slots = parts->options->rounds.max_sequences,
+                                        .patience_s = parts->options->limits.watchdog_s,
+                                        .silent = parts->options->launch.silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);
-    TRY_TO(world_trace_begin(&parts->world, parts->options->trace, &trace), close_drafter);
+    TRY_TO(world_trace_begin(&parts->world, parts->options->report.trace, &trace), close_drafter);
     status = drafter_run(&drafter);
     if (status != STATUS_OK && status != STATUS_WATCHDOG)
         drafter_fail(&drafter, status);
@@ -235,15 +236,15 @@ int main(int argc, char **argv)
     status = world_is_launched() ? keeper_open() : STATUS_OK;
     if (status != STATUS_OK)
         world_abort(status);
-    world_record(options.recorder, "drafter");
-    status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
+    world_record(options.report.recorder, "drafter");
+    status = watchdog_open(options.limits.watchdog_s); /* MPI waits for ranks that may never come */
     if (status == STATUS_OK)
         status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
     if (status != STATUS_OK)
         world_abort(status);
     snprintf(label, sizeof label, "tandem-drafter[%d]", parts.world.rank);
     if (parsed == STATUS_OK)
-        log_init(label, options.quiet ? LOG_ERROR : options.verbose ? LOG_DEBUG : LOG_INFO);
+        log_init(label, options.report.quiet ? LOG_ERROR : options.report.verbose ? LOG_DEBUG : LOG_INFO);
     log_clear_lines(options_have_bar(&options));
     log_leave_files(); /* the lead has looked at all of them */
     status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */

@@ -16,20 +16,24 @@
 
 static int print(const struct options *options)
 {
-    options_print(options, "tandem-verifier", "completes prompts with a large model, which it shares with the other tandem-verifier ranks of an MPI job; tandem-drafter ranks make it faster",
+    options_print(options, "tandem-verifier",
+                  "completes prompts with a large model, which it shares with the other tandem-verifier ranks of an MPI job; "
+                  "tandem-drafter ranks make it faster",
                   stdout);
     return 0;
 }
 
 static enum log_level level_of(const struct options *options)
 {
-    return options->quiet ? LOG_ERROR : options->verbose ? LOG_DEBUG : LOG_INFO;
+    return options->report.quiet ? LOG_ERROR : options->report.verbose ? LOG_DEBUG : LOG_INFO;
 }
 
 /* What needs no other rank: printing, and checking before a job. */
 static int is_alone(enum status parsed, const struct options *options)
 {
-    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->dry_run || options->launch_facts || options->batch_script || options->tell_journal : !world_is_launched();
+    return parsed == STATUS_OK ? options->print != OPTIONS_PRINT_NOTHING || options->launch.dry_run || options->launch.launch_facts ||
+                                     options->slurm.batch_script || options->launch.tell_journal
+                               : !world_is_launched();
 }
 
 static int end_alone(enum status parsed, const struct options *options, int argc, char **argv)
@@ -39,32 +43,32 @@ static int end_alone(enum status parsed, const struct options *options, int argc
     if (options->print != OPTIONS_PRINT_NOTHING)
         return print(options);
     log_let_go(1);
-    if ((options->terminal & TERMINAL_WILL_START) != 0) /* the lead will warn of them */
+    if ((options->launch.terminal & TERMINAL_WILL_START) != 0) /* the lead will warn of them */
         log_leave_files();
-    if (options->tell_journal) {
+    if (options->launch.tell_journal) {
         journal_tell(options, stdout);
         return 0;
     }
-    if (options->batch_script)
+    if (options->slurm.batch_script)
         return (int)batch_script_print(options, argc, argv, stdout);
-    if (options->launch_facts)
+    if (options->launch.launch_facts)
         return (int)launch_line_facts(options, argc, argv, stdout);
     return (int)launch_line_print(options, argc, argv, stdout);
 }
 
 static int asks_chat(const struct options *options)
 {
-    return options->conversation;
+    return options->input.conversation;
 }
 
 static int asks_check(const struct options *options)
 {
-    return options->check != CHECK_OFF;
+    return options->checks.size != CHECK_OFF;
 }
 
 static int asks_sweep(const struct options *options)
 {
-    return options->sweep != NULL;
+    return options->report.sweep != NULL;
 }
 
 static int asks_nothing_else(const struct options *options)
@@ -114,8 +118,8 @@ int main(int argc, char **argv)
     status = world_is_launched() ? keeper_open() : STATUS_OK;
     if (status != STATUS_OK)
         world_abort(status);
-    world_record(options.recorder, "verifier");
-    status = watchdog_open(options.watchdog_s); /* MPI waits for ranks that may never come */
+    world_record(options.report.recorder, "verifier");
+    status = watchdog_open(options.limits.watchdog_s); /* MPI waits for ranks that may never come */
     if (status == STATUS_OK)
         status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
     if (status != STATUS_OK)

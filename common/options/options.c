@@ -16,17 +16,17 @@ enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
 enum { RANGE = 96 };
 
 static const struct options options_default = {
-    .drafters = -1,
-    .launcher = -1,
-    .verifiers = -1,
-    .max_tokens = 128,
-    .draft_length = -1,
-    .support = 256,
-    .max_sequences = -1,
-    .draft_deadline_ms = 1000,
-    .drain_s = 5,
-    .watchdog_s = 60,
-    .synthetic_acceptance = -1,
+    .ranks.drafters = -1,
+    .launch.launcher = -1,
+    .ranks.verifiers = -1,
+    .request.max_tokens = 128,
+    .rounds.draft_length = -1,
+    .rounds.support = 256,
+    .rounds.max_sequences = -1,
+    .limits.draft_deadline_ms = 1000,
+    .limits.drain_s = 5,
+    .limits.watchdog_s = 60,
+    .rounds.synthetic_acceptance = -1,
 };
 
 static void *field(struct options *options, const struct option_entry *entry)
@@ -253,17 +253,17 @@ static enum status take_argument(struct options *options, int argc, char **argv,
 /* Turns come from stdin and go to stdout, one after the other. */
 static enum status check_conversation(const struct options *options)
 {
-    const char *other = options->chat != NULL && options->prompt == options->chat ? "--chat TEXT"
-                        : options->prompt != NULL                                ? "--prompt"
-                        : options->prompts != NULL                               ? "--prompts"
-                        : options->output != NULL                                ? "--output"
-                        : options->check != CHECK_OFF                            ? "--check"
-                        : options->compare                                       ? "--compare"
-                        : options->sweep != NULL                                 ? "--sweep"
-                        : options->max_sequences != 1                            ? "--max-sequences"
+    const char *other = options->input.chat != NULL && options->input.prompt == options->input.chat ? "--chat TEXT"
+                        : options->input.prompt != NULL                                ? "--prompt"
+                        : options->input.prompts != NULL                               ? "--prompts"
+                        : options->results.path != NULL                                ? "--output"
+                        : options->checks.size != CHECK_OFF                            ? "--check"
+                        : options->report.compare                                       ? "--compare"
+                        : options->report.sweep != NULL                                 ? "--sweep"
+                        : options->rounds.max_sequences != 1                            ? "--max-sequences"
                                                                                  : NULL;
 
-    if (!options->conversation || other == NULL)
+    if (!options->input.conversation || other == NULL)
         return STATUS_OK;
     log_error("%s does not go with a chat, which takes its turns from stdin, one at a time", other);
     return STATUS_USAGE;
@@ -272,13 +272,14 @@ static enum status check_conversation(const struct options *options)
 /* Of `tandem run`: what there is to complete, and to compare. A check and a sweep have prompts of their own. */
 static enum status check_asked(const struct options *options)
 {
-    int is_run = options->check == CHECK_OFF && options->sweep == NULL && !options->conversation;
+    int is_run = options->checks.size == CHECK_OFF && options->report.sweep == NULL && !options->input.conversation;
 
-    if (is_run && options->chat != NULL && options->prompt == NULL && options->prompts == NULL) {
+    if (is_run && options->input.chat != NULL && options->input.prompt == NULL && options->input.prompts == NULL) {
         log_error("--chat has no message, expected TEXT behind it, --prompt or --prompts");
         return STATUS_USAGE;
     }
-    if (is_run && options->compare && (options->solo || options->drafters == 0 || (options->target != NULL && options->draft == NULL))) {
+    if (is_run && options->report.compare &&
+        (options->rounds.solo || options->ranks.drafters == 0 || (options->model.target != NULL && options->model.draft == NULL))) {
         log_error("--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
@@ -287,48 +288,50 @@ static enum status check_asked(const struct options *options)
 
 static enum status check_together(const struct options *options)
 {
-    const struct options_draft_kind *kind = options_draft_kind(&options->draft_way);
+    const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
     char reason[160];
 
-    if (options->prompt != NULL && options->prompts != NULL) {
+    if (options->input.prompt != NULL && options->input.prompts != NULL) {
         log_error("--prompt and --prompts exclude each other");
         return STATUS_USAGE;
     }
-    if (options->chat != NULL && *options->chat != '\0' && (options->prompt != options->chat || options->prompts != NULL)) {
+    if (options->input.chat != NULL && *options->input.chat != '\0' &&
+        (options->input.prompt != options->input.chat || options->input.prompts != NULL)) {
         log_error("--chat with a text and --prompt or --prompts exclude each other");
         return STATUS_USAGE;
     }
     TRY(check_conversation(options));
     TRY(check_asked(options));
-    if (options->draft != NULL && kind->own_model && options->target == NULL) {
+    if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
         log_error("--draft needs --target");
         return STATUS_USAGE;
     }
-    if (!kind->draws && (options->breakage == BREAKAGE_Q_TEMPERATURE || options->breakage == BREAKAGE_Q_TOP_K)) {
-        log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->breakage].name,
+    if (!kind->draws && (options->checks.breakage == BREAKAGE_Q_TEMPERATURE || options->checks.breakage == BREAKAGE_Q_TOP_K)) {
+        log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->checks.breakage].name,
                   kind->name);
         return STATUS_USAGE;
     }
-    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+    if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
     }
-    if (options->breakage != BREAKAGE_NONE && options->check == CHECK_OFF) {
+    if (options->checks.breakage != BREAKAGE_NONE && options->checks.size == CHECK_OFF) {
         log_error("--break %s is for `tandem check` alone: no result that is kept may come from broken code",
-                  breakage_table[options->breakage].name);
+                  breakage_table[options->checks.breakage].name);
         return STATUS_USAGE;
     }
-    if (options->synthetic_acceptance >= 0 && options->check != CHECK_OFF) {
+    if (options->rounds.synthetic_acceptance >= 0 && options->checks.size != CHECK_OFF) {
         log_error("--synthetic-acceptance %g is not lossless by intent: a check would only say so. Expected one of the two",
-                  options->synthetic_acceptance);
+                  options->rounds.synthetic_acceptance);
         return STATUS_USAGE;
     }
-    if (options->check != CHECK_OFF && (options->solo || (options->target != NULL && options->draft == NULL) || options->drafters == 0)) {
+    if (options->checks.size != CHECK_OFF &&
+        (options->rounds.solo || (options->model.target != NULL && options->model.draft == NULL) || options->ranks.drafters == 0)) {
         log_error("a check compares drafted output with the target's own, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
     TRY(options_list_check(options));
-    if (sampling_check(&options->sampling, reason, sizeof reason) != STATUS_OK) {
+    if (sampling_check(&options->request.sampling, reason, sizeof reason) != STATUS_OK) {
         for (char *at = reason; *at != '\0' && *at != ' '; at++)
             if (*at == '_')
                 *at = '-'; /* it begins with the name as prompts have it */
@@ -341,16 +344,17 @@ static enum status check_together(const struct options *options)
 /* The last one of an option counts, and the line before a config. Only of two texts to complete one would be lost without a word. */
 static enum status take_line(struct options *options, int argc, char **argv)
 {
-    const char *const configured[] = {options->prompt, options->chat};
+    const char *const configured[] = {options->input.prompt, options->input.chat};
 
     for (int at = 1; at < argc;) {
-        const char *const before[] = {options->prompt, options->chat};
-        const char *const *now[] = {&options->prompt, &options->chat};
+        const char *const before[] = {options->input.prompt, options->input.chat};
+        const char *const *now[] = {&options->input.prompt, &options->input.chat};
 
         TRY(take_argument(options, argc, argv, &at));
         for (int i = 0; i < 2; i++)
             if (before[i] != configured[i] && *now[i] != before[i]) {
-                log_error("--%s is given twice, '%s' and '%s', expected one; --prompts FILE has several", i == 0 ? "prompt" : "chat", before[i], *now[i]);
+                log_error("--%s is given twice, '%s' and '%s', expected one; --prompts FILE has several", i == 0 ? "prompt" : "chat",
+                          before[i], *now[i]);
                 return STATUS_USAGE;
             }
     }
@@ -407,22 +411,24 @@ enum status options_parse(int argc, char **argv, struct options *out)
     struct options options = options_default;
     enum status status;
 
-    options.sampling = sampling_default;
+    options.request.sampling = sampling_default;
     TRY_TO(take_all(&options, argc, argv), release);
-    if (options.prompt == NULL && options.chat != NULL && *options.chat != '\0')
-        options.prompt = options.chat;
-    if (options.launcher < 0)
-        options.launcher = options.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
-    if (options.max_sequences < 0)
-        options.max_sequences = options.check != CHECK_OFF ? CHECK_SEQUENCES : options.prompts != NULL && !options.compare ? 4 : 1;
-    TRY_TO(options_draft_read(options.draft, &options.draft_way), release);
+    if (options.input.prompt == NULL && options.input.chat != NULL && *options.input.chat != '\0')
+        options.input.prompt = options.input.chat;
+    if (options.launch.launcher < 0)
+        options.launch.launcher = options.slurm.batch_script ? LAUNCHER_SRUN : LAUNCHER_MPIRUN;
+    if (options.rounds.max_sequences < 0)
+        options.rounds.max_sequences = options.checks.size != CHECK_OFF                           ? CHECK_SEQUENCES
+                                       : options.input.prompts != NULL && !options.report.compare ? 4
+                                                                                                  : 1;
+    TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
-        TRY_TO(find_model(&options, "target", &options.target), release);
-        TRY_TO(find_model(&options, "draft", &options.draft), release);
+        TRY_TO(find_model(&options, "target", &options.model.target), release);
+        TRY_TO(find_model(&options, "draft", &options.model.draft), release);
     }
-    if (options.prompt == NULL && options.prompts == NULL && !options.conversation)
-        options.compare = 1; /* the embedded prompts, shown */
+    if (options.input.prompt == NULL && options.input.prompts == NULL && !options.input.conversation)
+        options.report.compare = 1; /* the embedded prompts, shown */
     *out = options;
     return STATUS_OK;
 
@@ -447,7 +453,8 @@ int options_set_number(struct options *options, const char *name, double value, 
     if (entry == NULL || !entry->per_request)
         return 0;
     double low = entry->kind == OPTION_U64 ? 0 : entry->low, high = entry->kind == OPTION_U64 ? 0x1p53 : entry->high;
-    if (!(value >= low && value <= high) || (entry->kind != OPTION_DOUBLE && value != floor(value))) { /* 2^53: beyond it a number of JSON is not exact */
+    if (!(value >= low && value <= high) ||
+        (entry->kind != OPTION_DOUBLE && value != floor(value))) { /* 2^53: beyond it a number of JSON is not exact */
         char expected[RANGE];
 
         write_range(entry, low, high, expected);
@@ -465,32 +472,34 @@ int options_set_number(struct options *options, const char *name, double value, 
 
 int options_have_bar(const struct options *options)
 {
-    int completes = options->check == CHECK_OFF && options->sweep == NULL, shows_text = options->prompt != NULL || options->conversation || options->compare;
-    int results_come = options->prompts != NULL && (options->output == NULL || strcmp(options->output, "-") == 0) && (options->terminal & TERMINAL_STDOUT) != 0;
+    int completes = options->checks.size == CHECK_OFF && options->report.sweep == NULL,
+        shows_text = options->input.prompt != NULL || options->input.conversation || options->report.compare;
+    int results_come = options->input.prompts != NULL && (options->results.path == NULL || strcmp(options->results.path, "-") == 0) &&
+                       (options->launch.terminal & TERMINAL_STDOUT) != 0;
 
-    return !options->quiet && (options->terminal & TERMINAL_STDERR) != 0 && !(completes && (shows_text || results_come));
+    return !options->report.quiet && (options->launch.terminal & TERMINAL_STDERR) != 0 && !(completes && (shows_text || results_come));
 }
 
 int options_have_colours(const struct options *options)
 {
-    if (options->colour != COLOUR_AUTO)
-        return options->colour == COLOUR_ALWAYS;
-    return (options->terminal & TERMINAL_STDOUT) != 0 && (options->terminal & TERMINAL_PLAIN) == 0;
+    if (options->report.colour != COLOUR_AUTO)
+        return options->report.colour == COLOUR_ALWAYS;
+    return (options->launch.terminal & TERMINAL_STDOUT) != 0 && (options->launch.terminal & TERMINAL_PLAIN) == 0;
 }
 
 int options_show_whole(const struct options *options)
 {
-    return options->prompt != NULL && options->output == NULL && (options->terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;
+    return options->input.prompt != NULL && options->results.path == NULL && (options->launch.terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;
 }
 
 int options_bits(const struct options *options, int drafts)
 {
-    if (drafts && options->draft_way.bits > 0)
-        return options->draft_way.bits;
-    return options->quantise == QUANTISE_Q8_0 ? 8 : 0;
+    if (drafts && options->model.draft_way.bits > 0)
+        return options->model.draft_way.bits;
+    return options->model.quantise == QUANTISE_Q8_0 ? 8 : 0;
 }
 
 int options_draft_vocab(const struct options *options, int vocab)
 {
-    return options->draft_vocabulary > 0 && options->draft_vocabulary < vocab ? options->draft_vocabulary : vocab;
+    return options->rounds.draft_vocabulary > 0 && options->rounds.draft_vocabulary < vocab ? options->rounds.draft_vocabulary : vocab;
 }

@@ -42,84 +42,116 @@ struct option_ids {
 };
 
 struct options {
-    const char *target; /* NULL: the embedded pair */
-    const char *draft;
-    struct options_draft draft_way; /* what that text says */
-    int quantise;  /* enum quantise: what weights of more bits are rounded to */
-    int cache;     /* enum cache_choice: the numbers that keys and values are kept as */
-    int drafters;  /* -1: the default */
-    int verifiers; /* -1: the default */
-    const char *config;
-    int dry_run;
-    int launch_facts; /* print what a launcher must know, the line among it */
-    int solo;
-    const char *prompt;
-    const char *prompts;
-    const char *chat;  /* not NULL: prompts are a user's messages. Not empty: it is the one prompt */
-    int conversation;  /* turns from stdin instead of prompts */
-    int chat_family; /* enum chat_family: how messages become a prompt */
-    const char *output;
-    int resume;           /* go on from the journal of the output */
-    int plain_results;    /* without timing and speculation */
-    double drain_s;       /* how long running requests may go on when the job is told to stop */
-    int first_index; /* of the first request */
-    const char *shard; /* "I/N": that part of the lines alone; NULL: all */
-    int max_tokens;
-    struct sampling sampling;
-    int min_tokens;
-    struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
-    struct option_texts bad_word;
-    struct option_ids stop_token;
-    struct bias bias; /* --logit-bias: its tokens and values alone */
-    int ignore_eos;
-    int draft_length; /* -1: the default */
-    int support;
-    int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
-    int max_sequences;
-    int prefill_chunk; /* rows of prompts in a step; 0: chosen */
-    int context; /* 0: the model's */
-    int backend; /* enum backend_choice */
-    int all_reduce; /* enum group_sums */
-    int threads; /* 0: what world_threads says */
-    double draft_deadline_ms;
-    double watchdog_s;
-    const char *stats;
-    const char *recorder; /* NULL: a folder in TMPDIR */
-    const char *trace;    /* folder for the spans of every round; NULL: none are kept */
-    const char *sweep;    /* of `tandem bench`: the passes to be made instead of completing the prompts once */
-    const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
-    double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the acceptance rule */
-    int hash_logits;
-    int show_drafts;
-    int colour;
-    int quiet;
-    int verbose;
-    const char *hosts;
-    const char *mpirun_options;
-    int launcher; /* enum launcher */
-    const char *drafter_devices, *verifier_devices; /* "0,1": devices of the ranks of a role on one host, in turn; NULL: by rank of the host */
-    const char *environment, *drafter_environment, *verifier_environment; /* "NAME=VALUE ..." */
-    int cpus_per_rank;    /* that the batch system gives; 0: as it likes */
-    int slurm_layout;     /* enum slurm_layout */
-    const char *srun_options;
-    const char *sbatch_options, *drafter_sbatch, *verifier_sbatch; /* words for a batch script, of all groups or of one of a heterogeneous job */
-    struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
-    int shards;                      /* array tasks that share the lines; 0: no array */
-    const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
-    int tell_journal;                /* say what of --output is there, and exit */
-    int batch_script;                /* print one instead of a line to run */
-    int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
-    int terminal; /* bits of enum terminal, told by the launcher */
-    const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
+    struct { /* the pair and how it is held */
+        const char *target; /* NULL: the embedded pair */
+        const char *draft;
+        struct options_draft draft_way; /* what that text says */
+        int quantise;  /* enum quantise: what weights of more bits are rounded to */
+        int cache;     /* enum cache_choice: the numbers that keys and values are kept as */
+        int context; /* 0: the model's */
+    } model;
+    struct { /* how many there are, and what each computes on */
+        int drafters;  /* -1: the default */
+        int verifiers; /* -1: the default */
+        int backend; /* enum backend_choice */
+        int all_reduce; /* enum group_sums */
+        int threads; /* 0: what world_threads says */
+        const char *drafter_devices, *verifier_devices; /* "0,1": devices of the ranks of a role on one host, in turn; NULL: by rank of the host */
+    } ranks;
+    struct { /* what starts them, and what it tells */
+        const char *config;
+        int dry_run;
+        int launch_facts; /* print what a launcher must know, the line among it */
+        const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
+        const char *hosts;
+        const char *mpirun_options;
+        int launcher; /* enum launcher */
+        const char *environment, *drafter_environment, *verifier_environment; /* "NAME=VALUE ..." */
+        int tell_journal;                /* say what of --output is there, and exit */
+        int terminal; /* bits of enum terminal, told by the launcher */
+        const char *silent_drafter; /* for tests: the drafter takes its messages and never answers */
+    } launch;
+    struct { /* of batch scripts */
+        int cpus_per_rank;    /* that the batch system gives; 0: as it likes */
+        int layout;     /* enum slurm_layout */
+        const char *srun_options;
+        const char *sbatch_options, *drafter_sbatch, *verifier_sbatch; /* words for a batch script, of all groups or of one of a heterogeneous job */
+        struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
+        int shards;                      /* array tasks that share the lines; 0: no array */
+        const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
+        int batch_script;                /* print one instead of a line to run */
+    } slurm;
+    struct { /* where prompts come from */
+        const char *prompt;
+        const char *prompts;
+        const char *chat;  /* not NULL: prompts are a user's messages. Not empty: it is the one prompt */
+        int conversation;  /* turns from stdin instead of prompts */
+        int chat_family; /* enum chat_family: how messages become a prompt */
+        int first_index; /* of the first request */
+        const char *shard; /* "I/N": that part of the lines alone; NULL: all */
+    } input;
+    struct { /* what a line of prompts may say itself */
+        int max_tokens;
+        struct sampling sampling;
+        int min_tokens;
+        struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
+        struct option_texts bad_word;
+        struct option_ids stop_token;
+        struct bias bias; /* --logit-bias: its tokens and values alone */
+        int ignore_eos;
+    } request;
+    struct { /* how rounds are made */
+        int solo;
+        int draft_length; /* -1: the default */
+        int support;
+        int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
+        int max_sequences;
+        int prefill_chunk; /* rows of prompts in a step; 0: chosen */
+        double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the acceptance rule */
+    } rounds;
+    struct { /* where they go */
+        const char *path;
+        int resume;           /* go on from the journal of the output */
+        int plain_results;    /* without timing and speculation */
+    } results;
+    struct { /* of time */
+        double drain_s;       /* how long running requests may go on when the job is told to stop */
+        double draft_deadline_ms;
+        double watchdog_s;
+    } limits;
+    struct { /* what is said of a run */
+        const char *stats;
+        const char *recorder; /* NULL: a folder in TMPDIR */
+        const char *trace;    /* folder for the spans of every round; NULL: none are kept */
+        const char *sweep;    /* of `tandem bench`: the passes to be made instead of completing the prompts once */
+        int hash_logits;
+        int show_drafts;
+        int colour;
+        int quiet;
+        int verbose;
+        int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
+    } report;
+    struct { /* of `tandem check` */
+        int size;        /* enum check_size: check losslessness instead of completing prompts */
+        int breakage;     /* enum breakage: a fault put in on purpose, in a check alone */
+        const char *json; /* where the check's figures go */
+        int law_contexts, law_samples; /* of the check; 0: as its size has it */
+    } checks;
     struct options_text *texts; /* those of a config file, and paths that names of models stand for */
-    int check;        /* enum check_size: check losslessness instead of completing prompts */
-    int breakage;     /* enum breakage: a fault put in on purpose, in a check alone */
-    const char *json; /* where the check's figures go */
-    int law_contexts, law_samples; /* of the check; 0: as its size has it */
     int print; /* what to print instead of running: enum options_print */
 };
 
-enum options_print { OPTIONS_PRINT_NOTHING, OPTIONS_PRINT_HELP, OPTIONS_PRINT_RUN_HELP, OPTIONS_PRINT_CHAT_HELP, OPTIONS_PRINT_CHECK_HELP, OPTIONS_PRINT_SBATCH_HELP, OPTIONS_PRINT_BREAKS, OPTIONS_PRINT_MAN, OPTIONS_PRINT_VERSION };
+enum options_print {
+    OPTIONS_PRINT_NOTHING,
+    OPTIONS_PRINT_HELP,
+    OPTIONS_PRINT_RUN_HELP,
+    OPTIONS_PRINT_CHAT_HELP,
+    OPTIONS_PRINT_CHECK_HELP,
+    OPTIONS_PRINT_SBATCH_HELP,
+    OPTIONS_PRINT_BREAKS,
+    OPTIONS_PRINT_MAN,
+    OPTIONS_PRINT_VERSION
+};
 
 /* Parses the command line, a --config file first. The texts point into argv or live until options_release. A model that was named as `tandem fetch`
  * names it becomes the path of its file. STATUS_USAGE, STATUS_NOINPUT (config file, a model that has not been fetched), each with one logged line. */
@@ -135,8 +167,8 @@ int options_have_bar(const struct options *options);
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);
 
-/* Do the completion and the figures come as one? Where stdout and stderr go to one place, as on a terminal, they do: two streams come through mpirun in any
- * order, and the figures would stand in the midst of the text. */
+/* Do the completion and the figures come as one? Where stdout and stderr go to one place, as on a terminal, they do: two streams come
+ * through mpirun in any order, and the figures would stand in the midst of the text. */
 int options_show_whole(const struct options *options);
 /* To how many bits weights are rounded as they are read: those of the target (`drafts` is 0) by --quantise, or of what drafts, for which
  * --draft self:bits=N goes before. 0: they are not. */

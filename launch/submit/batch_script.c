@@ -30,7 +30,7 @@ enum { SBATCH_TEXTS = 3 };
 /* What sbatch is told beside its words: lists of options; NULL where there is none. */
 static const char *sbatch_text(const struct options *options, int i)
 {
-    return i == 0 ? options->sbatch_options : i == 1 ? options->drafter_sbatch : options->verifier_sbatch;
+    return i == 0 ? options->slurm.sbatch_options : i == 1 ? options->slurm.drafter_sbatch : options->slurm.verifier_sbatch;
 }
 
 static int has_control(const char *text)
@@ -45,8 +45,8 @@ static int has_controls(const struct options *options)
 
     for (int i = 0; i < SBATCH_TEXTS; i++)
         found |= sbatch_text(options, i) != NULL && has_control(sbatch_text(options, i));
-    for (int i = 0; i < options->sbatch_word.count; i++)
-        found |= has_control(options->sbatch_word.text[i]);
+    for (int i = 0; i < options->slurm.sbatch_word.count; i++)
+        found |= has_control(options->slurm.sbatch_word.text[i]);
     return found;
 }
 
@@ -62,33 +62,33 @@ static int is_asked(const struct options *options, const char *name, const char 
         for (const char *at = sbatch_text(options, i); at != NULL && *(at += strspn(at, " \t")) != '\0'; at += strcspn(at, " \t"))
             if (begins_with_either(at, name, other))
                 return 1;
-    for (int i = 0; i < options->sbatch_word.count; i++)
-        if (begins_with_either(options->sbatch_word.text[i], name, other))
+    for (int i = 0; i < options->slurm.sbatch_word.count; i++)
+        if (begins_with_either(options->slurm.sbatch_word.text[i], name, other))
             return 1;
     return 0;
 }
 
 static enum status check(const struct options *options)
 {
-    int is_array = options->shards > 0 || options->draft_lengths != NULL;
+    int is_array = options->slurm.shards > 0 || options->slurm.draft_lengths != NULL;
 
-    if (!is_file(options->prompts) || !is_file(options->output))
+    if (!is_file(options->input.prompts) || !is_file(options->results.path))
         return refuse("a batch job needs --prompts and --output, each with a file that all its nodes see");
-    if (options->check != CHECK_OFF || options->compare)
+    if (options->checks.size != CHECK_OFF || options->report.compare)
         return refuse("a batch job completes prompts: expected neither --check nor --compare");
-    if (options->hosts != NULL)
+    if (options->launch.hosts != NULL)
         return refuse("--hosts has no place in a batch job: SLURM chooses the hosts, as by --sbatch-options --nodelist=LIST");
-    if (options->shards > 0 && (options->draft_lengths != NULL || options->shard != NULL))
+    if (options->slurm.shards > 0 && (options->slurm.draft_lengths != NULL || options->input.shard != NULL))
         return refuse("--shards makes an array, expected neither --draft-lengths nor --shard beside it");
-    if (options->draft_lengths != NULL && options->solo)
+    if (options->slurm.draft_lengths != NULL && options->rounds.solo)
         return refuse("--draft-lengths needs drafters, expected no --solo");
-    if (is_array && options->trace != NULL)
+    if (is_array && options->report.trace != NULL)
         return refuse("the tasks of an array would write over each other's --trace, expected it without --shards and --draft-lengths");
     if (has_controls(options))
         return refuse("an option of sbatch has a line break in it, or another control character");
     if (!is_array && is_asked(options, "--array", "-a"))
         return refuse("--array: all tasks would write one --output, expected --shards N or --draft-lengths LIST, which make an array");
-    if (options->backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
+    if (options->ranks.backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
         log_warn("--backend cuda, and SLURM is not asked for a GPU: as --sbatch-options --gpus-per-node=N does");
     return STATUS_OK;
 }
@@ -133,25 +133,25 @@ static void write_directives(const char *text, const struct option_texts *given,
 static void write_group(const struct options *options, int tasks, const char *more, FILE *to)
 {
     fprintf(to, "#SBATCH --ntasks=%d\n", tasks);
-    if (options->cpus_per_rank > 0)
-        fprintf(to, "#SBATCH --cpus-per-task=%d\n", options->cpus_per_rank);
-    write_directives(options->sbatch_options, NULL, to);
+    if (options->slurm.cpus_per_rank > 0)
+        fprintf(to, "#SBATCH --cpus-per-task=%d\n", options->slurm.cpus_per_rank);
+    write_directives(options->slurm.sbatch_options, NULL, to);
     write_directives(more, NULL, to);
-    write_directives(NULL, &options->sbatch_word, to);
+    write_directives(NULL, &options->slurm.sbatch_word, to);
 }
 
 static void write_array(const struct options *options, FILE *to)
 {
-    if (options->shards > 0)
-        fprintf(to, "# One task for each part of the prompts.\n#SBATCH --array=0-%d\n", options->shards - 1);
-    else if (options->draft_lengths != NULL)
-        fprintf(to, "# One task for each draft length; the numbers are the lengths.\n#SBATCH --array=%s\n", options->draft_lengths);
+    if (options->slurm.shards > 0)
+        fprintf(to, "# One task for each part of the prompts.\n#SBATCH --array=0-%d\n", options->slurm.shards - 1);
+    else if (options->slurm.draft_lengths != NULL)
+        fprintf(to, "# One task for each draft length; the numbers are the lengths.\n#SBATCH --array=%s\n", options->slurm.draft_lengths);
 }
 
 static void write_request(const struct launch_ranks *ranks, const char *folder, FILE *to)
 {
     const struct options *options = ranks->options;
-    int is_array = options->shards > 0 || options->draft_lengths != NULL;
+    int is_array = options->slurm.shards > 0 || options->slurm.draft_lengths != NULL;
 
     fprintf(to,
             "#!/bin/bash\n"
@@ -170,15 +170,15 @@ static void write_request(const struct launch_ranks *ranks, const char *folder, 
     write_directive_word(folder, to);
     fputc('\n', to);
     write_array(options, to);
-    if (options->slurm_layout == SLURM_LAYOUT_GROUP) {
+    if (options->slurm.layout == SLURM_LAYOUT_GROUP) {
         fputs("# A task for each rank.\n", to);
         write_group(options, ranks->drafters + ranks->verifiers, NULL, to);
         return;
     }
     fputs("# Two groups of nodes that start together. The first is for drafters.\n", to);
-    write_group(options, ranks->drafters, options->drafter_sbatch, to);
+    write_group(options, ranks->drafters, options->slurm.drafter_sbatch, to);
     fputs("#SBATCH hetjob\n# The second is for verifiers.\n#SBATCH --requeue\n", to);
-    write_group(options, ranks->verifiers, options->verifier_sbatch, to);
+    write_group(options, ranks->verifiers, options->slurm.verifier_sbatch, to);
 }
 
 /* "out.jsonl" is a stem and an ending; a dot in a folder's name or at the beginning of a name is none. */
@@ -195,15 +195,15 @@ static void write_file(const struct options *options, const char *variable, cons
     size_t stem = stem_of(path);
     char *front = strndup(path, stem);
 
-    if (options->shards > 0) {
+    if (options->slurm.shards > 0) {
         fprintf(to, "printf -v %s '%%s-%%05d-of-%%05d%%s' ", variable);
         shell_word_put(front != NULL ? front : path, to);
-        fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->shards);
+        fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->slurm.shards);
         shell_word_put(path + stem, to);
     } else {
         fprintf(to, "%s=", variable);
-        shell_word_put(options->draft_lengths != NULL && front != NULL ? front : path, to);
-        if (options->draft_lengths != NULL) {
+        shell_word_put(options->slurm.draft_lengths != NULL && front != NULL ? front : path, to);
+        if (options->slurm.draft_lengths != NULL) {
             fputs("-k\"$SLURM_ARRAY_TASK_ID\"", to);
             shell_word_put(path + stem, to);
         }
@@ -250,13 +250,13 @@ static void write_options(const struct launch_ranks *ranks, int argc, char **arg
         launch_ranks_write_option(&option, to);
         fputc('\n', to);
     }
-    if (options->cpus_per_rank > 0 && options->threads == 0)
-        fprintf(to, "    --threads %d # the cores of a rank\n", options->cpus_per_rank);
-    if (options->shards > 0)
-        fprintf(to, "    --shard \"$SLURM_ARRAY_TASK_ID/%d\"\n", options->shards);
-    if (options->draft_lengths != NULL)
+    if (options->slurm.cpus_per_rank > 0 && options->ranks.threads == 0)
+        fprintf(to, "    --threads %d # the cores of a rank\n", options->slurm.cpus_per_rank);
+    if (options->slurm.shards > 0)
+        fprintf(to, "    --shard \"$SLURM_ARRAY_TASK_ID/%d\"\n", options->slurm.shards);
+    if (options->slurm.draft_lengths != NULL)
         fputs("    --draft-length \"$SLURM_ARRAY_TASK_ID\"\n", to);
-    if (options->stats != NULL)
+    if (options->report.stats != NULL)
         fputs("    --stats \"$stats\"\n", to);
     fputs("    --output \"$output\" --resume # what an earlier start has finished is not computed again\n)\n\n", to);
 }
@@ -270,11 +270,11 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
     fputs("\nset -u\nbin=", to);
     shell_word_put(folder, to);
     fputc('\n', to);
-    if (options->shards > 0)
+    if (options->slurm.shards > 0)
         fputs("# Each task has a file of its own. In the order of their names, one behind the other, they are the results of the whole.\n", to);
-    write_file(options, "output", options->output, to);
-    if (options->stats != NULL)
-        write_file(options, "stats", options->stats, to);
+    write_file(options, "output", options->results.path, to);
+    if (options->report.stats != NULL)
+        write_file(options, "stats", options->report.stats, to);
 }
 
 static const char *const before_the_step =
@@ -298,7 +298,8 @@ static const char *const before_the_step =
 
 static const char *const the_folder =
     "# Open MPI removes its folder when that is empty, also one that another job of this user is about to use: this start has its own.\n"
-    "folder=$(mktemp -d \"${TMPDIR:-/tmp}/tandem-XXXXXXXX\") || { echo \"tandem: cannot write to ${TMPDIR:-/tmp}; TMPDIR says which folder is taken\"; exit 74; }\n"
+    "folder=$(mktemp -d \"${TMPDIR:-/tmp}/tandem-XXXXXXXX\") || { echo \"tandem: cannot write to ${TMPDIR:-/tmp}; TMPDIR says which folder "
+    "is taken\"; exit 74; }\n"
     "trap 'rm -rf -- \"$folder\"' EXIT\n"
     "export TMPDIR=$folder\n"
     "\n";
@@ -363,25 +364,26 @@ static void write_script(const struct launch_ranks *ranks, int argc, char **argv
     write_request(ranks, folder, to);
     write_files(ranks, to);
     write_options(ranks, argc, argv, to);
-    if (ranks->options->launcher != LAUNCHER_SRUN)
+    if (ranks->options->launch.launcher != LAUNCHER_SRUN)
         fputs(the_folder, to);
     fputs(before_the_step, to);
-    if (ranks->options->launcher == LAUNCHER_SRUN)
+    if (ranks->options->launch.launcher == LAUNCHER_SRUN)
         fputs("# Ranks look for messages; where they are more than the cores, this makes them give way to each other.\n"
               "export OMPI_MCA_mpi_yield_when_idle=1\n"
-              "# PMIx fails on a node that died and kept what a step of the same number left there, and a start counts its steps from 0: so each start of\n"
+              "# PMIx fails on a node that died and kept what a step of the same number left there, and a start counts its steps from 0: "
+              "so each start of\n"
               "# the job does as many empty steps as it had starts before.\n"
               "for ((i = 0; i < ${SLURM_RESTART_COUNT:-0}; i++)); do srun --mpi=none --nodes=1 --ntasks=1 true; done\n"
               "# PMIx is how Open MPI finds its ranks under srun. Where a rank fails the others would wait for it, so they are ended.\n",
               to);
-    if (ranks->options->launcher == LAUNCHER_SRUN && ranks->options->slurm_layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0)
+    if (ranks->options->launch.launcher == LAUNCHER_SRUN && ranks->options->slurm.layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0)
         fputs("# The number of a task says what it is: srun tells MPI nothing of roles.\n", to);
     launch_ranks_write(&step, to);
     fputs(after_the_step, to);
-    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+    if (ranks->options->slurm.layout == SLURM_LAYOUT_HETJOB)
         fputs(watch_over_srun, to);
     fputs(the_wait, to);
-    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+    if (ranks->options->slurm.layout == SLURM_LAYOUT_HETJOB)
         fputs(srun_was_ended, to);
     fputs(the_code, to);
 }

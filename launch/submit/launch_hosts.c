@@ -44,16 +44,18 @@ enum status launch_hosts_check(const struct options *options, int drafters, int 
 {
     int slots = 0;
 
-    for (const char *at = options->hosts; at != NULL; at = behind(at)) {
+    for (const char *at = options->launch.hosts; at != NULL; at = behind(at)) {
         if (slots_of(at) == 0) {
-            log_error("--hosts is '%s', expected HOST[:SLOTS],...", options->hosts);
+            log_error("--hosts is '%s', expected HOST[:SLOTS],...", options->launch.hosts);
             return STATUS_USAGE;
         }
         slots += slots <= MOST_SLOTS ? slots_of(at) : 0;
     }
-    if (options->hosts == NULL || slots >= drafters + verifiers || (options->mpirun_options != NULL && strstr(options->mpirun_options, "oversubscribe") != NULL))
+    if (options->launch.hosts == NULL || slots >= drafters + verifiers ||
+        (options->launch.mpirun_options != NULL && strstr(options->launch.mpirun_options, "oversubscribe") != NULL))
         return STATUS_OK;
-    log_error("--hosts is '%s' with %d slots, expected one for each of %d drafters and %d verifiers", options->hosts, slots, drafters, verifiers);
+    log_error("--hosts is '%s' with %d slots, expected one for each of %d drafters and %d verifiers", options->launch.hosts, slots,
+              drafters, verifiers);
     return STATUS_USAGE;
 }
 

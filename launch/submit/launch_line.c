@@ -20,9 +20,9 @@ static int is_for_devices(const struct options *options)
 {
     const struct backend *backend = NULL;
 
-    if (options->backend == BACKEND_CUDA)
+    if (options->ranks.backend == BACKEND_CUDA)
         return 1; /* whether or not this host, which may only submit the job, has one */
-    return backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu;
+    return backend_choose((enum backend_choice)options->ranks.backend, &backend) == STATUS_OK && backend != &backend_cpu;
 }
 
 static int choose_verifiers(const struct options *options)
@@ -30,8 +30,8 @@ static int choose_verifiers(const struct options *options)
     char target[PATH_MAX], unused[128];
     struct config config;
 
-    if (options->verifiers > 0)
-        return options->verifiers;
+    if (options->ranks.verifiers > 0)
+        return options->ranks.verifiers;
     options_target_path(options, target);
     if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
@@ -40,13 +40,14 @@ static int choose_verifiers(const struct options *options)
 
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
 {
-    int drafters = launch_check_drafts(options) ? (options->drafters < 0 ? 1 : options->drafters) : 0;
+    int drafters = launch_check_drafts(options) ? (options->ranks.drafters < 0 ? 1 : options->ranks.drafters) : 0;
 
     TRY(launch_ranks_check(options, drafters));
     TRY(launch_check(options));
     *ranks = (struct launch_ranks){.options = options, .drafters = drafters, .verifiers = choose_verifiers(options), .argc = argc, .argv = argv};
     TRY(launch_hosts_check(options, drafters, ranks->verifiers));
-    return (options->terminal & TERMINAL_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers) : STATUS_OK; /* ranks that are started look for themselves */
+    return (options->launch.terminal & TERMINAL_WILL_START) == 0 ? launch_look(options, drafters, ranks->verifiers)
+                                                                 : STATUS_OK; /* ranks that are started look for themselves */
 }
 
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to)
@@ -70,12 +71,13 @@ enum status launch_line_facts(const struct options *options, int argc, char **ar
         log_error("no memory for the line that starts the ranks");
         return STATUS_INTERNAL;
     }
-    if (!options->dry_run)
+    if (!options->launch.dry_run)
         status = launch_line_print(options, argc, argv, lines);
     fclose(lines);
     if (status == STATUS_OK) {
-        fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->dry_run, options->prompts != NULL && strcmp(options->prompts, "-") == 0);
-        shell_word_put(options->recorder != NULL ? options->recorder : "", to);
+        fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->launch.dry_run,
+                options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0);
+        shell_word_put(options->report.recorder != NULL ? options->report.recorder : "", to);
         fputs(" line=", to);
         shell_word_put(line, to);
         fputc('\n', to);

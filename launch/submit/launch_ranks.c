@@ -68,7 +68,7 @@ static void write_options(const struct launch_ranks *ranks, FILE *to)
 /* Both programs have names that begin in the same way; `role` is the rest. */
 static void write_program(const struct launch_ranks *ranks, const char *role, FILE *to)
 {
-    const char *programs = ranks->options->programs != NULL ? ranks->options->programs : "tandem";
+    const char *programs = ranks->options->launch.programs != NULL ? ranks->options->launch.programs : "tandem";
     char folder[PATH_MAX], path[PATH_MAX + 128];
 
     fputc(' ', to);
@@ -92,7 +92,7 @@ static void write_mpirun_part(const struct launch_ranks *ranks, int count, const
 {
     write_break(ranks, to);
     fprintf(to, " -np %d", count);
-    write_words(" -x ", ranks->options->environment, to);
+    write_words(" -x ", ranks->options->launch.environment, to);
     write_words(" -x ", environment, to);
     write_program(ranks, role, to);
     write_options(ranks, to);
@@ -122,42 +122,42 @@ static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_ho
 static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
 {
     const struct options *options = ranks->options;
-    struct launch_hosts hosts = {.list = options->hosts};
+    struct launch_hosts hosts = {.list = options->launch.hosts};
 
     fputs("mpirun -q", to);
     if (geteuid() == 0)
         fputs(" --allow-run-as-root", to);
-    if (options->hosts == NULL && ranks->argv != NULL) {
+    if (options->launch.hosts == NULL && ranks->argv != NULL) {
         /* One host: shared memory alone, so that no rank listens on the network; no copies from a peer's address space, which containers
          * forbid. */
         fputs(" --oversubscribe --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
-    if (ranks->drafters > 0 && (options->conversation || (options->prompts != NULL && strcmp(options->prompts, "-") == 0)))
+    if (ranks->drafters > 0 && (options->input.conversation || (options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0)))
         fprintf(to, " --stdin %d", ranks->drafters); /* the lead, which reads it, comes after the drafters */
     fputs(" --bind-to none --mca mpi_yield_when_idle 1", to);
-    write_words(" ", options->mpirun_options, to);
+    write_words(" ", options->launch.mpirun_options, to);
     if (ranks->drafters > 0) {
-        write_mpirun_role(ranks, &hosts, ranks->drafters, "-drafter", options->drafter_environment, to);
+        write_mpirun_role(ranks, &hosts, ranks->drafters, "-drafter", options->launch.drafter_environment, to);
         fputs(" :", to);
     }
-    write_mpirun_role(ranks, &hosts, ranks->verifiers, "-verifier", options->verifier_environment, to);
+    write_mpirun_role(ranks, &hosts, ranks->verifiers, "-verifier", options->launch.verifier_environment, to);
 }
 
 /* "env A=B", where there is something to set. */
 static void write_env(const struct options *options, const char *environment, FILE *to)
 {
-    if (options->environment != NULL || environment != NULL)
+    if (options->launch.environment != NULL || environment != NULL)
         fputs(" env", to);
-    write_words(" ", options->environment, to);
+    write_words(" ", options->launch.environment, to);
     write_words(" ", environment, to);
 }
 
 static void write_srun_tasks(const struct launch_ranks *ranks, int count, FILE *to)
 {
     fprintf(to, " --ntasks=%d", count);
-    if (ranks->options->cpus_per_rank > 0) /* srun does not take it over from sbatch */
-        fprintf(to, " --cpus-per-task=%d", ranks->options->cpus_per_rank);
-    write_words(" ", ranks->options->srun_options, to);
+    if (ranks->options->slurm.cpus_per_rank > 0) /* srun does not take it over from sbatch */
+        fprintf(to, " --cpus-per-task=%d", ranks->options->slurm.cpus_per_rank);
+    write_words(" ", ranks->options->slurm.srun_options, to);
 }
 
 /* srun with PMIx waits for itself, for ever, where both groups of a heterogeneous job end in the same instant (seen with SLURM 22.05, one
@@ -167,11 +167,11 @@ static const char *const lingering = "trap : USR1; \"$0\" \"$@\"; code=$?; sleep
 static void write_srun_part(const struct launch_ranks *ranks, int group, int count, const char *role, const char *environment, FILE *to)
 {
     write_break(ranks, to);
-    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB)
+    if (ranks->options->slurm.layout == SLURM_LAYOUT_HETJOB)
         fprintf(to, " --het-group=%d", group);
     write_srun_tasks(ranks, count, to);
     write_env(ranks->options, environment, to);
-    if (ranks->options->slurm_layout == SLURM_LAYOUT_HETJOB && group == 0) {
+    if (ranks->options->slurm.layout == SLURM_LAYOUT_HETJOB && group == 0) {
         fputs(" bash -c ", to);
         shell_word_put(lingering, to);
     }
@@ -190,9 +190,9 @@ static void write_srun_choice(const struct launch_ranks *ranks, FILE *to)
     if (choice == NULL)
         return;
     fprintf(choice, "if [ \"$SLURM_PROCID\" -lt %d ]; then exec", ranks->drafters);
-    write_env(options, options->drafter_environment, choice);
+    write_env(options, options->launch.drafter_environment, choice);
     fputs(" \"$0\"-drafter \"$@\"; else exec", choice);
-    write_env(options, options->verifier_environment, choice);
+    write_env(options, options->launch.verifier_environment, choice);
     fputs(" \"$0\"-verifier \"$@\"; fi", choice);
     fclose(choice);
     write_srun_tasks(ranks, ranks->drafters + ranks->verifiers, to);
@@ -211,20 +211,20 @@ static void write_srun(const struct launch_ranks *ranks, FILE *to)
     if (ranks->argv != NULL) /* a script has exported it */
         fputs("env OMPI_MCA_mpi_yield_when_idle=1 ", to);
     fputs("srun --mpi=pmix --kill-on-bad-exit=1", to);
-    if (options->slurm_layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0) {
+    if (options->slurm.layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0) {
         write_srun_choice(ranks, to);
         return;
     }
     if (ranks->drafters > 0) {
-        write_srun_part(ranks, 0, ranks->drafters, "-drafter", options->drafter_environment, to);
+        write_srun_part(ranks, 0, ranks->drafters, "-drafter", options->launch.drafter_environment, to);
         fputs(" :", to);
     }
-    write_srun_part(ranks, 1, ranks->verifiers, "-verifier", options->verifier_environment, to);
+    write_srun_part(ranks, 1, ranks->verifiers, "-verifier", options->launch.verifier_environment, to);
 }
 
 void launch_ranks_write(const struct launch_ranks *ranks, FILE *to)
 {
-    if (ranks->options->launcher == LAUNCHER_SRUN)
+    if (ranks->options->launch.launcher == LAUNCHER_SRUN)
         write_srun(ranks, to);
     else
         write_mpirun(ranks, to);
@@ -247,22 +247,22 @@ static enum status check_environment(const char *name, const char *text)
 
 enum status launch_ranks_check(const struct options *options, int drafters)
 {
-    TRY(check_environment("environment", options->environment));
-    TRY(check_environment("drafter-environment", options->drafter_environment));
-    TRY(check_environment("verifier-environment", options->verifier_environment));
-    if (options->hosts != NULL && *options->hosts == '\0') {
+    TRY(check_environment("environment", options->launch.environment));
+    TRY(check_environment("drafter-environment", options->launch.drafter_environment));
+    TRY(check_environment("verifier-environment", options->launch.verifier_environment));
+    if (options->launch.hosts != NULL && *options->launch.hosts == '\0') {
         log_error("--hosts is '', expected HOST[:SLOTS],...");
         return STATUS_USAGE;
     }
-    if (options->launcher == LAUNCHER_SRUN && options->hosts != NULL) {
+    if (options->launch.launcher == LAUNCHER_SRUN && options->launch.hosts != NULL) {
         log_error("--hosts is for mpirun: with --launcher srun SLURM chooses the hosts, as --srun-options --nodelist=LIST");
         return STATUS_USAGE;
     }
-    if (options->slurm_layout == SLURM_LAYOUT_HETJOB && options->launcher != LAUNCHER_SRUN) {
+    if (options->slurm.layout == SLURM_LAYOUT_HETJOB && options->launch.launcher != LAUNCHER_SRUN) {
         log_error("--slurm-layout hetjob needs --launcher srun: mpirun sees the first group of a heterogeneous job alone");
         return STATUS_USAGE;
     }
-    if (options->slurm_layout == SLURM_LAYOUT_HETJOB && drafters == 0) {
+    if (options->slurm.layout == SLURM_LAYOUT_HETJOB && drafters == 0) {
         log_error(
             "--slurm-layout hetjob has a group for drafters, and there is no drafter: expected --draft MODEL, or --slurm-layout group");
         return STATUS_USAGE;

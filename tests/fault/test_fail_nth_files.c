@@ -67,14 +67,19 @@ static int set_up(void **state)
     copy(CORPUS "tokenizer_bin/good", 1, "tokenizer.bin", bin_tokenizer);
     copy(CORPUS "gguf/good-byte-level", 0, "model.gguf", gguf_model);
     copy(CORPUS "gguf/good-sentencepiece", 0, "pieces.gguf", gguf_pieces);
-    put("{\"id\":\"a\",\"prompt\":\"It is\",\"stop\":[\"x\",\"y\"]}\n{\"prompt_tokens\":[1,2],\"top_k\":3,\"logit_bias\":{\"7\":1},\"bad_words\":[\"sea\",[5,6]],\"stop_token_ids\":[9]}\n\n{\"prompt\":7}\nno JSON\n"
+    put("{\"id\":\"a\",\"prompt\":\"It "
+        "is\",\"stop\":[\"x\",\"y\"]}\n{\"prompt_tokens\":[1,2],\"top_k\":3,\"logit_bias\":{\"7\":1},\"bad_words\":[\"sea\",[5,6]],\"stop_"
+        "token_ids\":[9]}\n\n{\"prompt\":7}\nno JSON\n"
         "{\"prompt\":\"a\",\"what\":1}\n{\"id\":[1,\"b\"],\"prompt\":\"the sea\",\"temperature\":0.5}\n"
-        "{\"custom_id\":\"o\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"model\":\"m\",\"prompt\":[\"sea\"],\"stop\":\"x\",\"n\":1}}\n"
+        "{\"custom_id\":\"o\",\"method\":\"POST\",\"url\":\"/v1/"
+        "completions\",\"body\":{\"model\":\"m\",\"prompt\":[\"sea\"],\"stop\":\"x\",\"n\":1}}\n"
         "{\"custom_id\":\"p\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"a\",\"what\":1}}\n",
         "prompts.jsonl", prompts);
-    put("{\"chat_template\":\"{{ '<|im_start|>system\\\\nBe kind.<|im_end|>' }}\",\"eos_token\":\"<|endoftext|>\"}", "tokenizer_config.json", chat_config);
+    put("{\"chat_template\":\"{{ '<|im_start|>system\\\\nBe kind.<|im_end|>' }}\",\"eos_token\":\"<|endoftext|>\"}",
+        "tokenizer_config.json", chat_config);
     put("{\"messages\":[{\"role\":\"user\",\"content\":\"It is\"}],\"stop\":[\"x\"]}\n"
-        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}\n{\"messages\":[{}]}\n",
+        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}\n{"
+        "\"messages\":[{}]}\n",
         "chats.jsonl", chats);
     put("[Models]\ntarget = some/model\ndraft = other\n[Sampling]\ntemperature = 0.5\nstop = one\nstop = two\n", "tandem.conf", config);
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &demo), STATUS_OK);
@@ -228,7 +233,7 @@ static uint64_t digest_of(const struct request *request, uint64_t digest)
 
 static enum status read_prompts(uint64_t *output)
 {
-    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 1, .text = {"s"}}};
+    const struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .request.stop = {.count = 1, .text = {"s"}}};
     const struct request_terms terms = {.options = &options, .tokenizer = demo, .context = 64, .vocab = tokenizer_size(demo)};
     struct request_list list = {0};
     enum status status = request_read(&list, &terms, prompts);
@@ -243,7 +248,7 @@ static enum status read_prompts(uint64_t *output)
 /* A folder's template and lines with messages. */
 static enum status read_chats(uint64_t *output)
 {
-    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 1, .text = {"s"}}};
+    const struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .request.stop = {.count = 1, .text = {"s"}}};
     struct chat_template chat;
     const struct request_terms terms = {.options = &options, .tokenizer = demo, .chat = &chat, .context = 64, .vocab = tokenizer_size(demo)};
     struct request_list list = {0};
@@ -262,7 +267,7 @@ static enum status read_chats(uint64_t *output)
 
 static enum status one_prompt(uint64_t *output)
 {
-    const struct options options = {.sampling = sampling_default, .max_tokens = 8, .stop = {.count = 2, .text = {"s", "t"}}};
+    const struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .request.stop = {.count = 2, .text = {"s", "t"}}};
     const struct request_terms terms = {.options = &options, .tokenizer = demo, .context = 64, .vocab = tokenizer_size(demo)};
     struct request_list list = {0};
     enum status status = request_add_text(&list, &terms, "It is a truth", 13);
@@ -282,10 +287,10 @@ static enum status read_options(uint64_t *output)
     status = options_parse(3, argv, &options);
     if (status != STATUS_OK)
         return status;
-    *output = digest_bytes(options.target, strlen(options.target), sampling_digest(&options.sampling));
-    *output = digest_bytes(options.draft, strlen(options.draft), *output);
-    for (int i = 0; i < options.stop.count; i++)
-        *output = digest_bytes(options.stop.text[i], strlen(options.stop.text[i]), *output);
+    *output = digest_bytes(options.model.target, strlen(options.model.target), sampling_digest(&options.request.sampling));
+    *output = digest_bytes(options.model.draft, strlen(options.model.draft), *output);
+    for (int i = 0; i < options.request.stop.count; i++)
+        *output = digest_bytes(options.request.stop.text[i], strlen(options.request.stop.text[i]), *output);
     options_release(&options);
     return STATUS_OK;
 }

@@ -40,10 +40,14 @@ static struct model *target, *draft_model;
 
 static struct options job_options(void)
 {
-    struct options options = {.sampling = sampling_default, .max_tokens = TOKENS, .draft_length = 3, .ignore_eos = 1, .max_sequences = SLOTS};
+    struct options options = {.request.sampling = sampling_default,
+                              .request.max_tokens = TOKENS,
+                              .rounds.draft_length = 3,
+                              .request.ignore_eos = 1,
+                              .rounds.max_sequences = SLOTS};
 
-    options.sampling.accept = ACCEPT_COUPLED;
-    options.sampling.temperature = 0.8;
+    options.request.sampling.accept = ACCEPT_COUPLED;
+    options.request.sampling.temperature = 0.8;
     return options;
 }
 
@@ -234,7 +238,8 @@ static enum status write_report(uint64_t *output)
     const struct figures figures = {.tokens = 7, .rounds = 3, .tested = {3, 2}, .stood = {2, 1}, .overlap = 0.5, .wall_ns = 1000};
     struct peer peer = {.name = 0, .why = "has ended", .lost = 1};
     const struct peers peers = {.peer = &peer, .count = 1};
-    const struct report report = {.peers = &peers, .options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
+    const struct report report = {
+        .peers = &peers, .options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
 
     *output = 0;
     return report_write(&report, stream);

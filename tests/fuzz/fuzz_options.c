@@ -35,12 +35,12 @@ static void check(const struct options *options)
 
         require((value >= entry->low && value <= entry->high) || value == -1); /* -1: what decides has not been seen yet */
     }
-    check_texts(&options->stop, OPTIONS_MAX_STOPS);
-    check_texts(&options->bad_word, OPTIONS_MAX_TEXTS);
-    require(options->stop_token.count >= 0 && options->stop_token.count <= OPTIONS_MAX_IDS);
-    require(bias_check(&options->bias, INT32_MAX, reason, sizeof reason) == STATUS_OK);
+    check_texts(&options->request.stop, OPTIONS_MAX_STOPS);
+    check_texts(&options->request.bad_word, OPTIONS_MAX_TEXTS);
+    require(options->request.stop_token.count >= 0 && options->request.stop_token.count <= OPTIONS_MAX_IDS);
+    require(bias_check(&options->request.bias, INT32_MAX, reason, sizeof reason) == STATUS_OK);
     if (options->print == OPTIONS_PRINT_NOTHING)
-        require(sampling_check(&options->sampling, reason, sizeof reason) == STATUS_OK);
+        require(sampling_check(&options->request.sampling, reason, sizeof reason) == STATUS_OK);
 }
 
 /* Cuts the text into lines; other config files than ours are none of this. */

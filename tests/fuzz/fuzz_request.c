@@ -71,7 +71,7 @@ static void check(const struct request *request)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct options options = {.sampling = sampling_default, .max_tokens = 8, .draft_length = -1};
+    struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .rounds.draft_length = -1};
     struct chat_template chat;
     const struct request_terms terms = {.options = &options, .tokenizer = tokenizer_of_bytes(), .chat = &chat, .context = CONTEXT, .vocab = VOCAB};
     struct request_list list = {0};

@@ -216,7 +216,7 @@ static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct options options = {.quantise = cases[i].quantise, .draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
+        const struct options options = {.model.quantise = cases[i].quantise, .model.draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
 
         assert_int_equal(model_quantise(options_bits(&options, 0)), cases[i].target);
         assert_int_equal(model_quantise(options_bits(&options, 1)), cases[i].draft);
@@ -226,9 +226,9 @@ static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
 static void test_forward_gguf__a_draft_has_the_ids_asked_for_but_no_more_than_there_are(void **state)
 {
     (void)state;
-    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 0}, 100), 100);
-    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 7}, 100), 7);
-    assert_int_equal(options_draft_vocab(&(struct options){.draft_vocabulary = 101}, 100), 100);
+    assert_int_equal(options_draft_vocab(&(struct options){.rounds.draft_vocabulary = 0}, 100), 100);
+    assert_int_equal(options_draft_vocab(&(struct options){.rounds.draft_vocabulary = 7}, 100), 7);
+    assert_int_equal(options_draft_vocab(&(struct options){.rounds.draft_vocabulary = 101}, 100), 100);
 }
 
 /* What has no more bits than is asked for is as it is in the file. */

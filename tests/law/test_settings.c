@@ -30,11 +30,11 @@ struct batch {
 
 static void fill(struct batch *batch, struct pair *pair, enum settings_mode mode, int count)
 {
-    static struct options options = {.max_tokens = 8, .draft_length = 4};
+    static struct options options = {.request.max_tokens = 8, .rounds.draft_length = 4};
     struct pair_result *probe = calloc((size_t)count, sizeof *probe);
     struct request_list requests;
 
-    options.sampling = sampling_default;
+    options.request.sampling = sampling_default;
     const struct request_terms terms = pair_terms(pair, &options);
     *batch = (struct batch){.count = count};
     batch->line = calloc((size_t)count, sizeof(json_t *));

@@ -15,8 +15,11 @@
 
 enum { DRAFTED = 4 };
 
-static const struct law winners[DRAFTED + 1] = {{.kind = LAW_WINNER, .winner = 10}, {.kind = LAW_WINNER, .winner = 11}, {.kind = LAW_WINNER, .winner = 12},
-                                                {.kind = LAW_WINNER, .winner = 13}, {.kind = LAW_WINNER, .winner = 14}};
+static const struct law winners[DRAFTED + 1] = {{.kind = LAW_WINNER, .winner = 10},
+                                                {.kind = LAW_WINNER, .winner = 11},
+                                                {.kind = LAW_WINNER, .winner = 12},
+                                                {.kind = LAW_WINNER, .winner = 13},
+                                                {.kind = LAW_WINNER, .winner = 14}};
 
 static struct rng_key key_of(uint32_t request)
 {
@@ -85,7 +88,8 @@ static void test_accept_synthetic__drafts_stand_at_the_rate(void **state)
 /* Results of the law are not gone on with by drawn ones, nor the other way round; without them the terms are what they were. */
 static void test_accept_synthetic__journals_are_kept_apart(void **state)
 {
-    struct options lawful = {.synthetic_acceptance = -1}, drawn = {.synthetic_acceptance = 0.5}, otherwise = {.synthetic_acceptance = 0.6};
+    struct options lawful = {.rounds.synthetic_acceptance = -1}, drawn = {.rounds.synthetic_acceptance = 0.5},
+                   otherwise = {.rounds.synthetic_acceptance = 0.6};
     struct request_list none = {.count = 0};
     const struct options *options[] = {&lawful, &drawn, &otherwise};
     char *terms[3], reason[256];

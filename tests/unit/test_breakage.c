@@ -60,8 +60,8 @@ static void test_breakage__only_a_check_may_have_one(void **state)
     (void)state;
     assert_int_equal(options_parse(3, run, &options), STATUS_USAGE);
     assert_int_equal(options_parse(5, check, &options), STATUS_OK);
-    assert_int_equal(options.breakage, BREAKAGE_Q_ROW);
-    assert_int_equal(options.check, CHECK_QUICK);
+    assert_int_equal(options.checks.breakage, BREAKAGE_Q_ROW);
+    assert_int_equal(options.checks.size, CHECK_QUICK);
 }
 
 /* Total variation between q and the law that is drawn from, over all u. */

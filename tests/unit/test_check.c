@@ -313,7 +313,7 @@ static void test_check__a_long_pass_tells_how_far_it_is(void **state)
                 {50, 0, 0, 0, 900, NULL},
                 {52, 0, 0, 0, 900, "checking law and draws: 1 of 2, 120 of 120 tokens, about 12 s left\n"}};
     static struct request prompt = {.max_tokens = 100};
-    struct options options = {.draft_length = 3};
+    struct options options = {.rounds.draft_length = 3};
     struct job job = {.options = &options};
     struct check check = {.job = &job, .sizes = {.contexts = 2, .samples = 40}, .prompt = &prompt, .prompts = 1, .equal.lengths = 1};
     int64_t now = 1;

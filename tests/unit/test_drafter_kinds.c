@@ -89,18 +89,18 @@ static void test_drafter_kinds__all_else_is_a_path(void **state)
 /* The file that a kind reads is its own, the target's, or none; a report has a word for what none has. */
 static void test_drafter_kinds__each_reads_the_file_that_it_says(void **state)
 {
-    struct options options = {.target = "target", .draft = "draft"};
+    struct options options = {.model.target = "target", .model.draft = "draft"};
     char path[PATH_MAX];
 
     (void)state;
     for (int i = 0; i < DRAFTER_KINDS; i++) {
         const struct options_draft_kind *kind = &options_draft_kinds[i];
 
-        options.draft_way = kind->usual;
+        options.model.draft_way = kind->usual;
         options_draft_path(&options, path);
         assert_false(kind->own_model && kind->target_model);
         assert_string_equal(path, kind->own_model ? "draft" : kind->target_model ? "target" : "");
-        assert_int_equal(options_draft_runs_model(&options.draft_way), *path != '\0');
+        assert_int_equal(options_draft_runs_model(&options.model.draft_way), *path != '\0');
         assert_int_equal(kind->architecture == NULL, *path != '\0');
     }
     assert_true(options_draft_kinds[DRAFT_MODEL].own_model && options_draft_kinds[DRAFT_SELF].target_model);

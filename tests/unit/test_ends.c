@@ -77,10 +77,11 @@ static void expect_to_go_on(int at, struct pair_result *solo)
 
 static void set_options(enum accept_mode accept, double temperature)
 {
-    options = (struct options){.sampling = sampling_default, .max_tokens = MOST, .draft_length = DRAFTS, .ignore_eos = 1};
-    options.sampling.accept = accept;
-    options.sampling.temperature = temperature;
-    options.sampling.presence_penalty = options.sampling.frequency_penalty = 2; /* hardly a token comes twice */
+    options = (struct options){
+        .request.sampling = sampling_default, .request.max_tokens = MOST, .rounds.draft_length = DRAFTS, .request.ignore_eos = 1};
+    options.request.sampling.accept = accept;
+    options.request.sampling.temperature = temperature;
+    options.request.sampling.presence_penalty = options.request.sampling.frequency_penalty = 2; /* hardly a token comes twice */
 }
 
 static void tell(struct story *story)
@@ -88,7 +89,7 @@ static void tell(struct story *story)
     struct pair_result result;
 
     for (int i = MOST; i > 0; i--) {
-        options.max_tokens = i;
+        options.request.max_tokens = i;
         complete(0, &result);
         assert_int_equal(result.count, i);
         story->bytes[i] = result.length;
@@ -99,7 +100,7 @@ static void tell(struct story *story)
         pair_release(&result, 1);
     }
     story->bytes[0] = 0;
-    options.max_tokens = MOST;
+    options.request.max_tokens = MOST;
 }
 
 static int is_first(const struct story *story, int at)
@@ -116,25 +117,25 @@ static void try_tokens(const struct story *story, int at)
     int32_t eos = config->eos[0];
     struct pair_result result;
 
-    options.max_tokens = at + 1;
+    options.request.max_tokens = at + 1;
     expect(at + 1, story->bytes[at + 1], FINISH_LENGTH);
-    options.max_tokens = MOST;
-    options.stop_token = (struct option_ids){1, {story->token[at]}};
+    options.request.max_tokens = MOST;
+    options.request.stop_token = (struct option_ids){1, {story->token[at]}};
     expect(at + 1, story->bytes[at], FINISH_STOP); /* EOS and stop tokens have no text */
-    options.min_tokens = at;
+    options.request.min_tokens = at;
     expect(at + 1, story->bytes[at], FINISH_STOP);
-    options.min_tokens = at + 1;
+    options.request.min_tokens = at + 1;
     expect_to_go_on(at, &result);
     assert_memory_equal(result.tokens, story->token, (size_t)at * sizeof *result.tokens);
     assert_true(result.tokens[at] != story->token[at]);
     pair_release(&result, 1);
-    options.min_tokens = 0;
-    options.stop_token.count = 0;
-    options.ignore_eos = 0;
+    options.request.min_tokens = 0;
+    options.request.stop_token.count = 0;
+    options.request.ignore_eos = 0;
     config->eos[0] = story->token[at];
     expect(at + 1, story->bytes[at], FINISH_STOP);
     config->eos[0] = eos;
-    options.ignore_eos = 1;
+    options.request.ignore_eos = 1;
 }
 
 /* A stop text that begins in the last bytes of the token before `at` and ends with the first byte of its own; 0: there is none that is new. */
@@ -147,16 +148,16 @@ static int try_text(const struct story *story, int at)
     snprintf(stop, sizeof stop, "%.*s", (int)(end - first), story->text + first);
     if (at == 0 || story->bytes[at + 1] == story->bytes[at] || strstr(story->text, stop) != story->text + first)
         return 0;
-    options.stop = (struct option_texts){1, {stop}};
+    options.request.stop = (struct option_texts){1, {stop}};
     expect(at + 1, first, FINISH_STOP);
-    options.min_tokens = at;
+    options.request.min_tokens = at;
     expect(at + 1, first, FINISH_STOP);
-    options.min_tokens = at + 1; /* and where the text is met too early it is no end */
+    options.request.min_tokens = at + 1; /* and where the text is met too early it is no end */
     expect_to_go_on(at, &result);
     assert_memory_equal(result.tokens, story->token, (size_t)(at + 1) * sizeof *result.tokens);
     pair_release(&result, 1);
-    options.min_tokens = 0;
-    options.stop.count = 0;
+    options.request.min_tokens = 0;
+    options.request.stop.count = 0;
     return 1;
 }
 

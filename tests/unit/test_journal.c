@@ -618,7 +618,7 @@ static void test_journal__a_removed_one_ends_the_job(void **state)
 /* Where drafts begin to matter by other prompts, these are the difference and not what drafts depend on. */
 static void test_journal__other_prompts_are_told_before_what_follows_from_them(void **state)
 {
-    struct options options = {.synthetic_acceptance = -1, .draft_length = -1};
+    struct options options = {.rounds.synthetic_acceptance = -1, .rounds.draft_length = -1};
     struct request greedy = {.digest = 1}, drawn = {.digest = 2, .sampling = {.temperature = 1}};
     struct request_list lists[] = {{.request = &greedy, .count = 1}, {.request = &drawn, .count = 1}};
     char *terms[3], reason[256];
@@ -628,7 +628,7 @@ static void test_journal__other_prompts_are_told_before_what_follows_from_them(v
         assert_non_null(terms[i] = journal_terms_write(&(struct journal_terms){.options = &options, .requests = &lists[i]}));
     assert_int_equal(journal_terms_compare(terms[0], strlen(terms[0]), terms[1], reason, sizeof reason), STATUS_DATA);
     assert_string_equal(reason, "their prompts were others");
-    options.draft_length = 3;
+    options.rounds.draft_length = 3;
     assert_non_null(terms[2] = journal_terms_write(&(struct journal_terms){.options = &options, .requests = &lists[1]}));
     assert_int_equal(journal_terms_compare(terms[1], strlen(terms[1]), terms[2], reason, sizeof reason), STATUS_DATA);
     assert_string_equal(reason, "draft-length is not given there and 3 here");

@@ -105,7 +105,7 @@ enum status __wrap_group_open_team(struct world *world, size_t largest, struct g
 /* There is a report for each row that was written. */
 static void assert_reports(enum status (*measure)(struct latency *latency), int least)
 {
-    struct options options = {.backend = BACKEND_CPU};
+    struct options options = {.ranks.backend = BACKEND_CPU};
     int drafter = 1;
     struct latency latency = {.options = &options, .world = {.size = 2, .drafter_rank = &drafter}};
     uint64_t before = progress_look().count;

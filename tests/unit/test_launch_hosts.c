@@ -59,7 +59,7 @@ static void test_launch_hosts__what_finds_no_slot_goes_to_the_last_host(void **s
 
 static void assert_checked(const char *list, const char *mpirun_options, const char *expected)
 {
-    const struct options options = {.hosts = list, .mpirun_options = mpirun_options};
+    const struct options options = {.launch.hosts = list, .launch.mpirun_options = mpirun_options};
     struct capture capture;
     char said[512];
     enum status status;

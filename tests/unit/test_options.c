@@ -109,18 +109,18 @@ static void test_options__no_arguments_give_the_defaults(void **state)
 
     (void)state;
     assert_taken("", &options);
-    assert_null(options.target);
-    assert_null(options.draft);
-    assert_null(options.prompt);
-    assert_int_equal(options.drafters, -1);
-    assert_int_equal(options.verifiers, -1);
-    assert_int_equal(options.max_tokens, 128);
-    assert_int_equal(options.draft_length, -1);
-    assert_int_equal(options.support, 256);
-    assert_true(options.compare); /* the embedded prompts, shown one after the other */
-    assert_int_equal(options.max_sequences, 1);
-    assert_true(options.draft_deadline_ms == 1000 && options.watchdog_s == 60);
-    assert_memory_equal(&options.sampling, &sampling_default, sizeof sampling_default);
+    assert_null(options.model.target);
+    assert_null(options.model.draft);
+    assert_null(options.input.prompt);
+    assert_int_equal(options.ranks.drafters, -1);
+    assert_int_equal(options.ranks.verifiers, -1);
+    assert_int_equal(options.request.max_tokens, 128);
+    assert_int_equal(options.rounds.draft_length, -1);
+    assert_int_equal(options.rounds.support, 256);
+    assert_true(options.report.compare); /* the embedded prompts, shown one after the other */
+    assert_int_equal(options.rounds.max_sequences, 1);
+    assert_true(options.limits.draft_deadline_ms == 1000 && options.limits.watchdog_s == 60);
+    assert_memory_equal(&options.request.sampling, &sampling_default, sizeof sampling_default);
     assert_int_equal(options.print, OPTIONS_PRINT_NOTHING);
 }
 
@@ -130,15 +130,15 @@ static void test_options__sequences_go_together_only_where_nobody_watches(void *
 
     (void)state;
     assert_taken("--prompts file", &options);
-    assert_int_equal(options.compare, 0);
-    assert_int_equal(options.max_sequences, 4);
+    assert_int_equal(options.report.compare, 0);
+    assert_int_equal(options.rounds.max_sequences, 4);
     assert_taken("--prompts file --compare", &options);
-    assert_int_equal(options.max_sequences, 1);
+    assert_int_equal(options.rounds.max_sequences, 1);
     assert_taken("--prompt text", &options);
-    assert_int_equal(options.compare, 0);
-    assert_int_equal(options.max_sequences, 1);
+    assert_int_equal(options.report.compare, 0);
+    assert_int_equal(options.rounds.max_sequences, 1);
     assert_taken("--prompt text --max-sequences 7", &options);
-    assert_int_equal(options.max_sequences, 7);
+    assert_int_equal(options.rounds.max_sequences, 7);
 }
 
 static void test_options__values_stand_apart_or_behind_an_equals_sign(void **state)
@@ -149,20 +149,20 @@ static void test_options__values_stand_apart_or_behind_an_equals_sign(void **sta
     assert_taken("--target=a=b --draft d --max-tokens 7 --top_k=40 --temperature 0.5 --seed 18446744073709551615 --accept=coupled "
                  "--stop one --stop two --solo --ignore-eos=false --presence-penalty -1.5 --colour never --draft-length 0 --prompt --solo",
                  &options);
-    assert_string_equal(options.target, "a=b");
-    assert_string_equal(options.draft, "d");
-    assert_string_equal(options.prompt, "--solo");
-    assert_int_equal(options.max_tokens, 7);
-    assert_int_equal(options.sampling.top_k, 40);
-    assert_true(options.sampling.temperature == 0.5 && options.sampling.presence_penalty == -1.5);
-    assert_true(options.sampling.seed == UINT64_MAX);
-    assert_int_equal(options.sampling.accept, ACCEPT_COUPLED);
-    assert_int_equal(options.stop.count, 2);
-    assert_string_equal(options.stop.text[0], "one");
-    assert_string_equal(options.stop.text[1], "two");
-    assert_true(options.solo && !options.ignore_eos);
-    assert_int_equal(options.colour, COLOUR_NEVER);
-    assert_int_equal(options.draft_length, 0);
+    assert_string_equal(options.model.target, "a=b");
+    assert_string_equal(options.model.draft, "d");
+    assert_string_equal(options.input.prompt, "--solo");
+    assert_int_equal(options.request.max_tokens, 7);
+    assert_int_equal(options.request.sampling.top_k, 40);
+    assert_true(options.request.sampling.temperature == 0.5 && options.request.sampling.presence_penalty == -1.5);
+    assert_true(options.request.sampling.seed == UINT64_MAX);
+    assert_int_equal(options.request.sampling.accept, ACCEPT_COUPLED);
+    assert_int_equal(options.request.stop.count, 2);
+    assert_string_equal(options.request.stop.text[0], "one");
+    assert_string_equal(options.request.stop.text[1], "two");
+    assert_true(options.rounds.solo && !options.request.ignore_eos);
+    assert_int_equal(options.report.colour, COLOUR_NEVER);
+    assert_int_equal(options.rounds.draft_length, 0);
 }
 
 static void test_options__an_unknown_option_names_the_nearest(void **state)
@@ -370,7 +370,7 @@ static void test_options__of_two_texts_to_complete_none_is_lost(void **state)
     REFUSED({"--prompt a --prompt b", "--prompt is given twice, 'a' and 'b', expected one"},
             {"--chat a --solo --chat=b", "--chat is given twice, 'a' and 'b', expected one"});
     assert_config_taken("prompt = a\n", "--prompt b", &options);
-    assert_string_equal(options.prompt, "b");
+    assert_string_equal(options.input.prompt, "b");
     options_release(&options);
     write_config("prompt = a\n");
     snprintf(line, sizeof line, "--config %s --prompt b --prompt c", path);
@@ -384,9 +384,10 @@ static void test_options__a_comparison_needs_two_things(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
-        assert_refused(alone[i], STATUS_USAGE, "--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter");
+        assert_refused(alone[i], STATUS_USAGE,
+                       "--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter");
     assert_taken("--solo", &options); /* the built-in prompts, which nobody asked to compare */
-    assert_true(options.compare);
+    assert_true(options.report.compare);
     assert_taken("--compare --target a --draft lookup --prompt b", &options);
     assert_taken("--compare=0 --solo --prompt b", &options);
 }
@@ -400,7 +401,7 @@ static void test_options__to_resume_needs_a_file_of_output(void **state)
             {"--resume --output -", "--resume needs --output with a file"});
     assert_taken("--resume --output o", &options);
     assert_taken("--resume=0", &options);
-    assert_false(options.resume);
+    assert_false(options.results.resume);
 }
 
 static void test_options__a_check_needs_drafts_and_a_break_needs_a_check(void **state)
@@ -413,7 +414,7 @@ static void test_options__a_check_needs_drafts_and_a_break_needs_a_check(void **
         assert_refused(without_drafts[i], STATUS_USAGE, "expected --draft beside --target, a drafter, and no --solo");
     assert_taken("--check brief --target a --draft b --drafters 1", &options);
     assert_taken("--check brief", &options);
-    assert_int_equal(options.max_sequences, 16); /* thousands of short requests */
+    assert_int_equal(options.rounds.max_sequences, 16); /* thousands of short requests */
     assert_refused("--break q-row", STATUS_USAGE, "--break q-row is for `tandem check` alone");
     assert_taken("--check brief --break q-row", &options);
 }
@@ -427,7 +428,7 @@ static void test_options__at_most_sixteen_stops(void **state)
     for (int i = 0; i < OPTIONS_MAX_STOPS; i++)
         strcat(line, "--stop x ");
     assert_taken(line, &options);
-    assert_int_equal(options.stop.count, OPTIONS_MAX_STOPS);
+    assert_int_equal(options.request.stop.count, OPTIONS_MAX_STOPS);
     strcat(line, "--stop x ");
     assert_refused(line, STATUS_USAGE, "--stop is given more than 16 times");
 }
@@ -438,12 +439,13 @@ static void test_options__tokens_are_biased_banned_and_stop(void **state)
 
     (void)state;
     assert_taken("--logit-bias 7:-100 --logit-bias=3:1.5 --bad-word one --bad-word=two --stop-token-id 5 --stop-token-id 0 --min-tokens 9", &options);
-    assert_int_equal(options.bias.tokens, 2);
-    assert_true(options.bias.token[0] == 3 && options.bias.value[0] == 1.5 && options.bias.token[1] == 7 && options.bias.value[1] == -100);
-    assert_int_equal(options.bad_word.count, 2);
-    assert_string_equal(options.bad_word.text[1], "two");
-    assert_true(options.stop_token.count == 2 && options.stop_token.id[0] == 5 && options.stop_token.id[1] == 0);
-    assert_int_equal(options.min_tokens, 9);
+    assert_int_equal(options.request.bias.tokens, 2);
+    assert_true(options.request.bias.token[0] == 3 && options.request.bias.value[0] == 1.5 && options.request.bias.token[1] == 7 &&
+                options.request.bias.value[1] == -100);
+    assert_int_equal(options.request.bad_word.count, 2);
+    assert_string_equal(options.request.bad_word.text[1], "two");
+    assert_true(options.request.stop_token.count == 2 && options.request.stop_token.id[0] == 5 && options.request.stop_token.id[1] == 0);
+    assert_int_equal(options.request.min_tokens, 9);
     for (int i = 0; i < 4; i++) {
         static const char *const bad[] = {"5", "x:1", ":1", "-5:1"};
         char line[64];
@@ -502,12 +504,12 @@ static void test_options_config__the_command_line_wins(void **state)
         "# a cluster\n[models]\ntarget = /models/t  ; the big one\nmax_tokens = 9\n\n[ranks]\nmpirun-options = --mca btl tcp,self\n"
         "solo = yes\nseed: 5",
         "--max-tokens 10", &options);
-    assert_string_equal(options.target, "/models/t");
-    assert_string_equal(options.mpirun_options, "--mca btl tcp,self");
-    assert_string_equal(options.config, path);
-    assert_int_equal(options.max_tokens, 10);
-    assert_int_equal(options.solo, 1);
-    assert_true(options.sampling.seed == 5);
+    assert_string_equal(options.model.target, "/models/t");
+    assert_string_equal(options.launch.mpirun_options, "--mca btl tcp,self");
+    assert_string_equal(options.launch.config, path);
+    assert_int_equal(options.request.max_tokens, 10);
+    assert_int_equal(options.rounds.solo, 1);
+    assert_true(options.request.sampling.seed == 5);
     options_release(&options);
 }
 
@@ -517,9 +519,9 @@ static void test_options_config__indentation_means_nothing(void **state)
 
     (void)state;
     assert_config_taken("target = a\n  max-tokens = 3\n\ttop-k = 4\n", "", &options);
-    assert_string_equal(options.target, "a");
-    assert_int_equal(options.max_tokens, 3);
-    assert_int_equal(options.sampling.top_k, 4);
+    assert_string_equal(options.model.target, "a");
+    assert_int_equal(options.request.max_tokens, 3);
+    assert_int_equal(options.request.sampling.top_k, 4);
     options_release(&options);
 }
 
@@ -550,22 +552,22 @@ static void test_options__chat_has_a_text_or_none(void **state)
 
     (void)state;
     assert_taken("--chat Hello --solo", &options);
-    assert_string_equal(options.chat, "Hello");
-    assert_ptr_equal(options.prompt, options.chat);
-    assert_int_equal(options.solo, 1);
-    assert_int_equal(options.compare, 0);
+    assert_string_equal(options.input.chat, "Hello");
+    assert_ptr_equal(options.input.prompt, options.input.chat);
+    assert_int_equal(options.rounds.solo, 1);
+    assert_int_equal(options.report.compare, 0);
     options_release(&options);
     assert_taken("--chat --prompt Hello", &options);
-    assert_string_equal(options.chat, "");
-    assert_string_equal(options.prompt, "Hello");
+    assert_string_equal(options.input.chat, "");
+    assert_string_equal(options.input.prompt, "Hello");
     options_release(&options);
     assert_taken("--prompts x --chat", &options);
-    assert_string_equal(options.chat, "");
-    assert_null(options.prompt);
+    assert_string_equal(options.input.chat, "");
+    assert_null(options.input.prompt);
     options_release(&options);
     assert_taken("--chat=--solo", &options);
-    assert_string_equal(options.prompt, "--solo");
-    assert_int_equal(options.solo, 0);
+    assert_string_equal(options.input.prompt, "--solo");
+    assert_int_equal(options.rounds.solo, 0);
     options_release(&options);
     REFUSED({"--chat", "--chat has no message, expected TEXT behind it, --prompt or --prompts"},
             {"--target a --solo --chat --max-tokens 8", "--chat has no message"});
@@ -581,8 +583,8 @@ static void test_options__chat_has_a_text_or_none(void **state)
             {"--conversation --compare", "--compare does not go with a chat"},
             {"--conversation --max-sequences 2", "--max-sequences does not go with a chat, which takes its turns from stdin, one at a time"});
     assert_taken("--conversation --target a", &options);
-    assert_int_equal(options.compare, 0);
-    assert_int_equal(options.max_sequences, 1);
+    assert_int_equal(options.report.compare, 0);
+    assert_int_equal(options.rounds.max_sequences, 1);
     options_release(&options);
 }
 
@@ -605,12 +607,12 @@ static void test_options__a_fetched_model_goes_by_its_name(void **state)
     assert_non_null(made);
     assert_int_equal(fclose(made), 0);
     assert_taken("--target smollm2 --draft smollm2", &options);
-    assert_string_equal(options.target, file);
-    assert_string_equal(options.draft, file);
+    assert_string_equal(options.model.target, file);
+    assert_string_equal(options.model.draft, file);
     options_release(&options);
     assert_taken("--target ./smollm2 --draft smollm", &options);
-    assert_string_equal(options.target, "./smollm2");
-    assert_string_equal(options.draft, "smollm");
+    assert_string_equal(options.model.target, "./smollm2");
+    assert_string_equal(options.model.draft, "smollm");
     options_release(&options);
     assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
     assert_int_equal(unlink(file) | rmdir(folder) | rmdir(cache), 0);
@@ -633,8 +635,8 @@ static void test_options_set_number__takes_what_a_request_may_set(void **state)
     assert_int_equal(options_set_number(&options, "top_k", 5, reason, sizeof reason), 1);
     assert_int_equal(options_set_number(&options, "temperature", 0.25, reason, sizeof reason), 1);
     assert_int_equal(options_set_number(&options, "seed", 0x1p53, reason, sizeof reason), 1);
-    assert_int_equal(options.sampling.top_k, 5);
-    assert_true(options.sampling.temperature == 0.25 && options.sampling.seed == (uint64_t)1 << 53);
+    assert_int_equal(options.request.sampling.top_k, 5);
+    assert_true(options.request.sampling.temperature == 0.25 && options.request.sampling.seed == (uint64_t)1 << 53);
     assert_int_equal(options_set_number(&options, "top-k", 5, reason, sizeof reason), 0);
     assert_int_equal(options_set_number(&options, "threads", 5, reason, sizeof reason), 0);
     assert_int_equal(options_set_number(&options, "nothing", 5, reason, sizeof reason), 0);
@@ -764,8 +766,8 @@ static void assert_way(const char *line, enum drafter_kind kind, const char *who
     struct options options;
 
     assert_taken(line, &options);
-    assert_int_equal(options.draft_way.kind, kind);
-    options_draft_write(&options.draft_way, text);
+    assert_int_equal(options.model.draft_way.kind, kind);
+    options_draft_write(&options.model.draft_way, text);
     assert_string_equal(text, whole);
     options_release(&options);
 }

@@ -113,7 +113,7 @@ static void test_placement__one_host_is_one_placement(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
-        struct options run = {.hosts = one[i]};
+        struct options run = {.launch.hosts = one[i]};
 
         assert_int_equal(placement_list(&run, placements, &count), STATUS_OK);
         assert_int_equal(count, 1);
@@ -123,7 +123,7 @@ static void test_placement__one_host_is_one_placement(void **state)
 
 static void test_placement__two_hosts_are_compared_with_the_last_one(void **state)
 {
-    struct options run = {.hosts = "node1:1,node2:2"};
+    struct options run = {.launch.hosts = "node1:1,node2:2"};
     struct placement placements[PLACEMENT_MOST];
     int count;
 
@@ -134,7 +134,7 @@ static void test_placement__two_hosts_are_compared_with_the_last_one(void **stat
     assert_string_equal(placements[0].hosts, "node2:3");
     assert_string_equal(placements[1].name, "other-node");
     assert_string_equal(placements[1].hosts, "");
-    run.hosts = "node1:0,node2:0";
+    run.launch.hosts = "node1:0,node2:0";
     assert_int_equal(placement_list(&run, placements, &count), STATUS_USAGE);
 }
 

@@ -100,7 +100,7 @@ static void test_request__a_line_chooses_how_drafts_are_accepted(void **state)
     struct request_list list;
 
     (void)state;
-    options.sampling.accept = ACCEPT_COUPLED;
+    options.request.sampling.accept = ACCEPT_COUPLED;
     list = read_text("{\"prompt\": \"a\", \"accept\": \"rejection\"}\n{\"prompt\": \"a\"}");
     options = before;
     assert_true(list.request[0].error == NULL && list.request[0].sampling.accept == ACCEPT_REJECTION);
@@ -167,10 +167,10 @@ static void test_request__a_line_replaces_what_the_options_say_of_tokens(void **
     struct request_list list;
 
     (void)state;
-    options.min_tokens = 2;
-    bias_add_token(&options.bias, 11, 5);
-    options.bad_word = (struct option_texts){1, {" "}};
-    options.stop_token = (struct option_ids){1, {13}};
+    options.request.min_tokens = 2;
+    bias_add_token(&options.request.bias, 11, 5);
+    options.request.bad_word = (struct option_texts){1, {" "}};
+    options.request.stop_token = (struct option_ids){1, {13}};
     list = read_text("{\"prompt\": \"a\"}\n{\"prompt\": \"a\", \"logit_bias\": {\"1\": 1, \"2\": 1}}\n"
                      "{\"prompt\": \"a\", \"bad_words\": [], \"stop_token_ids\": [], \"min_tokens\": 0}");
     options = before;
@@ -202,15 +202,15 @@ static void test_request__options_that_do_not_fit_the_vocabulary_are_refused_onc
     const struct options before = options;
 
     (void)state;
-    bias_add_token(&options.bias, 2048, 5);
+    bias_add_token(&options.request.bias, 2048, 5);
     expect_options_refused("the command line: logit_bias is for token 2048, expected an id from 0 to 2047");
     options = before;
-    options.stop_token = (struct option_ids){1, {5000}};
+    options.request.stop_token = (struct option_ids){1, {5000}};
     expect_options_refused("the command line: stop_token_ids has token 5000");
     options = before;
-    options.bad_word = (struct option_texts){1, {"one two three four five six seven eight nine ten eleven twelve thirteen fourteen"}};
+    options.request.bad_word = (struct option_texts){1, {"one two three four five six seven eight nine ten eleven twelve thirteen fourteen"}};
     expect_options_refused("the command line: a sequence of bad_words has");
-    options.bad_word = (struct option_texts){2, {"\xff", "a"}};
+    options.request.bad_word = (struct option_texts){2, {"\xff", "a"}};
     expect_options_refused("the command line: a text of bad_words is not valid UTF-8");
     options = before;
 }
@@ -306,7 +306,7 @@ static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void
     assert_int_equal(list.count, 3);
     for (int i = 0; i < list.count; i++) {
         assert_null(list.request[i].error);
-        assert_int_equal(list.request[i].max_tokens, options.max_tokens);
+        assert_int_equal(list.request[i].max_tokens, options.request.max_tokens);
         assert_true(list.request[i].paced);
     }
     request_release(&list);
@@ -507,8 +507,9 @@ static void test_request__missing_file_is_no_input(void **state)
 static int open_tokenizer(void **state)
 {
     (void)state;
-    options = (struct options){.sampling = sampling_default, .max_tokens = 33, .draft_length = -1, .stop = {1, {"END"}}};
-    options.sampling.temperature = 0.75;
+    options = (struct options){
+        .request.sampling = sampling_default, .request.max_tokens = 33, .rounds.draft_length = -1, .request.stop = {1, {"END"}}};
+    options.request.sampling.temperature = 0.75;
     return tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer) != STATUS_OK;
 }
 

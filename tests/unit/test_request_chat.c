@@ -66,9 +66,10 @@ static void assert_prompt(const struct request *request, const char *text)
 
 static void test_request_chat__messages_are_a_prompt(void **state)
 {
-    struct request_list list = read_lines("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"Hello.\"},"
-                                          "{\"role\":\"user\",\"content\":\"Why?\",\"name\":\"x\",\"refusal\":null}],\"temperature\":0.5}\n",
-                                          CHAT_ZEPHYR, &plain);
+    struct request_list list =
+        read_lines("{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"Hello.\"},"
+                   "{\"role\":\"user\",\"content\":\"Why?\",\"name\":\"x\",\"refusal\":null}],\"temperature\":0.5}\n",
+                   CHAT_ZEPHYR, &plain);
     const struct request *request = &list.request[0];
 
     (void)state;
@@ -82,10 +83,11 @@ static void test_request_chat__messages_are_a_prompt(void **state)
 /* --chat: a prompt is a user's message, on the command line as in a line, and ends as one. */
 static void test_request_chat__a_prompt_may_be_a_message(void **state)
 {
-    const struct options options = {.chat = "", .max_tokens = 8, .sampling = sampling_default};
-    struct request_list list = read_lines("{\"prompt\":\"Hi<|endoftext|>\"}\n{\"messages\":[{\"role\":\"user\",\"content\":\"Hi<|endoftext|>\"}]}\n"
-                                          "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"Hi<|endoftext|>\"}}\n",
-                                          CHAT_CHATML, &options);
+    const struct options options = {.input.chat = "", .request.max_tokens = 8, .request.sampling = sampling_default};
+    struct request_list list =
+        read_lines("{\"prompt\":\"Hi<|endoftext|>\"}\n{\"messages\":[{\"role\":\"user\",\"content\":\"Hi<|endoftext|>\"}]}\n"
+                   "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"Hi<|endoftext|>\"}}\n",
+                   CHAT_CHATML, &options);
     struct chat_template chat;
     struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .chat = &chat, .context = 256, .vocab = tokenizer_size(tokenizer)};
     struct request_list one = {0}, bad = {0};
@@ -116,9 +118,10 @@ static void test_request_chat__a_prompt_may_be_a_message(void **state)
 
 static void test_request_chat__a_developer_is_the_system(void **state)
 {
-    struct request_list list = read_lines("{\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}\n"
-                                          OPENAI("{\"messages\":[{\"role\":\"developer\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}"),
-                                          CHAT_CHATML, &plain);
+    struct request_list list =
+        read_lines("{\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}\n" OPENAI(
+                       "{\"messages\":[{\"role\":\"developer\",\"content\":\"Be brief.\"},{\"role\":\"user\",\"content\":\"Hi\"}]}"),
+                   CHAT_CHATML, &plain);
 
     (void)state;
     assert_int_equal(list.count, 2);
@@ -145,9 +148,10 @@ static void test_request_chat__openais_body_is_the_same_prompt(void **state)
 /* A line that cannot be read is taken for one of the form before it; one that can says its form itself. */
 static void test_request_chat__a_line_of_our_own_stays_one_behind_openais(void **state)
 {
-    struct request_list list = read_lines(OPENAI("{\"messages\":" HI "}") "cut\n{\"id\":\"b\",\"messages\":" HI "}\ncut\n" OPENAI("{\"messages\":" HI "}")
-                                              "{\"id\":\"c\",\"prompt\":7}\n" OPENAI("{\"messages\":" HI "}") "{\"method\":\"POST\"}\n",
-                                          CHAT_ZEPHYR, &plain);
+    struct request_list list =
+        read_lines(OPENAI("{\"messages\":" HI "}") "cut\n{\"id\":\"b\",\"messages\":" HI "}\ncut\n" OPENAI(
+                       "{\"messages\":" HI "}") "{\"id\":\"c\",\"prompt\":7}\n" OPENAI("{\"messages\":" HI "}") "{\"method\":\"POST\"}\n",
+                   CHAT_ZEPHYR, &plain);
     static const int openai[] = {1, 1, 0, 0, 1, 0, 1, 1};
 
     (void)state;
@@ -162,10 +166,11 @@ static void test_request_chat__a_line_of_our_own_stays_one_behind_openais(void *
 /* Several lists of parts in one request, so that their texts lie behind each other. */
 static void test_request_chat__parts_are_lines(void **state)
 {
-    struct request_list list = read_lines("{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]},"
-                                          "{\"role\":\"assistant\",\"content\":\"c\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"\"}]},"
-                                          "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"d\"}]}]}\n",
-                                          CHAT_ZEPHYR, &plain);
+    struct request_list list =
+        read_lines("{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]},"
+                   "{\"role\":\"assistant\",\"content\":\"c\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"\"}]},"
+                   "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"d\"}]}]}\n",
+                   CHAT_ZEPHYR, &plain);
 
     (void)state;
     assert_prompt(&list.request[0], "<|user|>\na\nb<|endoftext|>\n<|assistant|>\nc<|endoftext|>\n<|user|>\n<|endoftext|>\n<|user|>\nd<|endoftext|>\n"
@@ -209,7 +214,7 @@ static void test_request_chat__an_answer_ends_by_token_or_text(void **state)
     assert_string_equal(list.request[0].stop[1], "<|im_end|>");
     assert_int_equal(list.request[1].stops, 0);
     request_release(&list);
-    patient.ignore_eos = 1;
+    patient.request.ignore_eos = 1;
     list = read_lines("{\"messages\":" HI "}\n", CHAT_CHATML, &patient);
     assert_int_equal(list.request[0].stops, 0);
     request_release(&list);
@@ -236,7 +241,8 @@ static void test_request_chat__what_is_wrong_is_named(void **state)
                  "messages[0].content[0] is not of the form");
     expect_error("{\"messages\":[{\"role\":\"user\"}]}\n", CHAT_ZEPHYR, "messages[0].content is not a text");
     expect_error("{\"messages\":[{\"role\":\"user\",\"content\":[]}]}\n", CHAT_ZEPHYR, "messages[0].content is not a text");
-    expect_error("{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{}}]}]}\n", CHAT_ZEPHYR, "messages[0].content[0] is not of the form");
+    expect_error("{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{}}]}]}\n", CHAT_ZEPHYR,
+                 "messages[0].content[0] is not of the form");
     expect_error("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[]}]}\n", CHAT_ZEPHYR,
                  "messages[1].tool_calls is not supported");
     expect_error("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"user\",\"content\":\"b\"}]}\n", CHAT_LLAMA2,
@@ -263,7 +269,7 @@ static void test_request_chat__its_digest_knows_the_template(void **state)
 static int open_tokenizer(void **state)
 {
     (void)state;
-    plain = (struct options){.sampling = sampling_default, .max_tokens = 8, .draft_length = -1};
+    plain = (struct options){.request.sampling = sampling_default, .request.max_tokens = 8, .rounds.draft_length = -1};
     return tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer) != STATUS_OK;
 }
 

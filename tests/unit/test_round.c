@@ -88,12 +88,15 @@ static const char *const *prompts = short_prompts;
 static void open_run(struct run *run, enum accept_mode accept, double temperature, int tokens, const struct loop_faults *faults, int with_drafter)
 {
     memset(run, 0, sizeof *run);
-    run->options = (struct options){
-        .sampling = sampling_default, .max_tokens = tokens, .draft_length = LENGTH, .ignore_eos = 1, .max_sequences = SLOTS};
-    run->options.sampling.accept = accept;
-    run->options.sampling.temperature = temperature;
-    run->options.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
-    run->options.sampling.repetition_penalty = prompts == short_prompts ? 1.0 : 1.3;
+    run->options = (struct options){.request.sampling = sampling_default,
+                                    .request.max_tokens = tokens,
+                                    .rounds.draft_length = LENGTH,
+                                    .request.ignore_eos = 1,
+                                    .rounds.max_sequences = SLOTS};
+    run->options.request.sampling.accept = accept;
+    run->options.request.sampling.temperature = temperature;
+    run->options.request.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
+    run->options.request.sampling.repetition_penalty = prompts == short_prompts ? 1.0 : 1.3;
     const struct request_terms terms = {
         .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
     for (int i = 0; i < PROMPTS; i++)
@@ -141,7 +144,7 @@ static uint64_t hash_of(struct run *run)
 {
     while (take_round(run))
         continue;
-    assert_int_equal(run->engine.lead.figures.tokens, 4 * (run->options.max_tokens));
+    assert_int_equal(run->engine.lead.figures.tokens, 4 * (run->options.request.max_tokens));
     return team.shard.hash;
 }
 
@@ -158,7 +161,8 @@ static uint64_t run_solo(enum accept_mode accept, double temperature)
 
 static int open_models(void **state)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS, .context = 0};
+    const struct model_options options = {
+        .threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS, .context = 0};
 
     (void)state;
     log_init("test_round", LOG_ERROR);
@@ -236,7 +240,8 @@ static void test_round__allocates_nothing(void **state)
     drafting = &draft;
 }
 
-/* A check believes nothing of rounds that were not drafted for, so both are counted: here by a drafter that answers, and by one that hears nothing. */
+/* A check believes nothing of rounds that were not drafted for, so both are counted: here by a drafter that answers, and by one that hears
+ * nothing. */
 static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted(void **state)
 {
     (void)state;
@@ -385,7 +390,8 @@ static void write_long_prompts(const char **to)
         size_t used = 0;
 
         for (int line = 0; line < 18; line++)
-            used += (size_t)snprintf(long_text[i] + used, sizeof long_text[i] - used, "In the year %d the sea was high and the ship went down. ", 1700 + line * 7);
+            used += (size_t)snprintf(long_text[i] + used, sizeof long_text[i] - used,
+                                     "In the year %d the sea was high and the ship went down. ", 1700 + line * 7);
         snprintf(long_text[i] + used, sizeof long_text[i] - used, "%s", ends[i]);
         to[i] = long_text[i];
     }
@@ -435,7 +441,8 @@ static void assert_shared(enum accept_mode accept, double temperature, int with_
     run.engine.lead.slots.count = run.engine.lead.reading.slots = slots;
     assert_int_equal(hash_of(&run), each);
     assert_int_equal(run.engine.lead.reading.read + run.engine.lead.reading.reused, tokens_to_read(&run));
-    assert_in_range(run.engine.lead.reading.read, tokens_to_read(&run) / PROMPTS, tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
+    assert_in_range(run.engine.lead.reading.read, tokens_to_read(&run) / PROMPTS,
+                    tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
     assert_int_equal(run.engine.lead.figures.accepted > 0, with_drafter);
     if (with_drafter)
         assert_true(slots == 1 || run.engine.drafter.reused > 200);

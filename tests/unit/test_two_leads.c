@@ -1,5 +1,5 @@
-/* Two leads in one process, each with a drafter, a team and models of its own: their turns alternate, so each waits for proposals while the other goes on.
- * Time is pretended and hardly passes, so no deadline counts. */
+/* Two leads in one process, each with a drafter, a team and models of its own: their turns alternate, so each waits for proposals while the
+ * other goes on. Time is pretended and hardly passes, so no deadline counts. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "launch/engine/engine.h"
@@ -82,10 +82,13 @@ static void begin(struct side *one, const char *const *texts, enum accept_mode a
     const struct request_terms terms = {
         .options = &one->options, .tokenizer = tokenizer, .context = one->target->shape.context, .vocab = one->target->vocab};
 
-    one->options = (struct options){
-        .sampling = sampling_default, .max_tokens = TOKENS, .draft_length = LENGTH, .ignore_eos = 1, .max_sequences = SLOTS};
-    one->options.sampling.accept = accept;
-    one->options.sampling.temperature = temperature;
+    one->options = (struct options){.request.sampling = sampling_default,
+                                    .request.max_tokens = TOKENS,
+                                    .rounds.draft_length = LENGTH,
+                                    .request.ignore_eos = 1,
+                                    .rounds.max_sequences = SLOTS};
+    one->options.request.sampling.accept = accept;
+    one->options.request.sampling.temperature = temperature;
     one->requests = (struct request_list){0};
     for (int i = 0; i < PROMPTS; i++)
         assert_int_equal(request_add_text(&one->requests, &terms, texts[i], strlen(texts[i])), STATUS_OK);

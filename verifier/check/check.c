@@ -20,12 +20,12 @@ static struct check_sizes sizes_of(const struct options *options)
         [CHECK_QUICK] = {.prompts = 24, .tokens = 64, .contexts = 12, .samples = 4000},
         [CHECK_LONG] = {.prompts = INT_MAX, .tokens = INT_MAX, .contexts = 12, .samples = 40000},
     };
-    struct check_sizes sizes = usual[options->check];
+    struct check_sizes sizes = usual[options->checks.size];
 
-    if (options->law_contexts > 0)
-        sizes.contexts = options->law_contexts;
-    if (options->law_samples > 0)
-        sizes.samples = options->law_samples;
+    if (options->checks.law_contexts > 0)
+        sizes.contexts = options->checks.law_contexts;
+    if (options->checks.law_samples > 0)
+        sizes.samples = options->checks.law_samples;
     return sizes;
 }
 
@@ -118,7 +118,7 @@ void check_progress_within(struct check *check, int64_t tokens)
     int64_t now = clock_ns(), pause = options_have_bar(options) ? BAR_NS : LINE_NS;
     double left = left_of(check, now, tokens);
 
-    if (options->quiet)
+    if (options->report.quiet)
         return;
     if (check->told_ns != 0 && now - check->told_ns < pause)
         return;
@@ -171,8 +171,8 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
         .job = job, .peers = peers, .asked = asked, .sizes = sizes_of(job->options), .temperature = USUAL_TEMPERATURE};
     enum status status;
 
-    if (job->options->breakage != BREAKAGE_NONE)
-        log_warn("NOT LOSSLESS: broken on purpose by --break %s", breakage_table[job->options->breakage].name);
+    if (job->options->checks.breakage != BREAKAGE_NONE)
+        log_warn("NOT LOSSLESS: broken on purpose by --break %s", breakage_table[job->options->checks.breakage].name);
     status = run_checks(&check);
     check_equal_release(&check.equal);
     check_sample_release(&check.sample);

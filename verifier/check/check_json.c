@@ -17,7 +17,7 @@ static json_t *real(double value)
 static json_t *parameters_of(const struct check *check)
 {
     const struct options *options = check->job->options;
-    const struct sampling *sampling = &options->sampling;
+    const struct sampling *sampling = &options->request.sampling;
     const char *draft = roll_call_draft(check->job->hello, check->job->world.size);
     json_t *object = json_pack("{s:f, s:f, s:i, s:f, s:f, s:f, s:f, s:f}", "temperature", sampling->temperature, "temperature_of_the_law",
                                sampling->temperature > 0 ? sampling->temperature : check->temperature, "top_k", sampling->top_k, "top_p",
@@ -25,8 +25,8 @@ static json_t *parameters_of(const struct check *check)
                                "presence_penalty", sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty);
 
     json_object_set_new(object, "seed", json_integer((json_int_t)sampling->seed));
-    json_object_set_new(object, "support", json_integer(options->support));
-    json_object_set_new(object, "max_sequences", json_integer(options->max_sequences));
+    json_object_set_new(object, "support", json_integer(options->rounds.support));
+    json_object_set_new(object, "max_sequences", json_integer(options->rounds.max_sequences));
     json_object_set_new(object, "prompts", json_integer(check->prompts));
     json_object_set_new(object, "drafters", json_integer(check->peers->count));
     json_object_set_new(object, "lost_drafters", json_integer(peers_absent(check->peers)));
@@ -113,7 +113,8 @@ static json_t *law_of(const struct check *check, int holds)
 
 static json_t *draws_of(const struct check_draws *draws, int holds)
 {
-    json_t *object = json_pack("{s:b, s:I, s:I, s:I}", "holds", holds, "drawn", (json_int_t)draws->drawn, "certain", (json_int_t)draws->certain, "wrong", (json_int_t)draws->wrong);
+    json_t *object = json_pack("{s:b, s:I, s:I, s:I}", "holds", holds, "drawn", (json_int_t)draws->drawn, "certain",
+                               (json_int_t)draws->certain, "wrong", (json_int_t)draws->wrong);
 
     if (draws->wrong > 0)
         json_object_set_new(object, "first",
@@ -140,7 +141,7 @@ static int write_to_stdout(const json_t *object, size_t flags, int is_terminal)
 
 enum status check_report_json(const struct check *check, const struct check_result results[CHECK_KINDS], const char *verdict, const char *path)
 {
-    int breakage = check->job->options->breakage, all = 1, failed;
+    int breakage = check->job->options->checks.breakage, all = 1, failed;
     int holds[CHECK_KINDS]; /* and was seen to */
     size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
     json_t *object;
@@ -154,7 +155,7 @@ enum status check_report_json(const struct check *check, const struct check_resu
                                parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
                                draws_of(&check->draws, holds[2]), "seconds", check->seconds);
 
-    failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->terminal & TERMINAL_STDOUT) != 0
+    failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->launch.terminal & TERMINAL_STDOUT) != 0
                                                        : json_dump_file(object, path, flags) != 0);
     json_decref(object);
     if (!failed)

@@ -35,8 +35,8 @@ static void write_starved(const struct check_share *share, struct check_result *
 {
     char asked[32], answered[32];
 
-    snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass: nothing is shown", grouped(share->answered, answered),
-             grouped(share->asked, asked), 100 * share->least);
+    snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass: nothing is shown",
+             grouped(share->answered, answered), grouped(share->asked, asked), 100 * share->least);
 }
 
 static void sum_equal(const struct check *check, struct check_result *result)
@@ -54,7 +54,8 @@ static void sum_equal(const struct check *check, struct check_result *result)
     else if (result->is_starved)
         write_starved(&equal->share, result);
     else
-        snprintf(result->found, sizeof result->found, "%s outputs equal, %s tokens", grouped(equal->outputs, outputs), grouped(equal->tokens, tokens));
+        snprintf(result->found, sizeof result->found, "%s outputs equal, %s tokens", grouped(equal->outputs, outputs),
+                 grouped(equal->tokens, tokens));
 }
 
 static void sum_sample(const struct check *check, struct check_result *result)
@@ -180,13 +181,13 @@ static void write_law(const struct check *check, int is_blind, char words[160])
     if (is_blind)
         snprintf(words, 160, "law: %s", too_few);
     else
-        snprintf(words, 160, "law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft", sample->p_chi_square, sample->contexts,
-                 grouped(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
+        snprintf(words, 160, "law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft", sample->p_chi_square,
+                 sample->contexts, grouped(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
 }
 
 static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
 {
-    int breakage = check->job->options->breakage, failing = 0, starving = 0, lost = peers_absent(check->peers);
+    int breakage = check->job->options->checks.breakage, failing = 0, starving = 0, lost = peers_absent(check->peers);
     char failed[64] = "", starved[64] = "", without[128] = "", law[160], drawn[32], outputs[32];
 
     write_law(check, results[1].is_blind, law);
@@ -201,13 +202,18 @@ static void write_verdict(const struct check *check, const struct check_result *
         snprintf(verdict, VERDICT, "NOT LOSSLESS, broken on purpose by --break %s (%s): %s%s%s%s", breakage_table[breakage].name,
                  breakage_table[breakage].what, failing > 0 ? "seen by " : "no check saw it", failed, starving > 0 ? "; " : "", without);
     else if (failing > 0)
-        snprintf(verdict, VERDICT, "NOT LOSSLESS: %s of 3 checks fail%s (%s)", failing == 1 ? "1" : failing == 2 ? "2" : "3", failing == 1 ? "s" : "", failed);
+        snprintf(verdict, VERDICT, "NOT LOSSLESS: %s of 3 checks fail%s (%s)",
+                 failing == 1   ? "1"
+                 : failing == 2 ? "2"
+                                : "3",
+                 failing == 1 ? "s" : "", failed);
     else if (starving > 0)
         snprintf(verdict, VERDICT, "NOT SHOWN TO BE LOSSLESS: %s", without);
     else
         snprintf(verdict, VERDICT, "lossless: %d checks hold (%s outputs equal, %s, %s drafts %s)", results[1].is_blind ? 2 : 3,
                  grouped(check->equal.outputs, outputs), law,
-                 grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn), check->draws.drawn > 0 ? "drawn again" : "copied");
+                 grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn),
+                 check->draws.drawn > 0 ? "drawn again" : "copied");
 }
 
 enum status check_report(const struct check *check)
@@ -215,7 +221,7 @@ enum status check_report(const struct check *check)
     const struct options *options = check->job->options;
     struct check_result results[CHECK_KINDS];
     char verdict[VERDICT];
-    int json_to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
+    int json_to_stdout = options->checks.json != NULL && strcmp(options->checks.json, "-") == 0;
     FILE *to = json_to_stdout ? stderr : stdout;
 
     sum_equal(check, &results[0]);
@@ -224,12 +230,12 @@ enum status check_report(const struct check *check)
     write_verdict(check, results, verdict);
     if (options_have_bar(options))
         fputs("\r\033[K", stderr);
-    if (!options->quiet) {
+    if (!options->report.quiet) {
         put_table(to, check, results, options_have_colours(options) && !json_to_stdout);
         fprintf(to, "%s\n", verdict);
     }
-    if (options->json != NULL)
-        TRY(check_report_json(check, results, verdict, options->json));
+    if (options->checks.json != NULL)
+        TRY(check_report_json(check, results, verdict, options->checks.json));
     if (fflush(to) != 0 || ferror(to)) {
         log_error("the verdict could not be written");
         return STATUS_IO;

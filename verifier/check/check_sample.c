@@ -289,7 +289,7 @@ static void sum_up(struct check_sample *sample)
 /* Drafts of the half of the requests that has more than one. */
 static int longer_draft(const struct check *check)
 {
-    int asked = check->job->options->draft_length;
+    int asked = check->job->options->rounds.draft_length;
 
     return asked < 2 ? 2 : asked < 4 ? asked : 4;
 }

@@ -92,7 +92,7 @@ static enum status ask(const struct chat *chat, struct request_list *requests)
     json_decref(line);
     if (text == NULL)
         return no_memory();
-    options.first_index += chat->turn;
+    options.input.first_index += chat->turn;
     status = request_add_line(requests, &terms, text, strlen(text), chat->input.number);
     free(text);
     return status;
@@ -189,7 +189,8 @@ static enum status take_turns(struct chat *chat)
         } else if (is(line, command, "/help")) {
             explain(chat);
         } else if (command > 0) {
-            log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number, (int)(command < 64 ? command : 64), line);
+            log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number,
+                      (int)(command < 64 ? command : 64), line);
         } else if (length > 0) {
             TRY(take_turn(chat, line, length));
         }
@@ -202,14 +203,15 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     enum status status;
 
     chat->watch = (struct lead_watch){.state = chat, .end = keep_reply, .turn = look_for_stop};
-    chat->show = (struct show){.text = stdout, .text_is_terminal = (options->terminal & TERMINAL_STDOUT) != 0, .drafts = options->show_drafts};
+    chat->show = (struct show){
+        .text = stdout, .text_is_terminal = (options->launch.terminal & TERMINAL_STDOUT) != 0, .drafts = options->report.show_drafts};
     chat->show.colour = options_have_colours(options);
     chat->show.reading = chat->signs;
     chat->show.redrawn = 1;
-    chat->show.clears_errors = options->terminal & TERMINAL_STDERR;
+    chat->show.clears_errors = options->launch.terminal & TERMINAL_STDERR;
     audience_init(&chat->audience, &chat->output, &chat->show, &chat->watch);
-    chat->lead = (struct lead){.watch = &chat->audience.watch, .resting = options->solo ? drafters : NULL};
-    TRY(job_open_lead(chat->job, options->solo ? &chat->none : drafters, &chat->verify, &chat->lead));
+    chat->lead = (struct lead){.watch = &chat->audience.watch, .resting = options->rounds.solo ? drafters : NULL};
+    TRY(job_open_lead(chat->job, options->rounds.solo ? &chat->none : drafters, &chat->verify, &chat->lead));
     status = take_turns(chat);
     *figures = chat->lead.figures;
     figures->wall_ns = chat->wall_ns;
@@ -225,11 +227,11 @@ enum status chat_run(struct job *job, struct peers *drafters, const struct reque
 {
     struct figures figures = {0};
     const int terminal = TERMINAL_STDOUT | TERMINAL_STDIN;
-    struct chat chat = {.job = job, .signs = (job->options->terminal & terminal) == terminal ? stdout : NULL};
+    struct chat chat = {.job = job, .signs = (job->options->launch.terminal & terminal) == terminal ? stdout : NULL};
     enum status status;
 
     (void)requests; /* turns come one by one */
-    TRY(chat_template_open(job->target, (enum chat_family)job->options->chat_family, &chat.template));
+    TRY(chat_template_open(job->target, (enum chat_family)job->options->input.chat_family, &chat.template));
     chat_input_init(&chat.input, STDIN_FILENO);
     chat.messages = json_array();
     status = chat.messages != NULL ? talk(&chat, drafters, &figures) : no_memory();

@@ -27,20 +27,20 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
 static void set_up_show(const struct job *job, const struct request_list *requests, struct show *show)
 {
     const struct options *options = job->options;
-    int terminal = options->terminal & TERMINAL_STDOUT, compare = options->compare;
+    int terminal = options->launch.terminal & TERMINAL_STDOUT, compare = options->report.compare;
 
     *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
-    show->notes = options->quiet ? NULL : compare || options_show_whole(options) ? stdout : stderr;
-    if (options->output == NULL && (options->prompt != NULL || compare))
+    show->notes = options->report.quiet ? NULL : compare || options_show_whole(options) ? stdout : stderr;
+    if (options->results.path == NULL && (options->input.prompt != NULL || compare))
         show->text = stdout;
-    show->drafts = options->show_drafts || (compare && options->prompt == NULL && options->prompts == NULL);
+    show->drafts = options->report.show_drafts || (compare && options->input.prompt == NULL && options->input.prompts == NULL);
     show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
-    show->notes_is_terminal = options->terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->reading = options->quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->clears_errors = options->terminal & TERMINAL_STDERR;
-    if (options->prompt != NULL && !terminal && !compare)
+    show->notes_is_terminal = options->launch.terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->reading = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->clears_errors = options->launch.terminal & TERMINAL_STDERR;
+    if (options->input.prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
 
@@ -63,7 +63,7 @@ static enum status repeat(struct job *job, struct peers *drafters, const struct 
     int64_t began = clock_ns();
     struct figures solo, drafted;
 
-    while (!job->options->hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
+    while (!job->options->report.hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
         TRY(measure(job, drafters, requests, 1, measuring, &solo));
         TRY(measure(job, drafters, requests, 0, measuring, &drafted));
         comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
@@ -71,8 +71,8 @@ static enum status repeat(struct job *job, struct peers *drafters, const struct 
     return STATUS_OK;
 }
 
-/* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its name and keys
- * and, where it reads the target's file, the target. */
+/* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its
+ * name and keys and, where it reads the target's file, the target. */
 static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
 {
     const char *name = job->hello[job->world.drafter_rank[0]].model;
@@ -100,9 +100,9 @@ static enum status begin_output(struct job *job, const struct request_list *requ
 
     if (!job->output.journaled)
         return output_begin(&job->output, &begun);
-    meant.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
+    meant.model.cache = job->model->cache_dtype == DTYPE_BF16 ? CACHE_BF16 : CACHE_F32;
     TRY(model_identity(job->target, &terms.target));
-    if (journal_terms_need_drafts(requests) && !job->options->solo && job->world.drafters > 0)
+    if (journal_terms_need_drafts(requests) && !job->options->rounds.solo && job->world.drafters > 0)
         TRY(identify_draft(job, terms.target, &terms.draft));
     return output_begin_under(&job->output, &terms, &begun);
 }
@@ -119,26 +119,27 @@ static enum status say_wrong(const struct request_list *requests)
     return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
-/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from timed steps. */
+/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from
+ * timed steps. */
 static void warn_of_cost(const struct job *job, const struct pace *pace)
 {
     double with, without;
 
-    if (job->options->draft_length > 0 && !job->options->quiet && pace_drafts_cost(pace, &with, &without))
+    if (job->options->rounds.draft_length > 0 && !job->options->report.quiet && pace_drafts_cost(pace, &with, &without))
         log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
-                 job->options->draft_length, with, without);
+                 job->options->rounds.draft_length, with, without);
 }
 
 enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
-    struct peers none = {0}, *peers = job->options->solo ? &none : drafters;
+    struct peers none = {0}, *peers = job->options->rounds.solo ? &none : drafters;
     struct comparison comparison = {0};
     struct figures solo = {0};
     struct audience audience;
     struct measuring measuring;
     struct show show;
-    struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->solo ? drafters : NULL};
-    int compare = job->options->compare && peers->count > 0;
+    struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->rounds.solo ? drafters : NULL};
+    int compare = job->options->report.compare && peers->count > 0;
     enum status status;
 
     set_up_show(job, requests, &show);

@@ -81,11 +81,11 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         return STATUS_DATA;
     }
     if (pass->draft_length >= -1 && pass->draft_length <= MESSAGE_MAX_DRAFT && pass->temperature >= 0 && pass->temperature <= 100 &&
-        pass->sequences >= 1 && pass->sequences <= sweep->job->options->max_sequences && pass->prompts >= 1)
+        pass->sequences >= 1 && pass->sequences <= sweep->job->options->rounds.max_sequences && pass->prompts >= 1)
         return STATUS_OK;
     log_error("--sweep: a pass has a draft length of %d, a temperature of %g, %d sequences at once and %d prompts, expected -1 to %d, 0 to 100, "
               "1 to %d (--max-sequences), at least 1",
-              pass->draft_length, pass->temperature, pass->sequences, pass->prompts, MESSAGE_MAX_DRAFT, sweep->job->options->max_sequences);
+              pass->draft_length, pass->temperature, pass->sequences, pass->prompts, MESSAGE_MAX_DRAFT, sweep->job->options->rounds.max_sequences);
     return STATUS_DATA;
 }
 
@@ -179,7 +179,7 @@ static enum status write_line(const struct sweep *sweep, json_t *object)
 static enum status hash_so_far(const struct sweep *sweep, uint64_t *hash)
 {
     *hash = 0;
-    return sweep->job->options->hash_logits ? team_hash(&sweep->job->team, hash) : STATUS_OK;
+    return sweep->job->options->report.hash_logits ? team_hash(&sweep->job->team, hash) : STATUS_OK;
 }
 
 /* hash: of this pass */
@@ -196,7 +196,7 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                           (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
                           "ends", ends_of(ends, pass->prompts)));
 
-    if (sweep->job->options->hash_logits)
+    if (sweep->job->options->report.hash_logits)
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)hash));
     return write_line(sweep, json_text_whole(object, failed));
 }
@@ -235,11 +235,11 @@ static enum status run_passes(struct sweep *sweep, json_t *passes)
         struct sweep_pass pass;
 
         TRY(read_pass(sweep, from, &pass));
-        if ((job->options->terminal & TERMINAL_STDERR) != 0)
+        if ((job->options->launch.terminal & TERMINAL_STDERR) != 0)
             fprintf(stderr, "\r\033[Kmeasuring: %zu of %zu ", at + 1, count);
         TRY(run_pass(sweep, &pass));
     }
-    if ((job->options->terminal & TERMINAL_STDERR) != 0)
+    if ((job->options->launch.terminal & TERMINAL_STDERR) != 0)
         fputs("\r\033[K", stderr);
     return STATUS_OK;
 }
@@ -253,7 +253,7 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     enum status status;
 
     if (path == NULL || !json_is_array(passes)) {
-        log_error("--sweep %s: expected an object with results, a file, and passes, a list", job->options->sweep);
+        log_error("--sweep %s: expected an object with results, a file, and passes, a list", job->options->report.sweep);
         return STATUS_DATA;
     }
     sweep->results = fopen(path, "w");
@@ -275,7 +275,7 @@ enum status sweep_run(struct job *job, struct peers *drafters, const struct requ
     json_t *plan = NULL;
     enum status status;
 
-    TRY(read_plan(job->options->sweep, &plan));
+    TRY(read_plan(job->options->report.sweep, &plan));
     status = run_plan(&sweep, plan);
     json_decref(plan);
     return status;

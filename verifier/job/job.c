@@ -17,28 +17,28 @@ enum { GROUP_BYTES = 256 << 10 };
 
 static int max_asked(const struct options *options)
 {
-    return options->max_sequences * MESSAGE_MAX_COMMIT;
+    return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
 
 /* A round of all sequences, and beside it a part of a prompt. */
 static int max_rows(const struct options *options, const struct backend *backend)
 {
-    return max_asked(options) + (options->prefill_chunk > backend->prompt_rows ? options->prefill_chunk : backend->prompt_rows);
+    return max_asked(options) + (options->rounds.prefill_chunk > backend->prompt_rows ? options->rounds.prefill_chunk : backend->prompt_rows);
 }
 
 static int max_ids(const struct options *options)
 {
-    return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+    return options->rounds.max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
 }
 
 /* The lead says how far it is. */
 static enum status read_model(struct job *job, struct model_options options)
 {
-    int bar = !job->options->quiet && (job->options->terminal & TERMINAL_STDERR) != 0, leads = job->world.rank == job->world.lead;
+    int bar = !job->options->report.quiet && (job->options->launch.terminal & TERMINAL_STDERR) != 0, leads = job->world.rank == job->world.lead;
     struct loading loading;
     enum status status;
 
-    loading_begin(&loading, leads && !job->options->quiet ? stderr : NULL, bar);
+    loading_begin(&loading, leads && !job->options->report.quiet ? stderr : NULL, bar);
     options.tell = loading_tell;
     options.tell_state = &loading;
     log_clear_lines(bar);
@@ -55,39 +55,39 @@ static enum status load_model(struct job *job, const struct model_options *optio
 
     TRY(group_agree(&job->group, read_model(job, *options)));
     return group_attach(&job->world, job->model->backend, job->model->context, largest * (size_t)job->model->shape.hidden,
-                        (enum group_sums)job->options->all_reduce, &job->group);
+                        (enum group_sums)job->options->ranks.all_reduce, &job->group);
 }
 
 static enum status load(struct job *job)
 {
     const struct backend *backend;
-    const char *devices = job->options->verifier_devices;
+    const char *devices = job->options->ranks.verifier_devices;
     char tokenizer[PATH_MAX];
     struct config config;
     int device;
 
-    TRY(backend_choose((enum backend_choice)job->options->backend, &backend));
+    TRY(backend_choose((enum backend_choice)job->options->ranks.backend, &backend));
     TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_team_rank : job->world.node_rank, &device));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
     TRY(group_open_team(&job->world, GROUP_BYTES, &job->group));
-    int alone = !options_draft_runs_model(&job->options->draft_way) || config_is_large(&config, 0, job->world.verifiers);
-    const struct model_options model = {.threads = world_threads(&job->world, job->options->threads, alone),
+    int alone = !options_draft_runs_model(&job->options->model.draft_way) || config_is_large(&config, 0, job->world.verifiers);
+    const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
                                         .max_rows = max_rows(job->options, backend),
                                         .max_asked = max_asked(job->options),
-                                        .context = job->options->context,
-                                        .slots = job->options->max_sequences,
+                                        .context = job->options->model.context,
+                                        .slots = job->options->rounds.max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
                                         .quantise = model_quantise(options_bits(job->options, 0)),
-                                        .cache = job->options->cache,
+                                        .cache = job->options->model.cache,
                                         .backend = backend,
                                         .device = device};
     world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
     if (backend->device == NULL)
         world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
-    TRY(team_open(&job->team, job->model, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
+    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_asked(job->options), max_ids(job->options)));
     job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
@@ -122,21 +122,21 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     const struct options *options = job->options;
     const struct request_terms terms = {
         .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
-    const char *path = options->prompts;
+    const char *path = options->input.prompts;
     char demo[PATH_MAX];
 
-    if (options->prompt != NULL) {
-        TRY(request_add_text(requests, &terms, options->prompt, strlen(options->prompt)));
+    if (options->input.prompt != NULL) {
+        TRY(request_add_text(requests, &terms, options->input.prompt, strlen(options->input.prompt)));
         if (requests->request[0].error == NULL)
             return STATUS_OK;
         log_error("--prompt: %s", requests->request[0].error);
         return STATUS_DATA;
     }
-    paths_demo(options->check != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
+    paths_demo(options->checks.size != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
     path = path != NULL ? path : demo;
     TRY(request_read(requests, &terms, path));
-    if (requests->count == 0 && options->shard == NULL)
-        log_warn("--prompts %s has no prompts: there is nothing to do", (options->terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
+    if (requests->count == 0 && options->input.shard == NULL)
+        log_warn("--prompts %s has no prompts: there is nothing to do", (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
     return STATUS_OK;
 }
 
@@ -145,7 +145,7 @@ enum status job_read_requests(struct job *job, struct request_list *requests)
     struct chat_template chat;
     enum status status;
 
-    TRY(chat_template_open(job->target, (enum chat_family)job->options->chat_family, &chat));
+    TRY(chat_template_open(job->target, (enum chat_family)job->options->input.chat_family, &chat));
     status = read_requests_by(job, &chat, requests);
     chat_template_release(&chat);
     return status;
@@ -155,18 +155,18 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 {
     enum status status;
 
-    TRY(verify_open(verify, &job->team, job->options->max_sequences, max_asked(job->options), max_ids(job->options)));
-    verify->breakage = (enum breakage)job->options->breakage;
-    verify->synthetic_acceptance = job->options->synthetic_acceptance;
-    verify->measure_overlap = job->options->stats != NULL || job->options->sweep != NULL;
+    TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, max_asked(job->options), max_ids(job->options)));
+    verify->breakage = (enum breakage)job->options->checks.breakage;
+    verify->synthetic_acceptance = job->options->rounds.synthetic_acceptance;
+    verify->measure_overlap = job->options->report.stats != NULL || job->options->report.sweep != NULL;
     lead->team = &job->team;
     lead->verify = verify;
     lead->peers = peers;
     lead->tokenizer = job->tokenizer;
-    lead->slots.count = lead->slots.count > 0 ? lead->slots.count : job->options->max_sequences;
-    lead->prefill_chunk = job->options->prefill_chunk;
-    lead->hash_logits = job->options->hash_logits;
-    lead->drain.seconds = job->options->drain_s;
+    lead->slots.count = lead->slots.count > 0 ? lead->slots.count : job->options->rounds.max_sequences;
+    lead->prefill_chunk = job->options->rounds.prefill_chunk;
+    lead->hash_logits = job->options->report.hash_logits;
+    lead->drain.seconds = job->options->limits.drain_s;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -197,11 +197,11 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 
 static const char *output_path(const struct options *options)
 {
-    if (options->check != CHECK_OFF)
+    if (options->checks.size != CHECK_OFF)
         return NULL;
-    if (options->output != NULL)
-        return options->output;
-    return options->prompts != NULL && !options->compare ? "-" : NULL;
+    if (options->results.path != NULL)
+        return options->results.path;
+    return options->input.prompts != NULL && !options->report.compare ? "-" : NULL;
 }
 
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
@@ -216,13 +216,13 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                             .comparison = comparison,
                             .peers = drafters};
 
-    if (job->options->hash_logits)
+    if (job->options->report.hash_logits)
         TRY(team_hash(&job->team, &report.hash));
-    if (!job->options->quiet && solo != NULL)
+    if (!job->options->report.quiet && solo != NULL)
         report_table(&report, stdout);
-    else if (!job->options->quiet)
+    else if (!job->options->report.quiet)
         report_line(&report, options_show_whole(job->options) ? stdout : stderr);
-    return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
+    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
 }
 
 static void say_if_crowded(const struct job *job)
@@ -250,11 +250,11 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     enum status status, ended;
 
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
-                   job->options->draft_deadline_ms));
+                   job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
-    if (job->options->synthetic_acceptance >= 0)
+    if (job->options->rounds.synthetic_acceptance >= 0)
         log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's law",
-                 job->options->synthetic_acceptance);
+                 job->options->rounds.synthetic_acceptance);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = command->is_patient;
@@ -281,9 +281,9 @@ static enum status lead_look(struct job *job)
     const struct options *options = job->options;
 
     TRY(launch_check(options));
-    TRY(output_open(&job->output, output_path(options), options->resume, options->plain_results));
-    job->output.not_lossless = options->synthetic_acceptance >= 0;
-    job->output.is_terminal = options->terminal & TERMINAL_STDOUT;
+    TRY(output_open(&job->output, output_path(options), options->results.resume, options->results.plain_results));
+    job->output.not_lossless = options->rounds.synthetic_acceptance >= 0;
+    job->output.is_terminal = options->launch.terminal & TERMINAL_STDOUT;
     return STATUS_OK;
 }
 
@@ -301,7 +301,7 @@ enum status job_run(struct job *job, const struct job_command *command)
     TRY(meet(job));
     job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
     job->team.relay = &job->relay;
-    TRY(world_trace_begin(&job->world, job->options->trace, &job->trace));
+    TRY(world_trace_begin(&job->world, job->options->report.trace, &job->trace));
     job->follows = job->group.rank != 0;
     status = job->follows ? team_follow(&job->team) : lead_job(job, command);
     if (status == STATUS_OK || status == STATUS_DRAINED) {

@@ -24,12 +24,12 @@ struct look {
 
 int launch_check_drafts(const struct options *options)
 {
-    return !options->solo && options->drafters != 0 && (options->target == NULL || options->draft != NULL);
+    return !options->rounds.solo && options->ranks.drafters != 0 && (options->model.target == NULL || options->model.draft != NULL);
 }
 
 static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
 {
-    const struct model_options terms = {.context = options->context, .layers = layers};
+    const struct model_options terms = {.context = options->model.context, .layers = layers};
     struct tokenizer *tokenizer;
     char path[PATH_MAX];
 
@@ -63,26 +63,26 @@ static enum status check_files(const struct options *options)
 {
     enum { READ = 4, FILES = 9 };
     char journal[PATH_MAX], terms[PATH_MAX];
-    const int has_output = options->output != NULL;
+    const int has_output = options->results.path != NULL;
     const struct {
         const char *option, *what, *path;
         int is_beside; /* made beside the file of the option */
-    } files[FILES] = {{"prompts", "the file of --prompts", options->prompts, 0},
-                      {"target", "the model of --target", options->target, 0},
-                      {"draft", "the model of --draft", options->draft, 0},
-                      {"config", "the file of --config", options->config, 0},
-                      {"output", "the file of --output", options->output, 0},
-                      {"stats", "the file of --stats", options->stats, 0},
-                      {"json", "the file of --json", options->json, 0},
+    } files[FILES] = {{"prompts", "the file of --prompts", options->input.prompts, 0},
+                      {"target", "the model of --target", options->model.target, 0},
+                      {"draft", "the model of --draft", options->model.draft, 0},
+                      {"config", "the file of --config", options->launch.config, 0},
+                      {"output", "the file of --output", options->results.path, 0},
+                      {"stats", "the file of --stats", options->report.stats, 0},
+                      {"json", "the file of --json", options->checks.json, 0},
                       {"output", "the journal of --output", has_output ? journal : NULL, 1},
                       {"output", "the terms of --output", has_output ? terms : NULL, 1}};
 
-    if (has_output && options->output[0] == '\0') {
+    if (has_output && options->results.path[0] == '\0') {
         log_error("--output is '', expected a file or -");
         return STATUS_USAGE;
     }
-    snprintf(journal, sizeof journal, "%s.journal", has_output ? options->output : "");
-    snprintf(terms, sizeof terms, "%s.terms", has_output ? options->output : "");
+    snprintf(journal, sizeof journal, "%s.journal", has_output ? options->results.path : "");
+    snprintf(terms, sizeof terms, "%s.terms", has_output ? options->results.path : "");
     for (int i = READ; i < FILES; i++)
         for (int j = 0; j < i; j++)
             if (collide(files[i].path, files[j].path)) {
@@ -154,41 +154,41 @@ static enum status check_folder(const char *path)
 static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
-    if (options->hosts == NULL) { /* else the lead's host has them: it looks when it starts */
-        TRY(check_output(options->output));
-        TRY(check_written("stats", options->stats));
-        TRY(check_written("json", options->json));
-        TRY(check_folder(options->trace));
+    if (options->launch.hosts == NULL) { /* else the lead's host has them: it looks when it starts */
+        TRY(check_output(options->results.path));
+        TRY(check_written("stats", options->report.stats));
+        TRY(check_written("json", options->checks.json));
+        TRY(check_folder(options->report.trace));
     }
-    if (options->prompts == NULL || strcmp(options->prompts, "-") == 0 || access(options->prompts, R_OK) == 0)
+    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") == 0 || access(options->input.prompts, R_OK) == 0)
         return STATUS_OK;
-    log_error("--prompts %s: %s", options->prompts, strerror(errno));
+    log_error("--prompts %s: %s", options->input.prompts, strerror(errno));
     return STATUS_NOINPUT;
 }
 
 static int has_bias(const struct options *options)
 {
-    return options->bias.tokens > 0 || options->bad_word.count > 0 || options->stop_token.count > 0;
+    return options->request.bias.tokens > 0 || options->request.bad_word.count > 0 || options->request.stop_token.count > 0;
 }
 
 /* A prompt on the command line that cannot be completed is known before anything runs, and so are tokens that there are not. */
 static enum status check_prompt(const struct options *options, const char *model, const struct config *config, const struct chat_template *chat)
 {
-    struct request_terms terms = {.options = options, .chat = chat, .context = options->context > 0 ? options->context : config->context};
+    struct request_terms terms = {.options = options, .chat = chat, .context = options->model.context > 0 ? options->model.context : config->context};
     struct request_list requests = {0};
     struct tokenizer *tokenizer;
     char path[PATH_MAX];
     enum status status;
 
-    if (options->prompt == NULL && !has_bias(options))
+    if (options->input.prompt == NULL && !has_bias(options))
         return STATUS_OK;
     paths_tokenizer(model, path, sizeof path);
     TRY(tokenizer_open(path, config->vocab, &tokenizer));
     terms.tokenizer = tokenizer;
     terms.vocab = tokenizer_size(tokenizer) < config->vocab ? tokenizer_size(tokenizer) : config->vocab;
     status = request_prepare(&requests, &terms);
-    if (status == STATUS_OK && options->prompt != NULL)
-        status = request_add_text(&requests, &terms, options->prompt, strlen(options->prompt));
+    if (status == STATUS_OK && options->input.prompt != NULL)
+        status = request_add_text(&requests, &terms, options->input.prompt, strlen(options->input.prompt));
     if (status == STATUS_OK && requests.count > 0 && requests.request[0].error != NULL) {
         log_error("--prompt: %s", requests.request[0].error);
         status = STATUS_DATA;
@@ -204,9 +204,9 @@ static enum status check_chat(const struct options *options, const char *model, 
     struct chat_template chat;
     enum status status;
 
-    if (options->chat == NULL && !options->conversation)
+    if (options->input.chat == NULL && !options->input.conversation)
         return check_prompt(options, model, config, NULL);
-    TRY(chat_template_open(model, (enum chat_family)options->chat_family, &chat));
+    TRY(chat_template_open(model, (enum chat_family)options->input.chat_family, &chat));
     if (chat.family == CHAT_AUTO) {
         log_error("%s: %s", model, chat.fault);
         status = STATUS_DATA;
@@ -220,15 +220,16 @@ static enum status check_chat(const struct options *options, const char *model, 
 /* Where devices are not asked for but found, the model refuses when it is loaded. */
 static enum status check_quantise(const struct options *options)
 {
-    if (options->backend != BACKEND_CUDA || (options->quantise == QUANTISE_NONE && options->draft_way.bits == 0))
+    if (options->ranks.backend != BACKEND_CUDA || (options->model.quantise == QUANTISE_NONE && options->model.draft_way.bits == 0))
         return STATUS_OK;
-    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->quantise != QUANTISE_NONE ? "quantise" : "draft self:bits=N");
+    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda",
+              options->model.quantise != QUANTISE_NONE ? "quantise" : "draft self:bits=N");
     return STATUS_USAGE;
 }
 
 static enum status check_cache(const struct options *options)
 {
-    if (options->backend != BACKEND_CUDA || options->cache != CACHE_F32)
+    if (options->ranks.backend != BACKEND_CUDA || options->model.cache != CACHE_F32)
         return STATUS_OK;
     log_error("--cache f32 is for the CPU backend, expected --backend cpu, not cuda");
     return STATUS_USAGE;
@@ -244,17 +245,17 @@ enum status launch_check(const struct options *options)
     options_target_path(options, target);
     options_draft_path(options, draft);
     TRY(check_input(options));
-    if ((options->terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
-        paths_tell_taken("target", options->target);
-        paths_tell_taken("draft", options->draft);
+    if ((options->launch.terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
+        paths_tell_taken("target", options->model.target);
+        paths_tell_taken("draft", options->model.draft);
     }
-    TRY(paths_check("target", options->target));
-    TRY(look_at(options, target, options->verifiers > 0 ? options->verifiers : 1, 0, &large));
+    TRY(paths_check("target", options->model.target));
+    TRY(look_at(options, target, options->ranks.verifiers > 0 ? options->ranks.verifiers : 1, 0, &large));
     TRY(check_chat(options, target, &large.config));
-    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->draft_way))
+    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
-    TRY(options_draft_kind(&options->draft_way)->own_model ? paths_check("draft", options->draft) : STATUS_OK);
-    TRY(look_at(options, draft, 1, options->draft_way.layers, &small));
+    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check("draft", options->model.draft) : STATUS_OK);
+    TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
     if (large.digest == small.digest && large.size == small.size)
         return STATUS_OK;
     log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,

@@ -33,10 +33,10 @@ static enum status tell_prompts(const struct options *options, const struct requ
         tokens += request->error == NULL ? request->prompt_count : 0;
         longest = request->error == NULL && request->prompt_count > longest ? request->prompt_count : longest;
     }
-    log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->prompts, requests->count, (long long)tokens, longest);
+    log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->input.prompts, requests->count, (long long)tokens, longest);
     if (wrong == 0)
         return STATUS_OK;
-    log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->prompts, wrong,
+    log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->input.prompts, wrong,
              requests->count);
     for (int i = 0, told = 0; i < requests->count && told < FIRST_WRONG; i++)
         if (requests->request[i].error != NULL) {
@@ -45,7 +45,7 @@ static enum status tell_prompts(const struct options *options, const struct requ
         }
     if (wrong < requests->count)
         return STATUS_OK;
-    log_error("--prompts %s has no line that can be completed", options->prompts);
+    log_error("--prompts %s has no line that can be completed", options->input.prompts);
     return STATUS_DATA;
 }
 
@@ -57,15 +57,15 @@ static enum status read_prompts(const struct options *options, const char *model
     struct request_terms terms = {.options = options,
                                   .tokenizer = tokenizer,
                                   .chat = &chat,
-                                  .context = options->context > 0                      ? options->context
+                                  .context = options->model.context > 0                      ? options->model.context
                                              : config->context < MODEL_DEFAULT_CONTEXT ? config->context
                                                                                        : MODEL_DEFAULT_CONTEXT,
                                   .vocab = size < config->vocab ? size : config->vocab};
     struct request_list requests = {0};
     enum status status;
 
-    TRY(chat_template_open(model, (enum chat_family)options->chat_family, &chat));
-    status = request_read(&requests, &terms, options->prompts);
+    TRY(chat_template_open(model, (enum chat_family)options->input.chat_family, &chat));
+    status = request_read(&requests, &terms, options->input.prompts);
     if (status == STATUS_OK)
         status = tell_prompts(options, &requests);
     request_release(&requests);
@@ -81,7 +81,7 @@ static enum status look_at_prompts(const struct options *options, const char *mo
     struct stat state;
     enum status status;
 
-    if (options->prompts == NULL || stat(options->prompts, &state) != 0 || !S_ISREG(state.st_mode))
+    if (options->input.prompts == NULL || stat(options->input.prompts, &state) != 0 || !S_ISREG(state.st_mode))
         return STATUS_OK;
     paths_tokenizer(model, path, sizeof path);
     TRY(tokenizer_open(path, config->vocab, &tokenizer));
@@ -94,21 +94,21 @@ static int has_devices(const struct options *options)
 {
     const struct backend *backend = NULL;
 
-    return options->backend == BACKEND_CUDA ||
-           (backend_choose((enum backend_choice)options->backend, &backend) == STATUS_OK && backend != &backend_cpu);
+    return options->ranks.backend == BACKEND_CUDA ||
+           (backend_choose((enum backend_choice)options->ranks.backend, &backend) == STATUS_OK && backend != &backend_cpu);
 }
 
 /* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
 static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
 {
-    int asked = options->max_sequences * MESSAGE_MAX_COMMIT, chunk = options->prefill_chunk, rows = backend_cpu.prompt_rows;
+    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.prompt_rows;
     const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
                                         .max_asked = asked,
-                                        .context = options->context,
-                                        .slots = options->max_sequences,
-                                        .layers = drafts ? options->draft_way.layers : 0,
+                                        .context = options->model.context,
+                                        .slots = options->rounds.max_sequences,
+                                        .layers = drafts ? options->model.draft_way.layers : 0,
                                         .quantise = model_quantise(options_bits(options, drafts)),
-                                        .cache = has_devices(options) ? CACHE_BF16 : options->cache};
+                                        .cache = has_devices(options) ? CACHE_BF16 : options->model.cache};
 
     return model_need(model, width, &terms, need);
 }
@@ -135,7 +135,8 @@ static void tell_need(const struct options *options, struct ranks_need *ranks, c
     ranks->each = need->weights + need->cache + need->activations + device;
     log_debug("%s of each of %d %s%s: %s = %s of weights, %s of cache (%d sequences), %s of activations, %s for CUDA and NCCL",
               device > 0 ? "device memory" : "memory", ranks->count, ranks->who, ranks->count > 1 ? "s" : "", told(ranks->each, sum),
-              told(need->weights, weights), told(need->cache, cache), options->max_sequences, told(need->activations, activations), told(device, allowed));
+              told(need->weights, weights), told(need->cache, cache), options->rounds.max_sequences, told(need->activations, activations),
+              told(device, allowed));
 }
 
 /* Another host's memory is not known here, nor a device's. */
@@ -143,7 +144,8 @@ static enum status check_host(const struct options *options, size_t all)
 {
     size_t has = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
 
-    if (options->batch_script || options->hosts != NULL || options->launcher == LAUNCHER_SRUN || has_devices(options) || all <= has)
+    if (options->slurm.batch_script || options->launch.hosts != NULL || options->launch.launcher == LAUNCHER_SRUN || has_devices(options) ||
+        all <= has)
         return STATUS_OK;
     log_error(
         "the ranks need %.1f GiB of memory together and this host has %.1f: --dry-run --verbose says of what; a smaller --context, fewer "
@@ -155,13 +157,13 @@ static enum status check_host(const struct options *options, size_t all)
 /* What sbatch is told of a group of nodes; `more` is that of a part of a heterogeneous job. */
 static void read_words(const struct options *options, const char *more, int tasks, struct launch_ask *ask)
 {
-    int is_apart = options->slurm_layout == SLURM_LAYOUT_HETJOB;
+    int is_apart = options->slurm.layout == SLURM_LAYOUT_HETJOB;
     char words[WORDS];
 
-    snprintf(words, WORDS, "%s %s", options->sbatch_options != NULL ? options->sbatch_options : "", is_apart && more != NULL ? more : "");
-    for (int i = 0; i < options->sbatch_word.count; i++)
-        snprintf(words + strlen(words), WORDS - strlen(words), " %s", options->sbatch_word.text[i]);
-    launch_ask_read(ask, words, tasks, options->cpus_per_rank);
+    snprintf(words, WORDS, "%s %s", options->slurm.sbatch_options != NULL ? options->slurm.sbatch_options : "", is_apart && more != NULL ? more : "");
+    for (int i = 0; i < options->slurm.sbatch_word.count; i++)
+        snprintf(words + strlen(words), WORDS - strlen(words), " %s", options->slurm.sbatch_word.text[i]);
+    launch_ask_read(ask, words, tasks, options->slurm.cpus_per_rank);
 }
 
 /* Does what SLURM is asked for hold these ranks? That of a device is not asked for. */
@@ -198,15 +200,15 @@ static enum status check_asked_memory(const struct options *options, const struc
 {
     struct launch_ask ask;
 
-    if (!options->batch_script)
+    if (!options->slurm.batch_script)
         return STATUS_OK;
-    if (options->slurm_layout == SLURM_LAYOUT_GROUP) {
+    if (options->slurm.layout == SLURM_LAYOUT_GROUP) {
         read_words(options, NULL, need[0].count + need[1].count, &ask);
         return check_group(options, &ask, need, 2);
     }
-    read_words(options, options->verifier_sbatch, need[0].count, &ask);
+    read_words(options, options->slurm.verifier_sbatch, need[0].count, &ask);
     TRY(check_group(options, &ask, need, 1));
-    read_words(options, options->drafter_sbatch, need[1].count, &ask);
+    read_words(options, options->slurm.drafter_sbatch, need[1].count, &ask);
     return check_group(options, &ask, need + 1, 1);
 }
 
@@ -218,7 +220,7 @@ static enum status look_at_memory(const struct options *options, int drafters, i
 
     TRY(need_of(options, target, verifiers, 0, &need));
     tell_need(options, &told_of[0], &need);
-    if (drafters > 0 && options_draft_runs_model(&options->draft_way)) {
+    if (drafters > 0 && options_draft_runs_model(&options->model.draft_way)) {
         options_draft_path(options, draft);
         TRY(need_of(options, draft, 1, 1, &need));
         tell_need(options, &told_of[1], &need);
@@ -231,11 +233,11 @@ static enum status look_at_memory(const struct options *options, int drafters, i
 static enum status look_at_devices(const struct options *options, int drafters, int verifiers)
 {
     struct launch_ask ask;
-    int devices, used = verifiers + (options->slurm_layout == SLURM_LAYOUT_GROUP ? drafters : 0);
+    int devices, used = verifiers + (options->slurm.layout == SLURM_LAYOUT_GROUP ? drafters : 0);
 
-    if (!options->batch_script || options->backend != BACKEND_CUDA)
+    if (!options->slurm.batch_script || options->ranks.backend != BACKEND_CUDA)
         return STATUS_OK;
-    read_words(options, options->verifier_sbatch, used, &ask);
+    read_words(options, options->slurm.verifier_sbatch, used, &ask);
     devices = launch_ask_devices(&ask);
     if (devices > 0 && devices < verifiers) {
         log_error("%d verifiers need a device each, and SLURM is asked for %d, expected fewer --verifiers or more, as by --nodes=N "

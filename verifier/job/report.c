@@ -13,13 +13,14 @@
 static json_t *configuration_of(const struct report *report)
 {
     const struct options *options = report->options;
-    const struct sampling *sampling = &options->sampling;
+    const struct sampling *sampling = &options->request.sampling;
     const char *draft = roll_call_draft(report->hello, report->ranks);
     const struct rule *rule = rule_of(sampling);
     int failed = 0;
-    json_t *object = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens", options->max_tokens,
-                               "draft_length", options->draft_length, "support", options->support,
-                               "max_sequences", options->max_sequences, "threads", options->threads, "solo", options->solo);
+    json_t *object =
+        json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens",
+                  options->request.max_tokens, "draft_length", options->rounds.draft_length, "support", options->rounds.support,
+                  "max_sequences", options->rounds.max_sequences, "threads", options->ranks.threads, "solo", options->rounds.solo);
 
     failed |= json_object_update_new(object, json_pack("{s:f, s:i, s:f, s:f, s:f, s:f, s:f, s:I, s:s?}", "temperature", sampling->temperature,
                                              "top_k", sampling->top_k, "top_p", sampling->top_p, "min_p", sampling->min_p,
@@ -28,15 +29,15 @@ static json_t *configuration_of(const struct report *report)
                                              (json_int_t)sampling->seed, "accept",
                                              rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
-    failed |= json_object_set_new(object, "lossless", json_boolean(rule != NULL && rule->lossless && options->synthetic_acceptance < 0));
-    if (options->quantise == QUANTISE_Q8_0)
+    failed |= json_object_set_new(object, "lossless", json_boolean(rule != NULL && rule->lossless && options->rounds.synthetic_acceptance < 0));
+    if (options->model.quantise == QUANTISE_Q8_0)
         failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
-    if (options->cache == CACHE_BF16)
+    if (options->model.cache == CACHE_BF16)
         failed |= json_object_set_new(object, "cache", json_string("bf16"));
-    if (options->draft_vocabulary > 0)
-        failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->draft_vocabulary));
-    if (options->synthetic_acceptance >= 0)
-        failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->synthetic_acceptance));
+    if (options->rounds.draft_vocabulary > 0)
+        failed |= json_object_set_new(object, "draft_vocabulary", json_integer(options->rounds.draft_vocabulary));
+    if (options->rounds.synthetic_acceptance >= 0)
+        failed |= json_object_set_new(object, "synthetic_acceptance", json_real(options->rounds.synthetic_acceptance));
     return json_text_whole(object, failed);
 }
 
@@ -121,7 +122,8 @@ static json_t *object_of(const struct report *report)
 
     library_version(mpi);
     json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
-                               report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals", totals_of(figures));
+                               report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals",
+                               totals_of(figures));
 
     failed |= json_object_set_new(object, "round_us",
                         json_pack("{s:f, s:f, s:f, s:f, s:f}", "draft", figures->draft_us, "wire", figures->wire_us, "verify",
@@ -141,12 +143,14 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "drafted_rounds", json_integer(figures->drafted_rounds));
     failed |= json_object_set_new(object, "empty_rounds", json_integer(figures->empty_rounds));
     if (figures->overlap > 0)
-        failed |= json_object_set_new(object, "alpha_expected", json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
+        failed |=
+            json_object_set_new(object, "alpha_expected",
+                                json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (report->solo != NULL)
         failed |= json_object_set_new(object, "solo", totals_of(report->solo));
     if (report->comparison != NULL)
         failed |= json_object_set_new(object, "comparison", comparison_of(report->comparison));
-    if (report->options->hash_logits) {
+    if (report->options->report.hash_logits) {
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
     }
     return json_text_whole(object, failed);
@@ -189,7 +193,7 @@ void report_line(const struct report *report, FILE *to)
     if (figures->drafted > 0)
         fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts stood, %.0f %% of rounds had one", figures_alpha(figures),
                 figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
-    fprintf(to, "%s\n", report->options->synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
+    fprintf(to, "%s\n", report->options->rounds.synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
 
 /* Speeds, and how far they are known: one pass of each way knows nothing of that. */
@@ -217,8 +221,8 @@ void report_table(const struct report *report, FILE *to)
     const struct figures *solo = report->solo, *figures = report->figures;
     double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
 
-    if (report->options->synthetic_acceptance >= 0)
-        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->synthetic_acceptance);
+    if (report->options->rounds.synthetic_acceptance >= 0)
+        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->rounds.synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     print_speeds(report->comparison, to);
     fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));

@@ -58,14 +58,14 @@ static enum status add(struct request_list *list, const struct request_terms *te
     }
     TRY(request_prepare(list, terms));
     *out = &list->request[list->count];
-    **out = (struct request){.index = (uint32_t)(options->first_index + list->count),
-                             .sampling = options->sampling,
-                             .max_tokens = options->max_tokens,
-                             .min_tokens = options->min_tokens,
+    **out = (struct request){.index = (uint32_t)(options->input.first_index + list->count),
+                             .sampling = options->request.sampling,
+                             .max_tokens = options->request.max_tokens,
+                             .min_tokens = options->request.min_tokens,
                              .bias = list->bias,
-                             .draft_length = options->draft_length < 0 ? 4 : options->draft_length,
-                             .paced = options->draft_length < 0,
-                             .ignore_eos = options->ignore_eos};
+                             .draft_length = options->rounds.draft_length < 0 ? 4 : options->rounds.draft_length,
+                             .paced = options->rounds.draft_length < 0,
+                             .ignore_eos = options->request.ignore_eos};
     list->count++;
     return STATUS_OK;
 }
@@ -93,7 +93,7 @@ static enum status encode(struct request *request, const struct request_terms *t
 
     if (request->tokens != NULL)
         return STATUS_OK; /* both were given: that has been refused */
-    if (terms->options->chat != NULL)
+    if (terms->options->input.chat != NULL)
         return encode_chat(request, terms, text, length);
     status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
                               &request->prompt_count, &bad);
@@ -187,11 +187,11 @@ static enum status take_tokens(struct request *request, const struct request_ter
 
 static void take_number(struct request *request, const char *key, const json_t *value)
 {
-    struct options options = {.sampling = request->sampling,
-                              .max_tokens = request->max_tokens,
-                              .min_tokens = request->min_tokens,
-                              .draft_length = request->draft_length,
-                              .ignore_eos = request->ignore_eos};
+    struct options options = {.request.sampling = request->sampling,
+                              .request.max_tokens = request->max_tokens,
+                              .request.min_tokens = request->min_tokens,
+                              .rounds.draft_length = request->draft_length,
+                              .request.ignore_eos = request->ignore_eos};
     char reason[160], words[REQUEST_KEYS_WORDS];
     int known;
 
@@ -209,12 +209,12 @@ static void take_number(struct request *request, const char *key, const json_t *
     } else if (known < 0) {
         fail(request, "%s", reason);
     }
-    request->sampling = options.sampling;
-    request->max_tokens = options.max_tokens;
-    request->min_tokens = options.min_tokens;
-    request->draft_length = options.draft_length;
+    request->sampling = options.request.sampling;
+    request->max_tokens = options.request.max_tokens;
+    request->min_tokens = options.request.min_tokens;
+    request->draft_length = options.rounds.draft_length;
     request->paced &= strcmp(key, "draft_length") != 0;
-    request->ignore_eos = options.ignore_eos;
+    request->ignore_eos = options.request.ignore_eos;
 }
 
 static void take_accept(struct request *request, const json_t *value)
@@ -295,7 +295,8 @@ static enum status take_openai(struct request *request, const struct request_ter
 
 static int count_prompts(const json_t *object)
 {
-    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) + (json_object_get(object, "messages") != NULL);
+    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) +
+           (json_object_get(object, "messages") != NULL);
 }
 
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
@@ -406,7 +407,7 @@ static enum status find_shard(struct reading *reading, const struct options *opt
 
     *first = 0;
     *end = INT64_MAX;
-    if (options->shard == NULL || !number_list_part(options->shard, &part, &parts))
+    if (options->input.shard == NULL || !number_list_part(options->input.shard, &part, &parts))
         return STATUS_OK;
     while (next_line(reading) >= 0)
         lines++;
@@ -427,7 +428,7 @@ static enum status read_lines(struct request_list *list, const struct request_te
     ssize_t length;
 
     TRY(find_shard(reading, terms->options, &first, &end));
-    options.first_index += (int)first;
+    options.input.first_index += (int)first;
     shifted.options = &options;
     for (int64_t at = 0; at < end && (length = next_line(reading)) >= 0; at++)
         if (at >= first)

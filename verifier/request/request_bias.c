@@ -168,11 +168,11 @@ static enum status fill(struct bias *bias, const struct request_terms *terms, ch
 {
     const struct options *options = terms->options;
 
-    *bias = options->bias;
-    for (int i = 0; i < options->bad_word.count && *reason == '\0'; i++)
-        TRY(add_text(bias, terms, options->bad_word.text[i], strlen(options->bad_word.text[i]), reason, size));
-    memcpy(bias->ender, options->stop_token.id, (size_t)options->stop_token.count * sizeof *bias->ender);
-    bias->enders = options->stop_token.count;
+    *bias = options->request.bias;
+    for (int i = 0; i < options->request.bad_word.count && *reason == '\0'; i++)
+        TRY(add_text(bias, terms, options->request.bad_word.text[i], strlen(options->request.bad_word.text[i]), reason, size));
+    memcpy(bias->ender, options->request.stop_token.id, (size_t)options->request.stop_token.count * sizeof *bias->ender);
+    bias->enders = options->request.stop_token.count;
     if (*reason == '\0')
         bias_check(bias, terms->vocab, reason, size);
     bias->enders = 0;
@@ -187,7 +187,7 @@ enum status request_prepare(struct request_list *list, const struct request_term
     if (list->is_prepared)
         return STATUS_OK;
     list->is_prepared = 1;
-    if (options->bias.tokens == 0 && options->bad_word.count == 0 && options->stop_token.count == 0)
+    if (options->request.bias.tokens == 0 && options->request.bad_word.count == 0 && options->request.stop_token.count == 0)
         return STATUS_OK;
     list->bias = calloc(1, sizeof *list->bias);
     if (list->bias == NULL)

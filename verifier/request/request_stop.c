@@ -97,9 +97,9 @@ enum status request_stop_take(struct request *request, const struct request_term
 enum status request_stop_complete(struct request *request, const struct options *options)
 {
     if (request->stop == NULL)
-        TRY(set_texts(request, options->stop.text, options->stop.count));
+        TRY(set_texts(request, options->request.stop.text, options->request.stop.count));
     if (request->stop_token == NULL)
-        TRY(set_tokens(request, options->stop_token.id, options->stop_token.count));
+        TRY(set_tokens(request, options->request.stop_token.id, options->request.stop_token.count));
     return STATUS_OK;
 }
 

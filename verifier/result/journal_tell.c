@@ -30,10 +30,10 @@ static int64_t count_lines(const char *path, const char *beginning)
 /* Prompts of this job; -1 where that is not known. */
 static int64_t count_prompts(const struct options *options)
 {
-    int64_t lines = count_lines(options->prompts, "");
+    int64_t lines = count_lines(options->input.prompts, "");
     int part, parts;
 
-    if (lines < 0 || options->shard == NULL || !number_list_part(options->shard, &part, &parts))
+    if (lines < 0 || options->input.shard == NULL || !number_list_part(options->input.shard, &part, &parts))
         return lines;
     return lines * (part + 1) / parts - lines * part / parts;
 }
@@ -43,20 +43,20 @@ void journal_tell(const struct options *options, FILE *to)
     char path[PATH_MAX], of[32] = "";
     int64_t held, prompts = count_prompts(options);
 
-    if (options->prompts == NULL || options->check != CHECK_OFF || options->sweep != NULL)
+    if (options->input.prompts == NULL || options->checks.size != CHECK_OFF || options->report.sweep != NULL)
         return; /* nothing was to be kept */
-    if (options->output == NULL || strcmp(options->output, "-") == 0) {
+    if (options->results.path == NULL || strcmp(options->results.path, "-") == 0) {
         fprintf(to, "results that were not written yet are lost; with --output FILE they are kept in FILE.journal, and --resume goes on\n");
         return;
     }
-    snprintf(path, sizeof path, "%s.journal", options->output);
+    snprintf(path, sizeof path, "%s.journal", options->results.path);
     held = count_lines(path, "{\"index\"");
     if (prompts >= 0)
         snprintf(of, sizeof of, " of %lld", (long long)prompts);
     if (held >= 0)
         fprintf(to, "%lld%s results are in %s; the same command with --resume goes on\n", (long long)held, of, path);
-    else if (access(options->output, R_OK) == 0)
-        fprintf(to, "no journal is beside %s, which is whole or was there before\n", options->output);
+    else if (access(options->results.path, R_OK) == 0)
+        fprintf(to, "no journal is beside %s, which is whole or was there before\n", options->results.path);
     else
         fprintf(to, "nothing was finished: there is no %s\n", path);
 }

@@ -94,10 +94,11 @@ static void write_row(struct rig *rig, enum operation operation, size_t count, l
             redop[operation], root, times.avg, algbw, busbw, wrong);
     if (latency->json != NULL)
         fprintf(latency->json,
-                "{\"kind\":\"collective\",\"operation\":\"%s\",\"bytes\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":%d,\"avg_us\":%.3f,"
+                "{\"kind\":\"collective\",\"operation\":\"%s\",\"bytes\":%zu,\"count\":%zu,\"type\":\"%s\",\"redop\":\"%s\",\"root\":%d,"
+                "\"avg_us\":%.3f,"
                 "\"p50_us\":%.3f,\"p99_us\":%.3f,\"min_us\":%.3f,\"algbw\":%.4f,\"busbw\":%.4f,\"wrong\":%ld}\n",
-                name[operation], whole, operation == SUM ? count : whole, type[operation], redop[operation], root, times.avg, times.p50, times.p99,
-                times.min, algbw, busbw, wrong);
+                name[operation], whole, operation == SUM ? count : whole, type[operation], redop[operation], root, times.avg, times.p50,
+                times.p99, times.min, algbw, busbw, wrong);
 }
 
 static enum status measure(struct rig *rig, enum operation operation, size_t count)
@@ -126,8 +127,8 @@ static void write_head(struct rig *rig, enum operation operation)
 
     if (to == NULL)
         return;
-    fprintf(to, "\n# Tandem group test: %s, %d ranks over %s, %d iterations after %d\n#\n", name[operation], rig->group.size, group_describe(&rig->group),
-            TIMES, WARM_UP);
+    fprintf(to, "\n# Tandem group test: %s, %d ranks over %s, %d iterations after %d\n#\n", name[operation], rig->group.size,
+            group_describe(&rig->group), TIMES, WARM_UP);
     fprintf(to, "#                                                                   in-place\n");
     fprintf(to, "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s\n", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
     fprintf(to, "#%11s  %12s  %8s  %6s  %6s  %7s  %6s  %6s\n", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)");
@@ -138,7 +139,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
     struct world *world = &latency->world;
     enum status status = STATUS_OK;
 
-    TRY(backend_choose((enum backend_choice)latency->options->backend, &rig->backend));
+    TRY(backend_choose((enum backend_choice)latency->options->ranks.backend, &rig->backend));
     TRY(group_open_team(world, PART, &rig->group));
     rig->host = calloc(1, LARGEST);
     rig->all = calloc((size_t)rig->group.size, LARGEST);
@@ -146,7 +147,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
         status = STATUS_INTERNAL;
     rig->sums = rig->host;
     if (status == STATUS_OK && rig->backend->device != NULL) {
-        const char *devices = latency->options->verifier_devices;
+        const char *devices = latency->options->ranks.verifier_devices;
         struct backend_options options = {.threads = 1, .max_rows = 1};
 
         status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_team_rank : world->node_rank, &options.device);
@@ -158,7 +159,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
     TRY(group_agree(&rig->group, status));
     if (rig->context == NULL)
         return STATUS_OK;
-    TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->all_reduce, &rig->group));
+    TRY(group_attach(world, rig->backend, rig->context, LARGEST, (enum group_sums)latency->options->ranks.all_reduce, &rig->group));
     rig->sums = group_buffer(&rig->group, LARGEST);
     if (rig->sums == NULL)
         rig->sums = (float *)(void *)(rig->arena.base + LARGEST);

@@ -24,7 +24,7 @@ struct latency_times latency_times_of(double *us, int count)
 
 static enum status open_files(struct latency *latency)
 {
-    const char *path = latency->options->stats;
+    const char *path = latency->options->report.stats;
 
     if (latency->world.rank != latency->world.lead)
         return STATUS_OK;
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 
     if (parsed != STATUS_OK && !world_is_launched())
         return (int)parsed;
-    status = watchdog_open(options.watchdog_s);
+    status = watchdog_open(options.limits.watchdog_s);
     if (status == STATUS_OK)
         status = world_open(&argc, &argv, LATENCY_ROLE, &latency.world);
     if (status != STATUS_OK)

@@ -183,15 +183,15 @@ static enum status check_run(const struct bench *bench)
 {
     const struct options *run = &bench->run;
 
-    if (run->prompts != NULL && strcmp(run->prompts, "-") == 0) {
+    if (run->input.prompts != NULL && strcmp(run->input.prompts, "-") == 0) {
         log_error("--prompts is -, expected a file: several jobs read it");
         return STATUS_USAGE;
     }
-    if (run->solo || run->drafters == 0 || (run->target != NULL && run->draft == NULL)) {
+    if (run->rounds.solo || run->ranks.drafters == 0 || (run->model.target != NULL && run->model.draft == NULL)) {
         log_error("a bench compares drafts with the target alone, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
-    if (run->check != CHECK_OFF || run->dry_run || run->resume) {
+    if (run->checks.size != CHECK_OFF || run->launch.dry_run || run->results.resume) {
         log_error("a bench takes no --check, --dry-run or --resume");
         return STATUS_USAGE;
     }
@@ -225,8 +225,8 @@ enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
     TRY(options_parse(bench->argc, bench->argv, &bench->run));
     TRY(check_varied(bench));
     TRY(check_run(bench));
-    bench->plan.options.synthetic = bench->run.synthetic_acceptance >= 0;
-    if (bench->run.max_tokens != USUAL_TOKENS)
-        bench->plan.options.max_tokens = bench->run.max_tokens;
+    bench->plan.options.synthetic = bench->run.rounds.synthetic_acceptance >= 0;
+    if (bench->run.request.max_tokens != USUAL_TOKENS)
+        bench->plan.options.max_tokens = bench->run.request.max_tokens;
     return plan_make(&bench->plan.options, &bench->plan);
 }

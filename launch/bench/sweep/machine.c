@@ -121,19 +121,19 @@ json_t *machine_target(const struct options *run, int context)
     char path[PATH_MAX], name[NAME];
 
     options_target_path(run, path);
-    name_model(path, run->quantise, run->cache, name);
+    name_model(path, run->model.quantise, run->model.cache, name);
     return describe_model(path, name, 0, context);
 }
 
 json_t *machine_draft(const struct options *run, int context)
 {
-    const struct options_draft_kind *kind = options_draft_kind(&run->draft_way);
+    const struct options_draft_kind *kind = options_draft_kind(&run->model.draft_way);
     char path[PATH_MAX], way[OPTIONS_DRAFT_TEXT], name[NAME];
 
     options_draft_path(run, path);
-    options_draft_write(&run->draft_way, way);
-    if (!options_draft_runs_model(&run->draft_way))
+    options_draft_write(&run->model.draft_way, way);
+    if (!options_draft_runs_model(&run->model.draft_way))
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", kind->architecture, "parameters", 0.0, "operations_per_token", 0.0);
-    name_model(kind->own_model ? path : way, run->draft_way.bits > 0 ? QUANTISE_NONE : run->quantise, run->cache, name);
-    return describe_model(path, name, run->draft_way.layers, context);
+    name_model(kind->own_model ? path : way, run->model.draft_way.bits > 0 ? QUANTISE_NONE : run->model.quantise, run->model.cache, name);
+    return describe_model(path, name, run->model.draft_way.layers, context);
 }

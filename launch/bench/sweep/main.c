@@ -28,11 +28,11 @@ static enum status begin_words(const struct bench *bench, int at, struct job_wor
         TRY(job_add(words, "--hosts"));
         TRY(job_add(words, placement->hosts));
     }
-    if (bench->run.verifiers < 0 && bench->run.hosts == NULL && sysconf(_SC_NPROCESSORS_ONLN) <= 3) {
+    if (bench->run.ranks.verifiers < 0 && bench->run.launch.hosts == NULL && sysconf(_SC_NPROCESSORS_ONLN) <= 3) {
         TRY(job_add(words, "--verifiers")); /* a core for each rank, where the usual number would share them */
         TRY(job_add(words, "1"));
     }
-    if (bench->run.prompt == NULL && bench->run.prompts == NULL) {
+    if (bench->run.input.prompt == NULL && bench->run.input.prompts == NULL) {
         TRY(job_add(words, "--prompts"));
         TRY(job_add(words, bench->prompts));
     }
@@ -128,7 +128,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed = json_object_update_new(
         object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
                           "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "lossless",
-                          bench->run.synthetic_acceptance < 0, "synthetic_acceptance", bench->run.synthetic_acceptance));
+                          bench->run.rounds.synthetic_acceptance < 0, "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);

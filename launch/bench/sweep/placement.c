@@ -7,11 +7,11 @@
 enum status placement_list(const struct options *run, struct placement *placements, int *count)
 {
     int hosts = 0, slots = 0;
-    const char *last = run->hosts;
+    const char *last = run->launch.hosts;
 
     placements[0] = (struct placement){.name = "same-node"};
     *count = 1;
-    for (const char *at = run->hosts; at != NULL && *at != '\0';) {
+    for (const char *at = run->launch.hosts; at != NULL && *at != '\0';) {
         size_t length = strcspn(at, ","), name = strcspn(at, ":,");
 
         hosts += hosts == 0 || name != strcspn(last, ":,") || strncmp(at, last, name) != 0;
@@ -22,7 +22,7 @@ enum status placement_list(const struct options *run, struct placement *placemen
     if (hosts <= 1)
         return STATUS_OK;
     if (slots < 2 || strcspn(last, ":,") >= PLACEMENT_HOST - 16) {
-        log_error("--hosts is '%s', expected HOST[:SLOTS],... with a slot for each rank", run->hosts);
+        log_error("--hosts is '%s', expected HOST[:SLOTS],... with a slot for each rank", run->launch.hosts);
         return STATUS_USAGE;
     }
     snprintf(placements[0].hosts, sizeof placements[0].hosts, "%.*s:%d", (int)strcspn(last, ":,"), last, slots);

@@ -24,15 +24,15 @@ static enum status check_tokenizer(const char *path, const struct tokenizer *tok
 
 static enum status open_model(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)
 {
-    int rows = 2 * options->max_sequences;
+    int rows = 2 * options->rounds.max_sequences;
     const struct model_options model = {.threads = threads,
                                         .max_rows = rows > BACKEND_MAX_ROWS ? rows : BACKEND_MAX_ROWS,
-                                        .context = options->context,
-                                        .slots = options->max_sequences,
-                                        .layers = options->draft_way.layers,
+                                        .context = options->model.context,
+                                        .slots = options->rounds.max_sequences,
+                                        .layers = options->model.draft_way.layers,
                                         .vocab = options_draft_vocab(options, tokenizer_size(tokenizer)),
                                         .quantise = model_quantise(options_bits(options, 1)),
-                                        .cache = options->cache,
+                                        .cache = options->model.cache,
                                         .drafts = 1};
 
     TRY(check_tokenizer(inner->path, tokenizer));
@@ -44,13 +44,13 @@ static enum status open_model(struct inner_drafter *inner, const struct options 
 
 static enum status open_draft(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)
 {
-    inner->context = draft_context(options->context);
-    if (options_draft_runs_model(&options->draft_way))
+    inner->context = draft_context(options->model.context);
+    if (options_draft_runs_model(&options->model.draft_way))
         TRY(open_model(inner, options, tokenizer, threads));
-    const struct draft_parts parts = {.way = &options->draft_way,
+    const struct draft_parts parts = {.way = &options->model.draft_way,
                                       .model = inner->model,
-                                      .slots = options->max_sequences,
-                                      .support = options->support,
+                                      .slots = options->rounds.max_sequences,
+                                      .support = options->rounds.support,
                                       .context = inner->context};
     return draft_open(&inner->draft, &parts);
 }

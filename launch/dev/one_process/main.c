@@ -1,10 +1,11 @@
-/* bench_one_process: the engine of a job of one drafter and one verifier in one process and on one thread of control, on the CPU. The lead, verifying,
- * the drafter's loop and its drafts are those of the two programs, and so are the messages between them; MPI and waiting are not there.
+/* bench_one_process: the engine of a job of one drafter and one verifier in one process and on one thread of control, on the CPU. The lead,
+ * verifying, the drafter's loop and its drafts are those of the two programs, and so are the messages between them; MPI and waiting are not
+ * there.
  *
  *   bench_one_process DRAFT_THREADS [OPTION]...
  *
- * Options are those of `tandem run`, --threads for the target; those about ranks and --output are not looked at. Results go to stdout, one line of figures
- * to stderr, and --stats has the figures of any run. */
+ * Options are those of `tandem run`, --threads for the target; those about ranks and --output are not looked at. Results go to stdout, one
+ * line of figures to stderr, and --stats has the figures of any run. */
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
@@ -23,24 +24,24 @@ enum { RUN = 1 };
 
 static int max_asked(const struct options *options)
 {
-    return options->max_sequences * MESSAGE_MAX_COMMIT;
+    return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
 
 static int max_ids(const struct options *options)
 {
-    return options->max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
+    return options->rounds.max_sequences * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT;
 }
 
 static enum status open_target(struct job *job)
 {
     const struct options *options = job->options;
     int asked = max_asked(options);
-    struct model_options model = {.threads = world_threads(&job->world, options->threads, 1),
+    struct model_options model = {.threads = world_threads(&job->world, options->ranks.threads, 1),
                                   .max_rows = asked + BACKEND_MAX_ROWS,
-                                  .context = options->context,
-                                  .slots = options->max_sequences,
+                                  .context = options->model.context,
+                                  .slots = options->rounds.max_sequences,
                                   .quantise = model_quantise(options_bits(options, 0)),
-                                  .cache = options->cache};
+                                  .cache = options->model.cache};
     char tokenizer[4096];
     struct config config;
 
@@ -51,7 +52,7 @@ static enum status open_target(struct job *job)
     model.vocab = tokenizer_size(job->tokenizer);
     group_open_self(&job->group);
     TRY(model_open(job->target, &job->group, &model, &job->model));
-    TRY(team_open(&job->team, job->model, options->max_sequences, asked, max_ids(options)));
+    TRY(team_open(&job->team, job->model, options->rounds.max_sequences, asked, max_ids(options)));
     job->team_is_open = 1;
     return STATUS_OK;
 }
@@ -71,7 +72,10 @@ static enum status introduce(struct job *job, const struct inner_drafter *inner)
         snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
         snprintf(hello->device, sizeof hello->device, "cpu");
         gethostname(hello->host, sizeof hello->host - 1);
-        snprintf(hello->model, sizeof hello->model, "%.255s", i == ENGINE_LEAD ? job->target : inner->path[0] != '\0' ? inner->path : job->options->draft);
+        snprintf(hello->model, sizeof hello->model, "%.255s",
+                 i == ENGINE_LEAD         ? job->target
+                 : inner->path[0] != '\0' ? inner->path
+                                          : job->options->model.draft);
     }
     return STATUS_OK;
 }
@@ -89,17 +93,17 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
                                        .requests = requests,
                                        .watch = watch,
                                        .run = RUN,
-                                       .slots = options->max_sequences,
+                                       .slots = options->rounds.max_sequences,
                                        .asked = max_asked(options),
                                        .ids = max_ids(options),
-                                       .hash_logits = options->hash_logits,
-                                       .prefill_chunk = options->prefill_chunk,
+                                       .hash_logits = options->report.hash_logits,
+                                       .prefill_chunk = options->rounds.prefill_chunk,
                                        .deadline_ms = DEADLINE_MS};
 
     TRY(engine_open(engine, &terms));
-    engine->lead.drain.seconds = options->drain_s;
-    engine->verify.synthetic_acceptance = options->synthetic_acceptance;
-    engine->verify.measure_overlap = options->stats != NULL;
+    engine->lead.drain.seconds = options->limits.drain_s;
+    engine->verify.synthetic_acceptance = options->rounds.synthetic_acceptance;
+    engine->verify.measure_overlap = options->report.stats != NULL;
     return STATUS_OK;
 }
 
@@ -112,10 +116,10 @@ static enum status say(struct job *job, const struct engine *engine)
                             .figures = &engine->lead.figures,
                             .peers = &engine->peers};
 
-    if (job->options->hash_logits)
+    if (job->options->report.hash_logits)
         TRY(team_hash(&job->team, &report.hash));
     report_line(&report, stderr);
-    return job->options->stats != NULL ? report_write(&report, job->options->stats) : STATUS_OK;
+    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
 }
 
 /* Completes the requests, and says what that came to. */
@@ -128,7 +132,7 @@ static enum status complete(struct job *job, struct inner_drafter *inner, const 
     enum status status;
 
     audience_init(&audience, &job->output, &show, NULL);
-    TRY(output_open(&job->output, "-", 0, job->options->plain_results));
+    TRY(output_open(&job->output, "-", 0, job->options->results.plain_results));
     TRY(output_begin(&job->output, &begun));
     TRY(open_engine(job, inner, requests, &audience.watch, &engine));
     TRY_TO(engine_run(&engine), close_engine);
@@ -164,12 +168,12 @@ close_inner:
 /* What asks for something else than results with drafts would be taken for them. */
 static enum status check_options(const struct options *options)
 {
-    const char *other = options->solo                                        ? "--solo"
-                        : options->target != NULL && options->draft == NULL  ? "--target without --draft"
-                        : options->check != CHECK_OFF                        ? "--check"
-                        : options->dry_run                                   ? "--dry-run"
+    const char *other = options->rounds.solo                                        ? "--solo"
+                        : options->model.target != NULL && options->model.draft == NULL  ? "--target without --draft"
+                        : options->checks.size != CHECK_OFF                        ? "--check"
+                        : options->launch.dry_run                                   ? "--dry-run"
                         : options->print != OPTIONS_PRINT_NOTHING            ? "an option that prints"
-                        : options->prompt == NULL && options->prompts == NULL ? "no prompt"
+                        : options->input.prompt == NULL && options->input.prompts == NULL ? "no prompt"
                                                                              : NULL;
 
     if (other == NULL)
