@@ -1,4 +1,4 @@
-#include "tests/unit/bench_folder.h"
+#include "tests/unit/launch/bench/bench_folder.h"
 
 #include "common/base/trace.h"
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 #include "launch/bench/report/theory.h"
 #include "launch/bench/report/trace_json.h"
 #include "tests/support/capture.h"
-#include "tests/unit/bench_folder.h"
+#include "tests/unit/launch/bench/bench_folder.h"
 
 #include <math.h>
 #include <setjmp.h>
