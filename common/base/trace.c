@@ -3,6 +3,7 @@
 #include "common/base/arena.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/plain_file.h"
 #include "common/base/try.h"
 #include <errno.h>
 #include <limits.h>
@@ -97,7 +98,7 @@ enum status trace_write(const char *folder, int rank, const char *role, const ch
     if (trace.span == NULL)
         return STATUS_OK;
     snprintf(path, sizeof path, "%.4000s/rank-%04d.csv", folder, rank);
-    file = fopen(path, "w");
+    file = plain_file_write(path);
     if (file == NULL) {
         log_error("--trace %s: %s: %s", folder, path, strerror(errno));
         return STATUS_IO;

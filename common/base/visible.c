@@ -21,13 +21,21 @@ static size_t character(const unsigned char *text, size_t count)
     return length;
 }
 
+/* Is it one of those that change the direction of what is written behind it (U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069)? A line that has one
+ * may read as something else than it is (Boucher, Anderson 2021). */
+static int turns(const unsigned char *text)
+{
+    return text[0] == 0xe2 && ((text[1] == 0x80 && (text[2] == 0x8e || text[2] == 0x8f || (text[2] >= 0xaa && text[2] <= 0xae))) ||
+                               (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9));
+}
+
 size_t visible_character(const char *text, size_t count)
 {
     const unsigned char *here = (const unsigned char *)text;
     size_t length = character(here, count);
     int is_control = length == 1 ? *here < ' ' || *here == 0x7f : length == 2 && here[0] == 0xc2 && here[1] < 0xa0;
 
-    return is_control ? 0 : length;
+    return is_control || (length == 3 && turns(here)) ? 0 : length;
 }
 
 static int is_kept(char byte, const char *kept)

@@ -1,6 +1,7 @@
 #include "common/model/checkpoint_json.h"
 
 #include "common/base/log.h"
+#include "common/base/plain_file.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include <errno.h>
@@ -33,7 +34,7 @@ enum status checkpoint_json_read(const char *file, size_t most, json_t **object)
     enum status status = STATUS_OK;
     size_t size = 0, room = 4096;
     char *text = NULL;
-    FILE *stream = fopen(file, "rbe");
+    FILE *stream = plain_file_read(file);
 
     if (stream == NULL) {
         log_error("%s: %s", file, strerror(errno));

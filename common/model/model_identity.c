@@ -47,7 +47,7 @@ static enum status add_samples(int fd, const char *path, int64_t size, uint64_t 
 static enum status add_file(const char *path, uint64_t *identity)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not hold us up */
     enum status status;
     struct stat found;
 

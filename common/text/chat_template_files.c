@@ -1,6 +1,7 @@
 /* Where a model's files have their chat template and the names of its tokens. */
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/plain_file.h"
 #include "common/base/try.h"
 #include "common/file/file_map.h"
 #include "common/file/gguf.h"
@@ -60,7 +61,7 @@ static enum status read_text(const char *folder, const char *name, struct chat_t
 
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
         return STATUS_OK;
-    file = fopen(path, "rbe");
+    file = plain_file_read(path);
     if (file == NULL)
         return errno == ENOENT || errno == ENOTDIR ? STATUS_OK : cannot_read(path);
     status = read_open(file, path, template, text, size);

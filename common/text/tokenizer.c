@@ -1,6 +1,7 @@
 #include "common/text/tokenizer.h"
 
 #include "common/base/log.h"
+#include "common/base/plain_file.h"
 #include "common/base/try.h"
 #include "common/text/tokenizer_bin.h"
 #include "common/text/tokenizer_gguf.h"
@@ -27,7 +28,7 @@ struct encoding {
 
 static enum status read_file(const char *path, struct byte_buffer *bytes)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file = plain_file_read(path);
     enum status status = STATUS_NOINPUT;
     struct stat about;
 

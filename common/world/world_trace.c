@@ -1,6 +1,7 @@
 #include "common/world/world_trace.h"
 
 #include "common/base/log.h"
+#include "common/base/plain_file.h"
 #include "common/base/trace.h"
 #include "common/base/try.h"
 #include <errno.h>
@@ -44,7 +45,7 @@ static enum status write_clocks(const struct world *world, const struct world_tr
     int written;
 
     snprintf(path, sizeof path, "%.4000s/clocks.csv", trace->folder);
-    file = fopen(path, "w");
+    file = plain_file_write(path);
     written = file != NULL ? fprintf(file, "when,rank,measured,offset_ns,round_trip_ns\n") : -1;
     written = written < 0 ? written : write_offsets(file, "before", trace->before, world->size);
     written = written < 0 ? written : write_offsets(file, "after", after, world->size);

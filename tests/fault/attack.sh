@@ -78,6 +78,22 @@ else
     echo "another user's folder is not tried: only root can make one"
 fi
 
+# Folders of PATH that are not whole are the current folder's, too; nothing of it is run.
+mkdir -p "$WORK/planting/inner"
+for program in dirname readlink mktemp find df awk sed cat timeout mpirun; do
+    printf '#!/bin/sh\ntouch "%s/touched"\nexit 1\n' "$WORK" >"$WORK/planting/$program"
+    chmod +x "$WORK/planting/$program"
+done
+cp "$WORK"/planting/[a-z]* "$WORK/planting/inner/" 2>/dev/null
+timeout=$(command -v timeout)
+for folders in . ./ ./. ../planting inner "" .//; do
+    (cd "$WORK/planting" && PATH=$folders:$PATH:$folders "$timeout" -k 5 60 "$WORK/bin/tandem" run --prompt x "${short[@]}" >"$WORK/planted.out" 2>"$WORK/planted.err")
+    expect planted "PATH=$folders: a program of the current folder was run" '[ ! -e "$WORK/touched" ]'
+done
+# Text that turns the direction of what follows it is shown as bytes.
+"$WORK/bin/tandem" "$(printf 'r\xe2\x80\xaeun')" >"$WORK/turned.out" 2>"$WORK/turned.err"
+expect turned "it turned the line: $(cat "$WORK/turned.err")" 'grep -q "r.xe2.x80.xaeun" "$WORK/turned.err"'
+
 # Nor does the cluster of the tests, whose locks have names that anybody knows, in a /tmp that is played.
 if unshare -m true 2>/dev/null; then
     # locked NAME PREPARATION: what /tmp has afterwards, where somebody prepared it before a cluster took its ports

@@ -138,6 +138,16 @@ kill -KILL "$(ranks_of tandem-verifier | tail -n 1)"
 ended 60
 expect told "expected a story of this job alone" '[ -s "$WORK/recorder/story" ] && ! grep -q "an earlier job" "$WORK/recorder/story"'
 
+# Prompts from a pipe that nobody writes, and its end: what is kept is asked for without them.
+mkfifo "$WORK/silent"
+TMPDIR=$WORK/tmp timeout -k 5 60 "$WORK/bin/tandem" run --prompts "$WORK/silent" --solo --verifiers 1 --output "$WORK/silent.jsonl" >"$WORK/silent.out" 2>"$WORK/silent.err" &
+TIMEOUT_PID=$!
+await "the launcher's mpirun" '[ -n "$(children_of "$(children_of $TIMEOUT_PID | head -n 1)")" ]'
+sleep 1 # what it has begun by then may be any of its parts
+kill -TERM "$(children_of $TIMEOUT_PID | head -n 1)"
+ended 30
+expect silent "expected exit 143 within 30 s" '[ $CODE = 143 ]'
+
 # A program that is missing.
 mv "$WORK/bin/tandem-drafter" "$WORK/elsewhere"
 brief missing 66 1 "bin/tandem-drafter is not there or cannot be executed" --prompt Hi

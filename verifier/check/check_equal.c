@@ -56,7 +56,7 @@ static enum status run(struct check *check, int greedy, int draft_length, struct
     check->equal.drafted += figures.drafted;
     check->equal.accepted += figures.accepted;
     if (draft_length > 0)
-        check_share_add(&check->equal.share, figures.asked_rounds, figures.answered_rounds);
+        check_share_add(&check->equal.share, figures.asked_rounds, figures.answered_rounds, figures.drafted_rounds);
     free(list.request);
     return status;
 }

@@ -56,6 +56,7 @@ static void put_share(json_t *object, const struct check_share *share)
 {
     json_object_set_new(object, "asked_rounds", json_integer((json_int_t)share->asked));
     json_object_set_new(object, "answered_rounds", json_integer((json_int_t)share->answered));
+    json_object_set_new(object, "drafted_rounds", json_integer((json_int_t)share->drafted));
     json_object_set_new(object, "least_answered", json_real(share->least));
 }
 

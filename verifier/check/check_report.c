@@ -13,7 +13,7 @@ static const char too_few[] = "too few samples to see anything";
 
 static int is_shown(const struct check_result *result)
 {
-    return result->holds && !result->is_starved;
+    return result->holds && !result->is_starved && !result->is_blind;
 }
 
 /* 21934 as "21,934". */
@@ -33,10 +33,10 @@ static const char *grouped(int64_t number, char text[32])
 
 static void write_starved(const struct check_share *share, struct check_result *result)
 {
-    char asked[32], answered[32];
+    char asked[32], answered[32], drafted[32];
 
-    snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass: nothing is shown",
-             grouped(share->answered, answered), grouped(share->asked, asked), 100 * share->least);
+    snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass; %s had a draft in it: nothing is shown",
+             grouped(share->answered, answered), grouped(share->asked, asked), 100 * share->least, grouped(share->drafted, drafted));
 }
 
 static void sum_equal(const struct check *check, struct check_result *result)
@@ -46,7 +46,7 @@ static void sum_equal(const struct check *check, struct check_result *result)
 
     for (int i = 0; i < equal->lengths; i++)
         snprintf(lengths + strlen(lengths), sizeof lengths - strlen(lengths), "%s%d", i > 0 ? ", " : "", equal->draft_length[i]);
-    *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal), .is_starved = !check_share_suffices(&equal->share)};
+    *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal), .is_starved = equal->accepted == 0 || !check_share_suffices(&equal->share)};
     snprintf(result->what, sizeof result->what, "%d prompt%s, greedy and coupled, draft lengths %s, against solo", check->prompts,
              check->prompts == 1 ? "" : "s", lengths);
     if (equal->unequal > 0)
@@ -188,7 +188,7 @@ static void write_law(const struct check *check, int is_blind, char words[160])
 static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
 {
     int breakage = check->job->options->checks.breakage, failing = 0, starving = 0, lost = peers_absent(check->peers);
-    char failed[64] = "", starved[64] = "", without[128] = "", law[160], drawn[32], outputs[32];
+    char failed[64] = "", starved[64] = "", without[192] = "", law[160], drawn[32], outputs[32];
 
     write_law(check, results[1].is_blind, law);
     for (int i = 0; i < CHECK_KINDS; i++)
@@ -198,20 +198,21 @@ static void write_verdict(const struct check *check, const struct check_result *
             snprintf(starved + strlen(starved), sizeof starved - strlen(starved), "%s%s", starving++ > 0 ? ", " : "", results[i].name);
     if (starving > 0)
         snprintf(without, sizeof without, "too few drafts came for %s (%d of %d drafters lost)", starved, lost, check->peers->count);
+    else if (results[1].is_blind)
+        snprintf(without, sizeof without, "%s", law);
     if (breakage != BREAKAGE_NONE)
         snprintf(verdict, VERDICT, "NOT LOSSLESS, broken on purpose by --break %s (%s): %s%s%s%s", breakage_table[breakage].name,
-                 breakage_table[breakage].what, failing > 0 ? "seen by " : "no check saw it", failed, starving > 0 ? "; " : "", without);
+                 breakage_table[breakage].what, failing > 0 ? "seen by " : "no check saw it", failed, without[0] != '\0' ? "; " : "", without);
     else if (failing > 0)
         snprintf(verdict, VERDICT, "NOT LOSSLESS: %s of 3 checks fail%s (%s)",
                  failing == 1   ? "1"
                  : failing == 2 ? "2"
                                 : "3",
                  failing == 1 ? "s" : "", failed);
-    else if (starving > 0)
+    else if (without[0] != '\0')
         snprintf(verdict, VERDICT, "NOT SHOWN TO BE LOSSLESS: %s", without);
     else
-        snprintf(verdict, VERDICT, "lossless: %d checks hold (%s outputs equal, %s, %s drafts %s)", results[1].is_blind ? 2 : 3,
-                 grouped(check->equal.outputs, outputs), law,
+        snprintf(verdict, VERDICT, "lossless: 3 checks hold (%s outputs equal, %s, %s drafts %s)", grouped(check->equal.outputs, outputs), law,
                  grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn),
                  check->draws.drawn > 0 ? "drawn again" : "copied");
 }
@@ -243,5 +244,5 @@ enum status check_report(const struct check *check)
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!is_shown(&results[i]))
             return STATUS_CHECK;
-    return STATUS_OK;
+    return options->checks.breakage == BREAKAGE_NONE ? STATUS_OK : STATUS_CHECK; /* broken on purpose, and nothing saw it */
 }

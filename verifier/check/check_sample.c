@@ -206,7 +206,7 @@ static enum status draw_samples(struct trial *trial)
     memset(trial->q1, 0, vocab * sizeof(double));
     memset(trial->q2, 0, CHECK_LAW_FOLLOWED * vocab * sizeof(double));
     status = job_pass(trial->check->job, &list, trial->check->peers, 0, 0, &watch, &figures);
-    check_share_add(&trial->check->sample.share, figures.asked_rounds, figures.answered_rounds);
+    check_share_add(&trial->check->sample.share, figures.asked_rounds, figures.answered_rounds, figures.drafted_rounds);
     return status;
 }
 
@@ -329,7 +329,7 @@ int check_sample_holds(const struct check_sample *sample)
 
 int check_sample_sees(const struct check_sample *sample)
 {
-    return sample->variation < 1 || sample->lean_seen < 1;
+    return sample->variation <= CHECK_SEEN_MOST || sample->lean_seen <= CHECK_SEEN_MOST;
 }
 
 void check_sample_release(struct check_sample *sample)

@@ -8,6 +8,8 @@
 #include "verifier/check/check_share.h"
 #include <stdint.h>
 
+#define CHECK_SEEN_MOST 0.5 /* total variation, of any shape or towards the draft: a check that sees no less than that has seen nothing */
+
 struct check_context {
     int prompt;   /* index in the user's input */
     int tokens;   /* of the text: the prompt and some of its completion */
@@ -44,7 +46,7 @@ enum status check_sample_run(struct check *check);
 int64_t check_sample_tokens(const struct check *check);
 /* No statistic is beyond its bar; whether drafts came at all says its share. */
 int check_sample_holds(const struct check_sample *sample);
-/* Are there enough samples, with drafts among them, to see any law that is off? With fewer it holds whatever the law is. */
+/* Are there enough samples, with drafts among them, to see a law that is far off, whatever its shape? With fewer it holds whatever the law is. */
 int check_sample_sees(const struct check_sample *sample);
 void check_sample_release(struct check_sample *sample);
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-void check_share_add(struct check_share *share, int64_t asked, int64_t answered)
+void check_share_add(struct check_share *share, int64_t asked, int64_t answered, int64_t drafted)
 {
     double part = asked > 0 ? (double)answered / (double)asked : 1;
 
@@ -12,11 +12,12 @@ void check_share_add(struct check_share *share, int64_t asked, int64_t answered)
     share->passes++;
     share->asked += asked;
     share->answered += answered;
+    share->drafted += drafted;
 }
 
 int check_share_suffices(const struct check_share *share)
 {
-    return share->least >= CHECK_SHARE_LEAST; /* 0 where nothing was asked */
+    return share->least >= CHECK_SHARE_LEAST && share->drafted >= CHECK_DRAFTED_LEAST * (double)share->asked; /* least: 0 where nothing was asked */
 }
 
 double check_share_found(double found, int64_t drafted, int64_t samples)

@@ -5,18 +5,20 @@
 
 #include <stdint.h>
 
-#define CHECK_SHARE_LEAST 0.5 /* of the rounds of each pass: less is no accident of a busy machine */
+#define CHECK_SHARE_LEAST 0.5    /* of the rounds of each pass had a proposal: less is no accident of a busy machine */
+#define CHECK_DRAFTED_LEAST 0.1  /* of all rounds had a draft in it: where there is next to nothing to copy, next to nothing is checked */
 
 struct check_share {
     int64_t asked;    /* rounds that wanted drafts, over all passes */
     int64_t answered; /* and had a proposal, though it may say that there is nothing to copy */
+    int64_t drafted;  /* and had a draft in it */
     int passes;       /* that asked */
     double least;     /* share of the pass that had the smallest */
 };
 
 /* One pass over prompts, or the requests of one text. */
-void check_share_add(struct check_share *share, int64_t asked, int64_t answered);
-/* Did every pass have its proposals? What one lacks no other makes up for. */
+void check_share_add(struct check_share *share, int64_t asked, int64_t answered, int64_t drafted);
+/* Did every pass have its proposals, and all together their drafts? What a pass lacks in proposals no other makes up for. */
 int check_share_suffices(const struct check_share *share);
 /* A law that is off by how much where it drafts is found, when `found` is found in a mixture of `drafted` such samples and the target's own. */
 double check_share_found(double found, int64_t drafted, int64_t samples);

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/job.sh"
 amount=$2
 size=(--check brief)
-[ "$amount" = small ] && size=(--check brief --law-contexts 3 --law-samples 100)
+[ "$amount" = small ] && size=(--check brief --law-contexts 3 --law-samples 400)
 [ "${TANDEM_LONG:-}" = 1 ] && size=(--check quick)
 
 # check NAME CODE OPTION...: a check that must end with CODE; what it says goes to $WORK/NAME.{out,err}, its figures to NAME.json.
@@ -99,14 +99,19 @@ checks=$((checks + 1))
 line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-contexts 1 --law-samples 50 --json -) && eval "$line" >"$WORK/stdout" 2>/dev/null
 [ "$(head -c 1 "$WORK/stdout")" = '{' ] && [ "$(tail -n 1 "$WORK/stdout")" = '}' ] || fail "--json - does not give one object: $(head -n 3 "$WORK/stdout")"
 # Where the law's check could see nothing it is not counted, and no law is off by more than 100 %.
-check few 0 --verifiers 1 --law-contexts 1 --law-samples 10
+check few 10 --verifiers 1 --law-contexts 1 --law-samples 10
 says few '^blind  law'
-says few '^lossless: 2 checks hold .*law: too few samples to see anything'
+says few '^NOT SHOWN TO BE LOSSLESS: law: too few samples to see anything'
 grep -qE '^ *"smallest_lean": 1(\.0)?,$' "$WORK/few.json" || fail "few: $(grep smallest_ "$WORK/few.json")"
+# Where there is next to nothing to copy, next to nothing is drafted: that shows nothing, however many samples there are, and hides no fault.
+for word in alpha bravo crane delta eagle frost grape honey ivory joker karma; do echo "{\"prompt\": \"$word unusual zebra\", \"max_tokens\": 8}"; done >"$WORK/rare.in"
+check rare 10 --verifiers 1 --drafters 1 --draft lookup:min=4,max=4 --target "$SOURCE/launch/demo/target" --prompts "$WORK/rare.in" --law-contexts 4 --law-samples 100
+says rare '^NOT SHOWN TO BE LOSSLESS: '
+check rare_broken 10 --verifiers 1 --drafters 1 --draft lookup:min=4,max=4 --target "$SOURCE/launch/demo/target" --prompts "$WORK/rare.in" --law-contexts 4 --law-samples 100 --break residual-p
 # A prompt that cannot be completed is left out; none at all is an error. What makes no sense is refused before anything starts.
 printf '%s\n' '{"prompt": ""}' '{"prompt": "The sea was"}' >"$WORK/one_good.in"
 printf '%s\n' '{"prompt": ""}' >"$WORK/none_good.in"
-check one_good 0 --verifiers 1 --prompts "$WORK/one_good.in" --law-contexts 1 --law-samples 50
+check one_good 0 --verifiers 1 --prompts "$WORK/one_good.in" --law-contexts 1 --law-samples 400
 checks=$((checks + 1))
 "$BIN/tandem-verifier" --dry-run --check brief --prompts "$WORK/none_good.in" >"$WORK/none_good.out" 2>"$WORK/none_good.err"
 [ "$?" = 65 ] && [ ! -s "$WORK/none_good.out" ] || fail "no prompt that can be completed is not refused with 65: $(cat "$WORK/none_good.err")"

@@ -24,6 +24,8 @@ static void test_visible__what_a_terminal_obeys_is_shown(void **state)
     shows("C1 \xc2\x9b"
           "31m \xc2\x80 \xc2\x9f",
           "", "C1 \\u009b31m \\u0080 \\u009f");
+    shows("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xe2\x80\x8f", "", "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6" "c\\xe2\\x80\\x8f"); /* turns what follows */
+    shows("\xe2\x80\x93 \xe2\x80\x99 \xe2\x81\xa0 \xe2\x80\xa9", "", "\xe2\x80\x93 \xe2\x80\x99 \xe2\x81\xa0 \xe2\x80\xa9");
 }
 
 static void test_visible__text_stays_as_it_is(void **state)

@@ -270,18 +270,32 @@ static void test_check_share__each_pass_needs_its_drafts(void **state)
 
     (void)state;
     assert_false(check_share_suffices(&share)); /* nothing was asked for */
-    check_share_add(&share, 0, 0);
+    check_share_add(&share, 0, 0, 0);
     assert_false(check_share_suffices(&share));
-    check_share_add(&share, 1000, 990);
-    check_share_add(&share, 100, 50);
+    check_share_add(&share, 1000, 990, 900);
+    check_share_add(&share, 100, 50, 50);
     assert_true(check_share_suffices(&share));
-    check_share_add(&share, 100, 49);
+    check_share_add(&share, 100, 49, 49);
     assert_false(check_share_suffices(&share));
-    check_share_add(&share, 100000, 100000);
+    check_share_add(&share, 100000, 100000, 100000);
     assert_false(check_share_suffices(&share));
     assert_int_equal(share.asked, 101200);
     assert_int_equal(share.answered, 101089);
     assert_true(fabs(share.least - 0.49) < 1e-12);
+}
+
+/* Proposals that say there is nothing to copy are answers, and no drafts. */
+static void test_check_share__answers_without_a_draft_show_nothing(void **state)
+{
+    struct check_share share = {0};
+
+    (void)state;
+    check_share_add(&share, 500, 500, 24);
+    assert_false(check_share_suffices(&share));
+    check_share_add(&share, 500, 500, 75);
+    assert_false(check_share_suffices(&share));
+    check_share_add(&share, 500, 500, 51);
+    assert_true(check_share_suffices(&share));
 }
 
 /* Of 4,000 samples 1,000 were drafted: where 1 % is seen over all, 4 % is over those; where nothing was, nothing. */
@@ -350,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_check_draws__what_was_not_drawn_is_not_judged),
         cmocka_unit_test(test_check_row__law_is_the_naive_one),
         cmocka_unit_test(test_check_share__each_pass_needs_its_drafts),
+        cmocka_unit_test(test_check_share__answers_without_a_draft_show_nothing),
         cmocka_unit_test(test_check_share__what_is_found_is_of_what_was_drafted),
         cmocka_unit_test(test_check_row__a_cut_at_the_edge_is_no_measure),
     };
