@@ -137,10 +137,10 @@ int family_has(const struct model_family *family, enum family_part part)
 
 void family_tensor(const struct model_family *family, enum family_part part, int layer, char *name)
 {
-    const struct family_names *names = family->names;
+    const char *own = family->names->part[part].name;
 
     if (part < FAMILY_SELF_NORM)
-        snprintf(name, FAMILY_NAME_MAX, "%s", names->part[part].name);
+        snprintf(name, FAMILY_NAME_MAX, "%s", own);
     else
-        snprintf(name, FAMILY_NAME_MAX, "%s%d.%s", names->layer, layer, names->part[part].name);
+        snprintf(name, FAMILY_NAME_MAX, "%s%d.%s", family->names->layer, layer, own);
 }

@@ -116,7 +116,7 @@ static void test_logits__a_node_of_a_tree_sees_its_ancestors_and_not_its_sibling
     for (uint32_t r = 0; r < 300; r++) {
         const struct sampling sampling = random_sampling(r);
         int32_t tokens[BASE + NODES], tally[VOCAB] = {0};
-        uint64_t ancestors[NODES];
+        uint64_t ancestors[NODES] = {0};
         struct bias bias;
 
         random_bias(r, &bias);
