@@ -168,6 +168,7 @@ part() {
     for ((i = 0; i < 900; i++)); do no_ranks && break; sleep 0.1; done
     echo "$what: the ranks were gone after $((SECONDS - began)) s"
     check "$what: ranks are left" no_ranks
+    for ((i = 0; i < 100; i++)); do grep -qE "$4" "$WORK/cut.err" && break; sleep 0.1; done # mpirun passes on what a rank said, when it comes to it
     check "$what: nobody said why: $(cat "$WORK/cut.err")" grep -qE "$4" "$WORK/cut.err"
     for name in $DRAFTER $VERIFIER; do ip netns pids $name | xargs -r kill -KILL; done
     { ended 10; } 2>/dev/null
