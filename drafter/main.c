@@ -34,7 +34,7 @@ struct parts {
     int joined; /* the job goes on without this rank when it fails */
 };
 
-/* Such drafts all stand, and cost as much as what they save. One drafter says it. */
+/* With all layers of the target the draft is the target: every token is accepted, and drafting one costs as much as a plain step. One drafter says it. */
 static void warn_of_the_target(const struct parts *parts, int layers)
 {
     const struct options *options = parts->options;

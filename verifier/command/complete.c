@@ -140,7 +140,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     struct show show;
     struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->rounds.solo ? drafters : NULL};
     int compare = job->options->report.compare && peers->count > 0;
-    enum status status;
+    enum status status, wrong;
 
     set_up_show(job, requests, &show);
     measuring = (struct measuring){.to = show.reading, .bar = show.redrawn != 0, .clears_errors = show.clears_errors};
@@ -167,6 +167,6 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     }
     TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
     warn_of_cost(job, &lead.pacing.pace);
-    TRY(say_wrong(requests));
-    return status;
+    wrong = say_wrong(requests);
+    return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
 }

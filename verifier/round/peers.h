@@ -24,7 +24,7 @@ struct peer {
     int context;       /* tokens that it has room for; 0: as many as anybody */
     int64_t vain_ns;   /* time that it was waited for in vain since it last answered */
     int64_t ask_ns;    /* when a lost one is asked whether it is there */
-    int asked;         /* it was: what it sends from now on says that it is */
+    int asked;         /* a Heartbeat was sent to it since it was lost: its next frame proves that it is alive */
     int losses;        /* how often it was lost */
 };
 
