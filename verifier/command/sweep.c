@@ -114,7 +114,7 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
         request->index = (uint32_t)list->count++;
         request->sampling.temperature = pass->temperature;
         request->sampling.accept = pass->accept;
-        request->paced = pass->draft_length < 0;
+        request->adaptive = pass->draft_length < 0;
         request->draft_length = pass->draft_length >= 0 ? pass->draft_length : request->draft_length > 0 ? request->draft_length : 4;
     }
     return STATUS_OK;
@@ -191,7 +191,7 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                                (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds, "steps", (json_int_t)figures->steps,
                                "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted);
     int failed = json_object_update_new(
-        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "stood", counts_of(figures->stood),
+        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at", counts_of(figures->accepted_at),
                           "full_rounds", (json_int_t)figures->full_rounds, "full_tokens", (json_int_t)figures->full_tokens, "fallback_rounds",
                           (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
                           "ends", ends_of(ends, pass->prompts)));

@@ -69,7 +69,7 @@ static json_t *positions_of(const struct figures *figures)
     int failed = 0;
 
     for (int i = 0; i < MESSAGE_MAX_DRAFT && figures->tested[i] > 0; i++)
-        failed |= json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
+        failed |= json_array_append_new(array, json_real((double)figures->accepted_at[i] / (double)figures->tested[i]));
     return json_text_whole(array, failed);
 }
 
@@ -191,7 +191,7 @@ void report_line(const struct report *report, FILE *to)
     fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
             figures_tokens_per_second(figures));
     if (figures->drafted > 0)
-        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts stood, %.0f %% of rounds had one", figures_alpha(figures),
+        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts accepted, %.0f %% of rounds had one", figures_alpha(figures),
                 figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
     fprintf(to, "%s\n", report->options->rounds.synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
@@ -225,8 +225,8 @@ void report_table(const struct report *report, FILE *to)
         fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->rounds.synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     print_speeds(report->comparison, to);
-    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));
-    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts that stood, of all", "", 100 * figures_kept(figures));
+    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts accepted, of all", "", 100 * figures_kept(figures));
     fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));
     fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
     fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);

@@ -13,11 +13,11 @@ void cpu_row_scan(struct backend_context *context, const float *logits, int coun
         stats->sum = context->kernels->row_sum(logits, 1.0f, count, best.score);
 }
 
-void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+void cpu_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
     *winner = (struct scored_token){.score = -INFINITY, .token = -1};
-    context->kernels->row_race(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
+    context->kernels->row_gumbel_max(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
 }
 
 /* Is a to be listed after b? */

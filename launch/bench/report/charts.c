@@ -135,24 +135,24 @@ void charts_acceptance(const struct run *run, const struct figures_of_placement 
         struct svg svg;
         int places = 0;
 
-        if (f == NULL || f->judged <= 0)
+        if (f == NULL || f->all_tested <= 0)
             continue;
         for (; places < RUN_MOST_DRAFT && f->tested[places] > 0; places++) {
             place[places] = places + 1;
-            whole[places] = f->stood_at[places] / f->tested[0];
+            whole[places] = f->accepted_at[places] / f->tested[0];
             theory[places] = pow(f->alpha, places + 1);
         }
         summary_name(&run->cell[cells[count - 1]], name, sizeof name);
         snprintf(title, sizeof title, "Acceptance by position, %s", name);
-        charts_begin(to, "half", title, "stands once it is judged|stands at all (vLLM's rate)|alpha to the power of the position", "b-t");
+        charts_begin(to, "half", title, "accepted once it is tested|accepted at all (vLLM's rate)|alpha to the power of the position", "b-t");
         svg_open(&svg, to, CHART_WIDTH, CHART_HEIGHT, title);
         svg_span(&svg, 0.4, places + 0.6, 0, 1);
         svg_frame(&svg, "position in the proposal", "share of drafts", 1);
         for (int i = 0; i < places; i++) {
-            double share = f->stood_at[i] / f->tested[i], top = svg_y(&svg, share), left = svg_x(&svg, i + 0.7);
+            double share = f->accepted_at[i] / f->tested[i], top = svg_y(&svg, share), left = svg_x(&svg, i + 0.7);
             char about[64];
 
-            snprintf(about, sizeof about, "%.3f of %.0f judged", share, f->tested[i] / f->repetitions);
+            snprintf(about, sizeof about, "%.3f of %.0f tested", share, f->tested[i] / f->repetitions);
             svg_box(&svg, left, top, svg_x(&svg, i + 1.3) - left, svg_y(&svg, 0) - top, "k0 soft", about);
         }
         svg_line(&svg, place, theory, places, "k2 dotted");

@@ -86,9 +86,9 @@ static void add_counts(const struct run_pass *pass, struct figures *figures)
     figures->fallback_rounds += (double)pass->fallback_rounds;
     for (int i = 0; i < RUN_MOST_DRAFT; i++) {
         figures->tested[i] += (double)pass->tested[i];
-        figures->stood_at[i] += (double)pass->stood[i];
-        figures->judged += (double)pass->tested[i];
-        figures->stood += (double)pass->stood[i];
+        figures->accepted_at[i] += (double)pass->accepted_at[i];
+        figures->all_tested += (double)pass->tested[i];
+        figures->all_accepted += (double)pass->accepted_at[i];
     }
 }
 
@@ -142,10 +142,10 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup, speed_of(pass) / speed_of(solo)));
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
-    figures->alpha = figures->judged > 0 ? figures->stood / figures->judged : -1;
+    figures->alpha = figures->all_tested > 0 ? figures->all_accepted / figures->all_tested : -1;
     /* Where verdicts are drawn the two models have no say in them. */
     figures->alpha_overlap =
-        figures->judged > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / figures->repetitions : -1;
+        figures->all_tested > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / figures->repetitions : -1;
     return STATUS_OK;
 }
 
@@ -266,7 +266,7 @@ static enum status compute_cell(const struct run *run, const struct run_placemen
     double tokens = 0;
     for (int k = 0; k <= RUN_MOST_DRAFT; k++)
         tokens += figures->tokens_of[k];
-    figures->alpha_tokens = figures->judged > 0 ? theory_alpha_mixed(figures->rounds_of, RUN_MOST_DRAFT, tokens) : -1;
+    figures->alpha_tokens = figures->all_tested > 0 ? theory_alpha_mixed(figures->rounds_of, RUN_MOST_DRAFT, tokens) : -1;
 release_samples:
     release(&samples);
     return status;

@@ -24,7 +24,7 @@ struct figures {
     double duration_s, completed, input_tokens, output_tokens;
     int outputs, outputs_equal; /* those of the first repetition that are solo's; -1: they need not be */
     /* counts, over all repetitions: each has the same */
-    double rounds, drafted, accepted, judged, stood, tested[RUN_MOST_DRAFT], stood_at[RUN_MOST_DRAFT];
+    double rounds, drafted, accepted, all_tested, all_accepted, tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens; of the spans that were kept */
     double fallback_rounds;
     /* alpha, three ways; -1 where it cannot be told */

@@ -8,7 +8,7 @@
 
 const char page_md_why_speed[] =
     "Tokens per second are those of all sequences together. `~` marks a speedup that spreads beyond the limit. `by TPOT` is the speedup by the time per token "
-    "after the first, without prompts. `acceptance %` is drafts that stood over drafts that were made, those behind a rejected one included; alpha, below, "
+    "after the first, without prompts. `acceptance %` is accepted drafts over drafts that were made, those behind a rejected one included; alpha, below, "
     "leaves these out. `equal` counts outputs that are solo's, token for token.";
 const char page_md_noisy[] =
     "TOO NOISY. Speedups spread by more than the limit, and this was reported because --noise-limit asked for it: not figures to quote.";
@@ -226,7 +226,7 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         table_theory(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "%s\n\n", page_md_why_residual);
         table_residual(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "## Alpha\n\nCounted: drafts that stood over drafts that were judged. D_LK = 1 - alpha.\n\n");
+        fprintf(to, "## Alpha\n\nCounted: accepted drafts over tested drafts. D_LK = 1 - alpha.\n\n");
         table_alpha(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## The paper's Table 1 with this pair's alpha\n\nFactors by theorems 3.11 and 3.8 at c = 0 and c_hat = 0, as there.\n\n");
         table_paper_1(run, &all[p], TABLE_TEXT, to);

@@ -47,13 +47,13 @@ static double share(double part, double whole)
 
 static json_t *speculation_of(const struct figures *figures)
 {
-    double drafts = figures->tested[0]; /* each round that had some judged its first, also where spans were lost */
+    double drafts = figures->tested[0]; /* each round that had some tested its first, also where spans were lost */
 
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(figures->accepted, figures->drafted),
                      "spec_decode_acceptance_length", drafts > 0 ? 1 + figures->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
                      "spec_decode_draft_tokens", figures->drafted, "spec_decode_accepted_tokens", figures->accepted,
-                     "spec_decode_per_position_acceptance_rates", ratios(figures->stood_at, figures->tested, drafts),
-                     "stood_of_judged_per_position", ratios(figures->stood_at, figures->tested, 0), "tokens_per_round",
+                     "spec_decode_per_position_acceptance_rates", ratios(figures->accepted_at, figures->tested, drafts),
+                     "accepted_of_tested_per_position", ratios(figures->accepted_at, figures->tested, 0), "tokens_per_round",
                      share(figures->output_tokens, figures->rounds), "fallback_rounds", figures->fallback_rounds);
 }
 

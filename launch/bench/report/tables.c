@@ -84,7 +84,7 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,judged in a pass,counted,sum min(p q),from tokens/round,D_LK");
+    table_begin(&table, to, form, "<cell,tested in a pass,counted,sum min(p q),from tokens/round,D_LK");
     for (int i = 0; i < run->cells; i++) {
         const struct figures *f = &all->cell[i];
         char name[128], overlap[32] = "", tokens[32] = "", distance[32] = "";
@@ -98,7 +98,7 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
         }
         if (f->alpha_tokens >= 0)
             snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
-        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->judged / f->repetitions, f->alpha, overlap, tokens, distance);
+        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->all_tested / f->repetitions, f->alpha, overlap, tokens, distance);
     }
     table_end(&table);
 }
@@ -106,14 +106,14 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
 /* alpha of a group: all of its drafts together. */
 static double alpha_of_group(const struct run *run, const struct figures_of_placement *all, int baseline)
 {
-    double judged = 0, stood = 0;
+    double tested = 0, accepted = 0;
 
     for (int i = 0; i < run->cells; i++)
         if (run->cell[i].baseline == baseline && run->cell[i].sequences == 1) {
-            judged += all->cell[i].judged;
-            stood += all->cell[i].stood;
+            tested += all->cell[i].all_tested;
+            accepted += all->cell[i].all_accepted;
         }
-    return judged > 0 ? stood / judged : -1;
+    return tested > 0 ? accepted / tested : -1;
 }
 
 void table_paper_1(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)

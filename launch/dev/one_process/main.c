@@ -22,7 +22,7 @@
 enum { RUN = 1 };
 #define DEADLINE_MS 3.6e6 /* the drafter answers as soon as the lead waits, however late that is */
 
-static int max_asked(const struct options *options)
+static int max_outputs(const struct options *options)
 {
     return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
@@ -35,7 +35,7 @@ static int max_ids(const struct options *options)
 static enum status open_target(struct job *job)
 {
     const struct options *options = job->options;
-    int asked = max_asked(options);
+    int asked = max_outputs(options);
     struct model_options model = {.threads = world_threads(&job->world, options->ranks.threads, 1),
                                   .max_rows = asked + BACKEND_MAX_ROWS,
                                   .context = options->model.context,
@@ -94,7 +94,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
                                        .watch = watch,
                                        .run = RUN,
                                        .slots = options->rounds.max_sequences,
-                                       .asked = max_asked(options),
+                                       .outputs = max_outputs(options),
                                        .ids = max_ids(options),
                                        .hash_logits = options->report.hash_logits,
                                        .prefill_chunk = options->rounds.prefill_chunk,
