@@ -7,7 +7,7 @@
 #include "launch/engine/engine.h"
 #include "tests/fault/fail_nth.h"
 #include "verifier/job/audience.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include "verifier/result/journal_terms.h"
 
 #include <fcntl.h>
@@ -238,11 +238,11 @@ static enum status write_report(uint64_t *output)
     const struct figures figures = {.tokens = 7, .rounds = 3, .tested = {3, 2}, .accepted_at = {2, 1}, .overlap = 0.5, .wall_ns = 1000};
     struct peer peer = {.name = 0, .why = "has ended", .lost = 1};
     const struct peers peers = {.peer = &peer, .count = 1};
-    const struct report report = {
+    const struct stats stats = {
         .peers = &peers, .options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
 
     *output = 0;
-    return report_write(&report, stream);
+    return stats_write(&stats, stream);
 }
 
 static int set_up(void **state)

@@ -5,7 +5,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/sample/rule.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +249,7 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     const struct job *job = sweep->job;
     json_t *passes = json_object_get(plan, "passes");
     const char *path = json_string_value(json_object_get(plan, "results"));
-    struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size};
+    struct stats stats = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size};
     enum status status;
 
     if (path == NULL || !json_is_array(passes)) {
@@ -261,7 +261,7 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
         log_error("--sweep: %s: %s", path, strerror(errno));
         return STATUS_IO;
     }
-    status = write_line(sweep, report_job(&report, group_describe(&job->group), job->world.lead));
+    status = write_line(sweep, stats_job(&stats, group_describe(&job->group), job->world.lead));
     if (status == STATUS_OK)
         status = run_passes(sweep, passes);
     if (fclose(sweep->results) != 0 && status == STATUS_OK)

@@ -7,7 +7,7 @@
 #include "common/options/options_paths.h"
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static const char *output_path(const struct options *options)
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison)
 {
-    struct report report = {.options = job->options,
+    struct stats stats = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = job->world.size,
@@ -217,12 +217,12 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                             .peers = drafters};
 
     if (job->options->report.hash_logits)
-        TRY(team_hash(&job->team, &report.hash));
+        TRY(team_hash(&job->team, &stats.hash));
     if (!job->options->report.quiet && solo != NULL)
-        report_table(&report, stdout);
+        stats_table(&stats, stdout);
     else if (!job->options->report.quiet)
-        report_line(&report, options_show_whole(job->options) ? stdout : stderr);
-    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
+        stats_line(&stats, options_show_whole(job->options) ? stdout : stderr);
+    return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
 static void say_if_crowded(const struct job *job)

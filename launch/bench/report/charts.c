@@ -42,7 +42,7 @@ void charts_end(FILE *to, const char *below)
 }
 
 /* The cells of a group with fixed lengths, by draft length. */
-static int list_lengths(const struct run *run, const struct figures_of_placement *all, int baseline, int cells[MOST_LENGTHS])
+static int list_lengths(const struct run *run, const struct measured_placement *all, int baseline, int cells[MOST_LENGTHS])
 {
     int count = 0;
 
@@ -62,12 +62,12 @@ static int find_auto(const struct run *run, int baseline)
 }
 
 /* One scale for all groups, so that they can be compared. */
-static double highest_speedup(const struct run *run, const struct figures_of_placement *all)
+static double highest_speedup(const struct run *run, const struct measured_placement *all)
 {
     double highest = 1;
 
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
 
         if (run->cell[i].solo || run->cell[i].sequences > 1)
             continue;
@@ -76,7 +76,7 @@ static double highest_speedup(const struct run *run, const struct figures_of_pla
     return 1.08 * highest;
 }
 
-static void draw_speedup(const struct run *run, const struct figures_of_placement *all, int baseline, const int *cells, int count, FILE *to)
+static void draw_speedup(const struct run *run, const struct measured_placement *all, int baseline, const int *cells, int count, FILE *to)
 {
     double length[MOST_LENGTHS], measured[MOST_LENGTHS], theorem[MOST_LENGTHS], with[MOST_LENGTHS];
     int chosen = find_auto(run, baseline);
@@ -84,7 +84,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
     struct svg svg;
 
     for (int i = 0; i < count; i++) {
-        const struct figures *f = &all->cell[cells[i]];
+        const struct measured *f = &all->cell[cells[i]];
 
         length[i] = run->cell[cells[i]].draft_length;
         measured[i] = f->speedup;
@@ -108,7 +108,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
     svg_close(&svg);
 }
 
-void charts_speedup(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_speedup(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
@@ -125,11 +125,11 @@ void charts_speedup(const struct run *run, const struct figures_of_placement *al
     }
 }
 
-void charts_acceptance(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_acceptance(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
-        const struct figures *f = count > 0 ? &all->cell[cells[count - 1]] : NULL;
+        const struct measured *f = count > 0 ? &all->cell[cells[count - 1]] : NULL;
         double place[RUN_MOST_DRAFT], whole[RUN_MOST_DRAFT], theory[RUN_MOST_DRAFT];
         char title[160], name[96];
         struct svg svg;
@@ -164,7 +164,7 @@ void charts_acceptance(const struct run *run, const struct figures_of_placement 
 }
 
 /* The pair's alpha and c at each temperature: of the draft length that was fastest. */
-static void mark_pair(const struct run *run, const struct figures_of_placement *all, const struct svg *svg)
+static void mark_pair(const struct run *run, const struct measured_placement *all, const struct svg *svg)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0, best = -1;
@@ -177,7 +177,7 @@ static void mark_pair(const struct run *run, const struct figures_of_placement *
     }
 }
 
-void charts_best_gamma(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_best_gamma(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     static const double costs[] = {0.01, 0.02, 0.05, 0.1, 0.2};
     double alpha[CURVE], gamma[CURVE];
@@ -202,7 +202,7 @@ void charts_best_gamma(const struct run *run, const struct figures_of_placement 
     charts_end(to, "Rings: this pair, by its alpha and c at each temperature.");
 }
 
-void charts_batch(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_batch(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     double sequences[3][MOST_LENGTHS], speed[3][MOST_LENGTHS], most = 1, highest = 1;
     int count[3] = {0};

@@ -14,7 +14,7 @@
 #include "launch/engine/engine.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/job.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,7 +109,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
 
 static enum status say(struct job *job, const struct engine *engine)
 {
-    struct report report = {.options = job->options,
+    struct stats stats = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = ENGINE_ENDS,
@@ -117,9 +117,9 @@ static enum status say(struct job *job, const struct engine *engine)
                             .peers = &engine->peers};
 
     if (job->options->report.hash_logits)
-        TRY(team_hash(&job->team, &report.hash));
-    report_line(&report, stderr);
-    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
+        TRY(team_hash(&job->team, &stats.hash));
+    stats_line(&stats, stderr);
+    return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
 /* Completes the requests, and says what that came to. */
