@@ -166,14 +166,13 @@ static int join_list(const struct sampling *sampling, const struct rng_key *key,
         const struct evidence_mass *mass = from[r];
         const struct scored_token *listed = (const struct scored_token *)(mass + 1);
 
-        memcpy(best + count, listed, (size_t)mass->count * sizeof *best);
+        distribution_merge(best, count, listed, mass->count);
         count += mass->count;
         if (mass->count == wanted) { /* the shard has more, none better than its last */
             unlisted = 1;
             floor = listed[mass->count - 1].score > floor ? listed[mass->count - 1].score : floor;
         }
     }
-    distribution_sort(best, count);
     if (!unlisted || count == vocab)
         return settle_list(sampling, key, best, count, 1, sum, p, target);
     /* Beyond the floor a better token may be missing; ties with it are cut too, or their order would depend on the shards. */
