@@ -34,6 +34,12 @@ struct draft_kind {
     /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
      * next call. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
+    /* Goes on with the drafts that the mirrors have, or with what is drafted ahead where a text is expected; outputs[i]->count is what of it was given before.
+     * After each step but the last it asks `stop`, and ends where that says so. NULL: it cannot. */
+    enum status (*go_on)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
+                         void *user);
+    /* Has each mirror expect the text behind its drafts (mirror_expect). With go_on. */
+    enum status (*expect)(void *state, struct mirror *const *mirrors, int count);
     /* Reads at most `rows` more of the mirror's committed tokens, all but the newest, so that a long text is no long silence. NULL: propose reads all as
      * quickly. */
     enum status (*read)(void *state, struct mirror *mirror, int rows);

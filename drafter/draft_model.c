@@ -70,10 +70,26 @@ static void model_copy(void *opaque, int from, int to, int first, int count)
     kv_cache_copy(&((struct model_draft *)opaque)->cache, from, to, first, count);
 }
 
+/* The text that is drafted for, committed or expected, and the count of its drafts. */
+static int base_of(const struct mirror *mirror)
+{
+    return mirror->ahead.length > 0 ? mirror->ahead.length : mirror->length;
+}
+
+static int made_of(const struct mirror *mirror)
+{
+    return mirror->ahead.length > 0 ? mirror->ahead.count : mirror->drafted;
+}
+
+static int is_done(const struct mirror *mirror)
+{
+    return made_of(mirror) >= (mirror->ahead.length > 0 ? mirror->ahead.wanted : mirror->wanted);
+}
+
 static struct rng_key key_of(const struct mirror *mirror)
 {
     return (struct rng_key){
-        .seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)(mirror->length + mirror->drafted)};
+        .seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)(base_of(mirror) + made_of(mirror))};
 }
 
 /* What must be known of the row from which the a-th mirror of a step draws its next token. */
@@ -101,7 +117,8 @@ static void choose(struct model_draft *state, struct mirror *mirror, const struc
         token = draw_broken(state, query, q, token);
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
-    mirror->tokens[mirror->length + mirror->drafted++] = token;
+    mirror->tokens[base_of(mirror) + made_of(mirror)] = token;
+    ++*(mirror->ahead.length > 0 ? &mirror->ahead.count : &mirror->drafted);
 }
 
 /* Does the backend answer what is asked of the mirror's row? */
@@ -132,7 +149,7 @@ static enum status run_forward(struct model_draft *state, struct mirror *const *
 static struct row_query answer_here(struct model_draft *state, const struct mirror *mirror, int a)
 {
     const struct model *model = state->model;
-    const struct history history = {.tokens = mirror->tokens, .base = mirror->length + mirror->drafted, .prompt_count = mirror->prompt_count};
+    const struct history history = {.tokens = mirror->tokens, .base = base_of(mirror) + made_of(mirror), .prompt_count = mirror->prompt_count};
     float *logits = state->logits + (size_t)a * (size_t)model->vocab;
     struct row_query query = query_of(state, mirror, a);
 
@@ -141,17 +158,17 @@ static struct row_query answer_here(struct model_draft *state, const struct mirr
     return query;
 }
 
-/* One step of the batch: the last row of each mirror that still wants a token gives it. */
-static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *outputs, int *left)
+/* One step of the batch: the last row of each mirror that still wants a token gives it, or where outputs is NULL the token that is expected there. */
+static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int *left)
 {
     int asked = 0, queries = 0, of[count];
     struct mirror *asking[count];
 
     state->rows.count = 0;
     for (int i = 0; i < count; i++) {
-        if (mirrors[i]->drafted == mirrors[i]->wanted)
+        if (outputs != NULL && is_done(mirrors[i]))
             continue;
-        add_chain(&state->rows, mirrors[i], mirrors[i]->length + mirrors[i]->drafted, state->model->max_rows);
+        add_chain(&state->rows, mirrors[i], base_of(mirrors[i]) + made_of(mirrors[i]), state->model->max_rows);
         of[asked] = i;
         asking[asked] = mirrors[i];
         state->asked[asked++] = state->rows.count - 1;
@@ -167,7 +184,10 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
             query = &state->queries[queries++].query;
         else
             here = answer_here(state, asking[a], a);
-        choose(state, asking[a], query, &outputs[of[a]]);
+        if (outputs != NULL)
+            choose(state, asking[a], query, outputs[of[a]]);
+        else
+            mirror_expect(asking[a], choice_expect(&asking[a]->sampling, state->model->vocab, query, state->p));
     }
     return STATUS_OK;
 }
@@ -252,9 +272,11 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
 static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
 {
     struct model_draft *state = opaque;
+    struct draft_output *each[count];
     int left = 1;
 
     for (int i = 0; i < count; i++) {
+        each[i] = &outputs[i];
         outputs[i].count = 0;
         mirrors[i]->drafted = 0;
         while (mirrors[i]->length - mirrors[i]->cached > 2) /* the usual one or two tokens join the first step */
@@ -263,8 +285,30 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
     if (is_left_to_device(state, mirrors, count))
         return propose_on_device(state, mirrors, count, outputs);
     while (left > 0)
-        TRY(step(state, mirrors, count, outputs, &left));
+        TRY(step(state, mirrors, count, each, &left));
     return STATUS_OK;
+}
+
+static enum status model_go_on(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
+                               void *user)
+{
+    struct model_draft *state = opaque;
+    int left;
+
+    do {
+        TRY(step(state, mirrors, count, outputs, &left));
+        left = 0;
+        for (int i = 0; i < count; i++)
+            left |= !is_done(mirrors[i]);
+    } while (left && !stop(user));
+    return STATUS_OK;
+}
+
+static enum status model_expect(void *opaque, struct mirror *const *mirrors, int count)
+{
+    int left;
+
+    return step(opaque, mirrors, count, NULL, &left);
 }
 
 static void model_draft_close(void *opaque)
@@ -290,6 +334,8 @@ static enum status model_draft_open(struct draft *draft, const struct draft_part
 const struct draft_kind draft_model_kind = {.name = "model",
                                             .open = model_draft_open,
                                             .propose = model_propose,
+                                            .go_on = model_go_on,
+                                            .expect = model_expect,
                                             .read = model_read,
                                             .copy = model_copy,
                                             .draw_wrong = model_break,

@@ -27,12 +27,14 @@ enum status drafter_open(struct drafter *drafter, const struct drafter_terms *te
     TRY(message_space_open(&drafter->space));
     TRY_TO(arena_open(&drafter->arena,
                       slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
-                          arena_round(slots * sizeof(struct mirror *)) + arena_round(slots * sizeof(struct draft_output)),
+                          arena_round(slots * sizeof(struct mirror *)) + 2 * arena_round(slots * sizeof(struct draft_output)) + arena_round(slots * sizeof(struct draft_output *)),
                       "the mirrors"),
            close_space);
     drafter->mirror = arena_take(&drafter->arena, slots * sizeof *drafter->mirror);
     drafter->batch = arena_take(&drafter->arena, slots * sizeof(struct mirror *));
     drafter->output = arena_take(&drafter->arena, slots * sizeof *drafter->output);
+    drafter->ahead = arena_take(&drafter->arena, slots * sizeof *drafter->ahead);
+    drafter->each = arena_take(&drafter->arena, slots * sizeof(struct draft_output *));
     for (int i = 0; i < terms->slots; i++)
         mirror_init(&drafter->mirror[i], &drafter->arena, i, terms->context);
     return STATUS_OK;
@@ -195,12 +197,14 @@ static void take(struct drafter *drafter, int peer, struct frame frame, int refu
     drafter->heard++;
 }
 
+/* A proposal for the text that is expected, or else for the committed one. */
 static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, const struct draft_output *output)
 {
+    int is_ahead = mirror->ahead.length > 0;
     struct proposal proposal = {.run = drafter->terms.run,
                                 .request = mirror->request,
-                                .base_length = (uint32_t)mirror->length,
-                                .base_digest = mirror->digest,
+                                .base_length = (uint32_t)(is_ahead ? mirror->ahead.length : mirror->length),
+                                .base_digest = is_ahead ? mirror->ahead.digest : mirror->digest,
                                 .sampling_digest = mirror->sampling_digest,
                                 .count = output->count,
                                 .is_tree = output->is_tree,
@@ -215,10 +219,11 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
         proposal.parent[i] = output->parent[i];
     }
     mirror->wanted = 0;
+    mirror->ahead.is_sent = is_ahead;
     drafter->proposals++;
     frame = message_pack_proposal(drafter->space, &proposal);
     TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
-    trace_end(TRACE_PACK, began, mirror->request, mirror->length, output->count, (int64_t)frame.count, 0);
+    trace_end(TRACE_PACK, began, mirror->request, (int)proposal.base_length, output->count, (int64_t)frame.count, 0);
     return STATUS_OK;
 }
 
@@ -287,31 +292,138 @@ static enum status read_part(struct drafter *drafter, struct mirror *mirror)
     return STATUS_OK;
 }
 
-static enum status draft(struct drafter *drafter)
+static int never(void *user)
 {
-    int64_t began = trace_begin();
-    int count = 0, wanted = 0;
+    (void)user;
+    return 0;
+}
+
+/* Those that want tokens; `begun`: those whose drafts were begun ahead, and not sent. */
+static int choose_batch(struct drafter *drafter, int begun)
+{
+    int count = 0;
 
     for (int i = 0; i < drafter->terms.slots; i++) {
         struct mirror *mirror = &drafter->mirror[i];
         int room = drafter->terms.context - mirror->length;
 
         mirror->wanted = mirror->wanted < room ? mirror->wanted : room;
-        if (mirror->open && mirror->wanted > 0 && !is_long(drafter, mirror)) {
+        if (mirror->open && mirror->wanted > 0 && !is_long(drafter, mirror) && (mirror->drafted > 0) == begun)
             drafter->batch[count++] = mirror;
-            wanted += mirror->wanted;
-        }
     }
-    if (count == 0)
-        return STATUS_OK;
-    recorder_note("drafts for # sequences", count, 0, 0);
-    TRY(drafter->terms.draft->kind->propose(drafter->terms.draft->state, drafter->batch, count, drafter->output));
-    trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);
+    return count;
+}
+
+static enum status send_all(struct drafter *drafter, int count)
+{
     for (int i = 0; i < count; i++)
-        TRY(send_proposal(drafter, drafter->batch[i], &drafter->output[i]));
+        TRY(send_proposal(drafter, drafter->batch[i], drafter->each[i]));
     drafter->told_ns = clock_ns();
     if (drafter->terms.world != NULL)
         world_ring_verifiers(drafter->terms.world); /* the followers sleep; they wake while the lead reads */
+    return STATUS_OK;
+}
+
+static enum status draft_batch(struct drafter *drafter, int begun)
+{
+    const struct draft *draft = drafter->terms.draft;
+    int count = choose_batch(drafter, begun), wanted = 0;
+    int64_t began = trace_begin();
+
+    if (count == 0)
+        return STATUS_OK;
+    for (int i = 0; i < count; i++) {
+        wanted += drafter->batch[i]->wanted;
+        drafter->each[i] = begun ? &drafter->ahead[drafter->batch[i]->slot] : &drafter->output[i];
+        if (begun)
+            drafter->each[i]->count = drafter->batch[i]->drafted;
+    }
+    recorder_note("drafts for # sequences", count, 0, 0);
+    if (begun)
+        TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, never, NULL));
+    else
+        TRY(draft->kind->propose(draft->state, drafter->batch, count, drafter->output));
+    trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);
+    return send_all(drafter, count);
+}
+
+static enum status draft(struct drafter *drafter)
+{
+    TRY(draft_batch(drafter, 1));
+    return draft_batch(drafter, 0);
+}
+
+/* Has it a proposal with the lead, and can more be drafted behind it? */
+static int has_way_ahead(const struct drafter *drafter, const struct mirror *mirror)
+{
+    return drafter->terms.run_ahead && drafter->terms.draft->kind->go_on != NULL && mirror->open && mirror->wanted == 0 && mirror->drafted > 0 &&
+           mirror->length + mirror->drafted + 1 < drafter->terms.context && !mirror->ahead.is_sent;
+}
+
+static int any_has_way_ahead(const struct drafter *drafter)
+{
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (has_way_ahead(drafter, &drafter->mirror[i]))
+            return 1;
+    return 0;
+}
+
+/* A message comes first: what is drafted ahead may be for nothing. */
+static int take_one(void *user)
+{
+    struct drafter *drafter = user;
+    struct frame frame;
+    int peer, refused = 0;
+
+    drafter->stopped = channel_receive(drafter->terms.channel, &peer, &frame, &refused);
+    if (drafter->stopped != STATUS_OK)
+        return 1;
+    if (frame.count == 0 && !refused)
+        return 0;
+    take(drafter, peer, frame, refused);
+    return 1;
+}
+
+/* Those that have a way ahead; `unset`: of these the ones that expect no text yet. */
+static int choose_ahead(struct drafter *drafter, int unset)
+{
+    int count = 0;
+
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (has_way_ahead(drafter, &drafter->mirror[i]) && (!unset || drafter->mirror[i].ahead.length == 0))
+            drafter->batch[count++] = &drafter->mirror[i];
+    return count;
+}
+
+/* While the lead verifies: the text that is expected of it is drafted for, as far as no message comes, and sent when all of it is there. So how much is drafted
+ * for a text never depends on when a message came. */
+static enum status run_ahead(struct drafter *drafter)
+{
+    const struct draft *draft = drafter->terms.draft;
+    int count = choose_ahead(drafter, 1);
+    int64_t began = trace_begin();
+
+    if (count > 0)
+        TRY(draft->kind->expect(draft->state, drafter->batch, count));
+    for (int i = 0; i < count; i++) {
+        struct mirror *mirror = drafter->batch[i];
+        int room = drafter->terms.context - mirror->ahead.length;
+
+        mirror->ahead.wanted = mirror->drafted < room ? mirror->drafted : room;
+        mirror->asked_ns = clock_ns();
+        drafter->ahead[mirror->slot].count = 0;
+    }
+    count = choose_ahead(drafter, 0);
+    if (count == 0 || take_one(drafter))
+        return drafter->stopped;
+    for (int i = 0; i < count; i++)
+        drafter->each[i] = &drafter->ahead[drafter->batch[i]->slot];
+    TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, take_one, drafter));
+    TRY(drafter->stopped);
+    trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, count, count, 0);
+    for (int i = 0; i < count; i++)
+        if (has_way_ahead(drafter, drafter->batch[i]) && drafter->batch[i]->ahead.length > 0 && drafter->batch[i]->ahead.count == drafter->batch[i]->ahead.wanted)
+            TRY(send_proposal(drafter, drafter->batch[i], drafter->each[i]));
     return STATUS_OK;
 }
 
@@ -322,7 +434,7 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     int64_t began = trace_begin();
     int peer, refused = 0;
 
-    if (unread == NULL)
+    if (unread == NULL && (drafter->terms.silent || !any_has_way_ahead(drafter)))
         TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
     else
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
@@ -336,7 +448,7 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     TRY(draft(drafter));
     unread = next_to_read(drafter); /* what has come may have changed that */
     if (unread == NULL)
-        return STATUS_OK;
+        return any_has_way_ahead(drafter) ? run_ahead(drafter) : STATUS_OK;
     TRY(read_part(drafter, unread));
     return is_long(drafter, unread) ? STATUS_OK : draft(drafter); /* or else the next turn would wait with the drafts in its hand */
 }

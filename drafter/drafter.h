@@ -16,6 +16,7 @@ struct drafter_terms {
     int context;
     int slots;
     double patience_s; /* how long the lead may be silent before this rank ends the job; 0: for ever */
+    int run_ahead; /* where the kind can: while the lead verifies, draft for the text that is most likely to come of it */
     int silent; /* for tests: take everything, answer nothing */
 };
 
@@ -26,7 +27,10 @@ struct drafter {
     struct mirror *mirror;         /* [slots] */
     struct mirror **batch;         /* [slots] */
     struct draft_output *output;   /* [slots] */
+    struct draft_output *ahead;    /* [slots], by slot: what is drafted ahead */
+    struct draft_output **each;    /* [slots] of those */
     int ended;                     /* a Shutdown came */
+    enum status stopped; /* how taking a message went while it drafted ahead */
     int64_t refused, unfitting, proposals;
     int64_t heard;    /* messages of the lead */
     int64_t told_ns;  /* when the lead was sent anything */

@@ -145,6 +145,7 @@ static enum status work(struct parts *parts, struct message_space *space)
     TRY_TO(roll_call(&parts->world, space, &mine, all), free_all);
     keeper_joined();
     parts->joined = 1;
+    int ahead = parts->options->rounds.run_ahead;
     const struct drafter_terms terms = {.channel = parts->channel,
                                         .world = &parts->world,
                                         .draft = &parts->draft,
@@ -153,6 +154,7 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .vocab = (int)all[parts->world.lead].vocab_size,
                                         .context = parts->context,
                                         .slots = parts->options->rounds.max_sequences,
+                                        .run_ahead = ahead == RUN_AHEAD_ON || (ahead == RUN_AHEAD_AUTO && !world_is_crowded(&parts->world)),
                                         .patience_s = parts->options->limits.watchdog_s,
                                         .silent = parts->options->launch.silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);

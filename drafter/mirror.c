@@ -6,7 +6,7 @@
 
 size_t mirror_bytes(int context)
 {
-    return arena_round((size_t)(context + MESSAGE_MAX_DRAFT) * sizeof(int32_t));
+    return arena_round((size_t)(context + 2 * MESSAGE_MAX_DRAFT + 1) * sizeof(int32_t));
 }
 
 void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int context)
@@ -49,6 +49,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->cached = same < open->count ? same : open->count - 1;
     mirror->wanted = (int)open->draft_length;
     mirror->drafted = 0;
+    mirror->ahead.length = 0;
     mirror->asked_ns = clock_ns();
     return 1;
 }
@@ -57,6 +58,18 @@ void mirror_close(struct mirror *mirror)
 {
     mirror->open = 0;
     mirror->wanted = 0;
+    mirror->drafted = 0;
+    mirror->ahead.length = 0;
+}
+
+void mirror_expect(struct mirror *mirror, int32_t token)
+{
+    int end = mirror->length + mirror->drafted;
+
+    mirror->tokens[end] = token;
+    mirror->ahead.length = end + 1;
+    mirror->ahead.digest = digest_tokens(mirror->digest, mirror->tokens + mirror->length, mirror->drafted + 1);
+    mirror->ahead.count = mirror->ahead.wanted = mirror->ahead.is_sent = 0;
 }
 
 /* A Commit that comes twice, or behind a later one, says what the mirror has. */
@@ -87,11 +100,17 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit)
     memcpy(mirror->tokens + mirror->length, commit->tokens, (size_t)commit->count * sizeof *commit->tokens);
     mirror->length += commit->count;
     mirror->digest = commit->digest;
-    mirror->cached = mirror->cached < keep ? mirror->cached : keep;
-    if (mirror->cached > mirror->length - 1)
-        mirror->cached = mirror->length - 1;
     mirror->drafted = 0;
     mirror->wanted = (int)commit->draft_length;
+    if (mirror->ahead.length == mirror->length && mirror->ahead.digest == mirror->digest && mirror->length <= keep + 1) {
+        mirror->drafted = mirror->ahead.count < mirror->wanted ? mirror->ahead.count : mirror->wanted; /* the lead takes no more */
+        mirror->wanted = mirror->ahead.is_sent ? 0 : mirror->wanted;
+        keep += mirror->drafted;
+    }
+    mirror->ahead.length = 0;
+    mirror->cached = mirror->cached < keep ? mirror->cached : keep;
+    if (mirror->cached > mirror->length + mirror->drafted - 1)
+        mirror->cached = mirror->length + mirror->drafted - 1;
     mirror->asked_ns = clock_ns();
     return 1;
 }

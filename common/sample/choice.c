@@ -39,7 +39,7 @@ DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const st
     return query->best_count;
 }
 
-DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
+DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vocab, const struct row_query *query, enum rng_purpose noise, double *p)
 {
     int32_t winner = -1;
     float best = -INFINITY;
@@ -47,7 +47,7 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     if (query->gumbel)
         return query->winner.token < 0 ? 0 : query->winner.token; /* all that it may draft is banned: any token will do */
     for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
-        float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
+        float score = query->best[i].score + rng_gumbel(&query->key, noise, (uint32_t)query->best[i].token);
 
         if (score > best) {
             best = score;
@@ -65,10 +65,23 @@ DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, in
     case RULE_DRAWS_ARGMAX:
         return query->stats.argmax;
     case RULE_DRAWS_NOISE:
-        return draw_by_noise(sampling, vocab, query, p);
+        return draw_by_noise(sampling, vocab, query, RNG_NOISE, p);
     case RULE_DRAWS_Q:
         break;
     }
     sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
     return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
+}
+
+DEVICE_CODE int32_t choice_expect(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
+{
+    switch (rule_draw(sampling)) {
+    case RULE_DRAWS_ARGMAX:
+        return query->stats.argmax;
+    case RULE_DRAWS_NOISE:
+        return draw_by_noise(sampling, vocab, query, RNG_NOISE, p);
+    case RULE_DRAWS_Q:
+        break;
+    }
+    return draw_by_noise(sampling, vocab, query, RNG_RESIDUAL, p);
 }

@@ -30,12 +30,17 @@ enum {
     LISTEN_NS = 50000000,      /* from one look at what others get done to the next */
 };
 
-/* How long a wait looks before it sleeps. */
-static int64_t look_ns(const struct world *world)
+int world_is_crowded(const struct world *world)
 {
     uint32_t threads = atomic_load_explicit(&world->doorbells->first->threads, memory_order_relaxed);
 
-    if (world->node_size <= world->cores && threads <= (uint32_t)world->cores)
+    return world->node_size > world->cores || threads > (uint32_t)world->cores;
+}
+
+/* How long a wait looks before it sleeps. */
+static int64_t look_ns(const struct world *world)
+{
+    if (!world_is_crowded(world))
         return LOOK_FREE_NS;
     return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_VERIFIER_NS;
 }

@@ -134,6 +134,8 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
+    failed |= json_object_set_new(object, "run_ahead", json_pack("{s:I, s:I, s:f}", "proposals", (json_int_t)figures->ahead_proposals, "hits",
+                                                                 (json_int_t)figures->ahead_hits, "hit_rate", figures_ahead_hit_rate(figures)));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
     failed |= json_object_set_new(object, "lost_drafters", lost_of(stats->peers));

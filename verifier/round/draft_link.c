@@ -9,19 +9,25 @@ static size_t support_bytes(int support_room)
 
 size_t draft_link_bytes(int support_room)
 {
-    return 2 * support_bytes(support_room);
+    return 4 * support_bytes(support_room);
+}
+
+static void take_supports(struct draft_supports *supports, struct arena *arena, int support_room)
+{
+    supports->id = arena_take(arena, support_bytes(support_room));
+    supports->weight = arena_take(arena, support_bytes(support_room));
 }
 
 void draft_link_init(struct draft_link *link, struct arena *arena, int support_room)
 {
     *link = (struct draft_link){.drafter = -1, .support_room = support_room};
-    link->support_id = arena_take(arena, support_bytes(support_room));
-    link->support_weight = arena_take(arena, support_bytes(support_room));
+    take_supports(&link->supports, arena, support_room);
+    take_supports(&link->shelf_supports, arena, support_room);
 }
 
 void draft_link_reset(struct draft_link *link)
 {
-    link->has_proposal = 0;
+    link->has_proposal = link->has_shelf = 0;
     link->wanted = 0;
     link->missed = 0;
     link->known = 0;
@@ -30,28 +36,68 @@ void draft_link_reset(struct draft_link *link)
     link->drafter = -1;
 }
 
-int draft_link_take(struct draft_link *link, const struct proposal *proposal)
+/* May it be used at all? Every rule verifies chains. */
+static int fits(const struct draft_link *link, const struct proposal *proposal)
 {
-    if (proposal->count > link->wanted)
-        return 0;
-    if (proposal->is_tree) /* every rule verifies chains */
-        return 0;
     for (int i = 0; i < proposal->count; i++)
         if (proposal->q[i].count > link->support_room)
             return 0;
-    link->proposal = *proposal;
-    for (int i = 0; i < proposal->count; i++) {
-        size_t count = (size_t)proposal->q[i].count, at = (size_t)i * (size_t)link->support_room;
+    return !proposal->is_tree;
+}
+
+static void copy(const struct draft_link *link, const struct draft_supports *supports, const struct proposal *from, struct proposal *to)
+{
+    *to = *from;
+    for (int i = 0; i < from->count; i++) {
+        size_t count = (size_t)from->q[i].count, at = (size_t)i * (size_t)link->support_room;
 
         if (count > 0) { /* a point mass has no arrays */
-            memcpy(link->support_id + at, proposal->q[i].id, count * sizeof(int32_t));
-            memcpy(link->support_weight + at, proposal->q[i].weight, count * sizeof(uint32_t));
+            memcpy(supports->id + at, from->q[i].id, count * sizeof(int32_t));
+            memcpy(supports->weight + at, from->q[i].weight, count * sizeof(uint32_t));
         }
-        link->proposal.q[i].id = link->support_id + at;
-        link->proposal.q[i].weight = link->support_weight + at;
+        to->q[i].id = supports->id + at;
+        to->q[i].weight = supports->weight + at;
     }
+}
+
+/* The number of tokens was asked for before any of them was known, so cutting to it does not choose by what they are. */
+static void cut(struct draft_link *link)
+{
+    if (link->proposal.count > link->wanted)
+        link->proposal.count = link->wanted;
     link->has_proposal = 1;
     link->came_ns = clock_ns();
+}
+
+int draft_link_take(struct draft_link *link, const struct proposal *proposal)
+{
+    if (link->wanted == 0 || !fits(link, proposal))
+        return 0;
+    copy(link, &link->supports, proposal, &link->proposal);
+    cut(link);
+    return 1;
+}
+
+int draft_link_keep(struct draft_link *link, const struct proposal *proposal)
+{
+    if (!fits(link, proposal))
+        return 0;
+    copy(link, &link->shelf_supports, proposal, &link->shelf);
+    link->has_shelf = 1;
+    return 1;
+}
+
+int draft_link_fetch(struct draft_link *link, int length, uint64_t digest)
+{
+    struct draft_supports supports = link->supports;
+
+    if (!link->has_shelf || link->wanted == 0 || link->shelf.base_length != (uint32_t)length || link->shelf.base_digest != digest)
+        return 0;
+    link->proposal = link->shelf; /* and the supports that it has */
+    link->supports = link->shelf_supports;
+    link->shelf_supports = supports;
+    link->has_shelf = 0;
+    cut(link);
     return 1;
 }
 

@@ -1,6 +1,6 @@
 /* A draft link is one drafter's bookkeeping for one sequence: what the drafter was told and asked, and the proposal of it that waits to be verified. It
  * holds no committed token, so that a sequence may have several links and keep one truth. The proposal is always for the committed tokens of the moment:
- * whoever commits calls draft_link_use_up. Only the lead's thread may call; nothing here sends, waits or allocates. */
+ * whoever commits calls draft_link_use_up. On the shelf lies one for tokens that may come to be committed (the drafter ran ahead). Only the lead's thread may call; nothing here sends, waits or allocates. */
 #ifndef TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 #define TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 
@@ -20,8 +20,12 @@ struct draft_link {
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;   /* when it came */
     struct proposal proposal; /* its supports lie in the link's own memory */
-    int32_t *support_id;      /* [MESSAGE_MAX_DRAFT][support_room] */
-    uint32_t *support_weight; /* [MESSAGE_MAX_DRAFT][support_room] */
+    int has_shelf;
+    struct proposal shelf;
+    struct draft_supports {
+        int32_t *id;      /* [MESSAGE_MAX_DRAFT][support_room] */
+        uint32_t *weight; /* [MESSAGE_MAX_DRAFT][support_room] */
+    } supports, shelf_supports; /* of the two proposals */
     int support_room;
 };
 
@@ -30,9 +34,13 @@ size_t draft_link_bytes(int support_room);
 void draft_link_init(struct draft_link *link, struct arena *arena, int support_room);
 /* A request begins: there is no drafter yet, and nothing was asked or told. */
 void draft_link_reset(struct draft_link *link);
-/* Takes over (copies) a proposal for the committed tokens, if it is a chain of at most the tokens that were asked for and its supports have room. Returns
- * whether it did. */
+/* Takes over (copies) a proposal for the committed tokens, if any was asked for, it is a chain and its supports have room; of more tokens than were asked for
+ * the first ones. Returns whether it did. */
 int draft_link_take(struct draft_link *link, const struct proposal *proposal);
+/* The same for tokens that are not committed yet: it lies on the shelf, in the place of what lay there. */
+int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
+/* Takes what lies on the shelf, if it is for these committed tokens and any was asked for. Returns whether it did. */
+int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
 /* Tokens were committed: the proposal that was there is used up, and none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);
 

@@ -35,3 +35,8 @@ double figures_us_per_round(const struct figures *figures, const struct span_sum
 {
     return figures->rounds > 0 ? (double)spans->ns / 1000.0 / (double)figures->rounds : 0.0;
 }
+
+double figures_ahead_hit_rate(const struct figures *figures)
+{
+    return figures->answered_rounds > 0 ? (double)figures->ahead_hits / (double)figures->answered_rounds : 0.0;
+}

@@ -25,6 +25,8 @@ struct figures {
     int64_t empty_rounds;    /* whose proposal had no token: the drafter had none */
     int64_t prompt_tokens;        /* of prompts, fed to the target */
     int64_t prefix_tokens_reused; /* of prompts, which a cache held already: the first tokens of another one, or of the turn before */
+    int64_t ahead_proposals; /* that came before the tokens that they are for were committed */
+    int64_t ahead_hits;      /* proposals used that were begun before they were asked for: rounds with a shorter wait, or none */
     int64_t stale, refused;
     int drained;     /* the job was told to end before all results were there */
     int64_t resumed; /* results of earlier jobs, which no other figure counts */
@@ -41,6 +43,8 @@ double figures_kept(const struct figures *figures);
 double figures_drafted_rounds(const struct figures *figures);
 double figures_tokens_per_second(const struct figures *figures);
 /* Committed tokens per round of a sequence. */
+/* Share of answered rounds whose proposal lay there before it was asked for. */
+double figures_ahead_hit_rate(const struct figures *figures);
 double figures_mean_accepted_length(const struct figures *figures);
 /* Microseconds of `spans` in a round, on the average of all rounds. */
 double figures_us_per_round(const struct figures *figures, const struct span_sum *spans);

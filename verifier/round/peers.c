@@ -159,7 +159,10 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
     if (sequence->link.missed && finish == FINISH_NOT)
         return send_open(peers, sequence);
     sequence->link.asked_ns = clock_ns();
-    return send(peers, peer, message_pack_commit(peers->space, &commit));
+    TRY(send(peers, peer, message_pack_commit(peers->space, &commit)));
+    if (finish == FINISH_NOT)
+        peers->hits += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
+    return STATUS_OK;
 }
 
 static struct peer *find(struct peers *peers, int name)
@@ -174,13 +177,18 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 {
     int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)sequence->link.proposal.draft_us * 1000;
 
-    own = own < whole ? own : whole; /* it says how long it took: the choice of a length must not believe what cannot be */
+    peer->misses = 0;
+    peer->vain_ns = 0;
+    if (own > whole) { /* begun before it was asked for: that says nothing of how long the drafter takes, but for what was waited for it */
+        peers->hits++;
+        clock_add(&peers->draft, whole);
+        clock_add(&peers->wire, 0);
+        return;
+    }
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
     peer->answers++;
-    peer->misses = 0;
-    peer->vain_ns = 0;
 }
 
 static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
@@ -196,9 +204,15 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
             sequence->link.behind = 0;
             sequence->link.answered = (int)proposal->base_length;
         }
-        if (sequence_offer(sequence, proposal)) {
+        switch (sequence_offer(sequence, proposal)) {
+        case OFFER_TAKEN:
             measure(peers, peer, sequence);
             return;
+        case OFFER_KEPT:
+            peers->kept++;
+            return;
+        case OFFER_REFUSED:
+            break;
         }
     }
     peers->stale++;

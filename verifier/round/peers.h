@@ -41,6 +41,7 @@ struct peers {
     int64_t looked_ns;  /* when it was last looked whether drafters are gone, whom nobody waits for */
     int asked_to_drain; /* by some rank */
     int patient;        /* every wait is that long: a check wants drafts, not speed */
+    int64_t kept, hits;      /* proposals that a drafter began before they were asked for: laid on the shelf, and used */
     int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
     struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
 };

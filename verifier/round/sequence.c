@@ -82,13 +82,17 @@ void sequence_close(struct sequence *sequence)
     sequence->request = NULL;
 }
 
-int sequence_offer(struct sequence *sequence, const struct proposal *proposal)
+enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal)
 {
-    if (proposal->base_length != (uint32_t)sequence->length || proposal->base_digest != sequence->digest)
-        return 0;
+    uint32_t length = (uint32_t)sequence->length;
+
     if (proposal->sampling_digest != sequence->sampling_digest)
-        return 0;
-    return draft_link_take(&sequence->link, proposal);
+        return OFFER_REFUSED;
+    if (proposal->base_length > length && proposal->base_length - length <= MESSAGE_MAX_COMMIT)
+        return draft_link_keep(&sequence->link, proposal) ? OFFER_KEPT : OFFER_REFUSED;
+    if (proposal->base_length != length || proposal->base_digest != sequence->digest)
+        return OFFER_REFUSED;
+    return draft_link_take(&sequence->link, proposal) ? OFFER_TAKEN : OFFER_REFUSED;
 }
 
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count)

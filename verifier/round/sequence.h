@@ -41,9 +41,11 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias);
 void sequence_close(struct sequence *sequence);
 
-/* Takes a proposal over (copies it) if it was computed on exactly the committed tokens with exactly the request's sampling; returns
- * whether it was. */
-int sequence_offer(struct sequence *sequence, const struct proposal *proposal);
+/* What becomes of a proposal that is offered. */
+enum offer { OFFER_REFUSED, OFFER_TAKEN, OFFER_KEPT };
+/* Takes a proposal over (copies it) if it was computed on exactly the committed tokens with exactly the request's sampling; keeps one on the shelf that begins
+ * with more tokens, which may be committed next. */
+enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal);
 /* Appends committed tokens; the proposal that was there is used up. */
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count);
 /* Draft tokens worth asking for now: at most the request's draft length, and one less than what may still come. */
