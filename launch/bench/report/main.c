@@ -1,5 +1,6 @@
 /* tandem-report: `tandem report`. Writes the report of a bench's folder into it, or compares two of them. */
 #include "common/base/log.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/visible.h"
 #include "common/base/wrapped.h"
@@ -185,7 +186,7 @@ int main(int argc, char **argv)
 
         if (strcmp(argv[i], "--help") == 0) {
             wrapped_put_help(stdout, usage);
-            return 0;
+            return standard_output_end(0);
         }
         if ((strcmp(argv[i], "--noise-limit") == 0 || strcmp(argv[i], "--timeline-rounds") == 0) && i + 1 < argc) {
             const char *name = argv[i++];
@@ -209,5 +210,5 @@ int main(int argc, char **argv)
         return STATUS_USAGE;
     }
     status = tell(folder, limit, rounds, &code);
-    return status != STATUS_OK ? (int)status : code;
+    return standard_output_end(status != STATUS_OK ? (int)status : code);
 }

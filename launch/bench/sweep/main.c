@@ -2,6 +2,7 @@
  * write the report there. */
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "launch/bench/sweep/bench.h"
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
             bench_print_usage();
-            return 0;
+            return standard_output_end(0);
         }
     bench.argv = calloc((size_t)argc + 1, sizeof *bench.argv);
     if (bench.argv == NULL)
