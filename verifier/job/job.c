@@ -8,6 +8,7 @@
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
 #include "verifier/job/report.h"
+#include "verifier/request/request_ids.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,12 +118,21 @@ static enum status meet(struct job *job)
     return roll_call(&job->world, job->space, &mine, job->hello);
 }
 
+static const char *output_path(const struct options *options)
+{
+    if (options->checks.size != CHECK_OFF)
+        return NULL;
+    if (options->results.path != NULL)
+        return options->results.path;
+    return options->input.prompts != NULL && !options->report.compare ? "-" : NULL;
+}
+
 static enum status read_requests_by(struct job *job, const struct chat_template *chat, struct request_list *requests)
 {
     const struct options *options = job->options;
     const struct request_terms terms = {
         .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
-    const char *path = options->input.prompts;
+    const char *path = options->input.prompts, *called;
     char demo[PATH_MAX];
 
     if (options->input.prompt != NULL) {
@@ -134,10 +144,11 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     }
     paths_demo(options->checks.size != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
     path = path != NULL ? path : demo;
+    called = (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path;
     TRY(request_read(requests, &terms, path));
     if (requests->count == 0 && options->input.shard == NULL)
-        log_warn("--prompts %s has no prompts: there is nothing to do", (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
-    return STATUS_OK;
+        log_warn("--prompts %s has no prompts: there is nothing to do", called);
+    return output_path(options) != NULL ? request_ids_warn(requests, called) : STATUS_OK;
 }
 
 enum status job_read_requests(struct job *job, struct request_list *requests)
@@ -193,15 +204,6 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
     job_close_lead(&lead);
     *figures = lead.figures;
     return status;
-}
-
-static const char *output_path(const struct options *options)
-{
-    if (options->checks.size != CHECK_OFF)
-        return NULL;
-    if (options->results.path != NULL)
-        return options->results.path;
-    return options->input.prompts != NULL && !options->report.compare ? "-" : NULL;
 }
 
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
