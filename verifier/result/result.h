@@ -5,7 +5,8 @@
 #include "verifier/round/sequence.h"
 
 /* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). `plain` leaves out
- * what differs from run to run: timing and speculation. `not_lossless` marks it so. *line is to be freed. STATUS_INTERNAL without memory. */
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line);
+ * what differs from run to run: timing and speculation. Where verdicts were drawn, or the request's rule
+ * says so of itself, it has "lossless": false. *line is to be freed. STATUS_INTERNAL without memory. */
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line);
 
 #endif
