@@ -10,7 +10,7 @@ struct verdict accept_rejection(const struct law *laws, const struct proposal *p
         double q = accept_q(&proposal->q[i], token, token), p = accept_p(&laws[i], &proposal->q[i], token);
 
         if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
-            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+            return verdict_of_chain(i, drafted, DRAW_RESIDUAL);
     }
-    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+    return verdict_of_chain(drafted, drafted, DRAW_PLAIN);
 }
