@@ -12,7 +12,7 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
     if (terms->draft != NULL)
         engine->peers.peer[0].context = terms->draft_context;
     engine->peers.patient = terms->deadline_ms > 0; /* every wait may take all of it */
-    TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->asked, terms->ids), close_peers);
+    TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->outputs, terms->ids), close_peers);
     engine->lead = (struct lead){.team = terms->team,
                                  .verify = &engine->verify,
                                  .peers = &engine->peers,

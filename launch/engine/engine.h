@@ -21,7 +21,7 @@ struct engine_terms {
     const struct loop_faults *faults; /* of the loop, or NULL */
     uint64_t run;
     int slots;
-    int asked, ids; /* as for verify_open */
+    int outputs, ids; /* as for verify_open */
     int hash_logits;
     int prefill_chunk;  /* as of the lead */
     double deadline_ms; /* how long the lead waits for each draft, in which the drafter takes its turns; 0: not at all */

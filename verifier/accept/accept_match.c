@@ -2,15 +2,15 @@
  * it, and the first that is not gives way to it. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_match(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     struct verdict verdict;
     int i = 0;
 
     (void)key;
-    while (i < drafted && proposal->token[i] == laws[i].winner)
+    while (i < drafted && proposal->token[i] == targets[i].winner)
         i++;
     verdict = verdict_of_chain(i, drafted, DRAW_NONE);
-    verdict.token = laws[i].winner;
+    verdict.token = targets[i].winner;
     return verdict;
 }

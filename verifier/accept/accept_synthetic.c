@@ -1,16 +1,16 @@
 #include "verifier/accept/accept_synthetic.h"
 
-struct verdict accept_synthetic_decide(double rate, const struct law *laws, int drafted, const struct rng_key *key)
+struct verdict accept_synthetic_decide(double rate, const struct target_row *targets, int drafted, const struct rng_key *key)
 {
     struct rng_key here = *key;
     struct verdict verdict;
-    int stood = 0;
+    int accepted = 0;
 
-    while (stood < drafted && rng_uniform(&here, RNG_SYNTHETIC) < rate) {
-        stood++;
+    while (accepted < drafted && rng_uniform(&here, RNG_SYNTHETIC) < rate) {
+        accepted++;
         here.position++;
     }
-    verdict = verdict_of_chain(stood, drafted, laws[stood].kind == LAW_WINNER ? DRAW_NONE : DRAW_PLAIN);
-    verdict.token = laws[stood].winner;
+    verdict = verdict_of_chain(accepted, drafted, targets[accepted].kind == TARGET_WINNER ? DRAW_NONE : DRAW_PLAIN);
+    verdict.token = targets[accepted].winner;
     return verdict;
 }

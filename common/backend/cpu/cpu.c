@@ -216,6 +216,6 @@ const struct backend backend_cpu = {
     .ask_end = cpu_ask_end,
     .finish = cpu_finish,
     .row_scan = cpu_row_scan,
-    .row_race = cpu_row_race,
+    .row_gumbel_max = cpu_row_gumbel_max,
     .row_top = cpu_row_top,
 };

@@ -4,7 +4,7 @@
 #include "common/sample/rule.h"
 #include "launch/bench/sweep/plan.h"
 #include "tests/support/capture.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include "verifier/result/result.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static void test_lossy_rule__the_last_line_of_a_job_says_so(void **state)
 {
     const struct options options = asked(LOSSY, 1, -1), lossless = asked(LOSSY, 0, -1);
     const struct figures figures = {.tokens = 4};
-    struct report report = {.options = &options, .figures = &figures};
+    struct stats stats = {.options = &options, .figures = &figures};
     char text[512] = "";
 
     (void)state;
@@ -125,10 +125,10 @@ static void test_lossy_rule__the_last_line_of_a_job_says_so(void **state)
         FILE *to = fmemopen(text, sizeof text, "w");
 
         assert_non_null(to);
-        report_line(&report, to);
+        stats_line(&stats, to);
         fclose(to);
         assert_int_equal(strstr(text, "; NOT LOSSLESS, by --accept lossy\n") != NULL, i == 0);
-        report.options = &lossless;
+        stats.options = &lossless;
     }
 }
 
