@@ -32,7 +32,7 @@ struct draft_kind {
     const char *name;
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
     /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
-     * next call. */
+     * next call. The draft stands in the mirror, too: its tokens behind the committed ones, `drafted` of them, and `cached` at what it has read. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     /* Reads at most `rows` more of the mirror's committed tokens, all but the newest, so that a long text is no long silence. NULL: propose reads all as
      * quickly. */

@@ -248,15 +248,15 @@ static void say_drained(const struct job *job, int count)
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
+    char option[OPTIONS_NOT_LOSSLESS];
     struct peers peers;
     enum status status, ended;
 
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
-    if (job->options->rounds.synthetic_acceptance >= 0)
-        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's distribution",
-                 job->options->rounds.synthetic_acceptance);
+    if (options_not_lossless(job->options, option))
+        log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = command->is_patient;
@@ -284,7 +284,7 @@ static enum status lead_look(struct job *job)
 
     TRY(launch_check(options));
     TRY(output_open(&job->output, output_path(options), options->results.resume, options->results.plain_results));
-    job->output.not_lossless = options->rounds.synthetic_acceptance >= 0;
+    job->output.verdicts_drawn = options->rounds.synthetic_acceptance >= 0;
     job->output.is_terminal = options->launch.terminal & TERMINAL_STDOUT;
     return STATUS_OK;
 }

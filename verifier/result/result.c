@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include "verifier/result/result_openai.h"
 #include <stdlib.h>
 #include <string.h>
@@ -80,13 +81,19 @@ static enum status id_of(const struct request *request, json_t **id)
     return STATUS_OK;
 }
 
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line)
+/* A request that is in error may ask for anything. */
+static int is_lossless(const struct request *request, int verdicts_drawn)
+{
+    return !verdicts_drawn && (request->error != NULL || rule_of(&request->sampling)->lossless);
+}
+
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line)
 {
     json_t *id = NULL, *result;
 
     TRY(id_of(request, &id));
     result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
-    if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
+    if (result != NULL && !is_lossless(request, verdicts_drawn) && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(result);

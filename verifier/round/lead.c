@@ -140,7 +140,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     struct figures *figures = &lead->figures;
     int accepted = kept < outcome->accepted ? kept : outcome->accepted;
     /* Drafts that were judged: those that stood and, unless the run was cut before it, the one that did not. */
-    int tested = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
+    int tested = kept > outcome->accepted && outcome->refused >= 0 ? accepted + 1 : accepted;
 
     for (int i = 0; i < tested; i++) {
         figures->tested[i]++;

@@ -105,13 +105,15 @@ static void write_rounds(const struct run *run, const struct measured_placement 
 
 static void show(const struct run *run, const struct measured_placement *all, const char *folder, FILE *to)
 {
+    char loss[RUN_LOSS];
+
     for (int p = 0; p < run->placements; p++) {
         fprintf(to, "%s\n\n", run->placement[p].name);
         table_speed(run, &all[p], TABLE_TEXT, to);
         page_md_verdict(run, &all[p], TABLE_TEXT, to);
     }
-    if (json_is_false(json_object_get(run->json, "lossless")))
-        fprintf(to, "NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");
+    if (*run_loss(run->json, loss) != '\0')
+        fprintf(to, "NOT LOSSLESS: %s.\n\n", loss);
     fprintf(to, "report: %s/report.md, %s/report.html\n", folder, folder);
 }
 

@@ -129,7 +129,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed = json_object_update_new(
         object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
                           "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "lossless",
-                          bench->run.rounds.synthetic_acceptance < 0, "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
+                          plan_is_lossless(&bench->plan), "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
