@@ -68,7 +68,7 @@ static enum status load_model(struct parts *parts)
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
-        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
+        .max_rows = asked > backend->step.prompt_rows ? asked : backend->step.prompt_rows,
         .max_asked = asked,
         .context = options->model.context,
         .slots = options->rounds.max_sequences,
@@ -79,7 +79,7 @@ static enum status load_model(struct parts *parts)
         .backend = backend,
         .drafts = 1,
         .device = device};
-    world_claim_threads(&parts->world, backend->device == NULL ? model.threads : 1);
+    world_claim_threads(&parts->world, backend->device.which == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);

@@ -29,7 +29,7 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
 enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
                          enum group_sums sums, struct group *group)
 {
-    if (backend->device == NULL || group->size == 1)
+    if (backend->device.which == NULL || group->size == 1)
         return STATUS_OK;
     return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, sums, group);
 }

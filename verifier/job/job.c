@@ -23,7 +23,9 @@ static int max_asked(const struct options *options)
 /* A round of all sequences, and beside it a part of a prompt. */
 static int max_rows(const struct options *options, const struct backend *backend)
 {
-    return max_asked(options) + (options->rounds.prefill_chunk > backend->prompt_rows ? options->rounds.prefill_chunk : backend->prompt_rows);
+    int prompt_rows = backend->step.prompt_rows;
+
+    return max_asked(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
 }
 
 static int max_ids(const struct options *options)
@@ -83,8 +85,8 @@ static enum status load(struct job *job)
                                         .cache = job->options->model.cache,
                                         .backend = backend,
                                         .device = device};
-    world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
-    if (backend->device == NULL)
+    world_claim_threads(&job->world, backend->device.which == NULL ? model.threads : 1);
+    if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_asked(job->options), max_ids(job->options)));
