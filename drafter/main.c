@@ -41,7 +41,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
     const struct options_draft *way = &options->model.draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
-    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.team_rank > 0)
+    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.role_rank > 0)
         return;
     if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
@@ -61,7 +61,7 @@ static enum status load_model(struct parts *parts)
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
     TRY(backend_choose_device(backend, options->ranks.drafter_devices,
-                              options->ranks.drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
+                              options->ranks.drafter_devices != NULL ? parts->world.node_role_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));

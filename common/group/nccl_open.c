@@ -252,7 +252,7 @@ enum status group_open_nccl(struct world *world, const struct backend *backend, 
     describe_self(nccl);
     TRY_TO(group_agree(group, nccl_library_open(&nccl->library)), release_nccl);
     TRY_TO(meet(nccl), release_nccl);
-    int code = MPI_Comm_dup(world->team, &nccl->alarm);
+    int code = MPI_Comm_dup(world->role_comm, &nccl->alarm);
     TRY_TO(group_agree(group, code == MPI_SUCCESS ? STATUS_OK : world_mpi_failed("MPI_Comm_dup for NCCL", __FILE__, __LINE__, code)),
            release_nccl);
     nccl_patience(nccl, patience_s, "making the NCCL communicator");

@@ -69,7 +69,7 @@ static enum status load(struct job *job)
     int device;
 
     TRY(backend_choose((enum backend_choice)job->options->ranks.backend, &backend));
-    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_team_rank : job->world.node_rank, &device));
+    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, &device));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));

@@ -150,7 +150,7 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
         const char *devices = latency->options->ranks.verifier_devices;
         struct backend_options options = {.threads = 1, .max_rows = 1};
 
-        status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_team_rank : world->node_rank, &options.device);
+        status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_role_rank : world->node_rank, &options.device);
         if (status == STATUS_OK)
             status = rig->backend->open(&options, &rig->context);
         if (status == STATUS_OK)

@@ -193,7 +193,7 @@ static int threads_of(const char *text)
 int main(int argc, char **argv)
 {
     struct options options = {0};
-    struct job job = {.options = &options, .world = {.node_size = 1, .node_team_size = 1}};
+    struct job job = {.options = &options, .world = {.node_size = 1, .node_role_size = 1}};
     int draft_threads = argc > 1 ? threads_of(argv[1]) : 0;
     enum status status;
 
