@@ -15,7 +15,7 @@ static int rank_of(const struct sparse_q *q, int i)
     return rank;
 }
 
-/* A sharper law has its mass on a part of q's support, so that the lead finds nothing to refuse. */
+/* A sharper distribution has its mass on a part of q's support, so that the lead finds nothing to refuse. */
 static double weight_of(const struct sparse_q *q, enum breakage breakage, int i)
 {
     if (breakage == BREAKAGE_Q_TEMPERATURE)

@@ -5,7 +5,7 @@
 #include "common/base/breakage.h"
 #include "common/sample/sparse_q.h"
 
-/* The token at u in [0, SPARSE_Q_SUM) of a law that is not q's, for the kinds that concern the drafter; of q's for the others. */
+/* The token at u in [0, SPARSE_Q_SUM) of a distribution that is not q's, for the kinds that concern the drafter; of q's for the others. */
 int32_t draft_broken_draw(const struct sparse_q *q, enum breakage breakage, uint32_t u);
 
 #endif

@@ -69,7 +69,7 @@ static enum status load_model(struct parts *parts)
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
         .max_rows = asked > backend->step.prompt_rows ? asked : backend->step.prompt_rows,
-        .max_asked = asked,
+        .max_outputs = asked,
         .context = options->model.context,
         .slots = options->rounds.max_sequences,
         .layers = options->model.draft_way.layers,

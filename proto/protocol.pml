@@ -12,7 +12,7 @@
  *
  * GUARD: DIGEST as the code has it; EPOCH, a number that the lead raises whenever a commit is not what the drafter ran ahead on; LENGTH
  * alone. REPEAT: requests without end, for liveness. FREE: faults without a budget, and a drafter that may stop. OBEDIENT: a drafter
- * that only drafts when told. PACED: a lead that may ask for nothing for some rounds. Two mistakes: BLIND, a mirror that does not compare
+ * that only drafts when told. ADAPTIVE: a lead that may ask for nothing for some rounds. Two mistakes: BLIND, a mirror that does not compare
  * a Commit with what it fed; GREEDY, a lead that reads as long as something comes. WITNESS: the number of a thing that must be possible;
  * the run stops there. */
 #define DIGEST 1

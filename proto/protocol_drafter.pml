@@ -115,7 +115,7 @@ inline propose()
     check_mirror()
 }
 
-/* On one outcome of the round: `i` drafts stand, and the target's token is the guess. */
+/* On one outcome of the round: `i` drafts are accepted, and the target's token is the guess. */
 inline run_ahead()
 {
     i = m_drafted;

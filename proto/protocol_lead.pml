@@ -35,9 +35,9 @@ inline peers_assign()
 }
 
 /* Whether drafts are worth while is measured: any answer may come out. */
-inline set_pace()
+inline set_length()
 {
-#ifdef PACED
+#ifdef ADAPTIVE
     if :: quiet = 0 :: quiet = 1 fi
 #else
     skip
@@ -109,7 +109,7 @@ inline ask_lost()
     fi
 }
 
-/* One step over the rows x_n, d_1 .. d_K at the places from cached on; then some of the drafts stand, and one more token is the target's. */
+/* One step over the rows x_n, d_1 .. d_K at the places from cached on; then some of the drafts are accepted, and one more token is the target's. */
 inline verify()
 {
     count = (has_proposal -> p_count : 0);
@@ -202,7 +202,7 @@ start:
         missed = 0;
         has_proposal = 0;
         ended = 0;
-        set_pace();
+        set_length();
         peers_assign()
     };
     do
@@ -239,7 +239,7 @@ start:
             :: finish = (length == LIMIT)
             :: finish = 1 /* the end of the text, or a stop */
             fi;
-            set_pace();
+            set_length();
             peers_commit()
         };
         atomic {

@@ -26,11 +26,11 @@ void backend_answer(const struct backend *backend, struct backend_context *conte
 {
     if (query->scans)
         backend->row.scan(context, logits, count, query->sums, &query->stats);
-    if (query->races && query->excludes)
+    if (query->gumbel && query->excludes)
         backend_exclude(query, first, count, excluded, 1);
-    if (query->races)
-        backend->row.race(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
-    if (query->races && query->excludes)
+    if (query->gumbel)
+        backend->row.gumbel_max(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
+    if (query->gumbel && query->excludes)
         backend_exclude(query, first, count, excluded, 0);
     if (query->logit != NULL)
         backend_look_up(query, logits, 1.0f, first, count);

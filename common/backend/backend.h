@@ -57,7 +57,7 @@ struct matrix;          /* packed weights of one linear map */
 struct backend_options {
     int threads;     /* >= 1, the caller's own included */
     int max_rows;    /* rows of one step over all sequences */
-    int max_asked;   /* of these, rows that a head or a question may be about; 0: all */
+    int max_outputs;   /* of these, rows that a head or a question may be about; 0: all */
     int max_hidden;  /* largest hidden of the layers and heads to be run; 0 when only matmul and the row operations are */
     int max_qkv;     /* largest outputs of a qkv matrix, (heads + 2 kv_heads) head_dim of this rank; or 0 without attention */
     int max_columns; /* most columns of a quantised matrix; or 0 */
@@ -255,8 +255,8 @@ struct backend_step {
     int prompt_rows; /* of a prompt that a step had best take, a multiple of BACKEND_MAX_ROWS */
 
     /* Begins a step of these rows; attend_in, attend and pick of the step are about the same. x[r] = row token[r] of the table.
-     * asked: [asked_count] indices of rows  table: [tokens][hidden] of `dtype`, in the host's memory, any alignment  x: [rows][hidden] */
-    void (*embed)(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+     * asked: [output_count] indices of rows  table: [tokens][hidden] of `dtype`, in the host's memory, any alignment  x: [rows][hidden] */
+    void (*embed)(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,
                   const void *table, int hidden, float *x);
 
     /* After embed, for steps whose logits the device keeps and that no host takes part in; NULL where it is of no use. Two steps of the same
@@ -323,7 +323,7 @@ struct backend_output {
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
 
-    /* Answers `count` queries (at least 1, at most max_asked). first: the id of the rows' first logit, a multiple of 4. The
+    /* Answers `count` queries (at least 1, at most max_outputs). first: the id of the rows' first logit, a multiple of 4. The
      * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as backend_answer would have them from
      * the scaled row; a device's sum is of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
@@ -362,11 +362,11 @@ struct backend_row {
     /* Its statistics, the sum if `sums`.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
     void (*scan)(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
 
-    /* The winner of the Gumbel race: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
+    /* The Gumbel-max of a row: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
      * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL.
      * When none has a logit above minus infinity the winner's token is -1. */
-    void (*race)(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
-                 enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+    void (*gumbel_max)(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+                       enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 
     /* The `wanted` largest logits, largest first, ties to the lower index; returns how many (min(wanted, count)).
      * best: [wanted] */

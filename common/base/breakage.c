@@ -13,7 +13,7 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
     [BREAKAGE_RESIDUAL_P] = {"residual-p", "a rejected draft is replaced by a draw from p, not from max(0, p - q)",
                              "vllm-project/vllm-ascend#7807", "law"},
     [BREAKAGE_ACCEPT_ALL] = {"accept-all", "every draft stands", "sgl-project/sglang#35771", "equality"},
-    [BREAKAGE_STALE_ROW] = {"stale-row", "drafts after the first are judged by the target's row before theirs",
+    [BREAKAGE_STALE_ROW] = {"stale-row", "drafts after the first are tested by the target's row before theirs",
                             "openvinotoolkit/openvino.genai#4190", "equality"},
     [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",
                                 "ohdearquant/lattice#243", "equality"},

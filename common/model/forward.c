@@ -101,7 +101,7 @@ static enum status run_layer(struct forward *forward, const struct rows *rows, i
 }
 
 /* All that a device does of a step between its input and what is asked of its logits.  asked: NULL for all rows */
-static enum status run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *x, float *logits)
+static enum status run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *x, float *logits)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
@@ -109,22 +109,22 @@ static enum status run(struct forward *forward, const struct rows *rows, const i
 
     for (int i = 0; i < model->config.layers; i++)
         TRY(run_layer(forward, rows, i, x));
-    if (asked_count > 0 && asked != NULL) {
-        backend->step.pick(model->context, hidden, asked, asked_count, x, forward->asked);
+    if (output_count > 0 && asked != NULL) {
+        backend->step.pick(model->context, hidden, asked, output_count, x, forward->asked);
         x = forward->asked;
     }
-    if (asked_count > 0)
-        backend->output.head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, asked_count, x, logits);
+    if (output_count > 0)
+        backend->output.head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, output_count, x, logits);
     return STATUS_OK;
 }
 
-static void embed(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count)
+static void embed(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count)
 {
     struct model *model = forward->model;
     enum dtype dtype = model->embedding.dtype;
     size_t hidden = (size_t)model->shape.hidden;
 
-    model->backend->step.embed(model->context, rows, asked, asked_count, dtype, model->embedding.data, model->shape.hidden, forward->x);
+    model->backend->step.embed(model->context, rows, asked, output_count, dtype, model->embedding.data, model->shape.hidden, forward->x);
     if (dtype_is_quantised(model->quantise) && dtype_bits(dtype) > dtype_bits(model->quantise)) /* by the CPU, whose memory is the host's */
         for (int r = 0; r < rows->count; r++)
             dtype_round_trip(model->quantise, forward->x + (size_t)r * hidden, hidden);
@@ -139,33 +139,33 @@ static int is_alone(const struct forward *forward, const struct rows *rows)
            (model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count)));
 }
 
-static enum status run_and_ask(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits, int asks)
+static enum status run_and_ask(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits, int asks)
 {
-    TRY(run(forward, rows, asked, asked_count, forward->x, logits));
+    TRY(run(forward, rows, asked, output_count, forward->x, logits));
     if (asks)
         forward->model->backend->output.ask_run(forward->model->context);
     return STATUS_OK;
 }
 
-enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits,
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits,
                           const struct forward_questions *questions)
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
     int stays = questions != NULL && backend->output.fetch != NULL, asks = questions != NULL && questions->count > 0;
-    int replays = is_alone(forward, rows) && (logits == NULL || stays || asked_count == 0);
-    uint64_t what = (uint64_t)asked_count;
+    int replays = is_alone(forward, rows) && (logits == NULL || stays || output_count == 0);
+    uint64_t what = (uint64_t)output_count;
     enum status status = STATUS_OK;
 
     if (stays)
         logits = NULL;
-    embed(forward, rows, asked, asked_count);
+    embed(forward, rows, asked, output_count);
     if (asks)
         what = digest_bytes(&what, sizeof what, backend->output.ask_begin(model->context, questions->first, questions->queries, questions->count));
     if (!replays || !backend->step.replay(model->context, forward, rows, what)) {
-        status = run_and_ask(forward, rows, asked, asked_count, logits, asks);
+        status = run_and_ask(forward, rows, asked, output_count, logits, asks);
         if (replays && !backend->step.replayed(model->context) && status == STATUS_OK)
-            status = run_and_ask(forward, rows, asked, asked_count, logits, asks);
+            status = run_and_ask(forward, rows, asked, output_count, logits, asks);
     }
     if (asks)
         backend->output.ask_end(model->context);
@@ -238,8 +238,8 @@ enum status forward_end(struct forward *forward)
     return forward->model->backend->step.finish(forward->model->context);
 }
 
-enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits)
 {
-    TRY(forward_begin(forward, rows, asked, asked_count, logits, NULL));
+    TRY(forward_begin(forward, rows, asked, output_count, logits, NULL));
     return forward_end(forward);
 }

@@ -45,7 +45,7 @@ static enum status cut_shard(struct model *model, const struct model_options *op
                                         .norm_eps = config->norm_eps};
     TRY(choose_context(config, options->context, &model->longest, &model->shape.context));
     model->max_rows = options->max_rows;
-    model->max_asked = options->max_asked > 0 ? options->max_asked : options->max_rows;
+    model->max_outputs = options->max_outputs > 0 ? options->max_outputs : options->max_rows;
     if (model->vocab_count == 0) {
         log_error("%d verifiers cannot share a vocabulary of %d, expected at least %d ids for each", size, model->vocab, BACKEND_PANEL);
         return STATUS_USAGE;
@@ -153,7 +153,7 @@ static enum status load(const char *path, const struct model_options *options, s
     TRY(choose_cache(model, (enum cache_choice)options->cache));
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
-                                            .max_asked = options->max_asked,
+                                            .max_outputs = options->max_outputs,
                                             .max_hidden = model->config.hidden,
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->config.head_dim,
                                             .max_columns = widest(&model->shape),

@@ -26,7 +26,7 @@ struct model_reading {
 struct model_options {
     int threads;
     int max_rows;    /* rows of one step */
-    int max_asked;   /* of these, rows whose logits are asked for; 0: all */
+    int max_outputs;   /* of these, rows whose logits are asked for; 0: all */
     int context;     /* tokens of a sequence; 0 for the model's own, at most MODEL_DEFAULT_CONTEXT */
     int slots;       /* of the cache that is to fit beside the weights, or 0 */
     int layers;      /* the first so many, then the final norm and the head: 1 .. config.layers; 0 for all */
@@ -66,7 +66,7 @@ struct model {
     int vocab;       /* ids in use, over all ranks */
     int vocab_first; /* this rank's first id, a multiple of 16 */
     int vocab_count;
-    int max_rows, max_asked; /* of a step; max_asked is not 0 */
+    int max_rows, max_outputs; /* of a step; max_outputs is not 0 */
     float *cosine; /* [context][head_dim / 2] */
     float *sine;
     struct arena weights; /* of the device */

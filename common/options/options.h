@@ -77,7 +77,7 @@ struct options {
         const char *srun_options;
         const char *sbatch_options, *drafter_sbatch, *verifier_sbatch; /* words for a batch script, of all groups or of one of a heterogeneous job */
         struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
-        int shards;                      /* array tasks that share the lines; 0: no array */
+        int parts;                       /* array tasks that share the lines; 0: no array */
         const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
         int batch_script;                /* print one instead of a line to run */
     } slurm;
@@ -88,7 +88,7 @@ struct options {
         int conversation;  /* turns from stdin instead of prompts */
         int chat_family; /* enum chat_family: how messages become a prompt */
         int first_index; /* of the first request */
-        const char *shard; /* "I/N": that part of the lines alone; NULL: all */
+        const char *part;  /* "I/N": that part of the lines alone; NULL: all */
     } input;
     struct { /* what a line of prompts may say itself */
         int max_tokens;

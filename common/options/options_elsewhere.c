@@ -92,6 +92,8 @@ static const struct {
     {"gpu-layers", NULL, whole_shards},
     {"ngl", NULL, whole_shards},
     {"tensor-split", NULL, whole_shards},
+    {"shards", NULL, "--parts N cuts a file of prompts into N jobs, --verifiers N cuts the target"},
+    {"shard", NULL, "--part I/N takes a part of the lines, --verifiers N cuts the target"},
     {"pipeline-parallel-size", NULL, whole_shards},
     {"gpu-memory-utilization", NULL, bounded_memory},
     {"mirostat", NULL, kept_shares},

@@ -25,8 +25,8 @@ enum status options_list_check(const struct options *options)
     TRY(check_list("drafter-devices", options->ranks.drafter_devices, MOST_DEVICE));
     TRY(check_list("verifier-devices", options->ranks.verifier_devices, MOST_DEVICE));
     TRY(check_list("draft-lengths", options->slurm.draft_lengths, SAMPLING_MAX_DRAFT));
-    if (options->input.shard != NULL && !number_list_part(options->input.shard, &part, &parts)) {
-        log_error("--shard is '%s', expected I/N with I from 0 to N - 1", options->input.shard);
+    if (options->input.part != NULL && !number_list_part(options->input.part, &part, &parts)) {
+        log_error("--part is '%s', expected I/N with I from 0 to N - 1", options->input.part);
         return STATUS_USAGE;
     }
     return STATUS_OK;

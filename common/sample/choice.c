@@ -9,10 +9,10 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
     enum rule_draw draw = rule_draw(sampling);
 
     query->purpose = RNG_NOISE;
-    query->races = draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling);
-    query->scans = !query->races;
+    query->gumbel = draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling);
+    query->scans = !query->gumbel;
     query->sums = query->scans && draw != RULE_DRAWS_ARGMAX;
-    query->top = draw == RULE_DRAWS_ARGMAX || query->races ? 0 : support;
+    query->top = draw == RULE_DRAWS_ARGMAX || query->gumbel ? 0 : support;
 }
 
 DEVICE_CODE int choice_is_plain(const struct sampling *sampling)
@@ -44,7 +44,7 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     int32_t winner = -1;
     float best = -INFINITY;
 
-    if (query->races)
+    if (query->gumbel)
         return query->winner.token < 0 ? 0 : query->winner.token; /* all that it may draft is banned: any token will do */
     for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
         float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);

@@ -101,6 +101,15 @@ DEVICE_CODE static void sink(struct scored_token *tokens, int at, int count)
     tokens[at] = moved;
 }
 
+void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count)
+{
+    for (int to = count + more_count - 1; more_count > 0; to--) {
+        int is_last = count > 0 && before(&more[more_count - 1], &tokens[count - 1]);
+
+        tokens[to] = is_last ? tokens[--count] : more[--more_count];
+    }
+}
+
 /* Heap sort: in place, and never quadratic. The heap's top is the token that comes last. */
 DEVICE_CODE void distribution_sort(struct scored_token *tokens, int count)
 {

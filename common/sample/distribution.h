@@ -18,7 +18,9 @@ DEVICE_CODE int distribution_truncates(const struct sampling *sampling);
 DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p);
 
-/* Sorts tokens by falling score, ties by rising id: a list as above, from the lists of several shards. No allocation. */
+/* Sorts tokens by falling score, ties by rising id: a list as above. No allocation. */
 DEVICE_CODE void distribution_sort(struct scored_token *tokens, int count);
+/* Merges another such list into a list, as those of several shards are.  tokens: [count + more_count], of which `count` are there */
+void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count);
 
 #endif

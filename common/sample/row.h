@@ -24,8 +24,8 @@ struct scored_token {
 struct row_query {
     int scans;             /* whether max and argmax of `stats` are asked for */
     int sums;              /* whether its sum is, with these */
-    int races;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
-    int excludes;          /* whether the ids of `token` take no part in the race */
+    int gumbel;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
+    int excludes;          /* whether the ids of `token` take no part in the Gumbel-max */
     struct rng_key key;
     enum rng_purpose purpose;
     const int32_t *token;  /* [tokens] ids, rising, of any shard; at most ROW_MAX_ASKED */

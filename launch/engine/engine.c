@@ -15,7 +15,7 @@ static enum status open_lead(struct engine *engine, const struct engine_terms *t
     for (int i = 0; i < terms->drafters; i++)
         engine->peers.peer[i].context = terms->draft[i].context;
     engine->peers.patient = terms->patient;
-    TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->asked, terms->ids), close_peers);
+    TRY_TO(verify_open(&engine->verify, terms->team, terms->slots, terms->outputs, terms->ids), close_peers);
     engine->lead = (struct lead){.team = terms->team,
                                  .verify = &engine->verify,
                                  .peers = &engine->peers,

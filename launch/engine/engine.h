@@ -29,7 +29,7 @@ struct engine_terms {
     const struct loop_hooks *hooks;   /* of the loop; NULL: where there is a deadline the drafters take their turns while the lead waits */
     uint64_t run;
     int slots;
-    int asked, ids; /* as for verify_open */
+    int outputs, ids; /* as for verify_open */
     int hash_logits;
     int prefill_chunk;  /* as of the lead */
     double deadline_ms; /* how long the lead waits for drafts; 0: not at all */

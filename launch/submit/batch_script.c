@@ -70,7 +70,7 @@ static int is_asked(const struct options *options, const char *name, const char 
 
 static enum status check(const struct options *options)
 {
-    int is_array = options->slurm.shards > 0 || options->slurm.draft_lengths != NULL;
+    int is_array = options->slurm.parts > 0 || options->slurm.draft_lengths != NULL;
 
     if (!is_file(options->input.prompts) || !is_file(options->results.path))
         return refuse("a batch job needs --prompts and --output, each with a file that all its nodes see");
@@ -78,16 +78,16 @@ static enum status check(const struct options *options)
         return refuse("a batch job completes prompts: expected neither --check nor --compare");
     if (options->launch.hosts != NULL)
         return refuse("--hosts has no place in a batch job: SLURM chooses the hosts, as by --sbatch-options --nodelist=LIST");
-    if (options->slurm.shards > 0 && (options->slurm.draft_lengths != NULL || options->input.shard != NULL))
-        return refuse("--shards makes an array, expected neither --draft-lengths nor --shard beside it");
+    if (options->slurm.parts > 0 && (options->slurm.draft_lengths != NULL || options->input.part != NULL))
+        return refuse("--parts makes an array, expected neither --draft-lengths nor --part beside it");
     if (options->slurm.draft_lengths != NULL && options->rounds.solo)
         return refuse("--draft-lengths needs drafters, expected no --solo");
     if (is_array && options->report.trace != NULL)
-        return refuse("the tasks of an array would write over each other's --trace, expected it without --shards and --draft-lengths");
+        return refuse("the tasks of an array would write over each other's --trace, expected it without --parts and --draft-lengths");
     if (has_controls(options))
         return refuse("an option of sbatch has a line break in it, or another control character");
     if (!is_array && is_asked(options, "--array", "-a"))
-        return refuse("--array: all tasks would write one --output, expected --shards N or --draft-lengths LIST, which make an array");
+        return refuse("--array: all tasks would write one --output, expected --parts N or --draft-lengths LIST, which make an array");
     if (options->ranks.backend == BACKEND_CUDA && !is_asked(options, "--gpus", "-G") && !is_asked(options, "--gres", "--tres"))
         log_warn("--backend cuda, and SLURM is not asked for a GPU: as --sbatch-options --gpus-per-node=N does");
     return STATUS_OK;
@@ -142,8 +142,8 @@ static void write_group(const struct options *options, int tasks, const char *mo
 
 static void write_array(const struct options *options, FILE *to)
 {
-    if (options->slurm.shards > 0)
-        fprintf(to, "# One task for each part of the prompts.\n#SBATCH --array=0-%d\n", options->slurm.shards - 1);
+    if (options->slurm.parts > 0)
+        fprintf(to, "# One task for each part of the prompts.\n#SBATCH --array=0-%d\n", options->slurm.parts - 1);
     else if (options->slurm.draft_lengths != NULL)
         fprintf(to, "# One task for each draft length; the numbers are the lengths.\n#SBATCH --array=%s\n", options->slurm.draft_lengths);
 }
@@ -151,7 +151,7 @@ static void write_array(const struct options *options, FILE *to)
 static void write_request(const struct launch_ranks *ranks, const char *folder, FILE *to)
 {
     const struct options *options = ranks->options;
-    int is_array = options->slurm.shards > 0 || options->slurm.draft_lengths != NULL;
+    int is_array = options->slurm.parts > 0 || options->slurm.draft_lengths != NULL;
 
     fprintf(to,
             "#!/bin/bash\n"
@@ -195,10 +195,10 @@ static void write_file(const struct options *options, const char *variable, cons
     size_t stem = stem_of(path);
     char *front = strndup(path, stem);
 
-    if (options->slurm.shards > 0) {
+    if (options->slurm.parts > 0) {
         fprintf(to, "printf -v %s '%%s-%%05d-of-%%05d%%s' ", variable);
         shell_word_put(front != NULL ? front : path, to);
-        fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->slurm.shards);
+        fprintf(to, " \"$SLURM_ARRAY_TASK_ID\" %d ", options->slurm.parts);
         shell_word_put(path + stem, to);
     } else {
         fprintf(to, "%s=", variable);
@@ -252,8 +252,8 @@ static void write_options(const struct launch_ranks *ranks, int argc, char **arg
     }
     if (options->slurm.cpus_per_rank > 0 && options->ranks.threads == 0)
         fprintf(to, "    --threads %d # the cores of a rank\n", options->slurm.cpus_per_rank);
-    if (options->slurm.shards > 0)
-        fprintf(to, "    --shard \"$SLURM_ARRAY_TASK_ID/%d\"\n", options->slurm.shards);
+    if (options->slurm.parts > 0)
+        fprintf(to, "    --part \"$SLURM_ARRAY_TASK_ID/%d\"\n", options->slurm.parts);
     if (options->slurm.draft_lengths != NULL)
         fputs("    --draft-length \"$SLURM_ARRAY_TASK_ID\"\n", to);
     if (options->report.stats != NULL)
@@ -270,7 +270,7 @@ static void write_files(const struct launch_ranks *ranks, FILE *to)
     fputs("\nset -u\nbin=", to);
     shell_word_put(folder, to);
     fputc('\n', to);
-    if (options->slurm.shards > 0)
+    if (options->slurm.parts > 0)
         fputs("# Each task has a file of its own. In the order of their names, one behind the other, they are the results of the whole.\n", to);
     write_file(options, "output", options->results.path, to);
     if (options->report.stats != NULL)

@@ -68,7 +68,7 @@ static void add_query(struct head *head, int row, int kind)
     head->query[i] = (struct kept_query){.row = row, .scale = (row + kind) % 2 == 0 ? 1.0f : 1.25f};
     head->query[i].query = (struct row_query){.scans = kind != 2 && kind != 3 && kind != 6,
                                               .sums = kind == 1 || kind == 4 || kind == 5,
-                                              .races = kind == 2 || kind == 3 || kind == 5,
+                                              .gumbel = kind == 2 || kind == 3 || kind == 5,
                                               .excludes = kind == 3 || (kind == 5 && row % 2 == 0),
                                               .key = {.seed = 5, .request = 2, .position = (uint32_t)row},
                                               .purpose = kind == 2 ? RNG_NOISE : RNG_RESIDUAL,
@@ -132,7 +132,7 @@ static void check_answer(const struct head *head, const struct kept_query *kept,
     }
     if (query->sums)
         assert_memory_equal(&query->stats.sum, &expected.stats.sum, sizeof expected.stats.sum);
-    if (query->races) {
+    if (query->gumbel) {
         assert_int_equal(query->winner.token, expected.winner.token);
         assert_same_bits(&query->winner.score, &expected.winner.score, 1);
     }
@@ -198,7 +198,7 @@ static void test_backend_ask__minus_infinity_alone_has_no_winner(void **state)
             const struct row_query *query = &head.query[q].query;
 
             assert_true(!query->scans || (query->stats.argmax == 0 && query->stats.max == -INFINITY && query->stats.sum == 0));
-            assert_true(!query->races || query->winner.token == -1);
+            assert_true(!query->gumbel || query->winner.token == -1);
         }
         head_release(&head);
         backend_cpu.close(context);

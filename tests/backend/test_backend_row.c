@@ -121,7 +121,7 @@ static void check_races(struct backend_context *context, int count, int position
         for (int i = 0; i < (count + 31) / 32; i++)
             excluded[i] = random_word(&random) | (position % 4 == 1 ? 0xfffffff0 : 0);
         expected = naive_race(logits, count, first, &key, set);
-        backend_cpu.row.race(context, logits, count, first, &key, RNG_RESIDUAL, set, &winner);
+        backend_cpu.row.gumbel_max(context, logits, count, first, &key, RNG_RESIDUAL, set, &winner);
         assert_int_equal(winner.token, expected.token);
         assert_memory_equal(&winner.score, &expected.score, sizeof winner.score);
     }
@@ -150,9 +150,9 @@ static void test_row_race__nothing_to_win_gives_no_token(void **state)
     struct scored_token winner;
 
     (void)state;
-    backend_cpu.row.race(context, logits, 4, 0, &key, RNG_RESIDUAL, &all, &winner);
+    backend_cpu.row.gumbel_max(context, logits, 4, 0, &key, RNG_RESIDUAL, &all, &winner);
     assert_int_equal(winner.token, -1);
-    backend_cpu.row.race(context, low, 4, 0, &key, RNG_RESIDUAL, NULL, &winner);
+    backend_cpu.row.gumbel_max(context, low, 4, 0, &key, RNG_RESIDUAL, NULL, &winner);
     assert_int_equal(winner.token, -1);
     backend_cpu.close(context);
 }

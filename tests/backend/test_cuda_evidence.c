@@ -80,7 +80,7 @@ static void evidence_release(struct evidence *evidence)
     free(evidence->logits);
 }
 
-/* Rows of one launch race with noise of their own, or do not. */
+/* Rows of one launch have noise of their own, or none. */
 static int purpose_of(int row)
 {
     return row % 3 == 0 ? RNG_NOISE : row % 3 == 1 ? RNG_RESIDUAL : -1;
@@ -181,7 +181,7 @@ static void check_row(const struct evidence *evidence, int row, int excludes, st
     struct scored_token best[LISTED];
     struct row_query query = {.scans = 1,
                               .sums = 1,
-                              .races = purpose_of(row) >= 0,
+                              .gumbel = purpose_of(row) >= 0,
                               .excludes = excludes,
                               .key = evidence->key[row],
                               .purpose = (enum rng_purpose)purpose_of(row),

@@ -43,7 +43,7 @@ static void head_close(struct head *head)
     cuda_rig_close(&head->rig);
 }
 
-/* Of every kind: statistics alone, races with either noise, without the listed tokens; ids of this shard and of others. */
+/* Of every kind: statistics alone, Gumbel-max with either noise, without the listed tokens; ids of this shard and of others. */
 static void write_queries(struct head *head)
 {
     int apart = head->outputs / (LISTED - 2) > 0 ? head->outputs / (LISTED - 2) : 1;
@@ -56,7 +56,7 @@ static void write_queries(struct head *head)
         head->query[r] = (struct kept_query){.row = r, .scale = r % 4 == 0 ? 1.0f : 1.3f};
         *query = (struct row_query){.scans = 1,
                                     .sums = 1,
-                                    .races = r % 3 != 0,
+                                    .gumbel = r % 3 != 0,
                                     .excludes = r % 5 == 1,
                                     .key = {.seed = 5, .request = 2, .position = (uint32_t)r},
                                     .purpose = r % 3 == 1 ? RNG_NOISE : RNG_RESIDUAL,
@@ -119,7 +119,7 @@ static void compare(const struct head *before, const struct head *after)
         assert_same_bits(&a->stats.max, &b->stats.max, 1);
         assert_int_equal(a->stats.argmax, b->stats.argmax);
         assert_true(fabs(a->stats.sum - b->stats.sum) <= 1e-5 * b->stats.sum);
-        if (a->races) {
+        if (a->gumbel) {
             assert_int_equal(a->winner.token, b->winner.token);
             assert_same_bits(&a->winner.score, &b->winner.score, 1);
         }

@@ -7,7 +7,7 @@
 #include "launch/engine/engine.h"
 #include "tests/fault/fail_nth.h"
 #include "verifier/job/audience.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include "verifier/result/journal_terms.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { SLOTS = 2, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 64 };
+enum { SLOTS = 2, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 64 };
 enum { ALL = 250, PROMPTS = 3, TOKENS = 6, RUN = 77, FILE_BYTES = 1 << 16, ROUND_NS = 100000 };
 
 static char folder[] = "/tmp/test_fail_nth.XXXXXX";
@@ -107,7 +107,7 @@ static enum status work(struct job *job, const char *path, int resume)
                                        .watch = &job->audience.watch,
                                        .run = RUN,
                                        .slots = SLOTS,
-                                       .asked = ASKED,
+                                       .outputs = OUTPUTS,
                                        .ids = IDS,
                                        .hash_logits = 1};
 
@@ -117,7 +117,7 @@ static enum status work(struct job *job, const char *path, int resume)
     TRY(read_requests(&job->options, &job->requests));
     TRY(draft_open_model(&job->draft, draft_model, SLOTS, SUPPORT));
     job->stage = DRAFT;
-    TRY(team_open(&job->team, target, SLOTS, ASKED, IDS));
+    TRY(team_open(&job->team, target, SLOTS, OUTPUTS, IDS));
     job->stage = TEAM;
     audience_init(&job->audience, &job->output, &job->show, NULL);
     TRY(begin_output(job));
@@ -234,19 +234,19 @@ static enum status write_report(uint64_t *output)
 {
     struct hello hello[2] = {{.program = "tandem", .host = "a", .model = "t\xFF"}, {.program = "tandem", .host = "b", .model = "d"}};
     const struct options options = job_options();
-    const struct figures figures = {.tokens = 7, .rounds = 3, .tested = {3, 2}, .stood = {2, 1}, .overlap = 0.5, .wall_ns = 1000};
+    const struct figures figures = {.tokens = 7, .rounds = 3, .tested = {3, 2}, .accepted_at = {2, 1}, .overlap = 0.5, .wall_ns = 1000};
     struct peer peer = {.name = 0, .why = "has ended", .lost = 1};
     const struct peers peers = {.peer = &peer, .count = 1};
-    const struct report report = {
+    const struct stats stats = {
         .peers = &peers, .options = &options, .target = "t\xFF", .hello = hello, .ranks = 2, .solo = &figures, .figures = &figures};
 
     *output = 0;
-    return report_write(&report, stream);
+    return stats_write(&stats, stream);
 }
 
 static int set_up(void **state)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS};
+    const struct model_options options = {.threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS};
     uint64_t unused;
 
     (void)state;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 6, ROWS = 4, ASKED = SLOTS * ROWS, LISTED = 5, ROUNDS = 6 };
+enum { SLOTS = 6, ROWS = 4, OUTPUTS = SLOTS * ROWS, LISTED = 5, ROUNDS = 6 };
 
 static char model_path[GOLDEN_PATH];
 static struct backend from_rows; /* the same, but that it answers nothing */
@@ -43,9 +43,9 @@ static void build(struct step *step)
 {
     int asked = 0, ids = 0;
 
-    step->words = calloc(1, step_bytes(ASKED, ASKED, ASKED * LISTED));
+    step->words = calloc(1, step_bytes(OUTPUTS, OUTPUTS, OUTPUTS * LISTED));
     assert_non_null(step->words);
-    step_layout(step, ASKED, ASKED, 3 * (ROWS - 1) * LISTED);
+    step_layout(step, OUTPUTS, OUTPUTS, 3 * (ROWS - 1) * LISTED);
     for (int s = 0; s < SLOTS; s++) {
         const int32_t tokens[ROWS] = {3 + s, 40 - s, 7, 90};
         int first = step_add_chain(step, s, 0, tokens, ROWS);
@@ -53,7 +53,7 @@ static void build(struct step *step)
         for (int r = 0; r < ROWS; r++) {
             for (int i = 0; i < LISTED && s >= 3 && r < ROWS - 1; i++)
                 step->id[ids++] = s + 2 * r + i * 19;
-            step->asked_row[asked] = first + r;
+            step->output_row[asked] = first + r;
             step->support_first[++asked] = ids;
         }
     }
@@ -62,9 +62,9 @@ static void build(struct step *step)
 static void side_open(struct side *side, const struct backend *backend, const struct step *step)
 {
     group_open_self(&side->self);
-    const struct model_options options = {.threads = 2, .max_rows = ASKED, .backend = backend};
+    const struct model_options options = {.threads = 2, .max_rows = OUTPUTS, .backend = backend};
     assert_int_equal(model_open(model_path, &side->self, &options, &side->model), STATUS_OK);
-    assert_int_equal(shard_open(&side->shard, side->model, SLOTS, ASKED), STATUS_OK);
+    assert_int_equal(shard_open(&side->shard, side->model, SLOTS, OUTPUTS), STATUS_OK);
     for (int s = 0; s < SLOTS; s++) {
         struct slot_terms terms = {.sampling = sampling_of(s), .request = 40 + (uint32_t)s, .prompt_count = 1, .slot = s};
 
@@ -85,26 +85,26 @@ static void side_close(struct side *side)
 
 static void draw(struct side *side, const struct step *step, struct evidence_winner *winners)
 {
-    struct draw_order orders[ASKED];
+    struct draw_order orders[OUTPUTS];
 
-    for (int i = 0; i < ASKED; i++)
-        orders[i] = (struct draw_order){.asked = ASKED - 1 - i, .residual = i % 2};
-    assert_int_equal(shard_draws(&side->shard, step, orders, ASKED, winners), STATUS_OK);
+    for (int i = 0; i < OUTPUTS; i++)
+        orders[i] = (struct draw_order){.output = OUTPUTS - 1 - i, .residual = i % 2};
+    assert_int_equal(shard_draws(&side->shard, step, orders, OUTPUTS, winners), STATUS_OK);
 }
 
 static void note(struct side *side, const struct step *step)
 {
-    struct commit_note notes[ASKED];
+    struct commit_note notes[OUTPUTS];
 
-    for (int i = 0; i < ASKED; i++)
-        notes[i] = (struct commit_note){.asked = i, .token = 3 * i + 1};
-    assert_int_equal(shard_note(&side->shard, step, notes, ASKED), STATUS_OK);
+    for (int i = 0; i < OUTPUTS; i++)
+        notes[i] = (struct commit_note){.output = i, .token = 3 * i + 1};
+    assert_int_equal(shard_note(&side->shard, step, notes, OUTPUTS), STATUS_OK);
 }
 
 static void test_cpu_answers__a_shard_tells_what_whole_rows_tell(void **state)
 {
     static struct side with, without;
-    struct evidence_winner winners[2][ASKED];
+    struct evidence_winner winners[2][OUTPUTS];
     struct step step;
 
     (void)state;
@@ -118,7 +118,7 @@ static void test_cpu_answers__a_shard_tells_what_whole_rows_tell(void **state)
     note(&with, &step);
     note(&without, &step);
     assert_true(with.shard.hash != 0 && with.shard.hash == without.shard.hash);
-    for (int i = 0; i < ASKED; i++) {
+    for (int i = 0; i < OUTPUTS; i++) {
         const float *a, *b;
 
         assert_int_equal(shard_row(&with.shard, &step, i, &a), STATUS_OK);
@@ -135,7 +135,7 @@ static void evidence_of(struct shard *shard, const int32_t *siblings, int count,
 {
     static const int32_t committed[] = {5, 17, 60};
     struct evidence_winner both[2];
-    struct step step = {.words = calloc(1, step_bytes(ASKED, ASKED, 0))};
+    struct step step = {.words = calloc(1, step_bytes(OUTPUTS, OUTPUTS, 0))};
 
     assert_non_null(step.words);
     step_layout(&step, 3 + count, count, 0);
@@ -146,7 +146,7 @@ static void evidence_of(struct shard *shard, const int32_t *siblings, int count,
         step.rows.position[row] = 3;
         step.rows.base[row] = 3;
         step.rows.ancestors[row] = UINT64_C(1) << i;
-        step.asked_row[i] = row;
+        step.output_row[i] = row;
         step.support_first[i + 1] = 0;
     }
     assert_int_equal(shard_step(shard, &step, (char *)both), STATUS_OK);

@@ -68,7 +68,7 @@ static int wanted_after(int round, int slot)
     return round < 2 ? 1 + (slot + round) % 4 : round < 6 ? 3 : 1 + slot;
 }
 
-/* Some drafts stand, later none, and another token follows. */
+/* Some drafts are accepted, later none, and another token follows. */
 static void commit(struct draft_rig *side, int round)
 {
     for (int s = 0; s < SLOTS; s++)

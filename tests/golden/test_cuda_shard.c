@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 7, ROWS = 3, ASKED = SLOTS * ROWS, SUPPORT = 5 };
+enum { SLOTS = 7, ROWS = 3, OUTPUTS = SLOTS * ROWS, SUPPORT = 5 };
 
 static struct group self;
 static struct model *model;
@@ -74,9 +74,9 @@ static void build(void)
 {
     int asked = 0, ids = 0;
 
-    step.words = calloc(1, step_bytes(ASKED, ASKED, ASKED * SUPPORT));
+    step.words = calloc(1, step_bytes(OUTPUTS, OUTPUTS, OUTPUTS * SUPPORT));
     assert_non_null(step.words);
-    step_layout(&step, ASKED, ASKED, 2 * (ROWS - 1) * SUPPORT);
+    step_layout(&step, OUTPUTS, OUTPUTS, 2 * (ROWS - 1) * SUPPORT);
     for (int s = 0; s < SLOTS; s++) {
         const int32_t tokens[ROWS] = {3 + s, 40 - s, 7};
         int first = step_add_chain(&step, s, 0, tokens, ROWS);
@@ -84,7 +84,7 @@ static void build(void)
         for (int r = 0; r < ROWS; r++) {
             for (int i = 0; i < SUPPORT && has_support(s) && r < ROWS - 1; i++)
                 step.id[ids++] = s + 2 * r + i * 19;
-            step.asked_row[asked] = first + r;
+            step.output_row[asked] = first + r;
             step.support_first[++asked] = ids;
         }
     }
@@ -102,9 +102,9 @@ static void open_all(void)
     to_the_host.output.fetch = NULL;
     golden_path("tests/golden/models/qwen3", path);
     group_open_self(&self);
-    assert_int_equal(model_open(path, &self, &(struct model_options){.threads = 1, .max_rows = ASKED, .backend = &counted}, &model), STATUS_OK);
-    assert_int_equal(shard_open(&kept, model, SLOTS, ASKED), STATUS_OK);
-    assert_int_equal(shard_open(&here, model, SLOTS, ASKED), STATUS_OK);
+    assert_int_equal(model_open(path, &self, &(struct model_options){.threads = 1, .max_rows = OUTPUTS, .backend = &counted}, &model), STATUS_OK);
+    assert_int_equal(shard_open(&kept, model, SLOTS, OUTPUTS), STATUS_OK);
+    assert_int_equal(shard_open(&here, model, SLOTS, OUTPUTS), STATUS_OK);
     for (int s = 0; s < SLOTS; s++) {
         const struct slot_terms terms = terms_of(s);
 
@@ -130,7 +130,7 @@ static void close_all(void)
 /* Everything is the same to the bit but sums, which the host and the device add in orders of their own. */
 static void compare_evidence(const char *a, const char *b)
 {
-    for (int i = 0; i < ASKED; i++) {
+    for (int i = 0; i < OUTPUTS; i++) {
         const struct sampling *sampling = &kept.terms[i / ROWS].sampling;
         size_t bytes = evidence_bytes(sampling, step.support_first[i + 1] - step.support_first[i]);
         enum evidence_kind kind = evidence_kind(sampling);
@@ -150,24 +150,24 @@ static void compare_evidence(const char *a, const char *b)
 
 static void compare_draws(void)
 {
-    struct draw_order orders[ASKED];
-    struct evidence_winner winners[2][ASKED];
+    struct draw_order orders[OUTPUTS];
+    struct evidence_winner winners[2][OUTPUTS];
 
-    for (int i = 0; i < ASKED; i++)
-        orders[i] = (struct draw_order){.asked = ASKED - 1 - i, .residual = i % 2};
+    for (int i = 0; i < OUTPUTS; i++)
+        orders[i] = (struct draw_order){.output = OUTPUTS - 1 - i, .residual = i % 2};
     model->backend = &counted;
     asks = 0;
-    assert_int_equal(shard_draws(&kept, &step, orders, ASKED, winners[0]), STATUS_OK);
+    assert_int_equal(shard_draws(&kept, &step, orders, OUTPUTS, winners[0]), STATUS_OK);
     /* Of the 4 ROWS rows that are kept, two of slot 2, of rejection, were drawn with the step: one outside its support, and the last. */
     assert_int_equal(asks, 4 * ROWS - 2);
     model->backend = &to_the_host;
-    assert_int_equal(shard_draws(&here, &step, orders, ASKED, winners[1]), STATUS_OK);
+    assert_int_equal(shard_draws(&here, &step, orders, OUTPUTS, winners[1]), STATUS_OK);
     assert_memory_equal(winners[0], winners[1], sizeof winners[0]);
 }
 
 static void compare_rows(void)
 {
-    for (int i = 0; i < ASKED; i++) {
+    for (int i = 0; i < OUTPUTS; i++) {
         const float *a, *b;
 
         model->backend = &counted;
@@ -180,14 +180,14 @@ static void compare_rows(void)
 
 static void compare_hashes(void)
 {
-    struct commit_note notes[ASKED];
+    struct commit_note notes[OUTPUTS];
 
-    for (int i = 0; i < ASKED; i++)
-        notes[i] = (struct commit_note){.asked = i, .token = 3 * i + 1};
+    for (int i = 0; i < OUTPUTS; i++)
+        notes[i] = (struct commit_note){.output = i, .token = 3 * i + 1};
     model->backend = &counted;
-    assert_int_equal(shard_note(&kept, &step, notes, ASKED), STATUS_OK);
+    assert_int_equal(shard_note(&kept, &step, notes, OUTPUTS), STATUS_OK);
     model->backend = &to_the_host;
-    assert_int_equal(shard_note(&here, &step, notes, ASKED), STATUS_OK);
+    assert_int_equal(shard_note(&here, &step, notes, OUTPUTS), STATUS_OK);
     assert_true(kept.hash != 0 && kept.hash == here.hash);
 }
 

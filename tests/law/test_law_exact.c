@@ -49,7 +49,7 @@ float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t t
 
 /* One row as the lead has it. */
 struct row {
-    struct law law;
+    struct target_row law;
     struct support q;
     struct scored_token best[VOCAB];
     double p[VOCAB];
@@ -88,7 +88,7 @@ static const char *const mutant_name[MUTANTS] = {"real",
 /* A round of `drafts` drafts on one kind of law and one grid; a sequence has one token more. */
 struct run {
     enum mutant mutant;
-    enum law_kind kind;
+    enum target_row_kind kind;
     int point;    /* q is a point mass */
     int drafts;
     int is_edge;  /* coins j/16, else (j + 1/2)/16 */
@@ -124,7 +124,7 @@ static void fill(struct row *row, const struct run *run, int at, int before)
     row->law.count = row->q.count;
     if (run->point)
         row->q.count = 0; /* the wire's form of it */
-    if (run->kind == LAW_SUPPORT)
+    if (run->kind == TARGET_SUPPORT)
         return;
     row->law.count = 0;
     for (int v = 0; v < VOCAB; v++) {
@@ -135,15 +135,15 @@ static void fill(struct row *row, const struct run *run, int at, int before)
     }
 }
 
-/* The token that wins with the dealt noise; in a SUPPORT law the shards' part of the race is added, as verify.c does. */
+/* The token that wins with the dealt noise; in a SUPPORT law the shards' part of the Gumbel-max is added, as verify.c does. */
 static int32_t draw(const struct row *row, enum draw_kind kind, int32_t drawn, const int *p)
 {
     const struct rng_key key = {.seed = 0};
     struct scored_token winner;
 
-    if (row->law.kind == LAW_LIST)
+    if (row->law.kind == TARGET_LIST)
         return accept_draw_list(&row->law, &row->q, drawn, kind, &key, RNG_RESIDUAL);
-    winner = kind == DRAW_RESIDUAL ? accept_race_support(&row->law, &row->q, drawn, &key)
+    winner = kind == DRAW_RESIDUAL ? accept_gumbel_max_support(&row->law, &row->q, drawn, &key)
                                    : (struct scored_token){.score = -INFINITY, .token = -1};
     for (int v = 0; v < VOCAB; v++) {
         int outside = kind == DRAW_PLAIN || accept_q(&row->q, drawn, v) == 0;
@@ -254,7 +254,7 @@ static struct verdict decide(const struct run *run, const int32_t *tokens)
     const struct rng_key key = {.seed = 3};
     struct proposal proposal = {.count = run->drafts};
     struct row rows[ROWS];
-    struct law laws[ROWS];
+    struct target_row laws[ROWS];
     struct verdict verdict;
 
     if (run->mutant != REAL)
@@ -333,7 +333,7 @@ static void play(struct run *run, const int32_t *drafted, int64_t weight, const 
 static void deal_coins(const struct run *run, int hand, int *coins)
 {
     for (int i = 0; i < run->drafts; i++, hand /= COINS) {
-        double beyond = run->kind == LAW_SUPPORT && hand % COINS > 0 ? 0x1p-20 : 0;
+        double beyond = run->kind == TARGET_SUPPORT && hand % COINS > 0 ? 0x1p-20 : 0;
 
         coins[i] = hand % COINS;
         deal.coin[i] = (coins[i] + (run->is_edge ? beyond : 0.5)) / COINS;
@@ -378,7 +378,7 @@ static void test_law_exact__counts_equal_the_targets_law(void **state)
     deal.wrong_purpose = 0;
     for (int form = 0; form < 16 * (MOST_DRAFT + 1) / 2; form++) {
         struct run run = {
-            .kind = form % 2 ? LAW_SUPPORT : LAW_LIST, .is_edge = form / 2 % 2, .point = form / 4 % 2, .drafts = form / 8};
+            .kind = form % 2 ? TARGET_SUPPORT : TARGET_LIST, .is_edge = form / 2 % 2, .point = form / 4 % 2, .drafts = form / 8};
 
         assert_int_equal(count_wrong(&run), 0);
         hands += run.hands;
@@ -394,7 +394,7 @@ static void test_law_exact__every_mutant_is_caught(void **state)
         int wrong = 0;
 
         for (int form = 0; form < 4; form++) {
-            struct run run = {.mutant = m, .kind = LAW_LIST, .is_edge = form % 2, .point = form / 2, .drafts = 2};
+            struct run run = {.mutant = m, .kind = TARGET_LIST, .is_edge = form % 2, .point = form / 2, .drafts = 2};
 
             wrong += count_wrong(&run);
         }
@@ -413,11 +413,11 @@ static void test_law_exact__winners_are_emitted(void **state)
     for (int drafts = 0; drafts <= MOST_DRAFT; drafts++)
         for (int hand = 0; hand < 1 << (2 * (2 * drafts + 1)); hand++) {
             struct proposal proposal = {.count = drafts};
-            struct law laws[ROWS];
+            struct target_row laws[ROWS];
             int stand = 0;
 
             for (int i = 0; i <= drafts; i++)
-                laws[i] = (struct law){.kind = LAW_WINNER, .winner = hand >> (2 * i) & 3};
+                laws[i] = (struct target_row){.kind = TARGET_WINNER, .winner = hand >> (2 * i) & 3};
             for (int i = 0; i < drafts; i++)
                 proposal.token[i] = hand >> (2 * (drafts + 1 + i)) & 3;
             while (stand < drafts && proposal.token[stand] == laws[stand].winner)

@@ -20,7 +20,7 @@ _Static_assert(FIRST_ROUNDS + OVERLAPS + LONGEST_DRAFT <= BUDGET_SPEED, "each co
 
 struct tally {
     double first_tokens, first_rounds;
-    double judged, stood;
+    double tested, accepted;
 };
 
 static struct law_options options;
@@ -34,8 +34,8 @@ static void count_outcome(void *user, const struct sequence *sequence, const str
         tally->first_tokens += outcome->count;
         tally->first_rounds++;
     }
-    tally->judged += outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted;
-    tally->stood += outcome->accepted;
+    tally->tested += outcome->accepted < outcome->drafted ? outcome->accepted + 1 : outcome->accepted;
+    tally->accepted += outcome->accepted;
 }
 
 static void run(const struct toy_run *toy, struct tally *tally, struct toy_overlap *overlap)
@@ -74,8 +74,8 @@ static int choose_count(double gap, int draft_length)
 /* The mean length of the first rounds lies at its expectation, and what is slower lies beyond the bound. */
 static void expect_first_round(struct toy_run *toy, const char *name)
 {
-    double exact = toy_exact_first_round(&law, toy, TOY_PACE_RIGHT), no_bonus = toy_exact_first_round(&law, toy, TOY_PACE_NO_BONUS);
-    double point_mass = toy_exact_first_round(&law, toy, TOY_PACE_POINT_MASS), mean, bound;
+    double exact = toy_exact_first_round(&law, toy, TOY_SPEED_RIGHT), no_bonus = toy_exact_first_round(&law, toy, TOY_SPEED_NO_BONUS);
+    double point_mass = toy_exact_first_round(&law, toy, TOY_SPEED_POINT_MASS), mean, bound;
     struct tally tally;
 
     toy->count = choose_count(fmin(exact - no_bonus, exact - point_mass), toy->draft_length);
@@ -97,7 +97,7 @@ static void test_law_speed__first_round_is_as_long_as_p_and_q_say(void **state)
     (void)state;
     for (int i = options.part; i < (options.is_quick ? 3 : FIRST_ROUNDS); i += options.parts) {
         const struct toy_terms terms = {.tokens = 4, .overlap = overlaps[i % 3], .zeros = i / 3 == 1, .seed = 31 + (uint64_t)i};
-        int draft_length = i % 3 == 0 ? 1 + i / 3 : 1 + (2 * i + i / 3) % 5; /* short where few drafts stand: a bonus is rare there */
+        int draft_length = i % 3 == 0 ? 1 + i / 3 : 1 + (2 * i + i / 3) % 5; /* short where few drafts are accepted: a bonus is rare there */
         struct toy_run toy = run_of(draft_length, i % 3 == 2 ? 4 : i % 3 + 1, i / 3 == 2 ? 2 : TOY_MOST, 1);
         char name[64];
 
@@ -126,12 +126,12 @@ static void test_law_speed__alpha_by_counting_is_the_mean_overlap(void **state)
         toy_law_fill(&law, &terms);
         run(&toy, &tally, &overlap);
         bound = bounds_martingale(overlap.variance, 1.2 * toy.count, BUDGET_ALARM);
-        print_message("alpha by counting %.4f, mean of sum min(p, q) %.4f +- %.4f, over %.0f drafts\n", tally.stood / tally.judged,
-                      overlap.sum / (double)overlap.judged, bound / tally.judged, tally.judged);
-        assert_true((double)overlap.judged == tally.judged);
-        assert_true(fabs(tally.stood - overlap.sum) < bound);
+        print_message("alpha by counting %.4f, mean of sum min(p, q) %.4f +- %.4f, over %.0f drafts\n", tally.accepted / tally.tested,
+                      overlap.sum / (double)overlap.tested, bound / tally.tested, tally.tested);
+        assert_true((double)overlap.tested == tally.tested);
+        assert_true(fabs(tally.accepted - overlap.sum) < bound);
         if (!BUDGET_SANITIZED && options.requests == 0)
-            assert_true(2 * bound < 0.02 * tally.judged); /* an alpha that is wrong by 2 % would be seen */
+            assert_true(2 * bound < 0.02 * tally.tested); /* an alpha that is wrong by 2 % would be seen */
     }
 }
 
@@ -143,11 +143,11 @@ static void test_law_speed__tokens_per_round_follow_equation_1(void **state)
 
     (void)state;
     toy_law_fill(&law, &terms);
-    double alpha = toy_exact_first_round(&law, &one, TOY_PACE_RIGHT) - 1;
+    double alpha = toy_exact_first_round(&law, &one, TOY_SPEED_RIGHT) - 1;
 
     for (int k = 1 + options.part; k <= (options.is_quick ? 2 : LONGEST_DRAFT); k += options.parts) {
         struct toy_run toy = run_of(k, 2, TOY_MOST, 1);
-        double exact = toy_exact_first_round(&law, &toy, TOY_PACE_RIGHT);
+        double exact = toy_exact_first_round(&law, &toy, TOY_SPEED_RIGHT);
         char name[64];
 
         toy.sampling.seed += 200 + (uint64_t)k;

@@ -124,7 +124,7 @@ static void bend(const double *from, double power, int tokens, double *to)
 }
 
 /* How one drafted token is judged. */
-struct judgement {
+struct test {
     double stands;
     double residual[TOY_MOST]; /* law of what replaces it */
 };
@@ -149,7 +149,7 @@ static double residual_weight(enum toy_mutant mutant, double p, double q)
     return mutant == TOY_RESIDUAL_IS_DISTANCE ? fabs(p - q) : fmax(0, p - q);
 }
 
-/* Token 0 has the words of the accept coin u, and u is at least `stands`: its share w of the race becomes w (1 - stands)^((1 - w) / w). */
+/* Token 0 has the words of the accept coin u, and u is at least `stands`: its share w of the Gumbel-max becomes w (1 - stands)^((1 - w) / w). */
 static void reuse_coin(double stands, int tokens, double *residual)
 {
     double own = residual[0], won = own > 0 ? own * pow(1 - stands, (1 - own) / own) : 0;
@@ -160,25 +160,25 @@ static void reuse_coin(double stands, int tokens, double *residual)
         residual[v] = v == 0 ? won : residual[v] * (1 - won) / (1 - own);
 }
 
-static struct judgement judge(const struct walk *walk, const double *p, const double *q, const double *drawn_from, int token)
+static struct test judge(const struct walk *walk, const double *p, const double *q, const double *drawn_from, int token)
 {
-    struct judgement judgement = {.stands = chance(walk, p, q, drawn_from, token)};
+    struct test test = {.stands = chance(walk, p, q, drawn_from, token)};
     double mass = 0;
     int largest = 0;
 
     for (int v = 0; v < walk->tokens; v++) {
-        judgement.residual[v] = residual_weight(walk->mutant, p[v], q[v]);
-        mass += judgement.residual[v];
-        largest = judgement.residual[v] > judgement.residual[largest] ? v : largest;
+        test.residual[v] = residual_weight(walk->mutant, p[v], q[v]);
+        mass += test.residual[v];
+        largest = test.residual[v] > test.residual[largest] ? v : largest;
     }
     for (int v = 0; v < walk->tokens; v++) {
-        judgement.residual[v] = mass > 0 ? judgement.residual[v] / mass : p[v];
+        test.residual[v] = mass > 0 ? test.residual[v] / mass : p[v];
         if (walk->mutant == TOY_RESIDUAL_IS_LARGEST && mass > 0)
-            judgement.residual[v] = v == largest;
+            test.residual[v] = v == largest;
     }
     if (walk->mutant == TOY_SAME_COIN)
-        reuse_coin(judgement.stands, walk->tokens, judgement.residual);
-    return judgement;
+        reuse_coin(test.stands, walk->tokens, test.residual);
+    return test;
 }
 
 static void visit(struct walk *walk, int count, int begun, double weight);
@@ -213,10 +213,10 @@ static void visit_drafted(struct walk *walk, int count, int begun, int drafts, c
             bend(q, 0.8, walk->tokens, bent);
             tested = bent;
         }
-        struct judgement judgement = judge(walk, target, tested, q, x);
-        append(walk, count, x, begun, weight * q[x] * judgement.stands);
+        struct test test = judge(walk, target, tested, q, x);
+        append(walk, count, x, begun, weight * q[x] * test.stands);
         for (int v = 0; v < walk->tokens; v++)
-            append(walk, count, v, count + 1, weight * q[x] * (1 - judgement.stands) * judgement.residual[v]);
+            append(walk, count, v, count + 1, weight * q[x] * (1 - test.stands) * test.residual[v]);
     }
 }
 
@@ -266,7 +266,7 @@ void toy_exact_joint(struct toy_exact *exact, enum toy_mutant mutant, double *ce
 }
 
 /* The chance that a draft stands after the history (.., a, b), token by token. */
-static void overlap(const struct toy_law *law, const struct toy_run *run, int count, int a, int b, enum toy_pace pace, double *stands)
+static void overlap(const struct toy_law *law, const struct toy_run *run, int count, int a, int b, enum toy_speed speed, double *stands)
 {
     int32_t history[TOY_CONTEXT] = {0};
     struct toy_rows rows;
@@ -275,22 +275,22 @@ static void overlap(const struct toy_law *law, const struct toy_run *run, int co
     history[count - 1] = law->id[b];
     fill_rows(law, run, history, count, &rows);
     for (int v = 0; v < law->tokens; v++)
-        stands[v] = pace == TOY_PACE_POINT_MASS ? rows.p[v] * rows.q[v] : fmin(rows.p[v], rows.q[v]);
+        stands[v] = speed == TOY_SPEED_POINT_MASS ? rows.p[v] * rows.q[v] : fmin(rows.p[v], rows.q[v]);
 }
 
-double toy_exact_first_round(const struct toy_law *law, const struct toy_run *run, enum toy_pace pace)
+double toy_exact_first_round(const struct toy_law *law, const struct toy_run *run, enum toy_speed speed)
 {
     double from[TOY_MOST][TOY_MOST], next[TOY_MOST][TOY_MOST], stands[TOY_MOST];
 
     assert_false(sampling_has_penalties(&run->sampling)); /* a row would depend on more than two tokens */
     for (int a = 0; a < law->tokens; a++)
         for (int b = 0; b < law->tokens; b++)
-            from[a][b] = pace != TOY_PACE_NO_BONUS; /* tokens still to come after all drafts stood */
+            from[a][b] = speed != TOY_SPEED_NO_BONUS; /* tokens still to come after all drafts were accepted */
     for (int i = run->draft_length - 1; i >= 0; i--) {
         memcpy(next, from, sizeof next);
         for (int a = 0; a < law->tokens; a++)
             for (int b = 0; b < law->tokens; b++) {
-                overlap(law, run, TOY_PROMPT + i, a, b, pace, stands);
+                overlap(law, run, TOY_PROMPT + i, a, b, speed, stands);
                 from[a][b] = 1; /* a draft that falls is replaced, one that stands counts itself */
                 for (int v = 0; v < law->tokens; v++)
                     from[a][b] += stands[v] * next[b][v];

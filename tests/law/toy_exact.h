@@ -43,8 +43,8 @@ int toy_exact_cells(const struct toy_law *law, const struct toy_run *run);
 void toy_exact_joint(struct toy_exact *exact, enum toy_mutant mutant, double *cells);
 
 /* Lossless and slow: no test of the law sees them. */
-enum toy_pace { TOY_PACE_RIGHT, TOY_PACE_NO_BONUS, TOY_PACE_POINT_MASS /* each draft tested as if its q were 1 */ };
+enum toy_speed { TOY_SPEED_RIGHT, TOY_SPEED_NO_BONUS, TOY_SPEED_POINT_MASS /* each draft tested as if its q were 1 */ };
 /* Expected tokens of the first round, 1 + the sum of prefix products of sum min(p, q), of a run without penalties. */
-double toy_exact_first_round(const struct toy_law *law, const struct toy_run *run, enum toy_pace pace);
+double toy_exact_first_round(const struct toy_law *law, const struct toy_run *run, enum toy_speed speed);
 
 #endif

@@ -170,7 +170,7 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
     memcpy(logits, all + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
 }
 
-enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits,
+enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits,
                           const struct forward_questions *questions)
 {
     struct toy_model *toy = (struct toy_model *)(void *)forward->model;
@@ -179,7 +179,7 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
     assert_in_range(rows->count, 1, forward->model->max_rows);
     for (int r = 0; r < rows->count; r++)
         *seen(forward, rows, r, rows->place[r]) = (float)rows->token[r];
-    for (int a = 0; a < asked_count; a++)
+    for (int a = 0; a < output_count; a++)
         predict(forward, rows, asked[a], logits + (size_t)a * (size_t)forward->model->vocab_count);
     if (toy->ran != NULL)
         toy->ran(toy, rows);
@@ -192,9 +192,9 @@ enum status forward_end(struct forward *forward)
     return STATUS_OK;
 }
 
-enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int asked_count, float *logits)
+enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits)
 {
-    return forward_begin(forward, rows, asked, asked_count, logits, NULL);
+    return forward_begin(forward, rows, asked, output_count, logits, NULL);
 }
 
 int forward_drafts(const struct forward *forward)

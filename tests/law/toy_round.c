@@ -2,7 +2,7 @@
 
 #include "common/base/digest.h"
 #include "tests/law/toy_hub.h"
-#include "verifier/round/pace.h"
+#include "verifier/round/adaptive.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct toy_parts {
     struct tokenizer *tokenizer;
     struct sequence *active[TOY_SLOTS];
     int next;
-    struct pace pace;
+    struct adaptive adaptive;
     uint32_t rounds;
 };
 
@@ -243,8 +243,8 @@ static uint64_t chance(const struct toy_round *round)
 /* The next draft length from a round's outcomes, and from how long it is pretended to have taken. */
 static int choose_length(struct toy_round *round, const struct outcome *outcome, int active)
 {
-    struct pace *pace = &round->parts->pace;
-    struct pace_round took = {.sequences = active};
+    struct adaptive *adaptive = &round->parts->adaptive;
+    struct adaptive_round took = {.sequences = active};
     int accepted = 0;
 
     for (int i = 0; i < active; i++) {
@@ -252,12 +252,12 @@ static int choose_length(struct toy_round *round, const struct outcome *outcome,
         took.tokens += outcome[i].count;
         took.longest = outcome[i].drafted > took.longest ? outcome[i].drafted : took.longest;
         accepted += outcome[i].accepted;
-        pace_add_verdict(pace, outcome[i].drafted, outcome[i].accepted);
+        adaptive_add_verdict(adaptive, outcome[i].drafted, outcome[i].accepted);
     }
     took.work_us = (100 + 10 * took.rows) * (double)(1 + chance(round) % 4);
     took.wait_us = took.longest * (double)(chance(round) / 4 % 64);
-    pace_add_round(pace, &took);
-    return round->run->length_by == TOY_PACED ? pace_choose(pace, active) : (int)((chance(round) + (uint64_t)accepted * 3) % 6);
+    adaptive_add_round(adaptive, &took);
+    return round->run->length_by == TOY_ADAPTIVE ? adaptive_choose(adaptive, active) : (int)((chance(round) + (uint64_t)accepted * 3) % 6);
 }
 
 static void set_lengths(struct toy_round *round, const struct outcome *outcome, int active)
@@ -265,12 +265,12 @@ static void set_lengths(struct toy_round *round, const struct outcome *outcome, 
     struct toy_parts *parts = round->parts;
 
     parts->rounds++;
-    if (round->run->length_by != TOY_PACED && round->run->length_by != TOY_JUMPY)
+    if (round->run->length_by != TOY_ADAPTIVE && round->run->length_by != TOY_JUMPY)
         return;
     int length = choose_length(round, outcome, active);
 
     for (int i = 0; i < active; i++)
-        parts->active[i]->paced = length;
+        parts->active[i]->adaptive = length;
 }
 
 static void peek(struct toy_round *round, int active)

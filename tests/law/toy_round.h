@@ -12,7 +12,7 @@ enum { TOY_SHARDS = 4, TOY_SLOTS = 4 };
 /* Who says how many tokens the next round drafts. */
 enum toy_length {
     TOY_FIXED,
-    TOY_PACED, /* verifier/round/pace.h, by verdicts and pretended times that jump about */
+    TOY_ADAPTIVE, /* verifier/round/adaptive.h, by verdicts and pretended times that jump about */
     TOY_JUMPY, /* any other way to choose from these: far from slowly */
     TOY_PEEKS, /* NOT LAWFUL: a proposal that begins with the law's first token is not used */
 };
@@ -47,7 +47,7 @@ struct toy_round {
 /* Runs all requests. What goes wrong fails the test. overlap: may be NULL; gets the verifier's own sums of min(p, q) */
 struct toy_overlap {
     double sum, variance;
-    int64_t judged;
+    int64_t tested;
 };
 void toy_round_run(struct toy_round *round, struct toy_overlap *overlap);
 

@@ -70,7 +70,7 @@ static void draw_request(struct plan *plan, struct dice *dice, const struct toy_
     draw_sampling(dice, &request->sampling);
     request->max_tokens = dice_chance(dice, 0.03) ? 0 : dice_chance(dice, 0.1) ? 2 * TOY_CONTEXT : 1 + dice_below(dice, 24);
     request->draft_length = dice_chance(dice, 0.05) ? 0 : dice_chance(dice, 0.05) ? MESSAGE_MAX_DRAFT : 1 + dice_below(dice, 8);
-    request->paced = dice_chance(dice, 0.25);
+    request->adaptive = dice_chance(dice, 0.25);
     if (dice_chance(dice, 0.2)) { /* the pieces of these ids are the characters from '!' on */
         snprintf(plan->stop_text[i], sizeof plan->stop_text[i], "%c%c", '!' + law->id[1 + dice_below(dice, law->tokens - 1)] - 4,
                  '!' + law->id[1 + dice_below(dice, law->tokens - 1)] - 4);

@@ -105,7 +105,7 @@ static void open_engine(struct simulation *simulation, int drafters)
                                  .hooks = &hooks,
                                  .run = SIMULATION_RUN,
                                  .slots = plan->slots,
-                                 .asked = STAGE_ASKED,
+                                 .outputs = STAGE_ASKED,
                                  .ids = STAGE_IDS,
                                  .deadline_ms = plan->deadline_ms};
 

@@ -117,7 +117,7 @@ part_hetjob() {
 
 # Sbatch: arrays.
 part_arrays() {
-    submit "${few[@]}" --verifiers 1 --shards 5 --output part.jsonl
+    submit "${few[@]}" --verifiers 1 --parts 5 --output part.jsonl
     ended
     cat part-*-of-00005.jsonl >parts.jsonl
     was "shards" 0 parts.jsonl few.jsonl

@@ -51,7 +51,7 @@ static void *follow(void *team)
 
 static void open_model(struct pair *pair, const char *name, struct group *group, struct model **model)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)PAIR_ASKED > (int)BACKEND_MAX_ROWS ? (int)PAIR_ASKED : (int)BACKEND_MAX_ROWS};
+    const struct model_options options = {.threads = 1, .max_rows = (int)PAIR_OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)PAIR_OUTPUTS : (int)BACKEND_MAX_ROWS};
     char path[1024];
 
     (void)pair;
@@ -68,7 +68,7 @@ void pair_open(struct pair *pair, int shards, const char *draft)
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &pair->tokenizer), STATUS_OK);
     for (int r = 0; r < shards; r++) {
         open_model(pair, "target", shards == 1 ? &pair->self : &pair->group[r], &pair->target[r]);
-        assert_int_equal(team_open(&pair->team[r], pair->target[r], PAIR_SLOTS, PAIR_ASKED, PAIR_IDS), STATUS_OK);
+        assert_int_equal(team_open(&pair->team[r], pair->target[r], PAIR_SLOTS, PAIR_OUTPUTS, PAIR_IDS), STATUS_OK);
     }
     open_model(pair, draft, &pair->self, &pair->draft_model);
     assert_int_equal(draft_open_model(&pair->draft, pair->draft_model, PAIR_SLOTS, SUPPORT), STATUS_OK);
@@ -141,7 +141,7 @@ void pair_run(struct pair *pair, const struct request_list *requests, int with_d
                                        .watch = &audience.watch,
                                        .run = RUN,
                                        .slots = PAIR_SLOTS,
-                                       .asked = PAIR_ASKED,
+                                       .outputs = PAIR_OUTPUTS,
                                        .ids = PAIR_IDS};
 
     memset(results, 0, (size_t)requests->count * sizeof *results);

@@ -7,7 +7,7 @@
 #include "launch/engine/engine.h"
 #include "tests/support/thread_group.h"
 
-enum { PAIR_SLOTS = 4, PAIR_SHARDS = 2, PAIR_ASKED = PAIR_SLOTS * MESSAGE_MAX_COMMIT, PAIR_IDS = PAIR_SLOTS * MESSAGE_MAX_DRAFT * 256 };
+enum { PAIR_SLOTS = 4, PAIR_SHARDS = 2, PAIR_OUTPUTS = PAIR_SLOTS * MESSAGE_MAX_COMMIT, PAIR_IDS = PAIR_SLOTS * MESSAGE_MAX_DRAFT * 256 };
 
 /* What a request came to. */
 struct pair_result {

@@ -17,93 +17,93 @@ double accept_q(const struct support *q, int32_t drawn, int32_t token)
 }
 
 /* p of the i-th token of the support. */
-static double support_p(const struct law *law, int i)
+static double support_p(const struct target_row *target, int i)
 {
-    return exp((double)law->logit[i] - law->log_z);
+    return exp((double)target->logit[i] - target->log_z);
 }
 
-double accept_p(const struct law *law, const struct support *q, int32_t token)
+double accept_p(const struct target_row *target, const struct support *q, int32_t token)
 {
-    if (law->kind == LAW_LIST) {
-        for (int i = 0; i < law->count; i++)
-            if (law->best[i].token == token)
-                return law->p[i];
+    if (target->kind == TARGET_LIST) {
+        for (int i = 0; i < target->count; i++)
+            if (target->best[i].token == token)
+                return target->p[i];
         return 0.0;
     }
     if (q->count == 0)
-        return support_p(law, 0); /* the point mass: its one token is the drafted one */
+        return support_p(target, 0); /* the point mass: its one token is the drafted one */
     for (int i = 0; i < q->count; i++)
         if (q->id[i] == token)
-            return support_p(law, i);
+            return support_p(target, i);
     return 0.0;
 }
 
-double accept_overlap(const struct law *law, const struct support *q, int32_t drawn)
+double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn)
 {
     double sum = 0;
 
-    if (law->kind == LAW_WINNER)
-        return law->winner == drawn;
-    for (int i = 0; i < law->count; i++) {
-        int32_t token = law->kind == LAW_LIST ? law->best[i].token : q->count == 0 ? drawn : q->id[i];
-        double p = law->kind == LAW_LIST ? law->p[i] : support_p(law, i);
+    if (target->kind == TARGET_WINNER)
+        return target->winner == drawn;
+    for (int i = 0; i < target->count; i++) {
+        int32_t token = target->kind == TARGET_LIST ? target->best[i].token : q->count == 0 ? drawn : q->id[i];
+        double p = target->kind == TARGET_LIST ? target->p[i] : support_p(target, i);
 
         sum += fmin(p, accept_q(q, drawn, token));
     }
     return sum;
 }
 
-struct verdict accept_decide(const struct sampling *sampling, const struct law *laws, const struct proposal *proposal, int drafted,
+struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {
-    return accept_rule(sampling)->decide(laws, proposal, drafted, key);
+    return accept_rule(sampling)->decide(targets, proposal, drafted, key);
 }
 
-static double list_weight(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, int i)
+static double list_weight(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, int i)
 {
     double residual;
 
     if (draw == DRAW_PLAIN)
-        return law->p[i];
-    residual = law->p[i] - accept_q(q, drawn, law->best[i].token);
+        return target->p[i];
+    residual = target->p[i] - accept_q(q, drawn, target->best[i].token);
     return residual > 0 ? residual : 0;
 }
 
-int32_t accept_draw_list(const struct law *law, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
+int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
                          enum rng_purpose purpose)
 {
     int32_t token = -1;
     double best = -INFINITY;
 
-    for (int i = 0; i < law->count; i++) {
-        double weight = list_weight(law, q, drawn, draw, i), score;
+    for (int i = 0; i < target->count; i++) {
+        double weight = list_weight(target, q, drawn, draw, i), score;
 
         if (weight <= 0)
             continue;
-        score = log(weight) + (double)rng_gumbel(key, purpose, (uint32_t)law->best[i].token);
-        if (score > best || (score == best && law->best[i].token < token)) {
+        score = log(weight) + (double)rng_gumbel(key, purpose, (uint32_t)target->best[i].token);
+        if (score > best || (score == best && target->best[i].token < token)) {
             best = score;
-            token = law->best[i].token;
+            token = target->best[i].token;
         }
     }
     if (token < 0) /* p = q up to rounding: the residual is empty, and p itself is what is wanted */
-        return accept_draw_list(law, q, drawn, DRAW_PLAIN, key, purpose);
+        return accept_draw_list(target, q, drawn, DRAW_PLAIN, key, purpose);
     return token;
 }
 
-struct scored_token accept_race_support(const struct law *law, const struct support *q, int32_t drawn, const struct rng_key *key)
+struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn, const struct rng_key *key)
 {
     struct scored_token winner = {.score = -INFINITY, .token = -1};
     int count = q->count == 0 ? 1 : q->count;
 
     for (int i = 0; i < count; i++) {
         int32_t token = q->count == 0 ? drawn : q->id[i];
-        double residual = support_p(law, i) - accept_q(q, drawn, token);
+        double residual = support_p(target, i) - accept_q(q, drawn, token);
         float score;
 
         if (residual <= 0)
             continue;
-        score = (float)(log(residual) + law->log_z) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)token);
+        score = (float)(log(residual) + target->log_z) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)token);
         if (score > winner.score)
             winner = (struct scored_token){.score = score, .token = token};
     }

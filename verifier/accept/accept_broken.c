@@ -3,7 +3,7 @@
 #include "verifier/accept/accept_rule.h"
 
 /* Algorithm 1 with another coin, or with the q of the row before. */
-static struct verdict reject(enum breakage breakage, const struct law *laws, const struct proposal *proposal, int drafted,
+static struct verdict reject(enum breakage breakage, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {
     for (int i = 0; i < drafted; i++) {
@@ -11,16 +11,16 @@ static struct verdict reject(enum breakage breakage, const struct law *laws, con
         const struct support *q = &proposal->q[breakage == BREAKAGE_Q_ROW && i > 0 ? i - 1 : i];
         double u = rng_uniform(&here, breakage == BREAKAGE_SHARED_COIN ? RNG_DRAFT : RNG_ACCEPT);
 
-        if (!accept_test(u, accept_q(q, proposal->token[i], proposal->token[i]), accept_p(&laws[i], &proposal->q[i], proposal->token[i])))
+        if (!accept_test(u, accept_q(q, proposal->token[i], proposal->token[i]), accept_p(&targets[i], &proposal->q[i], proposal->token[i])))
             return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
     }
     return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
 }
 
-static struct verdict accept_all(const struct sampling *sampling, const struct law *laws, int drafted)
+static struct verdict accept_all(const struct sampling *sampling, const struct target_row *targets, int drafted)
 {
     if (accept_rule(sampling)->matches)
-        return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_NONE, .token = laws[drafted].winner};
+        return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_NONE, .token = targets[drafted].winner};
     return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
 }
 
@@ -34,16 +34,16 @@ static int32_t draw_from_q(const struct support *q, int32_t drawn, const struct 
     return drawn; /* the point mass */
 }
 
-struct verdict accept_broken_decide(enum breakage breakage, const struct sampling *sampling, const struct law *laws,
+struct verdict accept_broken_decide(enum breakage breakage, const struct sampling *sampling, const struct target_row *targets,
                                     const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     struct verdict verdict;
 
     if (breakage == BREAKAGE_ACCEPT_ALL)
-        return accept_all(sampling, laws, drafted);
+        return accept_all(sampling, targets, drafted);
     if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !accept_rule(sampling)->matches)
-        return reject(breakage, laws, proposal, drafted, key);
-    verdict = accept_decide(sampling, laws, proposal, drafted, key);
+        return reject(breakage, targets, proposal, drafted, key);
+    verdict = accept_decide(sampling, targets, proposal, drafted, key);
     if (breakage == BREAKAGE_RESIDUAL_P && verdict.draw == DRAW_RESIDUAL)
         verdict.draw = DRAW_PLAIN;
     if (breakage == BREAKAGE_DRAFTER_BONUS && drafted > 0 && verdict.accepted == drafted)

@@ -2,12 +2,12 @@
  * it, and the first that is not gives way to it. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_match(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     int i = 0;
 
     (void)key;
-    while (i < drafted && proposal->token[i] == laws[i].winner)
+    while (i < drafted && proposal->token[i] == targets[i].winner)
         i++;
-    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = laws[i].winner};
+    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = targets[i].winner};
 }

@@ -2,12 +2,12 @@
  * norm(max(0, p - q)) has the last token; behind the last draft, p has it. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_rejection(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     for (int i = 0; i < drafted; i++) {
         struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
         int32_t token = proposal->token[i];
-        double q = accept_q(&proposal->q[i], token, token), p = accept_p(&laws[i], &proposal->q[i], token);
+        double q = accept_q(&proposal->q[i], token, token), p = accept_p(&targets[i], &proposal->q[i], token);
 
         if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
             return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};

@@ -5,7 +5,7 @@ static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated 
 /* [accept] */
 static const struct accept_rule rules[] = {
     [ACCEPT_REJECTION] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_rejection},
-    [ACCEPT_COUPLED] = {.evidence = EVIDENCE_RACE, .truncated = EVIDENCE_LIST, .matches = 1, .decide = accept_match},
+    [ACCEPT_COUPLED] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .matches = 1, .decide = accept_match},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -11,13 +11,13 @@ struct accept_rule {
     enum evidence_kind truncated; /* the same where top-k, top-p or min-p leave tokens out */
     int matches; /* it compares drafts with the target's own token, which is drawn with RNG_NOISE before anything is decided */
     /* As accept_decide. */
-    struct verdict (*decide)(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key);
+    struct verdict (*decide)(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 };
 
 /* The row that holds for this sampling, which was checked (sampling_check): greedy's at temperature 0. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
-struct verdict accept_rejection(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key);
-struct verdict accept_match(const struct law *laws, const struct proposal *proposal, int drafted, const struct rng_key *key);
+struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
+struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 
 #endif

@@ -29,7 +29,7 @@ size_t evidence_bytes(const struct sampling *sampling, int support_count)
     case EVIDENCE_SUPPORT:
         return sizeof(struct evidence_mass) + floats * sizeof(float);
     case EVIDENCE_BEST:
-    case EVIDENCE_RACE:
+    case EVIDENCE_GUMBEL_MAX:
         break;
     }
     return sizeof(struct evidence_winner);
@@ -50,8 +50,8 @@ void evidence_ask(const struct sampling *sampling, const struct evidence_row *ro
         query->tokens = row->support_count;
         query->logit = (float *)(mass + 1);
         break;
-    case EVIDENCE_RACE:
-        query->races = 1;
+    case EVIDENCE_GUMBEL_MAX:
+        query->gumbel = 1;
         return;
     case EVIDENCE_BEST:
         query->scans = 1;
@@ -66,7 +66,7 @@ void evidence_put(const struct sampling *sampling, const struct evidence_row *ro
     struct evidence_winner *winner = to;
     struct evidence_mass *mass = to;
 
-    if (kind == EVIDENCE_RACE) {
+    if (kind == EVIDENCE_GUMBEL_MAX) {
         *winner = (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + row->first};
         return;
     }
@@ -98,7 +98,7 @@ int evidence_is_finite(const struct sampling *sampling, const void *const *from,
         const struct evidence_winner *winner = from[r];
         const struct evidence_mass *mass = from[r];
 
-        if (kind == EVIDENCE_BEST || kind == EVIDENCE_RACE ? winner->token >= 0 && isfinite(winner->score)
+        if (kind == EVIDENCE_BEST || kind == EVIDENCE_GUMBEL_MAX ? winner->token >= 0 && isfinite(winner->score)
                                                             : isfinite(mass->max) && isfinite(mass->sum))
             return 1;
     }
@@ -141,22 +141,22 @@ static double join_mass(const void *const *from, int ranks, float *max)
 
 /* Applies truncation to a sorted list and, where drafts are compared with the target's own token, draws that at once. */
 static int settle_list(const struct sampling *sampling, const struct rng_key *key, const struct scored_token *best, int count,
-                       int complete, double sum, double *p, struct law *law)
+                       int complete, double sum, double *p, struct target_row *target)
 {
     int kept = distribution_truncate(sampling, best, count, complete, sum, p);
 
     if (kept == 0)
         return 0;
-    *law = (struct law){.kind = LAW_LIST, .count = kept, .best = best, .p = p};
+    *target = (struct target_row){.kind = TARGET_LIST, .count = kept, .best = best, .p = p};
     if (accept_rule(sampling)->matches) {
-        law->winner = accept_draw_list(law, NULL, -1, DRAW_PLAIN, key, RNG_NOISE);
-        law->kind = LAW_WINNER;
+        target->winner = accept_draw_list(target, NULL, -1, DRAW_PLAIN, key, RNG_NOISE);
+        target->kind = TARGET_WINNER;
     }
     return 1;
 }
 
 static int join_list(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int vocab,
-                     struct scored_token *best, double *p, struct law *law)
+                     struct scored_token *best, double *p, struct target_row *target)
 {
     int count = 0, unlisted = 0, wanted = evidence_list_length(sampling);
     float max, floor = -INFINITY;
@@ -166,26 +166,25 @@ static int join_list(const struct sampling *sampling, const struct rng_key *key,
         const struct evidence_mass *mass = from[r];
         const struct scored_token *listed = (const struct scored_token *)(mass + 1);
 
-        memcpy(best + count, listed, (size_t)mass->count * sizeof *best);
+        distribution_merge(best, count, listed, mass->count);
         count += mass->count;
         if (mass->count == wanted) { /* the shard has more, none better than its last */
             unlisted = 1;
             floor = listed[mass->count - 1].score > floor ? listed[mass->count - 1].score : floor;
         }
     }
-    distribution_sort(best, count);
     if (!unlisted || count == vocab)
-        return settle_list(sampling, key, best, count, 1, sum, p, law);
+        return settle_list(sampling, key, best, count, 1, sum, p, target);
     /* Beyond the floor a better token may be missing; ties with it are cut too, or their order would depend on the shards. */
     int sure = 0;
     while (sure < count && best[sure].score > floor)
         sure++;
     if (sampling->top_k > 0 && sampling->top_k <= EVIDENCE_LIST_MOST)
         sure = sampling->top_k < count ? sampling->top_k : count; /* each shard listed as many as can stay */
-    return sure > 0 && settle_list(sampling, key, best, sure, 0, sum, p, law);
+    return sure > 0 && settle_list(sampling, key, best, sure, 0, sum, p, target);
 }
 
-static void join_support(const void *const *from, int ranks, int support_count, float *logit, struct law *law)
+static void join_support(const void *const *from, int ranks, int support_count, float *logit, struct target_row *target)
 {
     float max;
     double sum = join_mass(from, ranks, &max);
@@ -199,28 +198,28 @@ static void join_support(const void *const *from, int ranks, int support_count, 
             logit[i] = value > logit[i] ? value : logit[i];
         }
     }
-    *law = (struct law){.kind = LAW_SUPPORT, .count = support_count, .logit = logit, .log_z = (double)max + log(sum)};
+    *target = (struct target_row){.kind = TARGET_SUPPORT, .count = support_count, .logit = logit, .log_z = (double)max + log(sum)};
 }
 
 int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,
-                  int vocab, struct scored_token *best, double *p, float *logit, struct law *law)
+                  int vocab, struct scored_token *best, double *p, float *logit, struct target_row *target)
 {
     switch (evidence_kind(sampling)) {
     case EVIDENCE_LIST:
-        return join_list(sampling, key, from, ranks, vocab, best, p, law);
+        return join_list(sampling, key, from, ranks, vocab, best, p, target);
     case EVIDENCE_SUPPORT:
-        join_support(from, ranks, support_count, logit, law);
+        join_support(from, ranks, support_count, logit, target);
         return 1;
     case EVIDENCE_BEST:
-    case EVIDENCE_RACE:
+    case EVIDENCE_GUMBEL_MAX:
         break;
     }
-    *law = (struct law){.kind = LAW_WINNER, .winner = join_winner(from, ranks)};
+    *target = (struct target_row){.kind = TARGET_WINNER, .winner = join_winner(from, ranks)};
     return 1;
 }
 
 void evidence_join_whole(const struct sampling *sampling, const struct rng_key *key, const float *logits, int vocab,
-                         struct scored_token *best, double *p, struct law *law)
+                         struct scored_token *best, double *p, struct target_row *target)
 {
     double sum = 0;
 
@@ -229,5 +228,5 @@ void evidence_join_whole(const struct sampling *sampling, const struct rng_key *
     distribution_sort(best, vocab);
     for (int i = 0; i < vocab; i++)
         sum += exp((double)best[i].score - (double)best[0].score);
-    settle_list(sampling, key, best, vocab, 1, sum, p, law);
+    settle_list(sampling, key, best, vocab, 1, sum, p, target);
 }

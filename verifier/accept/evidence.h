@@ -9,7 +9,7 @@
 
 enum evidence_kind {
     EVIDENCE_BEST,    /* greedy: the largest logit and its lowest id */
-    EVIDENCE_RACE,    /* coupled: the largest logit + noise */
+    EVIDENCE_GUMBEL_MAX,    /* coupled: the largest logit + noise */
     EVIDENCE_LIST,    /* truncated sampling: the best tokens and the shard's mass */
     EVIDENCE_SUPPORT, /* rejection over the whole vocabulary: the mass and the logits of q's support */
 };
@@ -53,13 +53,13 @@ void evidence_take(const struct backend *backend, struct backend_context *contex
 /* Is there a finite logit in the row? Without one there is no distribution: the weights are damaged. from[r]: rank r's bytes. */
 int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks);
 
-/* Joins the shards' evidence of one row into its law. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for
+/* Joins the shards' evidence of one row into what is known of the target there. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for
  * the support's. Returns 1, or 0 when the lists are too short for top-p or min-p and the whole row is wanted. */
 int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,
-                  int vocab, struct scored_token *best, double *p, float *logit, struct law *law);
+                  int vocab, struct scored_token *best, double *p, float *logit, struct target_row *target);
 
 /* The same from whole rows: logits of all ids, in rank order.  best, p: [vocab] */
 void evidence_join_whole(const struct sampling *sampling, const struct rng_key *key, const float *logits, int vocab,
-                         struct scored_token *best, double *p, struct law *law);
+                         struct scored_token *best, double *p, struct target_row *target);
 
 #endif

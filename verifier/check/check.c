@@ -35,7 +35,7 @@ struct request check_request(const struct check *check, const struct request *pr
 
     request.sampling.accept = accept;
     request.draft_length = draft_length;
-    request.paced = 0;
+    request.adaptive = 0;
     if (request.sampling.temperature == 0.0)
         request.sampling.temperature = check->temperature;
     return request;

@@ -106,7 +106,7 @@ static json_t *law_of(const struct check *check, int holds)
     json_object_set_new(object, "smallest_lean", json_real(sample->lean_seen));
     json_object_set_new(object, "draft_lengths", json_pack("[i,i]", sample->draft_length[0], sample->draft_length[1]));
     json_object_set_new(object, "drafted", json_integer(sample->drafted));
-    json_object_set_new(object, "judged", json_integer((json_int_t)sample->judged));
+    json_object_set_new(object, "tested", json_integer((json_int_t)sample->tested));
     put_share(object, &sample->share);
     json_object_set_new(object, "texts", contexts_of(sample));
     return object;

@@ -25,7 +25,7 @@ enum status check_row_take(struct team *team, const struct request *request, con
         step_layout(step, chain, is_last, 0);
         step_add_chain(step, 0, cached, tokens + cached, chain);
         if (is_last) {
-            step->asked_row[0] = chain - 1;
+            step->output_row[0] = chain - 1;
             step->support_first[1] = 0;
         }
         TRY(team_step(team, &unused));

@@ -156,7 +156,7 @@ static void see_proposal(void *state, const struct sequence *sequence)
     trial->check->sample.drafted += proposal->count;
     if (sequence->length == trial->count && proposal->count > 0) {
         take_q(&proposal->q[0], proposal->token[0], trial->q1);
-        trial->check->sample.judged++;
+        trial->check->sample.tested++;
         before = proposal->token[0];
     } else if (sequence->length == trial->count + 1) {
         before = sequence->tokens[trial->count];
@@ -282,8 +282,8 @@ static void sum_up(struct check_sample *sample)
     sample->log_p = fmin(sample->log_p, log(2) - 2 * n * sample->lean * sample->lean);
     sample->log_p = sample->impossible > 0 ? -INFINITY : fmin(0, sample->log_p + log(3));
     sample->p_chi_square = chi_square_p(sample->g, sample->df);
-    sample->variation = check_share_found(bounds_variation(sample->df, ALARM, n), sample->judged, sample->samples);
-    sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->judged, sample->samples);
+    sample->variation = check_share_found(bounds_variation(sample->df, ALARM, n), sample->tested, sample->samples);
+    sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->tested, sample->samples);
 }
 
 /* Drafts of the half of the requests that has more than one. */

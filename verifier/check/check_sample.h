@@ -24,7 +24,7 @@ struct check_sample {
     int draft_length[2];  /* they take turns */
     int64_t samples;      /* over all texts */
     int64_t drafted;      /* tokens */
-    int64_t judged;       /* samples whose first token was drafted: the others are the target's own, and show nothing */
+    int64_t tested;       /* samples whose first token was drafted: the others are the target's own, and show nothing */
     struct check_share share; /* of rounds that had a proposal, by text */
     int cells;            /* over all texts */
     int df;               /* of the sum */

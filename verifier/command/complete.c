@@ -121,11 +121,11 @@ static enum status say_wrong(const struct request_list *requests)
 
 /* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from
  * timed steps. */
-static void warn_of_cost(const struct job *job, const struct pace *pace)
+static void warn_of_cost(const struct job *job, const struct adaptive *adaptive)
 {
     double with, without;
 
-    if (job->options->rounds.draft_length > 0 && !job->options->report.quiet && pace_drafts_cost(pace, &with, &without))
+    if (job->options->rounds.draft_length > 0 && !job->options->report.quiet && adaptive_drafts_cost(adaptive, &with, &without))
         log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
                  job->options->rounds.draft_length, with, without);
 }
@@ -166,7 +166,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
             TRY(status);
     }
     TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
-    warn_of_cost(job, &lead.pacing.pace);
+    warn_of_cost(job, &lead.drafting.adaptive);
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
 }

@@ -5,7 +5,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/sample/rule.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
         request->index = (uint32_t)list->count++;
         request->sampling.temperature = pass->temperature;
         request->sampling.accept = pass->accept;
-        request->paced = pass->draft_length < 0;
+        request->adaptive = pass->draft_length < 0;
         request->draft_length = pass->draft_length >= 0 ? pass->draft_length : request->draft_length > 0 ? request->draft_length : 4;
     }
     return STATUS_OK;
@@ -191,7 +191,7 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                                (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds, "steps", (json_int_t)figures->steps,
                                "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted);
     int failed = json_object_update_new(
-        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "stood", counts_of(figures->stood),
+        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at", counts_of(figures->accepted_at),
                           "full_rounds", (json_int_t)figures->full_rounds, "full_tokens", (json_int_t)figures->full_tokens, "fallback_rounds",
                           (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
                           "ends", ends_of(ends, pass->prompts)));
@@ -249,7 +249,7 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     const struct job *job = sweep->job;
     json_t *passes = json_object_get(plan, "passes");
     const char *path = json_string_value(json_object_get(plan, "results"));
-    struct report report = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size};
+    struct stats stats = {.options = job->options, .target = job->target, .hello = job->hello, .ranks = job->world.size};
     enum status status;
 
     if (path == NULL || !json_is_array(passes)) {
@@ -261,7 +261,7 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
         log_error("--sweep: %s: %s", path, strerror(errno));
         return STATUS_IO;
     }
-    status = write_line(sweep, report_job(&report, group_describe(&job->group), job->world.lead));
+    status = write_line(sweep, stats_job(&stats, group_describe(&job->group), job->world.lead));
     if (status == STATUS_OK)
         status = run_passes(sweep, passes);
     if (fclose(sweep->results) != 0 && status == STATUS_OK)

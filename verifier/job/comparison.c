@@ -41,7 +41,7 @@ double comparison_median(const double *speed, int count, double *spread)
     return middle;
 }
 
-/* The median of what was measured is the law's to about sqrt(passes) / 2 places among the sorted, whatever the law is: where others use the machine,
+/* The median of what was measured is the distribution's to about sqrt(passes) / 2 places among the sorted, whatever it is: where others use the machine,
  * some pairs are far off. Rounded so that few passes are not believed too much. */
 double comparison_speedup(const struct comparison *comparison, double *error)
 {

@@ -7,7 +7,7 @@
 #include "common/options/options_paths.h"
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { GROUP_BYTES = 256 << 10 };
 
-static int max_asked(const struct options *options)
+static int max_outputs(const struct options *options)
 {
     return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
@@ -25,7 +25,7 @@ static int max_rows(const struct options *options, const struct backend *backend
 {
     int prompt_rows = backend->step.prompt_rows;
 
-    return max_asked(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
+    return max_outputs(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
 }
 
 static int max_ids(const struct options *options)
@@ -77,7 +77,7 @@ static enum status load(struct job *job)
     int alone = !options_draft_runs_model(&job->options->model.draft_way) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
                                         .max_rows = max_rows(job->options, backend),
-                                        .max_asked = max_asked(job->options),
+                                        .max_outputs = max_outputs(job->options),
                                         .context = job->options->model.context,
                                         .slots = job->options->rounds.max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
@@ -89,7 +89,7 @@ static enum status load(struct job *job)
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
-    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_asked(job->options), max_ids(job->options)));
+    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_outputs(job->options), max_ids(job->options)));
     job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
@@ -137,7 +137,7 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     paths_demo(options->checks.size != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
     path = path != NULL ? path : demo;
     TRY(request_read(requests, &terms, path));
-    if (requests->count == 0 && options->input.shard == NULL)
+    if (requests->count == 0 && options->input.part == NULL)
         log_warn("--prompts %s has no prompts: there is nothing to do", (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
     return STATUS_OK;
 }
@@ -157,7 +157,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 {
     enum status status;
 
-    TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, max_asked(job->options), max_ids(job->options)));
+    TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, max_outputs(job->options), max_ids(job->options)));
     verify->breakage = (enum breakage)job->options->checks.breakage;
     verify->synthetic_acceptance = job->options->rounds.synthetic_acceptance;
     verify->measure_overlap = job->options->report.stats != NULL || job->options->report.sweep != NULL;
@@ -209,7 +209,7 @@ static const char *output_path(const struct options *options)
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison)
 {
-    struct report report = {.options = job->options,
+    struct stats stats = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = job->world.size,
@@ -219,12 +219,12 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                             .peers = drafters};
 
     if (job->options->report.hash_logits)
-        TRY(team_hash(&job->team, &report.hash));
+        TRY(team_hash(&job->team, &stats.hash));
     if (!job->options->report.quiet && solo != NULL)
-        report_table(&report, stdout);
+        stats_table(&stats, stdout);
     else if (!job->options->report.quiet)
-        report_line(&report, options_show_whole(job->options) ? stdout : stderr);
-    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
+        stats_line(&stats, options_show_whole(job->options) ? stdout : stderr);
+    return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
 static void say_if_crowded(const struct job *job)
@@ -255,7 +255,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
     if (job->options->rounds.synthetic_acceptance >= 0)
-        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's law",
+        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's distribution",
                  job->options->rounds.synthetic_acceptance);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;

@@ -103,7 +103,7 @@ static enum status need_of(const struct options *options, const char *model, int
 {
     int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.step.prompt_rows;
     const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
-                                        .max_asked = asked,
+                                        .max_outputs = asked,
                                         .context = options->model.context,
                                         .slots = options->rounds.max_sequences,
                                         .layers = drafts ? options->model.draft_way.layers : 0,
@@ -246,7 +246,7 @@ static enum status look_at_devices(const struct options *options, int drafters, 
         return STATUS_USAGE;
     }
     if (devices > used)
-        log_info("%d of %d devices have no rank: --shards N makes N jobs of it, each of fewer devices, and more --drafters share the "
+        log_info("%d of %d devices have no rank: --parts N makes N jobs of it, each of fewer devices, and more --drafters share the "
                  "sequences; more "
                  "--verifiers than the target's kv heads there cannot be yet",
                  devices - used, devices);

@@ -64,7 +64,7 @@ static enum status add(struct request_list *list, const struct request_terms *te
                              .min_tokens = options->request.min_tokens,
                              .bias = list->bias,
                              .draft_length = options->rounds.draft_length < 0 ? 4 : options->rounds.draft_length,
-                             .paced = options->rounds.draft_length < 0,
+                             .adaptive = options->rounds.draft_length < 0,
                              .ignore_eos = options->request.ignore_eos};
     list->count++;
     return STATUS_OK;
@@ -213,7 +213,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     request->max_tokens = options.request.max_tokens;
     request->min_tokens = options.request.min_tokens;
     request->draft_length = options.rounds.draft_length;
-    request->paced &= strcmp(key, "draft_length") != 0;
+    request->adaptive &= strcmp(key, "draft_length") != 0;
     request->ignore_eos = options.request.ignore_eos;
 }
 
@@ -399,15 +399,15 @@ static ssize_t next_line(struct reading *reading)
     return length;
 }
 
-/* The lines of --shard, from 0: all where there is none. A pipe cannot be read twice, and so has no parts. */
-static enum status find_shard(struct reading *reading, const struct options *options, int64_t *first, int64_t *end)
+/* The lines of --part, from 0: all where there is none. A pipe cannot be read twice, and so has no parts. */
+static enum status find_part(struct reading *reading, const struct options *options, int64_t *first, int64_t *end)
 {
     int part, parts;
     int64_t lines = 0;
 
     *first = 0;
     *end = INT64_MAX;
-    if (options->input.shard == NULL || !number_list_part(options->input.shard, &part, &parts))
+    if (options->input.part == NULL || !number_list_part(options->input.part, &part, &parts))
         return STATUS_OK;
     while (next_line(reading) >= 0)
         lines++;
@@ -416,7 +416,7 @@ static enum status find_shard(struct reading *reading, const struct options *opt
     reading->number = 0;
     if (feof(reading->file) && fseek(reading->file, 0, SEEK_SET) == 0)
         return STATUS_OK;
-    log_error("--shard needs --prompts with a file that can be read twice: %s", strerror(errno));
+    log_error("--part needs --prompts with a file that can be read twice: %s", strerror(errno));
     return STATUS_NOINPUT;
 }
 
@@ -427,7 +427,7 @@ static enum status read_lines(struct request_list *list, const struct request_te
     int64_t first, end;
     ssize_t length;
 
-    TRY(find_shard(reading, terms->options, &first, &end));
+    TRY(find_part(reading, terms->options, &first, &end));
     options.input.first_index += (int)first;
     shifted.options = &options;
     for (int64_t at = 0; at < end && (length = next_line(reading)) >= 0; at++)

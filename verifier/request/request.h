@@ -21,7 +21,7 @@ struct request {
     struct sampling sampling;
     int max_tokens;
     int draft_length;
-    int paced; /* draft_length was not asked for: the lead chooses it */
+    int adaptive; /* draft_length was not asked for: the lead chooses it */
     int ignore_eos;
     int min_tokens;
     char **stop; /* [stops] */

@@ -33,7 +33,7 @@ static int64_t count_prompts(const struct options *options)
     int64_t lines = count_lines(options->input.prompts, "");
     int part, parts;
 
-    if (lines < 0 || options->input.shard == NULL || !number_list_part(options->input.shard, &part, &parts))
+    if (lines < 0 || options->input.part == NULL || !number_list_part(options->input.part, &part, &parts))
         return lines;
     return lines * (part + 1) / parts - lines * part / parts;
 }

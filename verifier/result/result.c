@@ -23,10 +23,10 @@ static json_t *tokens_of(const struct sequence *sequence)
 
 static json_t *speculation_of(const struct sequence *sequence)
 {
-    double rounds = (double)sequence->rounds, judged = (double)sequence->judged, accepted = (double)sequence->accepted;
+    double rounds = (double)sequence->rounds, tested = (double)sequence->tested, accepted = (double)sequence->accepted;
 
     return json_pack("{s:I, s:I, s:I, s:f, s:f}", "rounds", (json_int_t)sequence->rounds, "drafted", (json_int_t)sequence->drafted,
-                     "accepted", (json_int_t)sequence->accepted, "alpha", judged > 0 ? accepted / judged : 0.0,
+                     "accepted", (json_int_t)sequence->accepted, "alpha", tested > 0 ? accepted / tested : 0.0,
                      "mean_accepted_length", rounds > 0 ? (double)sequence->completion.count / rounds : 0.0);
 }
 

@@ -2,13 +2,13 @@
 
 double figures_alpha(const struct figures *figures)
 {
-    int64_t tested = 0, stood = 0;
+    int64_t tested = 0, accepted = 0;
 
     for (int i = 0; i < MESSAGE_MAX_DRAFT; i++) {
         tested += figures->tested[i];
-        stood += figures->stood[i];
+        accepted += figures->accepted_at[i];
     }
-    return tested > 0 ? (double)stood / (double)tested : 0.0;
+    return tested > 0 ? (double)accepted / (double)tested : 0.0;
 }
 
 double figures_kept(const struct figures *figures)

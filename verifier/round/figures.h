@@ -13,9 +13,9 @@ struct figures {
     int64_t steps;
     int64_t drafted;  /* tokens verified; what came after a cut counts nowhere */
     int64_t accepted;
-    int64_t tested[MESSAGE_MAX_DRAFT];   /* how often the draft at that place of a proposal was judged */
-    int64_t stood[MESSAGE_MAX_DRAFT]; /* and how often it stood */
-    double overlap;         /* mean over judged drafts of the sum of min(p, q): the expected alpha; 0 when not measured */
+    int64_t tested[MESSAGE_MAX_DRAFT];   /* how often the draft at that place of a proposal was tested */
+    int64_t accepted_at[MESSAGE_MAX_DRAFT]; /* and how often it was accepted */
+    double overlap;         /* mean over tested drafts of the sum of min(p, q): the expected alpha; 0 when not measured */
     double overlap_error;   /* standard error of the counted alpha around it */
     int64_t full_rounds;    /* rounds whose proposal had the whole draft length that the request asks for */
     int64_t full_tokens;    /* what those gave: equation 1 speaks of them */

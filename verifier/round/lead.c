@@ -78,8 +78,8 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
     terms.bias = sequence->bias;
-    if (request->paced && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
-        sequence->paced = lead->pacing.length;
+    if (request->adaptive && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
+        sequence->adaptive = lead->drafting.length;
     if (lead->watch->begin != NULL)
         lead->watch->begin(lead->watch->state, sequence);
     if (sequence->limit == sequence->length) { /* nothing was asked for */
@@ -140,11 +140,11 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     struct figures *figures = &lead->figures;
     int accepted = kept < outcome->accepted ? kept : outcome->accepted;
     /* Drafts that were judged: those that stood and, unless the run was cut before it, the one that did not. */
-    int judged = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
+    int tested = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
 
-    for (int i = 0; i < judged; i++) {
+    for (int i = 0; i < tested; i++) {
         figures->tested[i]++;
-        figures->stood[i] += i < accepted;
+        figures->accepted_at[i] += i < accepted;
     }
     if (outcome->drafted == sequence->request->draft_length) {
         figures->full_rounds++;
@@ -157,7 +157,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     figures->accepted += accepted;
     sequence->rounds++;
     sequence->drafted += outcome->drafted;
-    sequence->judged += judged;
+    sequence->tested += tested;
     sequence->accepted += accepted;
 }
 
@@ -179,12 +179,12 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     return STATUS_OK;
 }
 
-/* What was measured of this round goes into the pace, and the next draft length comes out. */
-static void set_pace(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
+/* What was measured of this round goes into the choice, and the next draft length comes out. */
+static void set_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
-    struct pace_round round = {
-        .sequences = lead->slots.readies, .work_us = (double)(decided_ns + lead->pacing.shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
-    int paced = 0;
+    struct adaptive_round round = {
+        .sequences = lead->slots.readies, .work_us = (double)(decided_ns + lead->drafting.shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
+    int adaptive = 0;
 
     for (int i = 0; i < lead->slots.readies; i++) {
         const struct outcome *outcome = &lead->slots.outcome[i];
@@ -193,15 +193,15 @@ static void set_pace(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.tokens += outcome->count;
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         round.caught_up |= lead->slots.ready[i]->link.opened;
-        paced |= lead->slots.ready[i]->request->paced;
-        pace_add_verdict(&lead->pacing.pace, outcome->drafted, outcome->accepted);
+        adaptive |= lead->slots.ready[i]->request->adaptive;
+        adaptive_add_verdict(&lead->drafting.adaptive, outcome->drafted, outcome->accepted);
     }
-    pace_add_round(&lead->pacing.pace, &round);
-    if (paced)
-        lead->pacing.length = pace_choose(&lead->pacing.pace, lead->slots.readies);
+    adaptive_add_round(&lead->drafting.adaptive, &round);
+    if (adaptive)
+        lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, lead->slots.readies);
     for (int i = 0; i < lead->slots.readies; i++)
-        if (lead->slots.ready[i]->request->paced)
-            lead->slots.ready[i]->paced = lead->pacing.length;
+        if (lead->slots.ready[i]->request->adaptive)
+            lead->slots.ready[i]->adaptive = lead->drafting.length;
 }
 
 static enum status commit_all(struct lead *lead)
@@ -248,7 +248,7 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
 }
 
-/* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before the pace asks for something else. */
+/* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before another length is chosen for something else. */
 static void count_fallbacks(struct lead *lead)
 {
     for (int i = 0; i < lead->slots.readies; i++) {
@@ -286,7 +286,7 @@ static enum status read_alone(struct lead *lead)
     return STATUS_OK;
 }
 
-/* One step over all that are ready, and over parts of prompts. What it took tells the pace something where it had no such parts. `wait_ns` went by for
+/* One step over all that are ready, and over parts of prompts. What it took tells the choice something where it had no such parts. `wait_ns` went by for
  * proposals. */
 static enum status verify_ready(struct lead *lead, int64_t wait_ns)
 {
@@ -301,7 +301,7 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     if (rows > 0)
         tell_reading(lead, 0);
     else if (lead->peers->count > 0)
-        set_pace(lead, wait_ns, clock_ns() - began);
+        set_length(lead, wait_ns, clock_ns() - began);
     return STATUS_OK;
 }
 
@@ -312,8 +312,8 @@ static enum status begin_collecting(struct lead *lead)
     if (lead->slots.readies == 0)
         return STATUS_OK;
     lead->round.began_ns = clock_ns();
-    if (lead->pacing.decided_ns > 0)
-        lead->pacing.shown_ns = lead->round.began_ns - lead->pacing.decided_ns;
+    if (lead->drafting.decided_ns > 0)
+        lead->drafting.shown_ns = lead->round.began_ns - lead->drafting.decided_ns;
     TRY(peers_begin(lead->peers, lead->slots.sequence, lead->slots.count));
     lead->round.stage = LEAD_WAITS_FOR_DRAFTS;
     return STATUS_OK;
@@ -325,7 +325,7 @@ static enum status begin_round(struct lead *lead)
     recorder_note("begins a round of # sequences", lead->slots.actives, 0, 0);
     list_ready(lead);
     if (lead->slots.readies == 0) {
-        lead->pacing.decided_ns = 0;
+        lead->drafting.decided_ns = 0;
         TRY(read_alone(lead));
         if (lead->round.stage == LEAD_WAITS_FOR_READERS)
             return STATUS_OK;
@@ -344,7 +344,7 @@ static enum status end_round(struct lead *lead)
         if (lead->slots.ready[i]->link.has_proposal)
             lead->watch->proposal(lead->watch->state, lead->slots.ready[i]);
     TRY(verify_ready(lead, wait_ns));
-    lead->pacing.decided_ns = clock_ns();
+    lead->drafting.decided_ns = clock_ns();
     TRY(commit_all(lead));
     trace_end(TRACE_ROUND, lead->round.began, 0, 0, lead->slots.readies, 0, 0);
     return STATUS_OK;
@@ -456,21 +456,21 @@ static enum status warm_up(struct lead *lead)
 {
     const struct request *first = find_first(lead);
     int left = lead->queue.requests->count - lead->queue.next, sequences = left < lead->slots.count ? left : lead->slots.count;
-    int most = sequences * (PACE_START + 1), longest = lead->team->shard.model->shape.context;
+    int most = sequences * (ADAPTIVE_START + 1), longest = lead->team->shard.model->shape.context;
     int64_t until = clock_ns() + WARM_UP_NS;
     double us;
 
-    if (lead->peers->count == 0 || first == NULL || pace_is_warm(&lead->pacing.pace))
+    if (lead->peers->count == 0 || first == NULL || adaptive_is_warm(&lead->drafting.adaptive))
         return STATUS_OK; /* a chat's slots hold its turns */
     most = most < longest ? most : longest;
-    for (int i = 0; pace_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
+    for (int i = 0; adaptive_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
         TRY(keep_in_touch(lead, clock_ns(), "warming up"));
         for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
-            TRY(verify_warm_up(lead->verify, &first->sampling, pace_warm_up_rows(i), &us));
-            pace_add_step(&lead->pacing.pace, pace_warm_up_rows(i), us);
+            TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_warm_up_rows(i), &us));
+            adaptive_add_step(&lead->drafting.adaptive, adaptive_warm_up_rows(i), us);
         }
     }
-    lead->pacing.length = pace_choose(&lead->pacing.pace, sequences);
+    lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, sequences);
     return STATUS_OK;
 }
 
@@ -511,7 +511,7 @@ enum status lead_run(struct lead *lead)
 
     TRY(warm_up(lead));
     started = clock_ns();
-    lead->pacing.decided_ns = 0;
+    lead->drafting.decided_ns = 0;
     lead->is_over = 0;
     while (!lead->is_over) {
         TRY(lead_turn(lead, clock_ns(), &wake));

@@ -4,7 +4,7 @@
 #define TANDEM_VERIFIER_ROUND_LEAD_H
 
 #include "verifier/round/figures.h"
-#include "verifier/round/pace.h"
+#include "verifier/round/adaptive.h"
 #include "verifier/round/peers.h"
 #include "verifier/round/reading.h"
 #include "verifier/round/verify.h"
@@ -51,7 +51,7 @@ struct lead_drain {
 
 /* How long drafts are, where the lead may choose. */
 struct lead_pacing {
-    struct pace pace;
+    struct adaptive adaptive;
     int length;         /* what it chose last */
     int64_t decided_ns; /* when the last round had its tokens; 0: something else came between */
     int64_t shown_ns;   /* from there to the next round: commits, what people see, and a look at all else */
@@ -83,7 +83,7 @@ struct lead {
     struct lead_queue queue;
     struct lead_slots slots;
     struct lead_drain drain;
-    struct lead_pacing pacing;
+    struct lead_pacing drafting;
     struct lead_round round;
     int is_over; /* the last turn found nothing left to do, or the job is to end */
     struct reading reading;

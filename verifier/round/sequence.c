@@ -69,8 +69,8 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;
     draft_link_reset(&sequence->link);
-    sequence->paced = -1;
-    sequence->rounds = sequence->drafted = sequence->judged = sequence->accepted = 0;
+    sequence->adaptive = -1;
+    sequence->rounds = sequence->drafted = sequence->tested = sequence->accepted = 0;
     sequence->started_ns = clock_ns();
     sequence->first_ns = sequence->ended_ns = 0;
     return STATUS_OK;
@@ -103,7 +103,7 @@ void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count
 int sequence_wants(const struct sequence *sequence)
 {
     int left = sequence->limit - sequence->length - 1;
-    int asked = sequence->paced >= 0 ? sequence->paced : sequence->request->draft_length;
+    int asked = sequence->adaptive >= 0 ? sequence->adaptive : sequence->request->draft_length;
     int most = asked < MESSAGE_MAX_DRAFT ? asked : MESSAGE_MAX_DRAFT;
 
     return left < most ? (left > 0 ? left : 0) : most;

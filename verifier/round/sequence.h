@@ -20,11 +20,11 @@ struct sequence {
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
 
-    int paced;         /* the draft length that the lead chose, where it may; -1: the request's own */
+    int adaptive;         /* the draft length that the lead chose, where it may; -1: the request's own */
     struct draft_link link; /* the drafter, and its proposal */
 
     int64_t started_ns, first_ns, ended_ns;
-    int64_t rounds, drafted, judged, accepted; /* judged: drafts up to the first that did not stand */
+    int64_t rounds, drafted, tested, accepted; /* tested: drafts up to the first that was not accepted */
 };
 
 /* Bytes that sequence_init takes from an arena. */

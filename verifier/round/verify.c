@@ -22,29 +22,29 @@ static const struct proposal *proposal_of(const struct sequence *sequence)
     return sequence->link.has_proposal ? &sequence->link.proposal : &none;
 }
 
-enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids)
+enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_outputs, int max_ids)
 {
     size_t vocab = (size_t)team->shard.model->vocab, lists = (size_t)team->group->size * EVIDENCE_LIST_MOST;
-    size_t asked = (size_t)max_asked, sequences = (size_t)max_sequences;
+    size_t outputs = (size_t)max_outputs, sequences = (size_t)max_sequences;
 
     *verify = (struct verify){.team = team, .synthetic_acceptance = -1, .width = vocab > lists ? vocab : lists};
     /* The lists are as wide as the vocabulary for the rare row that needs it; pages are taken when touched. */
     TRY(arena_open(&verify->arena,
-                   arena_round(asked * sizeof(struct law)) + arena_round(asked * verify->width * sizeof(struct scored_token)) +
-                       arena_round(asked * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
+                   arena_round(outputs * sizeof(struct target_row)) + arena_round(outputs * verify->width * sizeof(struct scored_token)) +
+                       arena_round(outputs * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
                        arena_round(vocab * sizeof(float)) + 4 * arena_round(sequences * sizeof(struct verdict)) +
-                       arena_round(asked * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)),
-                   "the laws of a step"));
-    verify->law = arena_take(&verify->arena, asked * sizeof(struct law));
-    verify->best = arena_take(&verify->arena, asked * verify->width * sizeof(struct scored_token));
-    verify->p = arena_take(&verify->arena, asked * verify->width * sizeof(double));
+                       arena_round(outputs * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)),
+                   "the target rows of a step"));
+    verify->target_row = arena_take(&verify->arena, outputs * sizeof(struct target_row));
+    verify->best = arena_take(&verify->arena, outputs * verify->width * sizeof(struct scored_token));
+    verify->p = arena_take(&verify->arena, outputs * verify->width * sizeof(double));
     verify->logit = arena_take(&verify->arena, (size_t)max_ids * sizeof(float));
     verify->whole = arena_take(&verify->arena, vocab * sizeof(float));
     verify->orders = arena_take(&verify->arena, sequences * sizeof *verify->orders);
     verify->winners = arena_take(&verify->arena, sequences * sizeof *verify->winners);
     verify->drawn = arena_take(&verify->arena, sequences * sizeof *verify->drawn);
     verify->verdict = arena_take(&verify->arena, sequences * sizeof *verify->verdict);
-    verify->notes = arena_take(&verify->arena, asked * sizeof *verify->notes);
+    verify->notes = arena_take(&verify->arena, outputs * sizeof *verify->notes);
     verify->part = arena_take(&verify->arena, sequences * sizeof *verify->part);
     return STATUS_OK;
 }
@@ -121,7 +121,7 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
     for (int r = 0; r < rows; r++) {
         const int32_t token = 0;
 
-        step->asked_row[r] = step_add_chain(step, 0, r, &token, 1);
+        step->output_row[r] = step_add_chain(step, 0, r, &token, 1);
         step->support_first[r + 1] = 0;
     }
     began = clock_ns();
@@ -134,7 +134,7 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
 static void build(struct verify *verify, struct sequence *const *sequences, int count)
 {
     struct step *step = &verify->team->step;
-    int rows = 0, ids = 0, asked = 0, used = 0;
+    int rows = 0, ids = 0, output = 0, used = 0;
 
     for (int s = 0; s < count; s++) {
         const struct proposal *proposal = proposal_of(sequences[s]);
@@ -158,40 +158,40 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
 
             if (size > 0)
                 memcpy(step->id + used, q->count == 0 ? &proposal->token[i] : q->id, (size_t)size * sizeof *step->id);
-            step->asked_row[asked] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
+            step->output_row[output] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
             used += size;
-            step->support_first[++asked] = used;
+            step->support_first[++output] = used;
         }
     }
     lay_out_parts(verify);
 }
 
-/* Joins the shards' evidence into the laws of all asked rows. */
+/* Joins the shards' evidence into the target rows of the step. */
 static enum status join(struct verify *verify, struct sequence *const *sequences, int count, size_t bytes)
 {
     struct team *team = verify->team;
     const void *from[WORLD_MAX_RANKS];
-    int asked = 0;
+    int output = 0;
 
     for (int r = 0; r < team->group->size; r++)
         from[r] = team->gathered + (size_t)r * bytes;
     for (int s = 0; s < count; s++) {
         const struct sampling *sampling = &sequences[s]->request->sampling;
 
-        for (int i = 0; i <= proposal_of(sequences[s])->count; i++, asked++) {
-            struct rng_key key = shard_key(&team->shard.terms[sequences[s]->slot], &team->step, asked);
-            int first = team->step.support_first[asked], ids = team->step.support_first[asked + 1] - first;
-            struct scored_token *best = verify->best + (size_t)asked * verify->width;
-            double *p = verify->p + (size_t)asked * verify->width;
+        for (int i = 0; i <= proposal_of(sequences[s])->count; i++, output++) {
+            struct rng_key key = shard_key(&team->shard.terms[sequences[s]->slot], &team->step, output);
+            int first = team->step.support_first[output], ids = team->step.support_first[output + 1] - first;
+            struct scored_token *best = verify->best + (size_t)output * verify->width;
+            double *p = verify->p + (size_t)output * verify->width;
             int vocab = team->shard.model->vocab;
 
             if (!evidence_is_finite(sampling, from, team->group->size)) {
                 log_error("request %u: the target gives no finite logit: its weights are damaged", sequences[s]->request->index);
                 return STATUS_DATA;
             }
-            if (!evidence_join(sampling, &key, from, team->group->size, ids, vocab, best, p, verify->logit + first, &verify->law[asked])) {
-                TRY(team_whole_row(team, asked, verify->whole));
-                evidence_join_whole(sampling, &key, verify->whole, vocab, best, p, &verify->law[asked]);
+            if (!evidence_join(sampling, &key, from, team->group->size, ids, vocab, best, p, verify->logit + first, &verify->target_row[output])) {
+                TRY(team_whole_row(team, output, verify->whole));
+                evidence_join_whole(sampling, &key, verify->whole, vocab, best, p, &verify->target_row[output]);
             }
             for (int r = 0; r < team->group->size; r++)
                 from[r] = (const char *)from[r] + evidence_bytes(sampling, ids);
@@ -201,7 +201,7 @@ static enum status join(struct verify *verify, struct sequence *const *sequences
 }
 
 /* The draws that only the shards can make, for all sequences in one exchange. */
-static enum status race(struct verify *verify, struct sequence *const *sequences, const int *first_asked, int orders)
+static enum status gumbel_max(struct verify *verify, struct sequence *const *sequences, const int *first_output, int orders)
 {
     TRY(team_draws(verify->team, verify->orders, orders, verify->winners));
     for (int i = 0; i < orders; i++) {
@@ -211,9 +211,9 @@ static enum status race(struct verify *verify, struct sequence *const *sequences
 
         verdict->token = verify->winners[i].token;
         if (verdict->draw == DRAW_RESIDUAL) {
-            int asked = first_asked[s] + verdict->row;
-            struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, asked);
-            struct scored_token inside = accept_race_support(&verify->law[asked], &proposal->q[verdict->row],
+            int output = first_output[s] + verdict->row;
+            struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, output);
+            struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], &proposal->q[verdict->row],
                                                              proposal->token[verdict->row], &key);
 
             if (inside.token >= 0 && (verdict->token < 0 || inside.score > verify->winners[i].score))
@@ -224,14 +224,14 @@ static enum status race(struct verify *verify, struct sequence *const *sequences
 }
 
 /* A residual that is empty up to rounding (p = q on all of the vocabulary) is drawn from p. */
-static enum status redraw_empty(struct verify *verify, const int *first_asked, int count)
+static enum status redraw_empty(struct verify *verify, const int *first_output, int count)
 {
     for (int s = 0; s < count; s++) {
         struct verdict *verdict = &verify->verdict[s];
 
         if (verdict->draw == DRAW_NONE || verdict->token >= 0)
             continue;
-        verify->orders[0] = (struct draw_order){.asked = first_asked[s] + verdict->row, .residual = 0};
+        verify->orders[0] = (struct draw_order){.output = first_output[s] + verdict->row, .residual = 0};
         TRY(team_draws(verify->team, verify->orders, 1, verify->winners));
         verdict->token = verify->winners[0].token;
     }
@@ -239,10 +239,10 @@ static enum status redraw_empty(struct verify *verify, const int *first_asked, i
 }
 
 /* Drafts that were judged are those that stood and the first that did not. */
-static void add_overlaps(struct verify *verify, const struct law *laws, const struct proposal *proposal, int accepted)
+static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, int accepted)
 {
     for (int i = 0; i < proposal->count && i <= accepted; i++) {
-        double overlap = accept_overlap(&laws[i], &proposal->q[i], proposal->token[i]);
+        double overlap = accept_overlap(&targets[i], &proposal->q[i], proposal->token[i]);
 
         verify->overlap += overlap;
         verify->overlap_variance += overlap * (1 - overlap);
@@ -250,49 +250,49 @@ static void add_overlaps(struct verify *verify, const struct law *laws, const st
     }
 }
 
-static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct law *laws, const struct proposal *proposal,
+static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct target_row *targets, const struct proposal *proposal,
                             const struct rng_key *key)
 {
     const struct sampling *sampling = &sequence->request->sampling;
 
     if (verify->synthetic_acceptance >= 0)
-        return accept_synthetic_decide(verify->synthetic_acceptance, laws, proposal->count, key);
+        return accept_synthetic_decide(verify->synthetic_acceptance, targets, proposal->count, key);
     if (verify->breakage != BREAKAGE_NONE)
-        return accept_broken_decide(verify->breakage, sampling, laws, proposal, proposal->count, key);
-    return accept_decide(sampling, laws, proposal, proposal->count, key);
+        return accept_broken_decide(verify->breakage, sampling, targets, proposal, proposal->count, key);
+    return accept_decide(sampling, targets, proposal, proposal->count, key);
 }
 
-static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_asked)
+static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_output)
 {
-    int orders = 0, asked = 0;
+    int orders = 0, output = 0;
 
     for (int s = 0; s < count; s++) {
         const struct sequence *sequence = sequences[s];
         const struct proposal *proposal = proposal_of(sequence);
-        const struct law *laws = &verify->law[asked];
-        struct rng_key key = shard_key(&verify->team->shard.terms[sequence->slot], &verify->team->step, asked);
-        struct verdict verdict = judge(verify, sequence, laws, proposal, &key);
+        const struct target_row *targets = &verify->target_row[output];
+        struct rng_key key = shard_key(&verify->team->shard.terms[sequence->slot], &verify->team->step, output);
+        struct verdict verdict = judge(verify, sequence, targets, proposal, &key);
 
-        first_asked[s] = asked;
+        first_output[s] = output;
         if (verify->measure_overlap)
-            add_overlaps(verify, laws, proposal, verdict.accepted);
+            add_overlaps(verify, targets, proposal, verdict.accepted);
         key.position += (uint32_t)verdict.row;
-        if (verdict.draw != DRAW_NONE && laws[verdict.row].kind == LAW_LIST) {
+        if (verdict.draw != DRAW_NONE && targets[verdict.row].kind == TARGET_LIST) {
             int row = verdict.row < proposal->count ? verdict.row : 0; /* the bonus row has no q, and asks for none */
 
-            verdict.token = accept_draw_list(&laws[verdict.row], &proposal->q[row], proposal->token[row], verdict.draw, &key, RNG_RESIDUAL);
+            verdict.token = accept_draw_list(&targets[verdict.row], &proposal->q[row], proposal->token[row], verdict.draw, &key, RNG_RESIDUAL);
             verdict.draw = DRAW_NONE;
         }
         if (verdict.draw != DRAW_NONE) {
-            verify->orders[orders] = (struct draw_order){.asked = asked + verdict.row, .residual = verdict.draw == DRAW_RESIDUAL};
+            verify->orders[orders] = (struct draw_order){.output = output + verdict.row, .residual = verdict.draw == DRAW_RESIDUAL};
             verify->drawn[orders++] = s;
         }
         verify->verdict[s] = verdict;
-        asked += proposal->count + 1;
+        output += proposal->count + 1;
     }
     if (orders > 0) {
-        TRY(race(verify, sequences, first_asked, orders));
-        TRY(redraw_empty(verify, first_asked, count));
+        TRY(gumbel_max(verify, sequences, first_output, orders));
+        TRY(redraw_empty(verify, first_output, count));
     }
     return STATUS_OK;
 }
@@ -300,7 +300,7 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
 {
     int64_t start = clock_ns(), stepped;
-    int first_asked[count];
+    int first_output[count];
     size_t bytes;
 
     build(verify, sequences, count);
@@ -310,7 +310,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
     clock_add(&verify->step, stepped - start);
     int64_t began = trace_begin();
     TRY(join(verify, sequences, count, bytes));
-    TRY(decide(verify, sequences, count, first_asked));
+    TRY(decide(verify, sequences, count, first_output));
     for (int s = 0; s < count; s++) {
         const struct verdict *verdict = &verify->verdict[s];
         struct outcome *outcome = &outcomes[s];
@@ -328,12 +328,12 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
 
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count)
 {
-    int notes = 0, asked = 0;
+    int notes = 0, output = 0;
 
     for (int s = 0; s < count; s++) {
         for (int i = 0; i < kept[s]; i++)
-            verify->notes[notes++] = (struct commit_note){.asked = asked + i, .token = outcomes[s].token[i]};
-        asked += outcomes[s].drafted + 1;
+            verify->notes[notes++] = (struct commit_note){.output = output + i, .token = outcomes[s].token[i]};
+        output += outcomes[s].drafted + 1;
     }
     return team_note(verify->team, verify->notes, notes);
 }

@@ -1,4 +1,4 @@
-/* Verifying: one step of the group over several sequences, from proposals to outcomes. Every outcome follows the target's law exactly
+/* Verifying: one step of the group over several sequences, from proposals to outcomes. Every outcome follows the target's distribution exactly
  * (Leviathan et al. 2023, Algorithm 1). What an outcome is used for, and where it is cut, is not known here. */
 #ifndef TANDEM_VERIFIER_ROUND_VERIFY_H
 #define TANDEM_VERIFIER_ROUND_VERIFY_H
@@ -24,28 +24,28 @@ struct prompt_part {
 struct verify {
     struct team *team;
     struct arena arena;
-    struct law *law;            /* [max_asked] */
-    struct scored_token *best;  /* [max_asked][width] */
-    double *p;                  /* [max_asked][width] */
+    struct target_row *target_row;           /* [max_outputs] */
+    struct scored_token *best;  /* [max_outputs][width] */
+    double *p;                  /* [max_outputs][width] */
     float *logit;               /* [max_ids] */
     float *whole;               /* [vocab] */
     struct draw_order *orders;  /* [max_sequences] */
     struct evidence_winner *winners;
     int *drawn;                 /* [max_sequences] which sequence an order is for */
     struct verdict *verdict;    /* [max_sequences] */
-    struct commit_note *notes;  /* [max_asked] */
+    struct commit_note *notes;  /* [max_outputs] */
     struct prompt_part *part;   /* [max_sequences] what the next step reads of prompts */
     int parts;
     size_t width;
-    int measure_overlap;          /* add up the sum of min(p, q) of every judged draft; costs a little time */
-    double overlap, overlap_variance; /* sums over judged drafts of it, and of it times (1 - it) */
+    int measure_overlap;          /* add up the sum of min(p, q) of every tested draft; costs a little time */
+    double overlap, overlap_variance; /* sums over tested drafts of it, and of it times (1 - it) */
     int64_t overlaps;
     enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
-    double synthetic_acceptance;  /* drafts stand with this probability, NOT LOSSLESS; -1: by their law */
+    double synthetic_acceptance;  /* drafts are accepted with this probability, NOT LOSSLESS; -1: by the target */
     struct span_sum step, decide; /* time of the forward and evidence; time of deciding */
 };
 
-enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_asked, int max_ids);
+enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_outputs, int max_ids);
 void verify_close(struct verify *verify);
 
 /* Local. The next step reads so many more tokens of the sequence's prompt, beside what it does for others: all parts together and the rows of a round

@@ -7,17 +7,17 @@
 #include "common/sample/logits.h"
 #include <string.h>
 
-enum status shard_open(struct shard *shard, struct model *model, int slots, int max_asked)
+enum status shard_open(struct shard *shard, struct model *model, int slots, int max_outputs)
 {
-    size_t logits = arena_round((size_t)max_asked * (size_t)model->vocab_count * sizeof(float));
+    size_t logits = arena_round((size_t)max_outputs * (size_t)model->vocab_count * sizeof(float));
     size_t history = arena_round((size_t)slots * (size_t)model->shape.context * sizeof(int32_t));
     size_t tally = arena_round((size_t)model->vocab_count * sizeof(int32_t)), excluded = tally;
     size_t terms = arena_round((size_t)slots * sizeof(struct slot_terms));
-    size_t queries = arena_round((size_t)max_asked * sizeof(struct kept_query));
-    size_t drawn = arena_round((size_t)max_asked * sizeof(struct evidence_winner)), is_drawn = arena_round((size_t)max_asked);
+    size_t queries = arena_round((size_t)max_outputs * sizeof(struct kept_query));
+    size_t drawn = arena_round((size_t)max_outputs * sizeof(struct evidence_winner)), is_drawn = arena_round((size_t)max_outputs);
     enum status status;
 
-    *shard = (struct shard){.model = model, .max_asked = max_asked};
+    *shard = (struct shard){.model = model, .max_outputs = max_outputs};
     TRY(kv_cache_open(&shard->cache, model, slots));
     TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
     TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries + drawn + is_drawn, "the rows of a step"), close_forward);
@@ -62,28 +62,28 @@ void shard_copy(struct shard *shard, const struct copy_order *order)
     memcpy(history_at(shard, order->to, order->first), history_at(shard, order->from, order->first), (size_t)order->count * sizeof(int32_t));
 }
 
-static const struct slot_terms *terms_of(const struct shard *shard, const struct step *step, int asked)
+static const struct slot_terms *terms_of(const struct shard *shard, const struct step *step, int output)
 {
-    return &shard->terms[step->rows.slot[step->asked_row[asked]]];
+    return &shard->terms[step->rows.slot[step->output_row[output]]];
 }
 
-static int support_count(const struct step *step, int asked)
+static int support_count(const struct step *step, int output)
 {
-    return step->support_first[asked + 1] - step->support_first[asked];
+    return step->support_first[output + 1] - step->support_first[output];
 }
 
-struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int asked)
+struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int output)
 {
     return (struct rng_key){.seed = terms->sampling.seed,
                             .request = terms->request,
-                            .position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1};
+                            .position = (uint32_t)step->rows.position[step->output_row[output]] + 1};
 }
 
 size_t shard_evidence_bytes(const struct shard *shard, const struct step *step)
 {
     size_t bytes = 0;
 
-    for (int a = 0; a < step->asked; a++)
+    for (int a = 0; a < step->outputs; a++)
         bytes += evidence_bytes(&terms_of(shard, step, a)->sampling, support_count(step, a));
     return bytes;
 }
@@ -94,23 +94,23 @@ static int is_processed(const struct slot_terms *terms)
     return logits_are_processed(&terms->sampling, &terms->bias);
 }
 
-static float *row_at(const struct shard *shard, float *rows, int asked)
+static float *row_at(const struct shard *shard, float *rows, int output)
 {
-    return rows + (size_t)asked * (size_t)shard->model->vocab_count;
+    return rows + (size_t)output * (size_t)shard->model->vocab_count;
 }
 
 /* A row's history goes up to its own token, the drafted ones that lead to it included. */
-static void process(struct shard *shard, const struct step *step, int asked)
+static void process(struct shard *shard, const struct step *step, int output)
 {
-    const struct slot_terms *terms = terms_of(shard, step, asked);
-    int row = step->asked_row[asked], count = shard->model->vocab_count;
+    const struct slot_terms *terms = terms_of(shard, step, output);
+    int row = step->output_row[output], count = shard->model->vocab_count;
     const struct history history = {.tokens = history_at(shard, terms->slot, 0),
                                     .base = step->rows.base[row],
                                     .ancestors = step->rows.ancestors[row],
                                     .prompt_count = terms->prompt_count};
-    float *to = row_at(shard, shard->processed, asked);
+    float *to = row_at(shard, shard->processed, output);
 
-    memcpy(to, row_at(shard, shard->logits, asked), (size_t)count * sizeof *to);
+    memcpy(to, row_at(shard, shard->logits, output), (size_t)count * sizeof *to);
     logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
 }
 
@@ -121,41 +121,41 @@ static int is_answered(const struct shard *shard, const struct slot_terms *terms
 }
 
 /* Where the row's processed logits are, or, of a row that the backend answers for, will be. */
-static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int asked)
+static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int output)
 {
-    return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, asked);
+    return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, output);
 }
 
-static struct evidence_row row_of(const struct shard *shard, const struct step *step, int asked)
+static struct evidence_row row_of(const struct shard *shard, const struct step *step, int output)
 {
-    const struct slot_terms *terms = terms_of(shard, step, asked);
+    const struct slot_terms *terms = terms_of(shard, step, output);
 
-    return (struct evidence_row){.logits = processed_row(shard, terms, asked),
+    return (struct evidence_row){.logits = processed_row(shard, terms, output),
                                  .first = shard->model->vocab_first,
                                  .count = shard->model->vocab_count,
-                                 .key = shard_key(terms, step, asked),
-                                 .support = step->id + step->support_first[asked],
-                                 .support_count = support_count(step, asked)};
+                                 .key = shard_key(terms, step, output),
+                                 .support = step->id + step->support_first[output],
+                                 .support_count = support_count(step, output)};
 }
 
 /* Brings a row from where the device keeps it. */
-static void fetch(const struct shard *shard, int asked)
+static void fetch(const struct shard *shard, int output)
 {
     if (shard->model->backend->output.fetch != NULL)
-        shard->model->backend->output.fetch(shard->model->context, asked, row_at(shard, shard->logits, asked));
+        shard->model->backend->output.fetch(shard->model->context, output, row_at(shard, shard->logits, output));
 }
 
-enum status shard_row(struct shard *shard, const struct step *step, int asked, const float **logits)
+enum status shard_row(struct shard *shard, const struct step *step, int output, const float **logits)
 {
-    const struct slot_terms *terms = terms_of(shard, step, asked);
+    const struct slot_terms *terms = terms_of(shard, step, output);
 
     if (is_answered(shard, terms)) {
-        fetch(shard, asked);
+        fetch(shard, output);
         TRY(shard->model->backend->step.finish(shard->model->context));
         if (is_processed(terms))
-            process(shard, step, asked);
+            process(shard, step, output);
     }
-    *logits = processed_row(shard, terms, asked);
+    *logits = processed_row(shard, terms, output);
     return STATUS_OK;
 }
 
@@ -165,7 +165,7 @@ static void ask_draw(const struct shard *shard, const struct sampling *sampling,
 {
     if (shard->model->backend->output.fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
         return;
-    query->races = 1;
+    query->gumbel = 1;
     query->purpose = RNG_RESIDUAL;
     query->excludes = row->support_count > 0;
 }
@@ -175,7 +175,7 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
 {
     int queries = 0;
 
-    for (int a = 0; a < step->asked; a++) {
+    for (int a = 0; a < step->outputs; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);
 
@@ -195,7 +195,7 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
 /* After the forward, before its end: the rows that the host changes before they are judged. */
 static void fetch_others(struct shard *shard, const struct step *step)
 {
-    for (int a = 0; a < step->asked; a++)
+    for (int a = 0; a < step->outputs; a++)
         if (!is_answered(shard, terms_of(shard, step, a)))
             fetch(shard, a);
 }
@@ -205,7 +205,7 @@ static enum status run_forward(struct shard *shard, const struct step *step, voi
     const struct forward_questions questions = {
         .first = shard->model->vocab_first, .queries = shard->queries, .count = write_questions(shard, step, evidence)};
 
-    TRY(forward_begin(&shard->forward, &step->rows, step->asked_row, step->asked, shard->logits, &questions));
+    TRY(forward_begin(&shard->forward, &step->rows, step->output_row, step->outputs, shard->logits, &questions));
     fetch_others(shard, step);
     return forward_end(&shard->forward);
 }
@@ -229,7 +229,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
     status = run_forward(shard, step, evidence);
     (void)progress_doing(before);
     TRY(status);
-    for (int a = 0; a < step->asked; a++) {
+    for (int a = 0; a < step->outputs; a++) {
         const struct slot_terms *terms = terms_of(shard, step, a);
         struct evidence_row row = row_of(shard, step, a);
 
@@ -237,7 +237,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
             const struct row_query *query = &shard->queries[queries++].query;
 
             evidence_put(&terms->sampling, &row, query, to);
-            shard->is_drawn[a] = query->races && query->purpose == RNG_RESIDUAL;
+            shard->is_drawn[a] = query->gumbel && query->purpose == RNG_RESIDUAL;
             if (shard->is_drawn[a])
                 shard->drawn[a] = winner_of(query, row.first);
         } else {
@@ -253,7 +253,7 @@ enum status shard_step(struct shard *shard, const struct step *step, void *evide
 
 static struct row_query draw_of(const struct evidence_row *row, const struct draw_order *order)
 {
-    return (struct row_query){.races = 1,
+    return (struct row_query){.gumbel = 1,
                               .key = row->key,
                               .purpose = RNG_RESIDUAL,
                               .excludes = order->residual,
@@ -264,7 +264,7 @@ static struct row_query draw_of(const struct evidence_row *row, const struct dra
 /* Did the step make this draw already? */
 static int is_drawn(const struct shard *shard, const struct step *step, const struct draw_order *order)
 {
-    return shard->is_drawn[order->asked] && order->residual == (support_count(step, order->asked) > 0);
+    return shard->is_drawn[order->output] && order->residual == (support_count(step, order->output) > 0);
 }
 
 enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
@@ -274,17 +274,17 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
     int queries = 0, order_of[count];
 
     for (int i = 0; i < count; i++) { /* orders and winners may lie in one place: an order is not looked at again */
-        const struct slot_terms *terms = terms_of(shard, step, orders[i].asked);
-        struct evidence_row row = row_of(shard, step, orders[i].asked);
+        const struct slot_terms *terms = terms_of(shard, step, orders[i].output);
+        struct evidence_row row = row_of(shard, step, orders[i].output);
         struct row_query query = draw_of(&row, &orders[i]);
 
         if (is_drawn(shard, step, &orders[i])) {
-            winners[i] = shard->drawn[orders[i].asked];
+            winners[i] = shard->drawn[orders[i].output];
             continue;
         }
         if (is_answered(shard, terms)) {
             order_of[queries] = i;
-            shard->queries[queries++] = (struct kept_query){orders[i].asked, distribution_scale(&terms->sampling), query};
+            shard->queries[queries++] = (struct kept_query){orders[i].output, distribution_scale(&terms->sampling), query};
             continue;
         }
         backend_answer(model->backend, model->context, row.logits, row.first, row.count, shard->excluded, &query);
@@ -308,10 +308,10 @@ static enum status look_up_noted(struct shard *shard, const struct step *step, c
     for (int i = 0; i < count; i++) {
         struct row_query query = {.token = &notes[i].token, .tokens = 1, .logit = &logits[i]};
 
-        if (is_answered(shard, terms_of(shard, step, notes[i].asked)))
-            shard->queries[queries++] = (struct kept_query){.row = notes[i].asked, .scale = 1.0f, .query = query};
+        if (is_answered(shard, terms_of(shard, step, notes[i].output)))
+            shard->queries[queries++] = (struct kept_query){.row = notes[i].output, .scale = 1.0f, .query = query};
         else
-            backend_look_up(&query, row_at(shard, shard->logits, notes[i].asked), 1.0f, model->vocab_first, model->vocab_count);
+            backend_look_up(&query, row_at(shard, shard->logits, notes[i].output), 1.0f, model->vocab_first, model->vocab_count);
     }
     if (queries == 0)
         return STATUS_OK;
@@ -325,7 +325,7 @@ enum status shard_note(struct shard *shard, const struct step *step, const struc
 
     TRY(look_up_noted(shard, step, notes, count, logits));
     for (int i = 0; i < count; i++) {
-        int asked = notes[i].asked, at = notes[i].token - shard->model->vocab_first;
+        int output = notes[i].output, at = notes[i].token - shard->model->vocab_first;
         struct {
             uint32_t request, position;
             int32_t token;
@@ -334,8 +334,8 @@ enum status shard_note(struct shard *shard, const struct step *step, const struc
 
         if (at < 0 || at >= shard->model->vocab_count)
             continue; /* another shard's */
-        entry.request = terms_of(shard, step, asked)->request;
-        entry.position = (uint32_t)step->rows.position[step->asked_row[asked]] + 1;
+        entry.request = terms_of(shard, step, output)->request;
+        entry.position = (uint32_t)step->rows.position[step->output_row[output]] + 1;
         entry.token = notes[i].token;
         entry.logit = logits[i];
         shard->hash += digest_bytes(&entry, sizeof entry, 0);

@@ -2,19 +2,19 @@
 
 #include <string.h>
 
-enum { HEAD = 4 }; /* words: rows, asked, ids, unused */
+enum { HEAD = 4 }; /* words: rows, outputs, ids, unused */
 
-size_t step_bytes(int rows, int asked, int ids)
+size_t step_bytes(int rows, int outputs, int ids)
 {
-    return sizeof(int32_t) * (size_t)(HEAD + 7 * rows + 2 * asked + 1 + ids);
+    return sizeof(int32_t) * (size_t)(HEAD + 7 * rows + 2 * outputs + 1 + ids);
 }
 
-void step_layout(struct step *step, int rows, int asked, int ids)
+void step_layout(struct step *step, int rows, int outputs, int ids)
 {
     int32_t *at = step->words;
 
     at[0] = rows;
-    at[1] = asked;
+    at[1] = outputs;
     at[2] = ids;
     at[3] = 0;
     step_adopt(step);
@@ -27,7 +27,7 @@ void step_adopt(struct step *step)
     int32_t *at = step->words + HEAD;
     int rows = step->words[0];
 
-    step->asked = step->words[1];
+    step->outputs = step->words[1];
     step->ids = step->words[2];
     step->rows.count = rows;
     step->rows.ancestors = (uint64_t *)(void *)at; /* the head keeps it aligned */
@@ -37,10 +37,10 @@ void step_adopt(struct step *step)
     step->rows.slot = at += rows;
     step->rows.place = at += rows;
     step->rows.base = at += rows;
-    step->asked_row = at += rows;
-    step->support_first = at += step->asked;
-    step->id = at + step->asked + 1;
-    step->bytes = step_bytes(rows, step->asked, step->ids);
+    step->output_row = at += rows;
+    step->support_first = at += step->outputs;
+    step->id = at + step->outputs + 1;
+    step->bytes = step_bytes(rows, step->outputs, step->ids);
 }
 
 int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens, int count)

@@ -6,20 +6,20 @@
 #include "common/backend/backend.h"
 
 struct step {
-    int asked;              /* rows that want evidence */
+    int outputs;              /* rows that want evidence */
     int ids;
     struct rows rows;
-    int32_t *asked_row;     /* [asked] index of the row */
-    int32_t *support_first; /* [asked + 1] into id: row a's support is id[support_first[a] .. support_first[a + 1]) */
+    int32_t *output_row;     /* [outputs] index of the row */
+    int32_t *support_first; /* [outputs + 1] into id: row a's support is id[support_first[a] .. support_first[a + 1]) */
     int32_t *id;            /* [ids] */
     int32_t *words;         /* the block */
     size_t bytes;           /* of the block in use */
 };
 
 /* Bytes that a block may need. */
-size_t step_bytes(int rows, int asked, int ids);
+size_t step_bytes(int rows, int outputs, int ids);
 /* Lays out an empty step of these counts in step->words. */
-void step_layout(struct step *step, int rows, int asked, int ids);
+void step_layout(struct step *step, int rows, int outputs, int ids);
 /* Finds the arrays of a block that was received (from the lead, of the same program: trusted). */
 void step_adopt(struct step *step);
 

@@ -17,21 +17,21 @@ struct order {
     unsigned char inlined[INLINE_BYTES];
 };
 
-enum status team_open(struct team *team, struct model *model, int slots, int max_asked, int max_ids)
+enum status team_open(struct team *team, struct model *model, int slots, int max_outputs, int max_ids)
 {
-    size_t ranks = (size_t)model->group->size, step = arena_round(step_bytes(model->max_rows, max_asked, max_ids));
+    size_t ranks = (size_t)model->group->size, step = arena_round(step_bytes(model->max_rows, max_outputs, max_ids));
     size_t list = sizeof(struct evidence_mass) + EVIDENCE_LIST_MOST * sizeof(struct scored_token);
     enum status status;
 
     *team = (struct team){.group = model->group};
-    team->evidence_room = arena_round((size_t)max_asked * list + (size_t)max_ids * sizeof(float));
+    team->evidence_room = arena_round((size_t)max_outputs * list + (size_t)max_ids * sizeof(float));
     team->vocab_width = model->vocab / model->group->size + 2 * BACKEND_PANEL;
     size_t whole = arena_round(ranks * (size_t)team->vocab_width * sizeof(float));
     if (team->evidence_room < whole / ranks) /* a whole row goes through the same place */
         team->evidence_room = arena_round((size_t)team->vocab_width * sizeof(float));
     if (team->evidence_room < sizeof(struct slot_terms)) /* and so do a sequence's terms */
         team->evidence_room = arena_round(sizeof(struct slot_terms));
-    TRY(shard_open(&team->shard, model, slots, max_asked));
+    TRY(shard_open(&team->shard, model, slots, max_outputs));
     status = arena_open(&team->arena, step + (1 + ranks) * team->evidence_room + whole, "the step");
     if (status != STATUS_OK) {
         shard_close(&team->shard);
@@ -148,25 +148,25 @@ enum status team_draws(struct team *team, const struct draw_order *orders, int c
     return STATUS_OK;
 }
 
-static enum status run_whole_row(struct team *team, int asked)
+static enum status run_whole_row(struct team *team, int output)
 {
     const float *row;
     size_t own = (size_t)team->shard.model->vocab_count * sizeof *row, width = (size_t)team->vocab_width * sizeof *row;
 
-    TRY(shard_row(&team->shard, &team->step, asked, &row));
+    TRY(shard_row(&team->shard, &team->step, output, &row));
     memcpy(team->evidence, row, own);
     memset(team->evidence + own, 0, width - own);
     return group_gather(team->group, team->evidence, width, team->whole);
 }
 
-enum status team_whole_row(struct team *team, int asked, float *logits)
+enum status team_whole_row(struct team *team, int output, float *logits)
 {
     const struct model *model = team->shard.model;
-    int32_t which = asked;
+    int32_t which = output;
     int64_t vocab = model->vocab;
 
     TRY(order(team, ORDER_WHOLE_ROW, &which, sizeof which));
-    TRY(run_whole_row(team, asked));
+    TRY(run_whole_row(team, output));
     for (int r = 0; r < team->group->size; r++) { /* the cut of model_open */
         int64_t first = vocab * r / team->group->size / BACKEND_PANEL * BACKEND_PANEL;
         int64_t last = r + 1 == team->group->size ? vocab : vocab * (r + 1) / team->group->size / BACKEND_PANEL * BACKEND_PANEL;

@@ -19,8 +19,8 @@ struct team {
     int vocab_width;       /* largest vocab_count of any rank */
 };
 
-/* Local. Rows: at most model->max_rows in a step, max_asked of them asked, max_ids ids of supports. */
-enum status team_open(struct team *team, struct model *model, int slots, int max_asked, int max_ids);
+/* Local. Rows: at most model->max_rows in a step, max_outputs of them asked, max_ids ids of supports. */
+enum status team_open(struct team *team, struct model *model, int slots, int max_outputs, int max_ids);
 void team_close(struct team *team);
 
 /* Each is collective over the group: called on the lead, answered by team_follow on the others. */
@@ -30,8 +30,8 @@ enum status team_copy(struct team *team, const struct copy_order *order);
 enum status team_step(struct team *team, size_t *bytes);
 /* winners: [count] the best over all shards */
 enum status team_draws(struct team *team, const struct draw_order *orders, int count, struct evidence_winner *winners);
-/* logits: [model->vocab] of one asked row, processed */
-enum status team_whole_row(struct team *team, int asked, float *logits);
+/* logits: [model->vocab] of one output row, processed */
+enum status team_whole_row(struct team *team, int output, float *logits);
 enum status team_note(struct team *team, const struct commit_note *notes, int count);
 /* Sum of the shards' hashes. */
 enum status team_hash(struct team *team, uint64_t *hash);

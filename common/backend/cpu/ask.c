@@ -1,4 +1,4 @@
-/* Questions about the rows of a head. Each thread finds the largest logit and the winner of a race among the panels that it makes, as it makes
+/* Questions about the rows of a head. Each thread finds the largest logit and the Gumbel-max among the panels that it makes, as it makes
  * them; the best of all threads, the lowest of equals, is the row's, however panels are shared out. The sum of exp has an order of its own, and
  * lists, noise that leaves tokens out and single logits want the whole row: they follow behind the head, each row by one thread. */
 #include "common/backend/cpu/context.h"
@@ -12,10 +12,10 @@ static const float *row_of(const struct backend_context *context, const struct k
     return context->logits + (size_t)kept->row * (size_t)context->logits_columns;
 }
 
-static void race(const struct backend_context *context, const struct kept_query *kept, int first, int last, const uint32_t *excluded,
+static void gumbel_max(const struct backend_context *context, const struct kept_query *kept, int first, int last, const uint32_t *excluded,
                  struct scored_token *winner)
 {
-    context->kernels->row_race(row_of(context, kept), kept->scale, first, last, context->asking.first, &kept->query.key, kept->query.purpose,
+    context->kernels->row_gumbel_max(row_of(context, kept), kept->scale, first, last, context->asking.first, &kept->query.key, kept->query.purpose,
                                excluded, winner);
 }
 
@@ -24,8 +24,8 @@ static void look(const struct backend_context *context, const struct kept_query 
 {
     if (kept->query.scans)
         context->kernels->row_max(row_of(context, kept), kept->scale, first, last, &finding->best);
-    if (kept->query.races && !kept->query.excludes)
-        race(context, kept, first, last, NULL, &finding->winner);
+    if (kept->query.gumbel && !kept->query.excludes)
+        gumbel_max(context, kept, first, last, NULL, &finding->winner);
 }
 
 void cpu_ask_clear(const struct backend_context *context, int thread)
@@ -64,12 +64,12 @@ static struct finding join(const struct backend_context *context, int i)
     return joined;
 }
 
-static void race_outside(const struct backend_context *context, const struct kept_query *kept, uint32_t *excluded, struct scored_token *winner)
+static void gumbel_max_outside(const struct backend_context *context, const struct kept_query *kept, uint32_t *excluded, struct scored_token *winner)
 {
     int32_t first = context->asking.first;
 
     backend_exclude(&kept->query, first, context->logits_columns, excluded, 1);
-    race(context, kept, 0, context->logits_columns, excluded, winner);
+    gumbel_max(context, kept, 0, context->logits_columns, excluded, winner);
     backend_exclude(&kept->query, first, context->logits_columns, excluded, 0);
 }
 
@@ -85,8 +85,8 @@ static void answer(const struct backend_context *context, int i, int thread)
         finding = join(context, i);
     else
         look(context, kept, 0, columns, &finding);
-    if (query->races && query->excludes)
-        race_outside(context, kept, context->scratch[thread].excluded, &finding.winner);
+    if (query->gumbel && query->excludes)
+        gumbel_max_outside(context, kept, context->scratch[thread].excluded, &finding.winner);
     query->winner = finding.winner;
     query->stats = (struct row_stats){.max = finding.best.score, .argmax = finding.best.token};
     if (query->sums)
@@ -99,7 +99,7 @@ static void answer(const struct backend_context *context, int i, int thread)
 /* Does the answer want the whole row? */
 static int is_long(const struct asking *asking, const struct row_query *query)
 {
-    return query->sums || query->top > 0 || (query->races && query->excludes) || (!asking->found && (query->scans || query->races));
+    return query->sums || query->top > 0 || (query->gumbel && query->excludes) || (!asking->found && (query->scans || query->gumbel));
 }
 
 static void answer_part(void *argument, int thread)

@@ -35,7 +35,7 @@ struct scratch {
     float *scores;                 /* [max_context / 16][ATTEND_QUERIES][16] */
     float *queries;                /* [ATTEND_QUERIES][head_dim], for which a third of max_qkv is room */
     struct finding *finding;       /* [max_rows] of each query */
-    uint32_t *excluded;            /* [(max_vocab + 31) / 32] zero between races */
+    uint32_t *excluded;            /* [(max_vocab + 31) / 32] zero between gumbel */
 };
 
 struct backend_context {
@@ -77,7 +77,7 @@ void cpu_linear_run(const struct backend_context *context, const struct matrix *
 /* As in struct backend: memory.c */
 enum status cpu_memory_check(struct backend_context *context, const char *what, size_t bytes);
 /* The operations, as there: layer.c and attend.c */
-void cpu_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+void cpu_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,
                const void *table, int hidden, float *x);
 void cpu_pick(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 void cpu_matmul(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
@@ -109,7 +109,7 @@ void cpu_ask_clear(const struct backend_context *context, int thread);
 void cpu_ask_look(const struct backend_context *context, const struct sweep *sweep, int first, int last, int thread);
 /* row.c */
 void cpu_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
-void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+void cpu_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
 /* Of logits that are multiplied by `scale` first. */

@@ -229,7 +229,7 @@ const struct backend backend_cpu = {
     },
     .row = {
         .scan = cpu_row_scan,
-        .race = cpu_row_race,
+        .gumbel_max = cpu_row_gumbel_max,
         .top = cpu_row_top,
     },
 };

@@ -67,7 +67,7 @@ struct kernels {
     double (*row_sum)(const float *logits, float scale, int count, float max);
     /* As in struct backend, among [first, last): one that beats `winner` (token -1: there is none yet) takes its place. first: a multiple of 4,
      * with `excluded` of 64 */
-    void (*row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
+    void (*row_gumbel_max)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
                      enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
     /* The first i >= first with a logit > threshold, or count. */
     int (*row_find)(const float *logits, float scale, int first, int count, float threshold);

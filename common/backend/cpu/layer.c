@@ -85,13 +85,13 @@ static void linear_part(void *argument, int thread)
     }
 }
 
-void cpu_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+void cpu_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,
                const void *table, int hidden, float *x)
 {
     const char *vectors = table;
     size_t columns = (size_t)hidden;
 
-    (void)context, (void)asked, (void)asked_count;
+    (void)context, (void)asked, (void)output_count;
     for (int r = 0; r < rows->count; r++)
         dtype_widen(dtype, vectors + (size_t)rows->token[r] * dtype_row_bytes(dtype, columns), x + (size_t)r * columns, columns);
 }

@@ -13,11 +13,11 @@ void cpu_row_scan(struct backend_context *context, const float *logits, int coun
         stats->sum = context->kernels->row_sum(logits, 1.0f, count, best.score);
 }
 
-void cpu_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+void cpu_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
     *winner = (struct scored_token){.score = -INFINITY, .token = -1};
-    context->kernels->row_race(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
+    context->kernels->row_gumbel_max(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
 }
 
 /* Is a to be listed after b? */
@@ -72,7 +72,8 @@ static void top_by_heap(const struct kernels *kernels, const float *logits, floa
     unheap(best, kept);
 }
 
-enum { BINS = 256, BIN_LIMIT = 8192 };
+/* Shorter rows cost less by a heap than the bins cost to clear, longer ones have too many tokens for these bins. */
+enum { BINS = 256, BIN_LEAST = 64, BIN_LIMIT = 8192 };
 
 /* Distance from the largest logit in eighths: it never falls when the logit falls, so bins are in order. */
 static int bin_of(float largest, float logit)
@@ -147,7 +148,7 @@ int cpu_row_top_scaled(const struct backend_context *context, const float *logit
 
     if (kept <= 0)
         return 0;
-    if (count <= BIN_LIMIT)
+    if (count >= BIN_LEAST && count <= BIN_LIMIT)
         top_by_bins(context->kernels, logits, scale, count, kept, best);
     else
         top_by_heap(context->kernels, logits, scale, count, kept, best);

@@ -49,7 +49,7 @@ void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept)
     to->key[i] = query->key;
     to->row[i] = kept->row;
     to->excludes[i] = query->excludes;
-    to->purpose[i] = query->races ? (int32_t)query->purpose : -1;
+    to->purpose[i] = query->gumbel ? (int32_t)query->purpose : -1;
     to->scale[i] = kept->scale;
     for (int t = 0; t < query->tokens; t++)
         to->token[to->token_first[i] + t] = query->token[t];
@@ -86,12 +86,12 @@ int ask_is_of_all(const struct ask_terms *terms, int rows)
     return terms->count == rows && rows <= KERNEL_ROWS && terms->in_order && !terms->tops;
 }
 
-struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int races)
+struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int gumbel)
 {
     const struct ask_arrays *ask = &context->ask;
 
     return (struct evidence_launch){.from = rows_of(context, first, count),
-                                    .key = races ? ask->key + first : NULL,
+                                    .key = gumbel ? ask->key + first : NULL,
                                     .purpose = ask->purpose + first,
                                     .first_token = first_token,
                                     .excludes = ask->excludes + first,
@@ -103,9 +103,9 @@ struct evidence_launch ask_launch(const struct backend_context *context, int32_t
                                     .scratch = context->evidence_scratch};
 }
 
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int races, int tops)
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops)
 {
-    const struct evidence_launch launch = ask_launch(context, first_token, first, count, races);
+    const struct evidence_launch launch = ask_launch(context, first_token, first, count, gumbel);
 
     evidence_start(&launch, device_stream(context->device));
     device_launched(context->device, "evidence");
@@ -116,7 +116,7 @@ void ask_start(struct backend_context *context, int32_t first_token, int first, 
 /* The head has made the parts. */
 static void ask_join(struct backend_context *context, const struct ask_terms *terms)
 {
-    struct evidence_launch launch = ask_launch(context, terms->first, 0, terms->count, terms->races);
+    struct evidence_launch launch = ask_launch(context, terms->first, 0, terms->count, terms->gumbel);
 
     launch.from.logits = NULL;
     evidence_join_start(&launch, linear_parts(context->logits_columns, device_processors(context->device)), device_stream(context->device));
@@ -135,7 +135,7 @@ uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct k
     asked->token_first[0] = asked->best_first[0] = 0;
     for (int i = 0; i < count; i++) {
         ask_write(asked, i, &queries[i]);
-        terms->races |= queries[i].query.races;
+        terms->gumbel |= queries[i].query.gumbel;
         terms->tops |= queries[i].query.top > 0;
         terms->in_order &= queries[i].row == i;
     }
@@ -151,7 +151,7 @@ void cuda_ask_run(struct backend_context *context)
     if (context->head.told)
         ask_join(context, terms);
     else
-        ask_start(context, terms->first, 0, terms->count, terms->races, terms->tops);
+        ask_start(context, terms->first, 0, terms->count, terms->gumbel, terms->tops);
 }
 
 void cuda_ask_end(struct backend_context *context)

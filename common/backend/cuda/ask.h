@@ -7,11 +7,11 @@
 
 /* Queries and answers, laid out alike in pinned memory and on the device: questions up to `token`, answers from `stats` on. */
 struct ask_arrays {
-    struct rng_key *key; /* [max_asked] */
+    struct rng_key *key; /* [max_outputs] */
     int32_t *row, *excludes, *purpose;
     float *scale;
-    int32_t *token_first, *best_first; /* [max_asked + 1] */
-    int32_t *token;                    /* [max_asked ROW_MAX_ASKED], and so are logit and best */
+    int32_t *token_first, *best_first; /* [max_outputs + 1] */
+    int32_t *token;                    /* [max_outputs ROW_MAX_ASKED], and so are logit and best */
     struct row_stats *stats;
     struct scored_token *winner;
     float *logit;
@@ -20,7 +20,7 @@ struct ask_arrays {
 
 /* What is asked, but for the numbers in the arrays: kernels of the same terms are the same. */
 struct ask_terms {
-    int first, count, races, tops;
+    int first, count, gumbel, tops;
     int in_order; /* query i is about row i */
 };
 
@@ -35,9 +35,9 @@ void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
 /* Do the queries ask for all rows of a head, and for nothing that takes the logits themselves? */
 int ask_is_of_all(const struct ask_terms *terms, int rows);
 /* What the kernels are told of the queries first .. first + count - 1. */
-struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int races);
+struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int gumbel);
 /* Asks for the answers of the queries first .. first + count - 1, which the device has. */
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int races, int tops);
+void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops);
 
 /* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the head] */
 void ask_fetch(struct backend_context *context, int first, int rows, float *to);

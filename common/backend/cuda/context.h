@@ -34,7 +34,7 @@ struct backend_context {
     float *qkv;    /* [max_rows][max_qkv] */
     uint16_t *rounded; /* [max_rows][max_hidden] of the type of some weights, for wide.cu */
     float *norm_scale; /* [max_rows], the same */
-    float *logits; /* [max_asked][max_vocab] */
+    float *logits; /* [max_outputs][max_vocab] */
     int logits_columns; /* of the last head */
     struct head_step head;
     struct ask_arrays ask;
@@ -71,7 +71,7 @@ struct backend_context {
 void context_keep_logits(struct backend_context *context);
 
 /* The operations, as in struct backend: layer.c */
-void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,
                 const void *table, int hidden, float *x);
 int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what);
 int cuda_replayed(struct backend_context *context);

@@ -74,13 +74,13 @@ static enum status open_scratch(struct backend_context *context)
     size_t attend = attend_scratch_bytes(options->max_qkv, options->max_context);
     struct arena *arena = &context->scratch;
 
-    size_t evidence = arena_round(evidence_scratch_bytes(options->max_asked, options->max_vocab));
+    size_t evidence = arena_round(evidence_scratch_bytes(options->max_outputs, options->max_vocab));
     size_t top = arena_round(top_scratch_bytes(KERNEL_ROWS, options->max_vocab));
     size_t rounded = arena_round(floats(options->max_rows, options->max_hidden) / 2), scales = arena_round(floats(options->max_rows, 1));
 
     TRY(cuda_memory_open(context,
                          row_bytes(options->max_rows) + arena_round(floats(options->max_rows, options->max_qkv)) + rounded + scales +
-                             arena_round(floats(options->max_asked, options->max_vocab)) + ask_bytes(options->max_asked) + evidence + top +
+                             arena_round(floats(options->max_outputs, options->max_vocab)) + ask_bytes(options->max_outputs) + evidence + top +
                              draft_bytes() + one_shot_counter_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
     context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
@@ -89,8 +89,8 @@ static enum status open_scratch(struct backend_context *context)
     context->qkv = arena_take(arena, floats(options->max_rows, options->max_qkv));
     context->rounded = arena_take(arena, rounded);
     context->norm_scale = arena_take(arena, scales);
-    context->logits = arena_take(arena, floats(options->max_asked, options->max_vocab));
-    ask_lay_out(&context->ask, arena, options->max_asked);
+    context->logits = arena_take(arena, floats(options->max_outputs, options->max_vocab));
+    ask_lay_out(&context->ask, arena, options->max_outputs);
     context->evidence_scratch = arena_take(arena, evidence);
     context->top_scratch = arena_take(arena, top);
     draft_lay_out(&context->draft.on_device, arena);
@@ -104,7 +104,7 @@ static int fetch_rows(const struct backend_options *options)
     size_t row = floats(1, options->max_vocab), rows = row > 0 ? FETCH_BYTES / row : 0;
 
     rows = rows > 0 ? rows : 1;
-    return rows < (size_t)options->max_asked ? (int)rows : options->max_asked;
+    return rows < (size_t)options->max_outputs ? (int)rows : options->max_outputs;
 }
 
 static enum status open_pinned(struct backend_context *context)
@@ -117,13 +117,13 @@ static enum status open_pinned(struct backend_context *context)
     struct arena *arena = &context->pinned;
     void *base;
 
-    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_asked) + fetched + draft_bytes() + one_shot_counter_bytes();
+    arena->size = row_bytes(options->max_rows) + x + logits + ask_bytes(options->max_outputs) + fetched + draft_bytes() + one_shot_counter_bytes();
     TRY(device_host_open(context->device, arena->size, "the pinned memory of a step", &base));
     arena->base = base;
     lay_out_rows(&context->pinned_rows, arena, options->max_rows);
     context->pinned_x = arena_take(arena, x);
     context->pinned_logits = arena_take(arena, logits);
-    ask_lay_out(&context->pinned_ask, arena, options->max_asked);
+    ask_lay_out(&context->pinned_ask, arena, options->max_outputs);
     draft_lay_out(&context->draft.pinned, arena);
     context->one_shot.stop = arena_take(arena, one_shot_counter_bytes());
     context->fetched = arena_take(arena, fetched);
@@ -245,8 +245,8 @@ static enum status cuda_open(const struct backend_options *options, struct backe
         return STATUS_INTERNAL;
     }
     new->options = *options;
-    if (new->options.max_asked == 0)
-        new->options.max_asked = options->max_rows;
+    if (new->options.max_outputs == 0)
+        new->options.max_outputs = options->max_rows;
     status = open_parts(new);
     if (status != STATUS_OK) {
         cuda_close(new);
@@ -345,10 +345,10 @@ static void cuda_row_scan(struct backend_context *context, const float *logits, 
     backend_cpu.row.scan(context->host, logits, count, sums, stats);
 }
 
-static void cuda_row_race(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+static void cuda_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                           enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
-    backend_cpu.row.race(context->host, logits, count, first_token, key, purpose, excluded, winner);
+    backend_cpu.row.gumbel_max(context->host, logits, count, first_token, key, purpose, excluded, winner);
 }
 
 static int cuda_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
@@ -416,7 +416,7 @@ const struct backend backend_cuda = {
     },
     .row = {
         .scan = cuda_row_scan,
-        .race = cuda_row_race,
+        .gumbel_max = cuda_row_gumbel_max,
         .top = cuda_row_top,
     },
 };

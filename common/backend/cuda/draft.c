@@ -40,7 +40,7 @@ static void write_entry(struct backend_context *context, int e, int d, int step,
     ask_write(&context->pinned_ask, e, &kept);
     work->pinned.sampling[e] = draft->sampling;
     work->pinned.next[e] = next;
-    work->races |= kept.query.races;
+    work->gumbel |= kept.query.gumbel;
     work->tops |= kept.query.top > 0;
 }
 
@@ -56,7 +56,7 @@ uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_te
     uint64_t what = DIGEST_EMPTY;
 
     work->terms = *terms;
-    work->races = work->tops = 0;
+    work->gumbel = work->tops = 0;
     draft_rewind(context);
     context->pinned_ask.token_first[0] = context->pinned_ask.best_first[0] = 0;
     for (int step = 0; step < steps; step++) {
@@ -72,7 +72,7 @@ uint64_t cuda_draft_begin(struct backend_context *context, const struct draft_te
                    ask_between(context->pinned_ask.key, context->pinned_ask.token + context->pinned_ask.token_first[entries]));
     device_copy_in(context->device, work->on_device.sampling, work->pinned.sampling,
                    ask_between(work->pinned.sampling, work->pinned.next + entries));
-    what = digest_bytes((const int[]){terms->first_rows, work->races, work->tops, terms->support}, 4 * sizeof(int), what);
+    what = digest_bytes((const int[]){terms->first_rows, work->gumbel, work->tops, terms->support}, 4 * sizeof(int), what);
     return what | UINT64_C(1) << 32; /* other than what a step alone has, the number of rows asked */
 }
 
@@ -100,7 +100,7 @@ void cuda_draft_step(struct backend_context *context, int step)
                                          .next = work->on_device.next + e,
                                          .x = work->terms.x};
 
-    ask_start(context, 0, e, entries, work->races, work->tops);
+    ask_start(context, 0, e, entries, work->gumbel, work->tops);
     choose_start(&launch, device_stream(context->device));
     device_launched(context->device, "the draw of drafted tokens");
     work->first_row += step == 0 ? work->terms.first_rows : entries;

@@ -17,7 +17,7 @@ struct draft_work {
     struct draft_arrays pinned, on_device;
     struct draft_terms terms;
     int entries;          /* of all steps; 0: there is no draft */
-    int races, tops;      /* whether any asks for these */
+    int gumbel, tops;      /* whether any asks for these */
     int first_row, first; /* row and entry with which the step begins that is being asked for */
 };
 

@@ -44,14 +44,14 @@ struct kernel_logits {
 };
 
 /* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
- * winner are to the bit what row_scan and row_race of the CPU give for the scaled row; the sum is of the same terms but for their
+ * winner are to the bit what row_scan and row_gumbel_max of the CPU give for the scaled row; the sum is of the same terms but for their
  * rounding, in an order of its own. Rows hold no NaN. */
 struct evidence_launch {
     struct kernel_logits from;
-    const struct rng_key *key; /* [rows] of the race, or NULL for none */
-    const int32_t *purpose;    /* [rows] of the race's noise, enum rng_purpose; -1: this row has none */
+    const struct rng_key *key; /* [rows] of the noise, or NULL for none */
+    const int32_t *purpose;    /* [rows] what the noise is for, enum rng_purpose; -1: this row has none */
     int32_t first_token;       /* the id of a row's first logit, a multiple of 4 */
-    const int32_t *excludes;   /* [rows] whether the tokens below take no part in the race */
+    const int32_t *excludes;   /* [rows] whether the tokens below take no part in the Gumbel-max */
     const int32_t *token_first; /* [rows + 1]: row r has the tokens token_first[r] .. token_first[r + 1] - 1 */
     const int32_t *token;      /* ids, rising within a row, of any shard */
     float *logit;              /* of each token; minus infinity where it is another shard's */

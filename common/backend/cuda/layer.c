@@ -11,7 +11,7 @@ static int min(int a, int b)
 }
 
 /* The rows are copied as one block: the arrays lie one after the other, on both sides at the same distances. */
-static void send_rows(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count)
+static void send_rows(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count)
 {
     const struct row_arrays *pinned = &context->pinned_rows;
     size_t count = (size_t)rows->count, four = count * sizeof(int32_t);
@@ -21,18 +21,18 @@ static void send_rows(struct backend_context *context, const struct rows *rows, 
     memcpy(pinned->slot, rows->slot, four);
     memcpy(pinned->place, rows->place, four);
     memcpy(pinned->base, rows->base, four);
-    if (asked_count > 0)
-        memcpy(pinned->asked, asked, (size_t)asked_count * sizeof *asked);
+    if (output_count > 0)
+        memcpy(pinned->asked, asked, (size_t)output_count * sizeof *asked);
     device_copy_in(context->device, context->rows.ancestors, pinned->ancestors,
-                   (size_t)((char *)(pinned->asked + asked_count) - (char *)pinned->ancestors));
+                   (size_t)((char *)(pinned->asked + output_count) - (char *)pinned->ancestors));
 }
 
-void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int asked_count, enum dtype dtype,
+void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,
                 const void *table, int hidden, float *x)
 {
     context->head.told = context->asking.count = 0; /* of the step before */
-    send_rows(context, rows, asked, asked_count);
-    backend_cpu.step.embed(context->host, rows, asked, asked_count, dtype, table, hidden, context->pinned_x);
+    send_rows(context, rows, asked, output_count);
+    backend_cpu.step.embed(context->host, rows, asked, output_count, dtype, table, hidden, context->pinned_x);
     device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * (size_t)hidden * sizeof *x);
 }
 
@@ -270,7 +270,7 @@ static void give_evidence(struct backend_context *context)
     struct linear_launch launch = context->head.launch;
 
     launch.to = NULL;
-    launch.evidence = ask_launch(context, context->asking.first, 0, context->asking.count, context->asking.races);
+    launch.evidence = ask_launch(context, context->asking.first, 0, context->asking.count, context->asking.gumbel);
     run_linear(context, context->head.matrix, "head", launch);
     context->head.told = 1;
 }

@@ -56,7 +56,7 @@ enum status by_rank_sum(const struct run_placement *placement, const struct run_
     for (int i = 0; i < placement->passes; i++) {
         const struct run_pass *pass = &placement->pass[i];
 
-        if (figures_counts(pass) && pass->cell == cell)
+        if (measured_counts(pass) && pass->cell == cell)
             add_pass(rank, &at, pass->start_ns, pass->start_ns + pass->wall_ns, stack, &sums);
     }
     free(stack);

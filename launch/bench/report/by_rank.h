@@ -3,7 +3,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_BY_RANK_H
 #define TANDEM_LAUNCH_BENCH_REPORT_BY_RANK_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 
 struct by_rank {
     double us[TRACE_PHASES]; /* without what lies inside; TRACE_VERIFY without the sums */

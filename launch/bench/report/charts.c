@@ -42,7 +42,7 @@ void charts_end(FILE *to, const char *below)
 }
 
 /* The cells of a group with fixed lengths, by draft length. */
-static int list_lengths(const struct run *run, const struct figures_of_placement *all, int baseline, int cells[MOST_LENGTHS])
+static int list_lengths(const struct run *run, const struct measured_placement *all, int baseline, int cells[MOST_LENGTHS])
 {
     int count = 0;
 
@@ -62,12 +62,12 @@ static int find_auto(const struct run *run, int baseline)
 }
 
 /* One scale for all groups, so that they can be compared. */
-static double highest_speedup(const struct run *run, const struct figures_of_placement *all)
+static double highest_speedup(const struct run *run, const struct measured_placement *all)
 {
     double highest = 1;
 
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
 
         if (run->cell[i].solo || run->cell[i].sequences > 1)
             continue;
@@ -76,7 +76,7 @@ static double highest_speedup(const struct run *run, const struct figures_of_pla
     return 1.08 * highest;
 }
 
-static void draw_speedup(const struct run *run, const struct figures_of_placement *all, int baseline, const int *cells, int count, FILE *to)
+static void draw_speedup(const struct run *run, const struct measured_placement *all, int baseline, const int *cells, int count, FILE *to)
 {
     double length[MOST_LENGTHS], measured[MOST_LENGTHS], theorem[MOST_LENGTHS], with[MOST_LENGTHS];
     int chosen = find_auto(run, baseline);
@@ -84,7 +84,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
     struct svg svg;
 
     for (int i = 0; i < count; i++) {
-        const struct figures *f = &all->cell[cells[i]];
+        const struct measured *f = &all->cell[cells[i]];
 
         length[i] = run->cell[cells[i]].draft_length;
         measured[i] = f->speedup;
@@ -108,7 +108,7 @@ static void draw_speedup(const struct run *run, const struct figures_of_placemen
     svg_close(&svg);
 }
 
-void charts_speedup(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_speedup(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
@@ -125,34 +125,34 @@ void charts_speedup(const struct run *run, const struct figures_of_placement *al
     }
 }
 
-void charts_acceptance(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_acceptance(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
-        const struct figures *f = count > 0 ? &all->cell[cells[count - 1]] : NULL;
+        const struct measured *f = count > 0 ? &all->cell[cells[count - 1]] : NULL;
         double place[RUN_MOST_DRAFT], whole[RUN_MOST_DRAFT], theory[RUN_MOST_DRAFT];
         char title[160], name[96];
         struct svg svg;
         int places = 0;
 
-        if (f == NULL || f->judged <= 0)
+        if (f == NULL || f->all_tested <= 0)
             continue;
         for (; places < RUN_MOST_DRAFT && f->tested[places] > 0; places++) {
             place[places] = places + 1;
-            whole[places] = f->stood_at[places] / f->tested[0];
+            whole[places] = f->accepted_at[places] / f->tested[0];
             theory[places] = pow(f->alpha, places + 1);
         }
         summary_name(&run->cell[cells[count - 1]], name, sizeof name);
         snprintf(title, sizeof title, "Acceptance by position, %s", name);
-        charts_begin(to, "half", title, "stands once it is judged|stands at all (vLLM's rate)|alpha to the power of the position", "b-t");
+        charts_begin(to, "half", title, "accepted once it is tested|accepted at all (vLLM's rate)|alpha to the power of the position", "b-t");
         svg_open(&svg, to, CHART_WIDTH, CHART_HEIGHT, title);
         svg_span(&svg, 0.4, places + 0.6, 0, 1);
         svg_frame(&svg, "position in the proposal", "share of drafts", 1);
         for (int i = 0; i < places; i++) {
-            double share = f->stood_at[i] / f->tested[i], top = svg_y(&svg, share), left = svg_x(&svg, i + 0.7);
+            double share = f->accepted_at[i] / f->tested[i], top = svg_y(&svg, share), left = svg_x(&svg, i + 0.7);
             char about[64];
 
-            snprintf(about, sizeof about, "%.3f of %.0f judged", share, f->tested[i] / f->repetitions);
+            snprintf(about, sizeof about, "%.3f of %.0f tested", share, f->tested[i] / f->repetitions);
             svg_box(&svg, left, top, svg_x(&svg, i + 1.3) - left, svg_y(&svg, 0) - top, "k0 soft", about);
         }
         svg_line(&svg, place, theory, places, "k2 dotted");
@@ -164,7 +164,7 @@ void charts_acceptance(const struct run *run, const struct figures_of_placement 
 }
 
 /* The pair's alpha and c at each temperature: of the draft length that was fastest. */
-static void mark_pair(const struct run *run, const struct figures_of_placement *all, const struct svg *svg)
+static void mark_pair(const struct run *run, const struct measured_placement *all, const struct svg *svg)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0, best = -1;
@@ -177,7 +177,7 @@ static void mark_pair(const struct run *run, const struct figures_of_placement *
     }
 }
 
-void charts_best_gamma(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_best_gamma(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     static const double costs[] = {0.01, 0.02, 0.05, 0.1, 0.2};
     double alpha[CURVE], gamma[CURVE];
@@ -202,7 +202,7 @@ void charts_best_gamma(const struct run *run, const struct figures_of_placement 
     charts_end(to, "Rings: this pair, by its alpha and c at each temperature.");
 }
 
-void charts_batch(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_batch(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     double sequences[3][MOST_LENGTHS], speed[3][MOST_LENGTHS], most = 1, highest = 1;
     int count[3] = {0};

@@ -2,25 +2,25 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_CHARTS_H
 #define TANDEM_LAUNCH_BENCH_REPORT_CHARTS_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include <stdio.h>
 
 /* Speedup against draft length, measured, by theorem 3.8, and with v and wire: one for each group. */
-void charts_speedup(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_speedup(const struct run *run, const struct measured_placement *all, FILE *to);
 /* The share of drafts that stand, by their place in the proposal. */
-void charts_acceptance(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_acceptance(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Where a round's time goes, stacked. */
-void charts_round(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_round(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Percentiles of the time between arrivals. */
-void charts_latency(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_latency(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Tokens a second by sequences at once. */
-void charts_batch(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_batch(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Latency of messages and collectives by size, both logarithmic. */
 void charts_messages(const struct run_placement *placement, FILE *to);
 /* The best gamma by alpha, for several c: the paper's figure 3, with this pair in it. */
-void charts_best_gamma(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void charts_best_gamma(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Some rounds of all ranks in time, with what they sent each other: as the paper's figure 5. */
-void charts_timeline(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, FILE *to);
+void charts_timeline(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to);
 
 /* A figure's begin: its title and legend, names with | between, whose colours are k0, k1, ..., or k4 for
  * "4:name"; dashed (d), dotted (t) or a block (b) where the letter of `how` says so. */

@@ -26,14 +26,14 @@ static const struct {
 };
 enum { SHOWN = sizeof shown / sizeof *shown };
 
-static double shown_us(const struct figures *figures, int at)
+static double shown_us(const struct measured *measured, int at)
 {
-    double us = figures->phase_us[shown[at].first];
+    double us = measured->phase_us[shown[at].first];
 
-    return shown[at].second != shown[at].first ? us + figures->phase_us[shown[at].second] : us;
+    return shown[at].second != shown[at].first ? us + measured->phase_us[shown[at].second] : us;
 }
 
-void charts_round(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_round(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     double longest = 1;
     struct svg svg;
@@ -74,7 +74,7 @@ static const struct {
     const char *name;
 } percentiles[] = {{0.30, "p50"}, {1, "p90"}, {2, "p99"}, {3, "p99.9"}, {4, "largest"}};
 
-static void draw_percentiles(const struct figures_of_placement *all, const int *cells, int count, FILE *to)
+static void draw_percentiles(const struct measured_placement *all, const int *cells, int count, FILE *to)
 {
     double lowest = INFINITY, highest = 1e-6;
     struct svg svg;
@@ -103,7 +103,7 @@ static void draw_percentiles(const struct figures_of_placement *all, const int *
     svg_close(&svg);
 }
 
-void charts_latency(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void charts_latency(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_SERIES], count = 0;

@@ -139,7 +139,7 @@ static void draw_timeline(const struct run *run, const struct run_placement *pla
     charts_end(to, "");
 }
 
-void charts_timeline(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, FILE *to)
+void charts_timeline(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)
 {
     for (int i = 0; i < run->cells; i++)
         if (run->cell[i].temperature == run->cell[0].temperature && run->cell[i].sequences == 1 &&

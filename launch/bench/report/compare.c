@@ -57,19 +57,19 @@ static int change_of(const json_t *a, const json_t *b, const char *figure, const
     return 1;
 }
 
-/* One figure of a cell in both runs; returns 1 where it is worse beyond noise. One that is not judged has no verdict. */
+/* One figure of a cell in both runs; returns 1 where it is worse beyond noise. Only one that has a verdict is called faster or slower. */
 static int compare_figure(struct table *table, const char *placement, const json_t *a, const json_t *b, const char *figure, const char *spread,
-                          int is_judged)
+                          int has_verdict)
 {
     double change, bar;
     int worse, better;
 
     if (!change_of(a, b, figure, spread, &change, &bar))
         return 0;
-    worse = is_judged && change < -bar;
-    better = is_judged && change > bar;
+    worse = has_verdict && change < -bar;
+    better = has_verdict && change > bar;
     table_row(table, "%s\t%s\t%s\t%.4g\t%.4g\t%+.1f\t%.1f\t%s", placement, text(a, "name"), figure, field(a, figure), field(b, figure), 100 * change,
-              100 * bar, better ? "faster" : worse ? "SLOWER" : is_judged ? "" : "by speedup");
+              100 * bar, better ? "faster" : worse ? "SLOWER" : has_verdict ? "" : "by speedup");
     return worse;
 }
 
@@ -88,7 +88,7 @@ static int control_moved(const json_t *placement, const json_t *other, FILE *to)
         if (same == NULL || !json_is_true(json_object_get(cell, "solo")) ||
             !change_of(cell, same, "output_throughput", "output_throughput_spread", &change, &bar) || fabs(change) <= bar)
             continue;
-        fprintf(to, "Control: %s, %s, changed by %+.1f %% (noise %.1f): cells with drafts are judged by their speedup over it.\n",
+        fprintf(to, "Control: %s, %s, changed by %+.1f %% (noise %.1f): cells with drafts are compared by their speedup over it.\n",
                 text(placement, "name"), text(cell, "name"), 100 * change, 100 * bar);
         moved = 1;
     }
@@ -116,12 +116,12 @@ int compare_summaries(const json_t *a, const json_t *b, FILE *to)
 
         json_array_foreach (json_object_get(placement, "cells"), c, cell) {
             const json_t *same = other != NULL ? find(json_object_get(other, "cells"), text(cell, "name")) : NULL;
-            int is_judged = is_solo(cell) || p >= RUN_MOST_PLACEMENTS || !moved[p];
+            int has_verdict = is_solo(cell) || p >= RUN_MOST_PLACEMENTS || !moved[p];
 
             alone += same == NULL;
             if (same == NULL)
                 continue;
-            worse += compare_figure(&table, text(placement, "name"), cell, same, "output_throughput", "output_throughput_spread", is_judged);
+            worse += compare_figure(&table, text(placement, "name"), cell, same, "output_throughput", "output_throughput_spread", has_verdict);
             if (!is_solo(cell))
                 worse += compare_figure(&table, text(placement, "name"), cell, same, "speedup", "speedup_spread", 1);
         }

@@ -5,7 +5,7 @@
 #include "common/base/wrapped.h"
 #include "common/file/json_text.h"
 #include "launch/bench/report/compare.h"
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include "launch/bench/report/page_html.h"
 #include "launch/bench/report/page_md.h"
 #include "launch/bench/report/summary.h"
@@ -65,8 +65,8 @@ static enum status close_page(struct page *page)
     return status;
 }
 
-static enum status write_page(const char *folder, const char *name, const struct run *run, const struct figures_of_placement *all,
-                              void (*write)(const struct run *, const struct figures_of_placement *, FILE *))
+static enum status write_page(const char *folder, const char *name, const struct run *run, const struct measured_placement *all,
+                              void (*write)(const struct run *, const struct measured_placement *, FILE *))
 {
     struct page page = {.file = NULL};
 
@@ -75,7 +75,7 @@ static enum status write_page(const char *folder, const char *name, const struct
     return close_page(&page);
 }
 
-static enum status write_summary(const char *folder, const struct run *run, const struct figures_of_placement *all)
+static enum status write_summary(const char *folder, const struct run *run, const struct measured_placement *all)
 {
     json_t *summary = summary_make(run, all);
     char *text = json_text_write(summary, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
@@ -96,13 +96,13 @@ static enum status write_summary(const char *folder, const struct run *run, cons
     return status;
 }
 
-static void write_rounds(const struct run *run, const struct figures_of_placement *all, FILE *to)
+static void write_rounds(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     for (int p = 0; p < run->placements; p++)
         rounds_write(run, &run->placement[p], &all[p].rounds, p == 0, to);
 }
 
-static void show(const struct run *run, const struct figures_of_placement *all, const char *folder, FILE *to)
+static void show(const struct run *run, const struct measured_placement *all, const char *folder, FILE *to)
 {
     for (int p = 0; p < run->placements; p++) {
         fprintf(to, "%s\n\n", run->placement[p].name);
@@ -117,7 +117,7 @@ static void show(const struct run *run, const struct figures_of_placement *all, 
 static enum status report(const char *folder, double limit, double rounds, FILE *to, int *code)
 {
     static struct run run;
-    struct figures_of_placement *all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
+    struct measured_placement *all = calloc(RUN_MOST_PLACEMENTS, sizeof *all);
     double noise, worst;
     enum status status = STATUS_INTERNAL;
 
@@ -125,10 +125,10 @@ static enum status report(const char *folder, double limit, double rounds, FILE 
         return status;
     TRY_TO(run_read(folder, &run), release);
     run.timeline_rounds = (int)rounds;
-    TRY_TO(figures_compute(&run, all), release);
+    TRY_TO(measured_compute(&run, all), release);
     if (limit < 0)
         limit = json_number_value(json_object_get(run.json, "noise_limit"));
-    noise = figures_noise(&run, all, &worst);
+    noise = measured_noise(&run, all, &worst);
     if (noise > limit) {
         log_error("%s: the machine was too noisy: between repetitions speedups spread by %.1f %% (median of cells; the worst by %.1f %%), "
                   "expected "
@@ -145,7 +145,7 @@ static enum status report(const char *folder, double limit, double rounds, FILE 
     TRY_TO(write_page(folder, "trace.json", &run, all, trace_json_write), release);
     show(&run, all, folder, to);
 release:
-    figures_release(&run, all);
+    measured_release(&run, all);
     run_release(&run);
     free(all);
     return status;

@@ -76,11 +76,11 @@ static const char *text(const json_t *object, const char *key)
 }
 
 /* The fastest fixed draft length of each group, as a tile. */
-static void write_tiles(const struct run *run, const struct figures_of_placement *all, FILE *to)
+static void write_tiles(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
-        int best = figures_best(run, all, b);
+        int best = measured_best(run, all, b);
         char line[256];
 
         if (best < 0)
@@ -95,10 +95,10 @@ static void write_tiles(const struct run *run, const struct figures_of_placement
     fputs("</div>\n", to);
 }
 
-static void write_head(const struct run *run, const struct figures_of_placement *all, FILE *to)
+static void write_head(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     const json_t *machine = json_object_get(run->json, "machine");
-    double worst, noise = figures_noise(run, all, &worst);
+    double worst, noise = measured_noise(run, all, &worst);
     char line[512];
 
     fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -123,7 +123,7 @@ static void write_head(const struct run *run, const struct figures_of_placement 
         write_paragraph("p class=\"warn\"", page_md_noisy, to);
 }
 
-static void write_placement(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, FILE *to)
+static void write_placement(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)
 {
     write_paragraph("h2", placement->name, to);
     write_tiles(run, all, to);
@@ -165,7 +165,7 @@ static void write_placement(const struct run *run, const struct run_placement *p
     write_command(placement->line, to);
 }
 
-void page_html_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void page_html_write(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     write_head(run, all, to);
     for (int p = 0; p < run->placements; p++)

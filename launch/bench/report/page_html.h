@@ -2,9 +2,9 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include <stdio.h>
 
-void page_html_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void page_html_write(const struct run *run, const struct measured_placement *all, FILE *to);
 
 #endif

@@ -8,7 +8,7 @@
 
 const char page_md_why_speed[] =
     "Tokens per second are those of all sequences together. `~` marks a speedup that spreads beyond the limit. `by TPOT` is the speedup by the time per token "
-    "after the first, without prompts. `acceptance %` is drafts that stood over drafts that were made, those behind a rejected one included; alpha, below, "
+    "after the first, without prompts. `acceptance %` is accepted drafts over drafts that were made, those behind a rejected one included; alpha, below, "
     "leaves these out. `equal` counts outputs that are solo's, token for token.";
 const char page_md_noisy[] =
     "TOO NOISY. Speedups spread by more than the limit, and this was reported because --noise-limit asked for it: not figures to quote.";
@@ -89,10 +89,10 @@ static void write_machine(const json_t *machine, FILE *to)
     fputs(" |\n", to);
 }
 
-static void write_head(const struct run *run, const struct figures_of_placement *all, FILE *to)
+static void write_head(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     const json_t *machine = json_object_get(run->json, "machine");
-    double worst, noise = figures_noise(run, all, &worst);
+    double worst, noise = measured_noise(run, all, &worst);
 
     fprintf(to, "# Speculative decoding, measured\n\n");
     if (json_is_false(json_object_get(run->json, "lossless")))
@@ -119,11 +119,11 @@ static void write_head(const struct run *run, const struct figures_of_placement 
 /* Cells that differ from this one in their fixed draft length alone, and itself. */
 static int is_like(const struct run_cell *cell, const struct run_cell *other)
 {
-    return figures_is_predicted(other) && other->draft_length > 0 && other->temperature == cell->temperature && strcmp(other->accept, cell->accept) == 0;
+    return measured_is_predicted(other) && other->draft_length > 0 && other->temperature == cell->temperature && strcmp(other->accept, cell->accept) == 0;
 }
 
 /* Do the rounds of such cells miss their time by more the longer the drafts are, and in one direction? Noise does not. */
-static int grows_with_length(const struct run *run, const struct figures_of_placement *all, int at)
+static int grows_with_length(const struct run *run, const struct measured_placement *all, int at)
 {
     int pairs = 0;
 
@@ -141,9 +141,9 @@ static int grows_with_length(const struct run *run, const struct figures_of_plac
 }
 
 /* Which of the factors is farthest from 1, and what that means. */
-static const char *blame(const struct run *run, const struct figures_of_placement *all, int at)
+static const char *blame(const struct run *run, const struct measured_placement *all, int at)
 {
-    const struct figures *f = &all->cell[at];
+    const struct measured *f = &all->cell[at];
     double tokens = fabs(log(f->by_tokens)), round = fabs(log(f->by_round)), outside = fabs(log(f->by_outside)), noise = fabs(log(f->by_noise));
 
     if (noise >= tokens && noise >= round && noise >= outside)
@@ -156,7 +156,7 @@ static const char *blame(const struct run *run, const struct figures_of_placemen
 }
 
 /* Rounds without the proposal that they asked for are slower than a draft length is. */
-static void write_fallbacks(const struct run *run, const struct figures_of_placement *all, const char *begin, const char *end, FILE *to)
+static void write_fallbacks(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
     int told = 0;
 
@@ -175,15 +175,15 @@ static void write_fallbacks(const struct run *run, const struct figures_of_place
 }
 
 /* Predictions beyond a tenth, each with its reason. */
-static void write_misses(const struct run *run, const struct figures_of_placement *all, const char *begin, const char *end, FILE *to)
+static void write_misses(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
     int told = 0;
 
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         char name[128];
 
-        if (!figures_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
+        if (!measured_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
         fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1), blame(run, all, i));
@@ -192,14 +192,14 @@ static void write_misses(const struct run *run, const struct figures_of_placemen
         fprintf(to, ".%s", end);
 }
 
-void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void page_md_verdict(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     const char *begin = form == TABLE_HTML ? "<p>" : "", *end = form == TABLE_HTML ? "</p>\n" : "\n\n";
     int cells = 0, near = 0;
     double farthest = 0;
 
     for (int i = 0; i < run->cells; i++)
-        if (figures_is_predicted(&run->cell[i]) && all->cell[i].improvement_measured > 0) {
+        if (measured_is_predicted(&run->cell[i]) && all->cell[i].improvement_measured > 0) {
             double off = fabs(all->cell[i].speedup / all->cell[i].improvement_measured - 1);
 
             cells++;
@@ -214,7 +214,7 @@ void page_md_verdict(const struct run *run, const struct figures_of_placement *a
     write_misses(run, all, begin, end, to);
 }
 
-void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void page_md_write(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     write_head(run, all, to);
     for (int p = 0; p < run->placements; p++) {
@@ -226,7 +226,7 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
         table_theory(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "%s\n\n", page_md_why_residual);
         table_residual(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "## Alpha\n\nCounted: drafts that stood over drafts that were judged. D_LK = 1 - alpha.\n\n");
+        fprintf(to, "## Alpha\n\nCounted: accepted drafts over tested drafts. D_LK = 1 - alpha.\n\n");
         table_alpha(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## The paper's Table 1 with this pair's alpha\n\nFactors by theorems 3.11 and 3.8 at c = 0 and c_hat = 0, as there.\n\n");
         table_paper_1(run, &all[p], TABLE_TEXT, to);
@@ -248,6 +248,6 @@ void page_md_write(const struct run *run, const struct figures_of_placement *all
     if (run->placements > 1)
         fprintf(to, "# What the network costs\n\n");
     table_placements(run, all, TABLE_TEXT, to);
-    fprintf(to, "Files beside this one: report.html (the same with figures), summary.json (all figures by name), rounds.csv (every round), trace.json (a timeline "
+    fprintf(to, "Files beside this one: report.html (the same with measured), summary.json (all figures by name), rounds.csv (every round), trace.json (a timeline "
                 "for ui.perfetto.dev), raw/ (what the ranks wrote).\n");
 }

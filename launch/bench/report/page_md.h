@@ -2,13 +2,13 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include "launch/bench/report/table.h"
 #include <stdio.h>
 
-void page_md_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void page_md_write(const struct run *run, const struct measured_placement *all, FILE *to);
 /* How many predictions hold within 10 %, and what is to blame where one does not; and where drafts were missing. */
-void page_md_verdict(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void page_md_verdict(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* Sentences that this report and the other form of it share. */
 extern const char page_md_noisy[];
 extern const char page_md_why_speed[];

@@ -71,7 +71,7 @@ static enum status fit_group(const struct run *run, const struct run_placement *
         const struct run_pass *pass = &placement->pass[rounds->round[i].pass];
         const struct run_cell *cell = &run->cell[pass->cell];
 
-        if (figures_counts(pass) && cell->baseline == baseline && cell->sequences == 1)
+        if (measured_counts(pass) && cell->baseline == baseline && cell->sequences == 1)
             TRY(fit_round(&rounds->round[i], cell->solo, fit));
     }
     curve_finish(&fit->draft);
@@ -89,32 +89,32 @@ static double round_of(const struct fit *fit, int gamma)
     return curve_at(&fit->draft, gamma) + curve_at(&fit->verify, gamma + 1) + curve_at(&fit->rest, gamma);
 }
 
-static void choose_best(const struct fit *fit, double alpha, struct figures *figures)
+static void choose_best(const struct fit *fit, double alpha, struct measured *measured)
 {
     double best = 1;
 
-    figures->best = theory_best_gamma(alpha, figures->c, MOST_GAMMA);
-    figures->best_measured = 0;
+    measured->best = theory_best_gamma(alpha, measured->c, MOST_GAMMA);
+    measured->best_measured = 0;
     for (int gamma = 1; gamma <= MOST_GAMMA; gamma++) {
         double improvement = theory_tokens(alpha, gamma) * fit->solo_us / round_of(fit, gamma);
 
         if (improvement > best) {
             best = improvement;
-            figures->best_measured = gamma;
+            measured->best_measured = gamma;
         }
     }
 }
 
 /* Of rounds of several lengths, as many of each as there were; of a fixed draft length, of rounds of that alone. */
-static void predict_cell(const struct run_cell *cell, const struct fit *fit, double c_hat, struct figures *figures)
+static void predict_cell(const struct run_cell *cell, const struct fit *fit, double c_hat, struct measured *measured)
 {
     double tokens = 0, us = 0, drafts = 0, plain = 0, verify = 0, operations = 0, rounds = 0;
 
     for (int k = 0; k <= RUN_MOST_DRAFT; k++) {
-        double weight = cell->draft_length >= 0 ? k == cell->draft_length : figures->rounds_of[k];
+        double weight = cell->draft_length >= 0 ? k == cell->draft_length : measured->rounds_of[k];
 
         rounds += weight;
-        tokens += weight * theory_tokens(figures->alpha, k);
+        tokens += weight * theory_tokens(measured->alpha, k);
         us += weight * round_of(fit, k);
         drafts += weight * k;
         operations += weight * (k * c_hat + k + 1);
@@ -123,27 +123,27 @@ static void predict_cell(const struct run_cell *cell, const struct fit *fit, dou
     }
     if (rounds <= 0 || us <= 0 || fit->solo_us <= 0 || drafts <= 0)
         return;
-    figures->c = plain / drafts / fit->solo_us;
-    figures->tokens_expected = tokens / rounds;
-    figures->improvement = tokens / (drafts * figures->c + rounds);
-    figures->v = verify / rounds / fit->solo_us;
-    figures->improvement_measured = tokens * fit->solo_us / us;
-    figures->rest = us / rounds / fit->solo_us - drafts / rounds * figures->c - figures->v;
-    figures->operations = operations / tokens;
-    choose_best(fit, figures->alpha, figures);
+    measured->c = plain / drafts / fit->solo_us;
+    measured->tokens_expected = tokens / rounds;
+    measured->improvement = tokens / (drafts * measured->c + rounds);
+    measured->v = verify / rounds / fit->solo_us;
+    measured->improvement_measured = tokens * fit->solo_us / us;
+    measured->rest = us / rounds / fit->solo_us - drafts / rounds * measured->c - measured->v;
+    measured->operations = operations / tokens;
+    choose_best(fit, measured->alpha, measured);
 }
 
 /* measured = predicted x by_tokens x by_round x by_outside x by_noise, exactly: what means over all the time of the passes do not explain of a median
  * over repetitions is noise. */
-static void explain(const struct fit *fit, const struct figures *solo, struct figures *figures)
+static void explain(const struct fit *fit, const struct measured *solo, struct measured *measured)
 {
-    double tokens = figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0;
-    double us = figures->tokens_expected * fit->solo_us / figures->improvement_measured;
+    double tokens = measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0;
+    double us = measured->tokens_expected * fit->solo_us / measured->improvement_measured;
 
-    figures->by_tokens = tokens / figures->tokens_expected;
-    figures->by_round = figures->round_us > 0 ? us / figures->round_us : 0;
-    figures->by_outside = solo->outside < 1 ? (1 - figures->outside) / (1 - solo->outside) : 0;
-    figures->by_noise = figures->speedup / (figures->improvement_measured * figures->by_tokens * figures->by_round * figures->by_outside);
+    measured->by_tokens = tokens / measured->tokens_expected;
+    measured->by_round = measured->round_us > 0 ? us / measured->round_us : 0;
+    measured->by_outside = solo->outside < 1 ? (1 - measured->outside) / (1 - solo->outside) : 0;
+    measured->by_noise = measured->speedup / (measured->improvement_measured * measured->by_tokens * measured->by_round * measured->by_outside);
 }
 
 static double operations_of(const json_t *json, const char *model)
@@ -152,19 +152,19 @@ static double operations_of(const json_t *json, const char *model)
 }
 
 static enum status predict_group(const struct run *run, const struct run_placement *placement, int baseline, double c_hat,
-                                 struct figures_of_placement *all)
+                                 struct measured_placement *all)
 {
     struct fit *fit = calloc(1, sizeof *fit);
     enum status status = fit != NULL ? fit_group(run, placement, &all->rounds, baseline, fit) : STATUS_INTERNAL;
 
     for (int i = 0; i < run->cells && status == STATUS_OK; i++) {
-        struct figures *figures = &all->cell[i];
+        struct measured *measured = &all->cell[i];
 
-        if (run->cell[i].baseline != baseline || !figures_is_predicted(&run->cell[i]) || figures->alpha < 0)
+        if (run->cell[i].baseline != baseline || !measured_is_predicted(&run->cell[i]) || measured->alpha < 0)
             continue;
-        predict_cell(&run->cell[i], fit, c_hat, figures);
-        if (figures->improvement_measured > 0)
-            explain(fit, &all->cell[baseline], figures);
+        predict_cell(&run->cell[i], fit, c_hat, measured);
+        if (measured->improvement_measured > 0)
+            explain(fit, &all->cell[baseline], measured);
     }
     if (fit != NULL)
         fit_release(fit);
@@ -172,7 +172,7 @@ static enum status predict_group(const struct run *run, const struct run_placeme
     return status;
 }
 
-enum status predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all)
+enum status predict(const struct run *run, const struct run_placement *placement, struct measured_placement *all)
 {
     double target = operations_of(run->json, "target"), draft = operations_of(run->json, "draft");
 

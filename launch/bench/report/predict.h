@@ -4,9 +4,9 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 
 /* Fills the theory's figures of all cells. STATUS_INTERNAL. */
-enum status predict(const struct run *run, const struct run_placement *placement, struct figures_of_placement *all);
+enum status predict(const struct run *run, const struct run_placement *placement, struct measured_placement *all);
 
 #endif

@@ -125,12 +125,12 @@ static enum status read_ends(const char *path, json_t *from, struct run_pass *pa
 static enum status read_pass(const char *path, const struct run *run, json_t *from, struct run_pass *pass)
 {
     json_int_t n[10];
-    json_t *tested, *stood, *ends;
+    json_t *tested, *accepted, *ends;
 
     if (json_unpack(from, "{s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:o, s:o, s:o}", "cell", &pass->cell,
                     "repetition", &pass->repetition, "warm_up", &pass->warm_up, "start_ns", &n[0], "wall_ns", &n[1], "tokens", &n[2], "rounds",
                     &n[3], "steps", &n[4], "drafted", &n[5], "accepted", &n[6], "full_rounds", &n[7], "full_tokens", &n[8], "fallback_rounds",
-                    &n[9], "mean_sum_min_p_q", &pass->overlap, "tested", &tested, "stood", &stood, "ends", &ends) != 0 ||
+                    &n[9], "mean_sum_min_p_q", &pass->overlap, "tested", &tested, "accepted_at", &accepted, "ends", &ends) != 0 ||
         pass->cell < 0 || pass->cell >= run->cells)
         return wrong(path, "a pass is not one");
     pass->start_ns = n[0];
@@ -144,7 +144,7 @@ static enum status read_pass(const char *path, const struct run *run, json_t *fr
     pass->full_tokens = n[8];
     pass->fallback_rounds = n[9];
     read_counts(tested, pass->tested);
-    read_counts(stood, pass->stood);
+    read_counts(accepted, pass->accepted_at);
     return read_ends(path, ends, pass);
 }
 

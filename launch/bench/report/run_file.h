@@ -26,8 +26,8 @@ struct run_pass {
     int cell, repetition, warm_up;
     int traced; /* no rank's trace was full before it ended */
     int64_t start_ns, wall_ns, tokens, rounds, steps, drafted, accepted, full_rounds, full_tokens, fallback_rounds;
-    int64_t tested[RUN_MOST_DRAFT], stood[RUN_MOST_DRAFT];
-    double overlap; /* mean of sum min(p, q) over judged drafts */
+    int64_t tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
+    double overlap; /* mean of sum min(p, q) over tested drafts */
     struct run_end *end; /* [ends] */
     int ends;
 };

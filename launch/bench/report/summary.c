@@ -45,16 +45,16 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-static json_t *speculation_of(const struct figures *figures)
+static json_t *speculation_of(const struct measured *measured)
 {
-    double drafts = figures->tested[0]; /* each round that had some judged its first, also where spans were lost */
+    double drafts = measured->tested[0]; /* each round that had some tested its first, also where spans were lost */
 
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(figures->accepted, figures->drafted),
-                     "spec_decode_acceptance_length", drafts > 0 ? 1 + figures->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
-                     "spec_decode_draft_tokens", figures->drafted, "spec_decode_accepted_tokens", figures->accepted,
-                     "spec_decode_per_position_acceptance_rates", ratios(figures->stood_at, figures->tested, drafts),
-                     "stood_of_judged_per_position", ratios(figures->stood_at, figures->tested, 0), "tokens_per_round",
-                     share(figures->output_tokens, figures->rounds), "fallback_rounds", figures->fallback_rounds);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(measured->accepted, measured->drafted),
+                     "spec_decode_acceptance_length", drafts > 0 ? 1 + measured->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
+                     "spec_decode_draft_tokens", measured->drafted, "spec_decode_accepted_tokens", measured->accepted,
+                     "spec_decode_per_position_acceptance_rates", ratios(measured->accepted_at, measured->tested, drafts),
+                     "accepted_of_tested_per_position", ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round",
+                     share(measured->output_tokens, measured->rounds), "fallback_rounds", measured->fallback_rounds);
 }
 
 /* A number, or null where it cannot be told. */
@@ -63,35 +63,35 @@ static json_t *real_or_null(double value, int known)
     return known && isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *theory_of(const struct figures *figures)
+static json_t *theory_of(const struct measured *measured)
 {
-    int known = figures->improvement > 0;
+    int known = measured->improvement > 0;
 
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "alpha",
-                     real_or_null(figures->alpha, figures->alpha >= 0), "alpha_mean_sum_min_p_q",
-                     real_or_null(figures->alpha_overlap, figures->alpha_overlap >= 0), "alpha_from_tokens_per_round",
-                     real_or_null(figures->alpha_tokens, figures->alpha_tokens >= 0), "d_lk",
-                     real_or_null(1 - figures->alpha_overlap, figures->alpha_overlap >= 0), "c",
-                     real_or_null(figures->c, known), "v", real_or_null(figures->v, known), "rest", real_or_null(figures->rest, known),
-                     "expected_tokens_per_round", real_or_null(figures->tokens_expected, known), "theorem_3_8_improvement",
-                     real_or_null(figures->improvement, known), "improvement_with_measured_v_and_wire",
-                     real_or_null(figures->improvement_measured, known), "theorem_3_11_operations", real_or_null(figures->operations, known),
-                     "best_gamma_theorem_3_8", known ? json_integer(figures->best) : json_null(), "best_gamma_with_measured_v_and_wire",
-                     known ? json_integer(figures->best_measured) : json_null(), "residual_tokens", real_or_null(figures->by_tokens, known),
-                     "residual_round", real_or_null(figures->by_round, known), "residual_outside", real_or_null(figures->by_outside, known), "residual_noise", real_or_null(figures->by_noise, known));
+                     real_or_null(measured->alpha, measured->alpha >= 0), "alpha_mean_sum_min_p_q",
+                     real_or_null(measured->alpha_overlap, measured->alpha_overlap >= 0), "alpha_from_tokens_per_round",
+                     real_or_null(measured->alpha_tokens, measured->alpha_tokens >= 0), "d_lk",
+                     real_or_null(1 - measured->alpha_overlap, measured->alpha_overlap >= 0), "c",
+                     real_or_null(measured->c, known), "v", real_or_null(measured->v, known), "rest", real_or_null(measured->rest, known),
+                     "expected_tokens_per_round", real_or_null(measured->tokens_expected, known), "theorem_3_8_improvement",
+                     real_or_null(measured->improvement, known), "improvement_with_measured_v_and_wire",
+                     real_or_null(measured->improvement_measured, known), "theorem_3_11_operations", real_or_null(measured->operations, known),
+                     "best_gamma_theorem_3_8", known ? json_integer(measured->best) : json_null(), "best_gamma_with_measured_v_and_wire",
+                     known ? json_integer(measured->best_measured) : json_null(), "residual_tokens", real_or_null(measured->by_tokens, known),
+                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known), "residual_noise", real_or_null(measured->by_noise, known));
 }
 
-static json_t *phases_of(const struct figures *figures)
+static json_t *phases_of(const struct measured *measured)
 {
     json_t *object = json_object();
     int failed = 0;
 
     for (int p = 0; p < ROUND_PHASES; p++)
-        failed |= json_object_set_new(object, rounds_phase((enum round_phase)p), json_real(figures->phase_us[p]));
+        failed |= json_object_set_new(object, rounds_phase((enum round_phase)p), json_real(measured->phase_us[p]));
     return json_text_whole(object, failed);
 }
 
-static json_t *cell_of(const struct run_cell *cell, const struct figures *figures)
+static json_t *cell_of(const struct run_cell *cell, const struct measured *measured)
 {
     char name[128];
     json_t *object;
@@ -100,31 +100,31 @@ static json_t *cell_of(const struct run_cell *cell, const struct figures *figure
     summary_name(cell, name, sizeof name);
     object = json_pack("{s:s, s:b, s:o, s:f, s:s, s:i, s:i}", "name", name, "solo", cell->solo, "draft_length",
                        cell->draft_length < 0 ? json_string("auto") : json_integer(cell->draft_length), "temperature", cell->temperature, "accept",
-                       cell->accept, "max_concurrency", cell->sequences, "repetitions", figures->repetitions);
+                       cell->accept, "max_concurrency", cell->sequences, "repetitions", measured->repetitions);
     failed |= json_object_update_new(
-        object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", figures->duration_s, "completed", figures->completed,
-                          "total_input_tokens", figures->input_tokens, "total_output_tokens", figures->output_tokens, "request_throughput",
-                          share(figures->completed, figures->duration_s), "output_throughput", figures->tokens_per_second, "total_token_throughput",
-                          share(figures->input_tokens + figures->output_tokens, figures->duration_s)));
-    failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", figures->tokens_per_second_spread,
-                                                       "speedup", figures->speedup, "speedup_spread", figures->speedup_spread, "speedup_tpot",
-                                                       figures->speedup_tpot));
-    failed |= set_times(object, "ttft", &figures->ttft);
-    failed |= set_times(object, "tpot", &figures->tpot);
-    failed |= set_times(object, "itl", &figures->itl);
-    failed |= set_times(object, "e2el", &figures->e2el);
-    failed |= set_times(object, "arrival", &figures->round);
-    failed |= json_object_update_new(object, json_pack("{s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "round_us", figures->round_us, "phase_us",
-                                                       phases_of(figures), "idle_lead_us", figures->wait_us, "idle_drafter_us",
-                                                       cell->solo ? figures->round_us : figures->round_us - figures->drafting_us, "overlap_us",
-                                                       figures->hidden_us, "propose_one_way_us", figures->propose_us, "commit_one_way_us",
-                                                       figures->commit_us, "outside_rounds", figures->outside));
+        object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", measured->duration_s, "completed", measured->completed,
+                          "total_input_tokens", measured->input_tokens, "total_output_tokens", measured->output_tokens, "request_throughput",
+                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second, "total_token_throughput",
+                          share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
+    failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", measured->tokens_per_second_spread,
+                                                       "speedup", measured->speedup, "speedup_spread", measured->speedup_spread, "speedup_tpot",
+                                                       measured->speedup_tpot));
+    failed |= set_times(object, "ttft", &measured->ttft);
+    failed |= set_times(object, "tpot", &measured->tpot);
+    failed |= set_times(object, "itl", &measured->itl);
+    failed |= set_times(object, "e2el", &measured->e2el);
+    failed |= set_times(object, "arrival", &measured->round);
+    failed |= json_object_update_new(object, json_pack("{s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "round_us", measured->round_us, "phase_us",
+                                                       phases_of(measured), "idle_lead_us", measured->wait_us, "idle_drafter_us",
+                                                       cell->solo ? measured->round_us : measured->round_us - measured->drafting_us, "overlap_us",
+                                                       measured->hidden_us, "propose_one_way_us", measured->propose_us, "commit_one_way_us",
+                                                       measured->commit_us, "outside_rounds", measured->outside));
     if (!cell->solo) {
-        failed |= json_object_update_new(object, speculation_of(figures));
-        failed |= json_object_set_new(object, "theory", theory_of(figures));
+        failed |= json_object_update_new(object, speculation_of(measured));
+        failed |= json_object_set_new(object, "theory", theory_of(measured));
     }
-    if (figures->outputs_equal >= 0)
-        failed |= json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", figures->outputs, "outputs_equal_solo", figures->outputs_equal));
+    if (measured->outputs_equal >= 0)
+        failed |= json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));
     return json_text_whole(object, failed);
 }
 
@@ -146,7 +146,7 @@ static json_t *ranks_of(const struct run_placement *placement)
     return json_text_whole(array, failed);
 }
 
-static json_t *placement_of(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all)
+static json_t *placement_of(const struct run *run, const struct run_placement *placement, const struct measured_placement *all)
 {
     json_t *cells = json_array(), *job = json_array_get(placement->job, 0);
     int failed = 0;
@@ -158,12 +158,12 @@ static json_t *placement_of(const struct run *run, const struct run_placement *p
                      json_text_whole(cells, failed), "latency", placement->latency);
 }
 
-json_t *summary_make(const struct run *run, const struct figures_of_placement *all)
+json_t *summary_make(const struct run *run, const struct measured_placement *all)
 {
     static const char *const copied[] = {"command", "date", "tandem", "quick", "machine", "repetitions", "warm_up", "requests", "max_tokens",
                                          "noise_limit", "lossless", "synthetic_acceptance", "target", "draft"};
     json_t *object = json_object(), *placements = json_array();
-    double worst, noise = figures_noise(run, all, &worst);
+    double worst, noise = measured_noise(run, all, &worst);
     int failed = 0;
 
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)

@@ -2,7 +2,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include <stdio.h>
 
 enum table_form { TABLE_TEXT /* Markdown, with columns that stand under each other */, TABLE_HTML };
@@ -24,21 +24,21 @@ void table_row(struct table *table, const char *format, ...) __attribute__((form
 /* Writes it. */
 void table_end(struct table *table);
 
-void table_speed(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_theory(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_residual(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_alpha(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_paper_1(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_paper_2(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_phases(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
-void table_latency(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_residual(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_alpha(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_paper_1(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_paper_2(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_phases(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_latency(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* Of messages and collectives, where they were measured; with their headings. */
 void table_messages(const struct run_placement *placement, enum table_form form, FILE *to);
 /* Each rank's own time by phase, of solo and of the fastest draft length of each group. */
-void table_by_rank(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_by_rank(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_ranks(const struct run_placement *placement, enum table_form form, FILE *to);
 /* What another placement changes, where there are two. */
-void table_placements(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to);
+void table_placements(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* Text with &, <, > and quotes as HTML and XML have them. */
 void table_escape(FILE *to, const char *text);
 

@@ -12,44 +12,44 @@ static double limit_of(const struct run *run)
     return json_number_value(json_object_get(run->json, "noise_limit"));
 }
 
-void table_speed(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,spread %,by TPOT,tokens/round,acceptance %,equal");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *figures = &all->cell[i];
+        const struct measured *measured = &all->cell[i];
         char name[128], equal[48] = "", speedup[32] = "";
 
         summary_name(&run->cell[i], name, sizeof name);
-        if (figures->outputs_equal >= 0)
-            snprintf(equal, sizeof equal, "%d of %d", figures->outputs_equal, figures->outputs);
-        snprintf(speedup, sizeof speedup, "%s%.2fx", figures->speedup_spread > limit_of(run) ? "~" : "", figures->speedup);
+        if (measured->outputs_equal >= 0)
+            snprintf(equal, sizeof equal, "%d of %d", measured->outputs_equal, measured->outputs);
+        snprintf(speedup, sizeof speedup, "%s%.2fx", measured->speedup_spread > limit_of(run) ? "~" : "", measured->speedup);
         if (run->cell[i].solo)
-            table_row(&table, "%s\t%.0f\t%.1f\t\t\t\t%.2f\t\t", name, figures->tokens_per_second, 100 * figures->tokens_per_second_spread,
-                      figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0);
+            table_row(&table, "%s\t%.0f\t%.1f\t\t\t\t%.2f\t\t", name, measured->tokens_per_second, 100 * measured->tokens_per_second_spread,
+                      measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0);
         else
-            table_row(&table, "%s\t%.0f\t%.1f\t%s\t%.1f\t%.2fx\t%.2f\t%.1f\t%s", name, figures->tokens_per_second,
-                      100 * figures->tokens_per_second_spread, speedup, 100 * figures->speedup_spread, figures->speedup_tpot,
-                      figures->rounds > 0 ? figures->output_tokens / figures->rounds : 0,
-                      figures->drafted > 0 ? 100 * figures->accepted / figures->drafted : 0, equal);
+            table_row(&table, "%s\t%.0f\t%.1f\t%s\t%.1f\t%.2fx\t%.2f\t%.1f\t%s", name, measured->tokens_per_second,
+                      100 * measured->tokens_per_second_spread, speedup, 100 * measured->speedup_spread, measured->speedup_tpot,
+                      measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0,
+                      measured->drafted > 0 ? 100 * measured->accepted / measured->drafted : 0, equal);
     }
     table_end(&table);
 }
 
-static int is_predicted(const struct run *run, const struct figures_of_placement *all, int cell)
+static int is_predicted(const struct run *run, const struct measured_placement *all, int cell)
 {
-    return figures_is_predicted(&run->cell[cell]) && all->cell[cell].improvement > 0;
+    return measured_is_predicted(&run->cell[cell]) && all->cell[cell].improvement > 0;
 }
 
-void table_theory(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form,
                 "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best K with v and wire");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         char name[128];
 
         if (!is_predicted(run, all, i))
@@ -62,13 +62,13 @@ void table_theory(const struct run *run, const struct figures_of_placement *all,
     table_end(&table);
 }
 
-void table_residual(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_residual(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form, "<cell,measured / predicted,tokens,round,outside,noise");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         char name[128];
 
         if (!is_predicted(run, all, i))
@@ -80,13 +80,13 @@ void table_residual(const struct run *run, const struct figures_of_placement *al
     table_end(&table);
 }
 
-void table_alpha(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_alpha(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,judged in a pass,counted,sum min(p q),from tokens/round,D_LK");
+    table_begin(&table, to, form, "<cell,tested in a pass,counted,sum min(p q),from tokens/round,D_LK");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         char name[128], overlap[32] = "", tokens[32] = "", distance[32] = "";
 
         if (run->cell[i].solo || f->alpha < 0)
@@ -98,25 +98,25 @@ void table_alpha(const struct run *run, const struct figures_of_placement *all, 
         }
         if (f->alpha_tokens >= 0)
             snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
-        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->judged / f->repetitions, f->alpha, overlap, tokens, distance);
+        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->all_tested / f->repetitions, f->alpha, overlap, tokens, distance);
     }
     table_end(&table);
 }
 
 /* alpha of a group: all of its drafts together. */
-static double alpha_of_group(const struct run *run, const struct figures_of_placement *all, int baseline)
+static double alpha_of_group(const struct run *run, const struct measured_placement *all, int baseline)
 {
-    double judged = 0, stood = 0;
+    double tested = 0, accepted = 0;
 
     for (int i = 0; i < run->cells; i++)
         if (run->cell[i].baseline == baseline && run->cell[i].sequences == 1) {
-            judged += all->cell[i].judged;
-            stood += all->cell[i].stood;
+            tested += all->cell[i].all_tested;
+            accepted += all->cell[i].all_accepted;
         }
-    return judged > 0 ? stood / judged : -1;
+    return tested > 0 ? accepted / tested : -1;
 }
 
-void table_paper_1(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_paper_1(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static const int gammas[] = {2, 3, 5, 10};
     static struct table table;
@@ -140,13 +140,13 @@ static const char *name_of(const struct run *run, const char *model)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path != NULL ? path : "-";
 }
 
-void table_paper_2(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_paper_2(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form, "<task,<Mq,<accept,temp,gamma,alpha,speed");
     for (int b = 0; b < run->cells; b++) {
-        int best = figures_best(run, all, b);
+        int best = measured_best(run, all, b);
 
         if (best >= 0)
             table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature > 0 ? run->cell[b].accept : "any",
@@ -155,14 +155,14 @@ void table_paper_2(const struct run *run, const struct figures_of_placement *all
     table_end(&table);
 }
 
-void table_phases(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_phases(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form,
                 "<cell,round,truncate,draft,pack,wire,order,verify,reduce,decide,broadcast,output,other,idle lead,idle drafter,overlap");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         const double *us = f->phase_us;
         char name[128];
 
@@ -174,14 +174,14 @@ void table_phases(const struct run *run, const struct figures_of_placement *all,
     table_end(&table);
 }
 
-void table_latency(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_latency(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form,
                 "<cell,TTFT p50 ms,p99,TPOT p50,p90,p99,ITL mean,p50,p99,arrival p50,p90,p99,E2E p50,p99,tokens/s");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *f = &all->cell[i];
+        const struct measured *f = &all->cell[i];
         char name[128];
 
         summary_name(&run->cell[i], name, sizeof name);
@@ -253,7 +253,7 @@ void table_ranks(const struct run_placement *placement, enum table_form form, FI
     table_end(&table);
 }
 
-static void add_ranks(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, int cell, struct table *table)
+static void add_ranks(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, int cell, struct table *table)
 {
     char name[128];
 
@@ -270,13 +270,13 @@ static void add_ranks(const struct run *run, const struct run_placement *placeme
     }
 }
 
-void table_by_rank(const struct run *run, const struct run_placement *placement, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_by_rank(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
     table_begin(&table, to, form, "<cell,rank,<role,truncate,draft,pack,unpack,order,verify,reduce,gather,decide,broadcast,output,other,idle");
     for (int b = 0; b < run->cells; b++) {
-        int best = figures_best(run, all, b);
+        int best = measured_best(run, all, b);
 
         if (best < 0)
             continue;
@@ -286,7 +286,7 @@ void table_by_rank(const struct run *run, const struct run_placement *placement,
     table_end(&table);
 }
 
-void table_placements(const struct run *run, const struct figures_of_placement *all, enum table_form form, FILE *to)
+void table_placements(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
@@ -294,7 +294,7 @@ void table_placements(const struct run *run, const struct figures_of_placement *
         return;
     table_begin(&table, to, form, "<cell,tokens/s same-node,other-node,speedup same-node,other-node,wire us same-node,other-node,proposal one way us,other-node,commit one way us,other-node");
     for (int i = 0; i < run->cells; i++) {
-        const struct figures *a = &all[0].cell[i], *b = &all[1].cell[i];
+        const struct measured *a = &all[0].cell[i], *b = &all[1].cell[i];
         char name[128];
 
         if (run->cell[i].solo)

@@ -167,7 +167,7 @@ static void write_verify_flows(struct page *page, const struct run_placement *pl
     }
 }
 
-void trace_json_write(const struct run *run, const struct figures_of_placement *all, FILE *to)
+void trace_json_write(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     struct page page = {.to = to, .first_pid = 1}; /* viewers take 0 for an idle processor */
 

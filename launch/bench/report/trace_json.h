@@ -2,9 +2,9 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TRACE_JSON_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TRACE_JSON_H
 
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include <stdio.h>
 
-void trace_json_write(const struct run *run, const struct figures_of_placement *all, FILE *to);
+void trace_json_write(const struct run *run, const struct measured_placement *all, FILE *to);
 
 #endif

@@ -5,7 +5,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "launch/bench/sweep/bench.h"
-#include "launch/bench/sweep/job.h"
+#include "launch/bench/sweep/child.h"
 #include "launch/bench/sweep/machine.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,31 +15,31 @@
 #include <unistd.h>
 
 /* The words that every job of a placement has. */
-static enum status begin_words(const struct bench *bench, int at, struct job_words *words)
+static enum status begin_words(const struct bench *bench, int at, struct child_words *words)
 {
     const struct placement *placement = &bench->placement[at];
 
-    *words = (struct job_words){0};
-    TRY(job_add(words, bench->tandem));
-    TRY(job_add(words, "run"));
+    *words = (struct child_words){0};
+    TRY(child_add(words, bench->tandem));
+    TRY(child_add(words, "run"));
     for (int i = 1; i < bench->argc; i++)
-        TRY(job_add(words, bench->argv[i]));
+        TRY(child_add(words, bench->argv[i]));
     if (placement->hosts[0] != '\0') {
-        TRY(job_add(words, "--hosts"));
-        TRY(job_add(words, placement->hosts));
+        TRY(child_add(words, "--hosts"));
+        TRY(child_add(words, placement->hosts));
     }
     if (bench->run.ranks.verifiers < 0 && bench->run.launch.hosts == NULL && sysconf(_SC_NPROCESSORS_ONLN) <= 3) {
-        TRY(job_add(words, "--verifiers")); /* a core for each rank, where the usual number would share them */
-        TRY(job_add(words, "1"));
+        TRY(child_add(words, "--verifiers")); /* a core for each rank, where the usual number would share them */
+        TRY(child_add(words, "1"));
     }
     if (bench->run.input.prompt == NULL && bench->run.input.prompts == NULL) {
-        TRY(job_add(words, "--prompts"));
-        TRY(job_add(words, bench->prompts));
+        TRY(child_add(words, "--prompts"));
+        TRY(child_add(words, bench->prompts));
     }
     return STATUS_OK;
 }
 
-static enum status sweep_words(struct bench *bench, int at, struct job_words *words)
+static enum status sweep_words(struct bench *bench, int at, struct child_words *words)
 {
     char(*text)[PATH_MAX] = bench->text[at];
 
@@ -48,15 +48,15 @@ static enum status sweep_words(struct bench *bench, int at, struct job_words *wo
     snprintf(text[1], PATH_MAX, "%.4000s/raw/%s/plan.json", bench->output, bench->placement[at].name);
     snprintf(text[2], PATH_MAX, "%d", plan_most_sequences(&bench->plan));
     snprintf(text[3], PATH_MAX, "%d", bench->plan.options.max_tokens);
-    TRY(job_add(words, "--trace"));
-    TRY(job_add(words, text[0]));
-    TRY(job_add(words, "--sweep"));
-    TRY(job_add(words, text[1]));
-    TRY(job_add(words, "--max-sequences"));
-    TRY(job_add(words, text[2]));
-    TRY(job_add(words, "--max-tokens"));
-    TRY(job_add(words, text[3]));
-    TRY(job_add(words, "--ignore-eos"));
+    TRY(child_add(words, "--trace"));
+    TRY(child_add(words, text[0]));
+    TRY(child_add(words, "--sweep"));
+    TRY(child_add(words, text[1]));
+    TRY(child_add(words, "--max-sequences"));
+    TRY(child_add(words, text[2]));
+    TRY(child_add(words, "--max-tokens"));
+    TRY(child_add(words, text[3]));
+    TRY(child_add(words, "--ignore-eos"));
     return STATUS_OK;
 }
 
@@ -76,23 +76,23 @@ static enum status plan_job(struct bench *bench, int at)
 static enum status run_placement(struct bench *bench, int at, int *code)
 {
     char latency[PATH_MAX + 32], output[PATH_MAX + 32];
-    struct job_words words;
+    struct child_words words;
 
     TRY(plan_job(bench, at));
     TRY(sweep_words(bench, at, &words));
     log_info("%s: %d cells, a warm-up and %d repetitions of each", bench->placement[at].name, bench->plan.cells, bench->plan.options.repetitions);
-    TRY(job_run(&words, NULL, code));
+    TRY(child_run(&words, NULL, code));
     if (*code != 0)
         return STATUS_OK;
     TRY(begin_words(bench, at, &words));
     snprintf(latency, sizeof latency, "%s/latency.jsonl", bench->text[at][0]);
     snprintf(output, sizeof output, "%s/latency.txt", bench->text[at][0]);
-    TRY(job_add(&words, "--programs"));
-    TRY(job_add(&words, "tandem-latency"));
-    TRY(job_add(&words, "--stats"));
-    TRY(job_add(&words, latency));
+    TRY(child_add(&words, "--programs"));
+    TRY(child_add(&words, "tandem-latency"));
+    TRY(child_add(&words, "--stats"));
+    TRY(child_add(&words, latency));
     log_info("%s: messages and sums of the same ranks", bench->placement[at].name);
-    return job_run(&words, output, code);
+    return child_run(&words, output, code);
 }
 
 /* With the line of each, by a dry run, which says why where its code is not 0. */
@@ -103,10 +103,10 @@ static json_t *placements_of(struct bench *bench, int *code)
 
     for (int i = 0; i < bench->placements && *code == 0; i++) {
         char line[16384] = "";
-        struct job_words words;
+        struct child_words words;
 
-        if (sweep_words(bench, i, &words) == STATUS_OK && job_add(&words, "--dry-run") == STATUS_OK)
-            failed |= job_ask(&words, line, sizeof line, code) != STATUS_OK;
+        if (sweep_words(bench, i, &words) == STATUS_OK && child_add(&words, "--dry-run") == STATUS_OK)
+            failed |= child_ask(&words, line, sizeof line, code) != STATUS_OK;
         failed |= json_array_append_new(array, json_pack("{s:s, s:s, s:o}", "name", bench->placement[i].name, "hosts", bench->placement[i].hosts,
                                                          "line", json_text_string(line)));
     }
@@ -137,14 +137,14 @@ static json_t *describe(struct bench *bench, json_t *placements)
 static enum status write_report(const struct bench *bench, int *code)
 {
     char folder[PATH_MAX], program[PATH_MAX + 32];
-    struct job_words words = {0};
+    struct child_words words = {0};
 
     if (!paths_programs(folder))
         return STATUS_INTERNAL;
     snprintf(program, sizeof program, "%s/tandem-report", folder);
-    TRY(job_add(&words, program));
-    TRY(job_add(&words, bench->output));
-    return job_run(&words, NULL, code);
+    TRY(child_add(&words, program));
+    TRY(child_add(&words, bench->output));
+    return child_run(&words, NULL, code);
 }
 
 static int has_measured(const struct bench *bench)

@@ -10,10 +10,10 @@ static enum status open_rest(struct rig *rig)
 {
     TRY(kv_cache_open(&rig->cache, rig->model, 1));
     TRY(forward_open(&rig->forward, rig->model, &rig->cache));
-    rig->logits = malloc((size_t)rig->model->max_asked * (size_t)rig->model->vocab * sizeof *rig->logits);
+    rig->logits = malloc((size_t)rig->model->max_outputs * (size_t)rig->model->vocab * sizeof *rig->logits);
     if (rig->logits != NULL)
         return STATUS_OK;
-    log_error("no memory for the logits of %d rows", rig->model->max_asked);
+    log_error("no memory for the logits of %d rows", rig->model->max_outputs);
     return STATUS_INTERNAL;
 }
 

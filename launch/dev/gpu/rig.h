@@ -14,7 +14,7 @@ struct rig {
     struct seeded_model *seeded; /* the owner of the model, or NULL: it is from files */
     struct kv_cache cache;
     struct forward forward;
-    float *logits; /* [model->max_asked][vocab] of the last rig_step */
+    float *logits; /* [model->max_outputs][vocab] of the last rig_step */
     struct kept_query query[BACKEND_MAX_ROWS]; /* of the last rig_ask */
     int answered;  /* the last one was rig_ask, and the device has answered */
 };

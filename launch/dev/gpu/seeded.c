@@ -221,7 +221,7 @@ static void set_shape(const struct seeded_options *options, struct model *model)
                                         .norm_eps = 1e-5f};
     model->vocab = model->vocab_count = shape->vocab;
     model->max_rows = options->max_rows;
-    model->max_asked = options->max_asked > 0 ? options->max_asked : options->max_rows;
+    model->max_outputs = options->max_outputs > 0 ? options->max_outputs : options->max_rows;
 }
 
 static enum status fill(const struct seeded_options *options, struct seeded_model *seeded)
@@ -230,7 +230,7 @@ static enum status fill(const struct seeded_options *options, struct seeded_mode
     struct seeding seeding = {.model = model, .options = options};
     const struct backend_options backend = {.threads = options->threads,
                                             .max_rows = options->max_rows,
-                                            .max_asked = options->max_asked,
+                                            .max_outputs = options->max_outputs,
                                             .max_hidden = model->shape.hidden,
                                             .max_qkv = (model->shape.heads + 2 * model->shape.kv_heads) * model->shape.head_dim,
                                             .max_context = model->shape.context,

@@ -26,7 +26,7 @@ struct seeded_options {
     float further;
     int context; /* tokens */
     int max_rows;  /* of a step */
-    int max_asked; /* of these, whose logits are asked for; 0: all */
+    int max_outputs; /* of these, whose logits are asked for; 0: all */
     int threads; /* of the CPU backend */
     int drafts;  /* the device gets the embedding, too, so that it drafts by itself where it can */
 };

@@ -14,7 +14,7 @@
 #include "launch/engine/engine.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/job.h"
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 enum { RUN = 1, RANKS = ENGINE_DRAFTER + 1 }; /* the lead and its drafter */
 #define DEADLINE_MS 3.6e6 /* the drafter answers as soon as the lead waits, however late that is */
 
-static int max_asked(const struct options *options)
+static int max_outputs(const struct options *options)
 {
     return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
@@ -35,7 +35,7 @@ static int max_ids(const struct options *options)
 static enum status open_target(struct job *job)
 {
     const struct options *options = job->options;
-    int asked = max_asked(options);
+    int asked = max_outputs(options);
     struct model_options model = {.threads = world_threads(&job->world, options->ranks.threads, 1),
                                   .max_rows = asked + BACKEND_MAX_ROWS,
                                   .context = options->model.context,
@@ -93,7 +93,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
                                        .watch = watch,
                                        .run = RUN,
                                        .slots = options->rounds.max_sequences,
-                                       .asked = max_asked(options),
+                                       .outputs = max_outputs(options),
                                        .ids = max_ids(options),
                                        .hash_logits = options->report.hash_logits,
                                        .prefill_chunk = options->rounds.prefill_chunk,
@@ -109,7 +109,7 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
 
 static enum status say(struct job *job, const struct engine *engine)
 {
-    struct report report = {.options = job->options,
+    struct stats stats = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
                             .ranks = RANKS,
@@ -117,9 +117,9 @@ static enum status say(struct job *job, const struct engine *engine)
                             .peers = &engine->peers};
 
     if (job->options->report.hash_logits)
-        TRY(team_hash(&job->team, &report.hash));
-    report_line(&report, stderr);
-    return job->options->report.stats != NULL ? report_write(&report, job->options->report.stats) : STATUS_OK;
+        TRY(team_hash(&job->team, &stats.hash));
+    stats_line(&stats, stderr);
+    return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
 /* Completes the requests, and says what that came to. */

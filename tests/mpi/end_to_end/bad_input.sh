@@ -145,16 +145,16 @@ refused_dry 70 "the ranks need [0-9.]+ GiB of memory together and this host has 
 
 # Batch scripts.
 batch=(--launcher srun --prompts "$PROMPTS" --output "$WORK/batch.jsonl" --batch-script)
-refused_dry 64 "--array: all tasks would write one --output, expected --shards N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
+refused_dry 64 "--array: all tasks would write one --output, expected --parts N" "${batch[@]}" --sbatch-options "-p main -a 0-3"
 refused_dry 74 "--output $WORK/none/out.jsonl: No such file" "${batch[@]}" --output "$WORK/none/out.jsonl"
 refused_dry 64 "there is no drafter: expected --draft MODEL" "${batch[@]}" --slurm-layout hetjob --target "$TARGET"
-"$BIN/tandem-verifier" "${batch[@]}" --shards 4 --sbatch-options --array=1,3 >"$WORK/out" 2>"$WORK/err"
+"$BIN/tandem-verifier" "${batch[@]}" --parts 4 --sbatch-options --array=1,3 >"$WORK/out" 2>"$WORK/err"
 grep -q '^#SBATCH --array=1,3' "$WORK/out" || fail "parts of an array: $(cat "$WORK/err")"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda >"$WORK/out" 2>"$WORK/err"
 said "a job on GPUs that asks for none" $? 0 "SLURM is not asked for a GPU" "$WORK/err"
 refused_dry 64 "4 verifiers need a device each, and SLURM is asked for 2" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--nodes=1 --gpus-per-node=2"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "-N 2" --sbatch-word --gpus-per-node=8 >"$WORK/out" 2>"$WORK/err"
-said "devices without a rank" $? 0 "11 of 16 devices have no rank: --shards N makes N jobs" "$WORK/err"
+said "devices without a rank" $? 0 "11 of 16 devices have no rank: --parts N makes N jobs" "$WORK/err"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --sbatch-options "--gres=gpu:8,nvme:1 --nodes=1" >"$WORK/out" 2>"$WORK/err"
 said "devices beside other resources" $? 0 "3 of 8 devices have no rank" "$WORK/err"
 "$BIN/tandem-verifier" "${batch[@]}" --backend cuda --verifiers 4 --verbose >"$WORK/out" 2>"$WORK/err"

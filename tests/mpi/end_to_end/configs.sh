@@ -60,7 +60,7 @@ no_script() { # EXPECTED OPTION...
 for option in --sbatch-options --drafter-sbatch --verifier-sbatch --sbatch-word; do
     no_script "an option of sbatch has a line break in it" --slurm-layout hetjob $option $'--comment=a\ntouch '"$WORK/ran"
 done
-no_script "would write over each other's --trace" --shards 2 --trace "$WORK/trace"
+no_script "would write over each other's --trace" --parts 2 --trace "$WORK/trace"
 no_script "would write over each other's --trace" --draft-lengths 1,2 --trace "$WORK/trace"
 script --stop $'x"\'`touch '"$WORK"$'/ran`\n$(touch '"$WORK/ran)" --environment "A=\$(touch$WORK/ran)" --srun-options "\$(touch $WORK/ran)" \
     --sbatch-word "--comment=\$(touch $WORK/ran) \`touch $WORK/ran\`" || fail "a script with all kinds of quotes: exit $?: $(cat "$WORK/err")"

@@ -1,4 +1,4 @@
-/* One row of logits, or a stretch of it: the largest, the sum of exp, the Gumbel race, and the search that row_top is made of. Each logit is
+/* One row of logits, or a stretch of it: the largest, the sum of exp, the Gumbel-max, and the search that row_top is made of. Each logit is
  * multiplied by `scale` first, which changes none when it is 1. */
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/vec.h"
@@ -95,10 +95,10 @@ SPECIALISED void philox(const struct rng_key *key, enum rng_purpose purpose, vec
     }
 }
 
-enum { RACE = 4 * LANES }; /* tokens of one call of philox */
+enum { NOISE_BLOCK = 4 * LANES }; /* tokens of one call of philox */
 
 /* The words of the 64 tokens from `token` (a multiple of 4) on, in order: veci_transpose undoes the order of the counters. */
-SPECIALISED void race_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t token, veci words[4])
+SPECIALISED void noise_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t token, veci words[4])
 {
     static const uint32_t order[LANES] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
 
@@ -116,7 +116,7 @@ SPECIALISED uint32_t may_win(vec logits, veci words, float best)
     return vecm_bits(vec_less(vec_unit_of_words(words), bound));
 }
 
-SPECIALISED void race_vector(vec logits, veci words, uint32_t excluded, int first, struct scored_token *winner)
+SPECIALISED void gumbel_max_vector(vec logits, veci words, uint32_t excluded, int first, struct scored_token *winner)
 {
     uint32_t open = ~excluded & 0xffff;
     float scores[LANES];
@@ -147,12 +147,12 @@ static uint64_t excluded_bits(const uint32_t *excluded, int i, int count)
     return bits;
 }
 
-void KERNEL(row_race)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
+void KERNEL(row_gumbel_max)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
                       enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
     struct scored_token best = *winner;
 
-    for (int i = first; i < last; i += RACE) {
+    for (int i = first; i < last; i += NOISE_BLOCK) {
         uint64_t out = excluded_bits(excluded, i, last);
         vec part[4], largest = vec_set(-INFINITY);
         veci words[4];
@@ -163,9 +163,9 @@ void KERNEL(row_race)(const float *logits, float scale, int first, int last, int
         }
         if (vecm_bits(vec_less(vec_set(best.score), vec_add(largest, vec_set(RNG_GUMBEL_MAX)))) == 0)
             continue; /* the largest noise of all would not do */
-        race_words(key, purpose, (uint32_t)first_token + (uint32_t)i, words);
+        noise_words(key, purpose, (uint32_t)first_token + (uint32_t)i, words);
         for (int j = 0; j < 4; j++)
-            race_vector(part[j], words[j], (uint32_t)(out >> (j * LANES)) & 0xffff, i + j * LANES, &best);
+            gumbel_max_vector(part[j], words[j], (uint32_t)(out >> (j * LANES)) & 0xffff, i + j * LANES, &best);
     }
     *winner = best;
 }

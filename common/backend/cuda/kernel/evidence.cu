@@ -1,5 +1,5 @@
 /* Evidence of rows of logits. A block takes a part of 4,096 logits of one row: its largest, the sum of exp(logit - largest), and the winner
- * of the Gumbel race, with the noise of common/base/rng.c, compiled for the device. Then a block for each row puts the parts together. The head
+ * of the Gumbel-max draw, with the noise of common/base/rng.c, compiled for the device. Then a block for each row puts the parts together. The head
  * of linear.cu can make parts itself, of the channels that a block of it has, and keep no logits. Parts, lanes and warps follow the place in
  * the row, so the sum has one order. */
 #include "common/backend/cuda/kernel/evidence.h"
@@ -84,7 +84,7 @@ __device__ struct scored_token find_largest(const float logit[FOURS * 4], int co
 }
 
 /* A four whose largest logit could not win with the largest noise of all is left out; rounding never turns an order round. */
-__device__ struct scored_token race(const struct work &work, const float logit[FOURS * 4])
+__device__ struct scored_token gumbel_max(const struct work &work, const float logit[FOURS * 4])
 {
     const struct evidence_launch &launch = work.launch;
     bool excludes = launch.excludes[blockIdx.y] != 0;
@@ -127,8 +127,8 @@ __global__ __launch_bounds__(THREADS) void part_kernel(const __grid_constant__ s
         for (int i = 0; i < FOURS * 4; i++)
             sum += (double)math32_exp(logit[i] - part.largest.score);
     part.sum = sum_of_block(sum, sums);
-    if (evidence_races(work.launch, (int)blockIdx.y))
-        part.winner = best_of_block(race(work, logit), room);
+    if (evidence_has_noise(work.launch, (int)blockIdx.y))
+        part.winner = best_of_block(gumbel_max(work, logit), room);
     if (threadIdx.x == 0)
         work.of_row[(size_t)blockIdx.y * work.parts + blockIdx.x] = part;
 }

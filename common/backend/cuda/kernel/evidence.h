@@ -60,7 +60,7 @@ static __device__ __forceinline__ int evidence_listed(const struct evidence_laun
     return -1;
 }
 
-static __device__ __forceinline__ bool evidence_races(const struct evidence_launch &launch, int row)
+static __device__ __forceinline__ bool evidence_has_noise(const struct evidence_launch &launch, int row)
 {
     return launch.key != NULL && launch.purpose[row] >= 0;
 }

@@ -245,13 +245,13 @@ template <int TILES, int PANELS, bool SWIGLU> __device__ void give(const struct 
     }
 }
 
-/* The score of a channel in its row's race. */
-__device__ __forceinline__ struct scored_token race_of(const struct evidence_launch &evidence, int row, int channel, float logit)
+/* A channel's logit with its row's Gumbel noise. */
+__device__ __forceinline__ struct scored_token gumbel_score(const struct evidence_launch &evidence, int row, int channel, float logit)
 {
     uint32_t id = (uint32_t)evidence.first_token + (uint32_t)channel, words[4];
     float score;
 
-    if (!evidence_races(evidence, row) || logit == -INFINITY)
+    if (!evidence_has_noise(evidence, row) || logit == -INFINITY)
         return {-INFINITY, -1};
     rng_words(&evidence.key[row], (enum rng_purpose)evidence.purpose[row], id / 4, words);
     score = logit + rng_gumbel_of(words[id % 4]);
@@ -286,7 +286,7 @@ template <int TILES, int PANELS> __device__ void give_evidence(const struct plan
         if (is_there) {
             int listed = evidence_listed(evidence, row, evidence.first_token + channel);
 
-            part.winner = race_of(evidence, row, channel, logit);
+            part.winner = gumbel_score(evidence, row, channel, logit);
             if (listed >= 0)
                 evidence.logit[listed] = logit;
         }

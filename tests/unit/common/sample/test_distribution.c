@@ -154,6 +154,27 @@ static void test_distribution__sort_puts_ties_by_rising_id(void **state)
     }
 }
 
+static void test_distribution__lists_that_are_merged_are_the_list_of_all(void **state)
+{
+    struct scored_token all[500], parts[500], list[500];
+
+    (void)state;
+    for (uint32_t r = 0; r < 200; r++) {
+        int count = (int)(r * 5 / 2), first = (int)(uniform(r, 1000) * (count + 1)), second = first + (int)(uniform(r, 1001) * (count - first + 1));
+
+        for (int i = 0; i < count; i++)
+            all[i] = parts[i] = (struct scored_token){.score = floorf((float)(9 * uniform(r, (uint32_t)i))), .token = (i * 307) % 499};
+        distribution_sort(all, count);
+        distribution_sort(parts, first);
+        distribution_sort(parts + first, second - first);
+        distribution_sort(parts + second, count - second);
+        distribution_merge(list, 0, parts, first);
+        distribution_merge(list, first, parts + first, second - first);
+        distribution_merge(list, second, parts + second, count - second);
+        assert_memory_equal(list, all, (size_t)count * sizeof *all);
+    }
+}
+
 static void test_distribution__tiny_temperature_keeps_logits_finite(void **state)
 {
     struct sampling sampling = sampling_default;
@@ -172,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_distribution__truncates_as_hugging_face_does),
         cmocka_unit_test(test_distribution__short_list_gives_the_same_or_says_that_it_cannot),
         cmocka_unit_test(test_distribution__sort_puts_ties_by_rising_id),
+        cmocka_unit_test(test_distribution__lists_that_are_merged_are_the_list_of_all),
         cmocka_unit_test(test_distribution__tiny_temperature_keeps_logits_finite),
     };
 

@@ -85,7 +85,7 @@ static double write_pass(FILE *passes, FILE *lead, FILE *drafter, int cell, int 
         for (int i = 0; i < TOKENS; i++, t += 400)
             solo_round(lead, t, length++);
         pass_line(passes, cell, repetition, warm_up, start, t - start, TOKENS,
-                  "\"drafted\":0,\"accepted\":0,\"mean_sum_min_p_q\":0.0,\"tested\":[],\"stood\":[]");
+                  "\"drafted\":0,\"accepted\":0,\"mean_sum_min_p_q\":0.0,\"tested\":[],\"accepted_at\":[]");
         return t + 1000;
     }
     for (int i = 0; i < 3; i++, t += 600) {
@@ -95,7 +95,7 @@ static double write_pass(FILE *passes, FILE *lead, FILE *drafter, int cell, int 
     }
     t += slower;
     pass_line(passes, cell, repetition, warm_up, start, t - start, 3,
-              "\"drafted\":6,\"accepted\":3,\"mean_sum_min_p_q\":0.6,\"tested\":[3,2],\"stood\":[2,1]");
+              "\"drafted\":6,\"accepted\":3,\"mean_sum_min_p_q\":0.6,\"tested\":[3,2],\"accepted_at\":[2,1]");
     return t + 1000;
 }
 

@@ -2,7 +2,7 @@
 #include "common/sample/sampling.h"
 #include "launch/bench/report/by_rank.h"
 #include "launch/bench/report/compare.h"
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 #include "launch/bench/report/page_html.h"
 #include "launch/bench/report/page_md.h"
 #include "launch/bench/report/summary.h"
@@ -26,7 +26,7 @@
 _Static_assert((int)RUN_MOST_DRAFT == SAMPLING_MAX_DRAFT, "a report has a place for each draft");
 
 static struct run run;
-static struct figures_of_placement *all;
+static struct measured_placement *all;
 
 static int near(double value, double expected)
 {
@@ -37,19 +37,19 @@ static void compute(struct bench_folder *folder)
 {
     bench_folder_make(folder);
     assert_int_equal(run_read(folder->path, &run), STATUS_OK);
-    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
 }
 
 static void release(const struct bench_folder *folder)
 {
-    figures_release(&run, all);
+    measured_release(&run, all);
     run_release(&run);
     memset(all, 0, RUN_MOST_PLACEMENTS * sizeof *all);
     bench_folder_remove(folder);
 }
 
 /* What a writer writes, to be freed. */
-static char *written(void (*write)(const struct run *, const struct figures_of_placement *, FILE *))
+static char *written(void (*write)(const struct run *, const struct measured_placement *, FILE *))
 {
     char *text = NULL;
     size_t size;
@@ -64,7 +64,7 @@ static char *written(void (*write)(const struct run *, const struct figures_of_p
 static void test_report__speeds_are_tokens_over_time(void **state)
 {
     struct bench_folder folder = {.command = "c", .lossless = 1};
-    const struct figures *solo, *two;
+    const struct measured *solo, *two;
 
     (void)state;
     compute(&folder);
@@ -158,7 +158,7 @@ static void test_report__lost_spans_change_no_rate(void **state)
     bench_folder_make(&folder);
     bench_folder_cut(&folder);
     assert_int_equal(run_read(folder.path, &run), STATUS_OK);
-    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
     summary = summary_make(&run, all);
     cell = summary_of_two(summary);
     rates = json_object_get(cell, "spec_decode_per_position_acceptance_rates");
@@ -179,7 +179,7 @@ static void test_report__passes_beyond_a_full_trace_are_left_out(void **state)
     bench_folder_make(&folder);
     bench_folder_cut(&folder);
     assert_int_equal(run_read(folder.path, &run), STATUS_OK);
-    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
     for (int i = 0; i < run.placement[0].passes; i++)
         traced += run.placement[0].pass[i].traced;
     assert_int_equal(traced, 6); /* of 9: three warm-ups and one repetition */
@@ -191,7 +191,7 @@ static void test_report__passes_beyond_a_full_trace_are_left_out(void **state)
 static void test_report__theory_stands_beside_it(void **state)
 {
     struct bench_folder folder = {.command = "c", .lossless = 1};
-    const struct figures *two;
+    const struct measured *two;
 
     (void)state;
     compute(&folder);
@@ -218,12 +218,12 @@ static void test_report__noise_is_what_repetitions_differ_by(void **state)
 
     (void)state;
     compute(&still);
-    assert_true(near(figures_noise(&run, all, &worst), 0) && near(worst, 0));
+    assert_true(near(measured_noise(&run, all, &worst), 0) && near(worst, 0));
     release(&still);
     compute(&noisy);
     /* Speedups 2500 / 1900 and 2500 / 2500: the median is between, and both are as far from it. */
     expected = 1.4826 * (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
-    assert_true(near(figures_noise(&run, all, &worst), expected) && near(worst, expected));
+    assert_true(near(measured_noise(&run, all, &worst), expected) && near(worst, expected));
     release(&noisy);
 }
 
@@ -571,7 +571,7 @@ static void test_report__what_grows_with_the_draft_length_is_no_noise(void **sta
         run.cells = 3;
         for (int i = 0; i < 3; i++) {
             run.cell[i] = (struct run_cell){.draft_length = 2 << i, .accept = "rejection", .sequences = 1};
-            all[0].cell[i] = (struct figures){.speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
+            all[0].cell[i] = (struct measured){.speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
         }
         page_md_verdict(&run, all, TABLE_TEXT, file);
         fclose(file);
@@ -630,7 +630,7 @@ static void test_report__a_commit_of_no_request_opens_none(void **state)
                        "broadcast,900000,999000,4294967295,5,1,0,0\nbroadcast,900000,999000,1,5,1,0,0\nround,900000,1000000,0,0,1,0,0\n");
     assert_int_equal(run_read(folder.path, &run), STATUS_OK);
     run.placement[0].pass[0].start_ns = 0;
-    assert_int_equal(figures_compute(&run, all), STATUS_OK);
+    assert_int_equal(measured_compute(&run, all), STATUS_OK);
     assert_int_equal(all[0].rounds.count, 1);
     assert_false(all[0].rounds.round[0].opens);
     release(&folder);

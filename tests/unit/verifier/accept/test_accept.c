@@ -39,8 +39,8 @@ static void test_accept__p_is_of_the_list_or_the_support(void **state)
     const struct scored_token best[] = {{1, 7}, {0, 2}};
     const double p[] = {0.75, 0.25};
     const float logit[] = {1.0f, -INFINITY, 0.0f};
-    const struct law list = {.kind = LAW_LIST, .count = 2, .best = best, .p = p};
-    const struct law support = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = 2.0};
+    const struct target_row list = {.kind = TARGET_LIST, .count = 2, .best = best, .p = p};
+    const struct target_row support = {.kind = TARGET_SUPPORT, .count = 3, .logit = logit, .log_z = 2.0};
     const struct support point = {0};
 
     (void)state;
@@ -54,7 +54,7 @@ static void test_accept__p_is_of_the_list_or_the_support(void **state)
 
 static void test_accept__winners_stand_while_they_match(void **state)
 {
-    const struct law laws[] = {{.winner = 4}, {.winner = 6}, {.winner = 8}};
+    const struct target_row laws[] = {{.winner = 4}, {.winner = 6}, {.winner = 8}};
     struct proposal proposal = {.count = 2, .token = {4, 6}};
     struct sampling sampling = sampling_default;
     const struct rng_key key = {0};
@@ -81,7 +81,7 @@ static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
 {
     const struct scored_token best[] = {{0, 2}, {0, 3}};
     const double p[] = {0.25, 0.75};
-    const struct law laws[4] = {{LAW_LIST, 0, 2, best, p, NULL, 0}, {LAW_LIST, 0, 2, best, p, NULL, 0}, {LAW_LIST, 0, 2, best, p, NULL, 0}};
+    const struct target_row laws[4] = {{TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}};
     const struct proposal proposal = {.count = 3, .token = {2, 2, 2}, .q = {q, q, q}};
     struct sampling sampling = sampling_default;
 
@@ -90,19 +90,19 @@ static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
     for (uint32_t r = 0; r < 2000; r++) {
         const struct rng_key key = {.seed = 3, .request = r, .position = 10};
         struct verdict verdict = accept_decide(&sampling, laws, &proposal, 3, &key);
-        int stood = 0;
+        int accepted = 0;
 
-        while (stood < 3 && rng_uniform(&(struct rng_key){3, r, 10 + (uint32_t)stood}, RNG_ACCEPT) * 0.5 < 0.25)
-            stood++;
-        assert_int_equal(verdict.accepted, stood);
-        assert_int_equal(verdict.row, stood);
-        assert_int_equal(verdict.draw, stood == 3 ? DRAW_PLAIN : DRAW_RESIDUAL);
+        while (accepted < 3 && rng_uniform(&(struct rng_key){3, r, 10 + (uint32_t)accepted}, RNG_ACCEPT) * 0.5 < 0.25)
+            accepted++;
+        assert_int_equal(verdict.accepted, accepted);
+        assert_int_equal(verdict.row, accepted);
+        assert_int_equal(verdict.draw, accepted == 3 ? DRAW_PLAIN : DRAW_RESIDUAL);
     }
 }
 
 static void test_accept__nothing_drafted_is_the_plain_draw(void **state)
 {
-    const struct law law = {.kind = LAW_SUPPORT};
+    const struct target_row law = {.kind = TARGET_SUPPORT};
     const struct proposal none = {0};
     const struct rng_key key = {0};
     struct sampling sampling = sampling_default;
@@ -119,12 +119,12 @@ static void test_accept__race_over_the_support_has_the_residuals_scores(void **s
 {
     const float logit[] = {2.0f, 0.5f, -INFINITY};
     const double z = exp(2.0) + exp(0.5) + 1.0;
-    const struct law law = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = log(z)};
+    const struct target_row law = {.kind = TARGET_SUPPORT, .count = 3, .logit = logit, .log_z = log(z)};
 
     (void)state;
     for (uint32_t r = 0; r < 2000; r++) {
         const struct rng_key key = {.seed = 4, .request = r};
-        struct scored_token winner = accept_race_support(&law, &q, 2, &key);
+        struct scored_token winner = accept_gumbel_max_support(&law, &q, 2, &key);
         double over = exp(2.0) / z - 0.5; /* the other two have p < q */
 
         assert_true(over > 0 && exp(0.5) / z < 0.25);
@@ -136,20 +136,20 @@ static void test_accept__race_over_the_support_has_the_residuals_scores(void **s
 static void test_accept__race_of_an_empty_residual_has_no_winner(void **state)
 {
     const float logit[] = {0.0f};
-    const struct law law = {.kind = LAW_SUPPORT, .count = 1, .logit = logit, .log_z = 0.5};
+    const struct target_row law = {.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .log_z = 0.5};
     const struct support point = {0};
     const struct rng_key key = {0};
 
     (void)state;
-    assert_int_equal(accept_race_support(&law, &point, 3, &key).token, -1);
-    assert_true(accept_race_support(&law, &point, 3, &key).score == -INFINITY);
+    assert_int_equal(accept_gumbel_max_support(&law, &point, 3, &key).token, -1);
+    assert_true(accept_gumbel_max_support(&law, &point, 3, &key).score == -INFINITY);
 }
 
 static void test_accept__list_whose_residual_is_empty_is_drawn_from_p(void **state)
 {
     const struct scored_token best[] = {{0, 2}, {0, 5}, {0, 9}};
     const double p[] = {0.5, 0.25, 0.25};
-    const struct law law = {.kind = LAW_LIST, .count = 3, .best = best, .p = p};
+    const struct target_row law = {.kind = TARGET_LIST, .count = 3, .best = best, .p = p};
 
     (void)state;
     for (uint32_t r = 0; r < 500; r++) {
@@ -165,9 +165,9 @@ static void test_accept__overlap_is_the_sum_of_the_smaller(void **state)
     const struct scored_token best[] = {{0, 2}, {0, 3}};
     const double p[] = {0.75, 0.25};
     const float logit[] = {0.0f, -INFINITY, 0.0f};
-    const struct law list = {.kind = LAW_LIST, .count = 2, .best = best, .p = p};
-    const struct law support = {.kind = LAW_SUPPORT, .count = 3, .logit = logit, .log_z = log(4.0)};
-    const struct law winner = {.kind = LAW_WINNER, .winner = 5};
+    const struct target_row list = {.kind = TARGET_LIST, .count = 2, .best = best, .p = p};
+    const struct target_row support = {.kind = TARGET_SUPPORT, .count = 3, .logit = logit, .log_z = log(4.0)};
+    const struct target_row winner = {.kind = TARGET_WINNER, .winner = 5};
 
     (void)state;
     assert_true(fabs(accept_overlap(&list, &q, 2) - 0.5) < 1e-12);

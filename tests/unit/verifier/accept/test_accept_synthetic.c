@@ -15,11 +15,11 @@
 
 enum { DRAFTED = 4 };
 
-static const struct law winners[DRAFTED + 1] = {{.kind = LAW_WINNER, .winner = 10},
-                                                {.kind = LAW_WINNER, .winner = 11},
-                                                {.kind = LAW_WINNER, .winner = 12},
-                                                {.kind = LAW_WINNER, .winner = 13},
-                                                {.kind = LAW_WINNER, .winner = 14}};
+static const struct target_row winners[DRAFTED + 1] = {{.kind = TARGET_WINNER, .winner = 10},
+                                                {.kind = TARGET_WINNER, .winner = 11},
+                                                {.kind = TARGET_WINNER, .winner = 12},
+                                                {.kind = TARGET_WINNER, .winner = 13},
+                                                {.kind = TARGET_WINNER, .winner = 14}};
 
 static struct rng_key key_of(uint32_t request)
 {
@@ -43,7 +43,7 @@ static void test_accept_synthetic__0_takes_none_and_1_takes_all(void **state)
 
 static void test_accept_synthetic__the_next_token_is_the_targets_own(void **state)
 {
-    struct law laws[2] = {{.kind = LAW_SUPPORT}, {.kind = LAW_LIST}};
+    struct target_row laws[2] = {{.kind = TARGET_SUPPORT}, {.kind = TARGET_LIST}};
     struct rng_key key = key_of(1);
 
     (void)state;
@@ -72,16 +72,16 @@ static void test_accept_synthetic__drafts_stand_at_the_rate(void **state)
 
     (void)state;
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
-        double judged = 0, stood = 0;
+        double tested = 0, all = 0;
 
         for (uint32_t i = 0; i < 100000; i++) {
             struct rng_key key = key_of(i);
             int accepted = accept_synthetic_decide(rates[r], winners, DRAFTED, &key).accepted;
 
-            stood += accepted;
-            judged += accepted + (accepted < DRAFTED);
+            all += accepted;
+            tested += accepted + (accepted < DRAFTED);
         }
-        assert_true(fabs(stood / judged - rates[r]) < sqrt(log(2e12) / (2 * judged)));
+        assert_true(fabs(all / tested - rates[r]) < sqrt(log(2e12) / (2 * tested)));
     }
 }
 

@@ -105,7 +105,7 @@ struct tally {
     int accepted[3], draws[3];
 };
 
-static struct tally decide(enum breakage breakage, const struct sampling *sampling, const struct law *laws)
+static struct tally decide(enum breakage breakage, const struct sampling *sampling, const struct target_row *laws)
 {
     const struct proposal proposal = two_drafts();
     struct tally tally = {0};
@@ -123,8 +123,8 @@ static struct tally decide(enum breakage breakage, const struct sampling *sampli
 static void test_breakage__the_leads_kinds_decide_otherwise(void **state)
 {
     /* p = 1/6 for each of q's tokens, half of the mass elsewhere. */
-    const struct law law = {.kind = LAW_SUPPORT, .count = 3, .logit = logits, .log_z = log(6)};
-    const struct law laws[3] = {law, law, law};
+    const struct target_row law = {.kind = TARGET_SUPPORT, .count = 3, .logit = logits, .log_z = log(6)};
+    const struct target_row laws[3] = {law, law, law};
     const struct sampling sampling = warm();
     struct tally right = decide(BREAKAGE_NONE, &sampling, laws), wrong;
 
@@ -147,7 +147,7 @@ static void test_breakage__the_leads_kinds_decide_otherwise(void **state)
 
 static void test_breakage__greedy_feels_what_is_not_about_coins(void **state)
 {
-    const struct law laws[3] = {{.winner = 5}, {.winner = 9}, {.winner = 2}}, others[3] = {{.winner = 5}, {.winner = 2}, {.winner = 2}};
+    const struct target_row laws[3] = {{.winner = 5}, {.winner = 9}, {.winner = 2}}, others[3] = {{.winner = 5}, {.winner = 2}, {.winner = 2}};
     const struct proposal proposal = two_drafts();
     const struct rng_key key = {0};
     struct verdict verdict = accept_broken_decide(BREAKAGE_ACCEPT_ALL, &sampling_default, others, &proposal, 2, &key);

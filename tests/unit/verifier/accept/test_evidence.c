@@ -14,7 +14,7 @@ enum { VOCAB = 2048, SHARDS = 4, SUPPORT = 5, ROOM = SHARDS * EVIDENCE_LIST_MOST
 
 struct joined {
     int known; /* evidence_join's answer */
-    struct law law;
+    struct target_row law;
     struct scored_token best[ROOM];
     double p[ROOM];
     float logit[SUPPORT];
@@ -130,7 +130,7 @@ static void test_evidence__support_has_the_normaliser_of_the_row(void **state)
             sum += exp((double)logits[v]);
         join_all(&sampling, logits, VOCAB, support);
         for (int s = 0; s < 3; s++) {
-            assert_int_equal(joined[s].law.kind, LAW_SUPPORT);
+            assert_int_equal(joined[s].law.kind, TARGET_SUPPORT);
             assert_true(fabs(joined[s].law.log_z - log(sum)) < 2e-6);
             for (int k = 0; k < 4; k++)
                 assert_true(joined[s].logit[k] == logits[support[k]]);
@@ -228,7 +228,7 @@ static void test_evidence__coupled_lists_have_one_winner(void **state)
         join_all(&sampling, logits, VOCAB, support);
         evidence_join_whole(&sampling, &key, logits, VOCAB, whole.best, whole.p, &whole.law);
         for (int s = 0; s < 3; s++)
-            assert_true(!joined[s].known || (joined[s].law.kind == LAW_WINNER && joined[s].law.winner == whole.law.winner));
+            assert_true(!joined[s].known || (joined[s].law.kind == TARGET_WINNER && joined[s].law.winner == whole.law.winner));
         assert_true(p[whole.law.winner] > 0);
     }
 }

@@ -307,7 +307,7 @@ static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void
     for (int i = 0; i < list.count; i++) {
         assert_null(list.request[i].error);
         assert_int_equal(list.request[i].max_tokens, options.request.max_tokens);
-        assert_true(list.request[i].paced);
+        assert_true(list.request[i].adaptive);
     }
     request_release(&list);
 }

@@ -74,7 +74,7 @@ static void test_journal_tell__one_line_for_what_there_is(void **state)
     write_file("whole", "{}\n");
     write_file("half.journal", "{\"header\": 1}\n{\"index\": 0}\n{\"index\": 3}\n{\"index\": 4"); /* the last has no end */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct options options = {.input.prompts = cases[i].prompts, .results.path = cases[i].output, .input.shard = cases[i].shard};
+        const struct options options = {.input.prompts = cases[i].prompts, .results.path = cases[i].output, .input.part = cases[i].shard};
 
         assert_told(&options, cases[i].told);
     }

@@ -59,7 +59,7 @@ static void expect(int count, size_t bytes, enum finish_reason finish)
 }
 
 /* It goes on behind place `at`, and says the same solo and speculatively. The drafter holds back what the target holds back, so that all its
- * drafts stand. */
+ * drafts are accepted. */
 static void expect_to_go_on(int at, struct pair_result *solo)
 {
     struct pair_result result;

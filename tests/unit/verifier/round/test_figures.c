@@ -9,10 +9,10 @@
 
 static void test_figures__alpha_is_the_share_of_judged_drafts(void **state)
 {
-    const struct figures figures = {.tested = {10, 6, 2}, .stood = {6, 2, 1}, .drafted = 30, .accepted = 9, .rounds = 40, .drafted_rounds = 10};
+    const struct figures figures = {.tested = {10, 6, 2}, .accepted_at = {6, 2, 1}, .drafted = 30, .accepted = 9, .rounds = 40, .drafted_rounds = 10};
 
     (void)state;
-    assert_true(figures_alpha(&figures) == 0.5); /* what came after a rejection was drafted but not judged */
+    assert_true(figures_alpha(&figures) == 0.5); /* what came after a rejection was drafted but not tested */
     assert_true(figures_kept(&figures) == 0.3);
     assert_true(figures_drafted_rounds(&figures) == 0.25);
 }

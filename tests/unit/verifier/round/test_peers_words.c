@@ -249,7 +249,7 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
 }
 
 /* As above, with a text so long that the drafter reads it in parts. */
-static void assign_long(struct rig *rig, int paced)
+static void assign_long(struct rig *rig, int adaptive)
 {
     static int32_t long_prompt[MESSAGE_LONG_TEXT + PROMPT];
     struct frame frame;
@@ -259,7 +259,7 @@ static void assign_long(struct rig *rig, int paced)
     sequence_close(&rig->sequence);
     rig->request.tokens = long_prompt;
     rig->request.prompt_count = MESSAGE_LONG_TEXT + PROMPT;
-    rig->request.paced = paced;
+    rig->request.adaptive = adaptive;
     assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.cached = rig->sequence.length - 1;
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
@@ -408,12 +408,12 @@ static void test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it
     struct rig *rig = *state;
 
     assign(rig);
-    rig->sequence.paced = 0;
+    rig->sequence.adaptive = 0;
     commit(rig, 1, FINISH_NOT);
     assert_hears_nothing(rig);
     collect(rig);
     assert_true(rig->now_ns < DEADLINE_NS);
-    rig->sequence.paced = 2;
+    rig->sequence.adaptive = 2;
     commit(rig, 1, FINISH_NOT);
     assert_hears_open(rig, 2);
 }
@@ -421,7 +421,7 @@ static void test_peers_words__a_drafter_that_is_not_asked_hears_nothing_until_it
 /* A request without drafts is not opened, else the drafter would read its prompt, maybe on a core of the group. */
 static void assign_without_drafts(struct rig *rig)
 {
-    rig->sequence.paced = 0;
+    rig->sequence.adaptive = 0;
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
     assert_int_equal(rig->sequence.link.drafter, 0);
     assert_hears_nothing(rig);
@@ -443,7 +443,7 @@ static void test_peers_words__a_request_that_gets_drafts_later_is_opened_then(vo
     struct rig *rig = *state;
 
     assign_without_drafts(rig);
-    rig->sequence.paced = 2;
+    rig->sequence.adaptive = 2;
     commit(rig, 1, FINISH_NOT);
     assert_hears_open(rig, 2);
 }

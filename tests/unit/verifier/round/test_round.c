@@ -17,7 +17,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
 enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77 };
 
 static struct group self;
@@ -113,7 +113,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
                                         .faults = faults,
                                         .run = RUN,
                                         .slots = SLOTS,
-                                        .asked = ASKED,
+                                        .outputs = OUTPUTS,
                                         .ids = IDS,
                                         .hash_logits = 1};
     assert_int_equal(engine_open(&run->engine, &engine), STATUS_OK);
@@ -161,7 +161,7 @@ static uint64_t run_solo(enum accept_mode accept, double temperature)
 static int open_models(void **state)
 {
     const struct model_options options = {
-        .threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS, .context = 0};
+        .threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS, .context = 0};
 
     (void)state;
     log_init("test_round", LOG_ERROR);
@@ -172,7 +172,7 @@ static int open_models(void **state)
     assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
     assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT), STATUS_OK);
     assert_int_equal(draft_open_lookup(&lookup, &(struct options_draft){.min = 1, .max = 3}, SLOTS, draft_model->shape.context), STATUS_OK);
-    assert_int_equal(team_open(&team, target, SLOTS, ASKED, IDS), STATUS_OK);
+    assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
     return 0;
 }
 
@@ -354,10 +354,10 @@ static int64_t cut_at(char letter)
     }
     while (take_round(&run))
         for (int i = 0; i < run.engine.lead.slots.readies; i++) {
-            int kept = run.engine.lead.slots.kept[i], stood = run.engine.lead.slots.outcome[i].accepted;
+            int kept = run.engine.lead.slots.kept[i], all = run.engine.lead.slots.outcome[i].accepted;
 
-            accepted += kept < stood ? kept : stood;
-            cut += kept < stood ? stood - kept : 0;
+            accepted += kept < all ? kept : all;
+            cut += kept < all ? all - kept : 0;
         }
     assert_int_equal(run.engine.lead.figures.accepted, accepted);
     for (int i = 0; i < run.requests.count; i++) {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { LEADS = 2, SLOTS = 2, PROMPTS = 3, TOKENS = 24, LENGTH = 4, ASKED = SLOTS * MESSAGE_MAX_COMMIT, RUN = 77, SUPPORT = 256 };
+enum { LEADS = 2, SLOTS = 2, PROMPTS = 3, TOKENS = 24, LENGTH = 4, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, RUN = 77, SUPPORT = 256 };
 enum { IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, TURN_NS = 1000, MANY_TURNS = 10000 };
 
 struct side {
@@ -47,7 +47,7 @@ static enum status keep_result(void *state, const struct request *request, const
 
 static int open_sides(void **state)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)ASKED > (int)BACKEND_MAX_ROWS ? (int)ASKED : (int)BACKEND_MAX_ROWS};
+    const struct model_options options = {.threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS};
 
     (void)state;
     log_init("test_two_leads", LOG_ERROR);
@@ -58,7 +58,7 @@ static int open_sides(void **state)
         assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &side[i].target), STATUS_OK);
         assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &side[i].draft_model), STATUS_OK);
         assert_int_equal(draft_open_model(&side[i].draft, side[i].draft_model, SLOTS, SUPPORT), STATUS_OK);
-        assert_int_equal(team_open(&side[i].team, side[i].target, SLOTS, ASKED, IDS), STATUS_OK);
+        assert_int_equal(team_open(&side[i].team, side[i].target, SLOTS, OUTPUTS, IDS), STATUS_OK);
     }
     return 0;
 }
@@ -106,7 +106,7 @@ static void begin(struct side *one, const char *const *texts, enum accept_mode a
                                         .slots = SLOTS,
                                         .deadline_ms = 1000,
                                         .patient = 1,
-                                        .asked = ASKED,
+                                        .outputs = OUTPUTS,
                                         .ids = IDS};
     assert_int_equal(engine_open(&one->engine, &engine), STATUS_OK);
 }

@@ -57,7 +57,7 @@ static void test_step__block_carries_all_of_it(void **state)
     step_layout(&sent, 4, 3, 5);
     step_add_chain(&sent, 2, 6, tokens, 4);
     for (int a = 0; a < 3; a++) {
-        sent.asked_row[a] = a + 1;
+        sent.output_row[a] = a + 1;
         sent.support_first[a + 1] = a + 3;
     }
     for (int i = 0; i < 5; i++)
@@ -67,12 +67,12 @@ static void test_step__block_carries_all_of_it(void **state)
     memcpy(copy, words, sent.bytes);
     step_adopt(&received);
     assert_int_equal(received.rows.count, 4);
-    assert_int_equal(received.asked, 3);
+    assert_int_equal(received.outputs, 3);
     assert_int_equal(received.ids, 5);
     assert_int_equal(received.bytes, sent.bytes);
     assert_memory_equal(received.rows.token, tokens, sizeof tokens);
     assert_int_equal(received.rows.ancestors[3], 15);
-    assert_int_equal(received.asked_row[2], 3);
+    assert_int_equal(received.output_row[2], 3);
     assert_int_equal(received.support_first[0], 0);
     assert_int_equal(received.support_first[3], 5);
     assert_int_equal(received.id[4], 44);

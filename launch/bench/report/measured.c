@@ -1,4 +1,4 @@
-#include "launch/bench/report/figures.h"
+#include "launch/bench/report/measured.h"
 
 #include "common/base/try.h"
 #include "common/sample/rule.h"
@@ -61,7 +61,7 @@ static const struct run_pass *pass_of(const struct run_placement *placement, int
     return NULL;
 }
 
-static enum status add_requests(const struct run_pass *pass, struct samples *samples, struct figures *figures)
+static enum status add_requests(const struct run_pass *pass, struct samples *samples, struct measured *measured)
 {
     for (int i = 0; i < pass->ends; i++) {
         const struct run_end *end = &pass->end[i];
@@ -70,25 +70,25 @@ static enum status add_requests(const struct run_pass *pass, struct samples *sam
         TRY(statistics_add(&samples->e2el, (double)(end->ended_ns - end->started_ns) / 1e6));
         if (end->tokens > 1)
             TRY(statistics_add(&samples->tpot, tpot_ms(end)));
-        figures->input_tokens += end->prompt_tokens;
-        figures->output_tokens += end->tokens;
+        measured->input_tokens += end->prompt_tokens;
+        measured->output_tokens += end->tokens;
     }
-    figures->completed += pass->ends;
+    measured->completed += pass->ends;
     return STATUS_OK;
 }
 
-static void add_counts(const struct run_pass *pass, struct figures *figures)
+static void add_counts(const struct run_pass *pass, struct measured *measured)
 {
-    figures->duration_s += (double)pass->wall_ns / 1e9;
-    figures->rounds += (double)pass->rounds;
-    figures->drafted += (double)pass->drafted;
-    figures->accepted += (double)pass->accepted;
-    figures->fallback_rounds += (double)pass->fallback_rounds;
+    measured->duration_s += (double)pass->wall_ns / 1e9;
+    measured->rounds += (double)pass->rounds;
+    measured->drafted += (double)pass->drafted;
+    measured->accepted += (double)pass->accepted;
+    measured->fallback_rounds += (double)pass->fallback_rounds;
     for (int i = 0; i < RUN_MOST_DRAFT; i++) {
-        figures->tested[i] += (double)pass->tested[i];
-        figures->stood_at[i] += (double)pass->stood[i];
-        figures->judged += (double)pass->tested[i];
-        figures->stood += (double)pass->stood[i];
+        measured->tested[i] += (double)pass->tested[i];
+        measured->accepted_at[i] += (double)pass->accepted_at[i];
+        measured->all_tested += (double)pass->tested[i];
+        measured->all_accepted += (double)pass->accepted_at[i];
     }
 }
 
@@ -102,27 +102,27 @@ static int depends_on_drafts(const struct run_cell *cell)
 }
 
 /* Whose output must be solo's, token for token. */
-static void compare_outputs(const struct run *run, const struct run_placement *placement, int cell, struct figures *figures)
+static void compare_outputs(const struct run *run, const struct run_placement *placement, int cell, struct measured *measured)
 {
     const struct run_cell *here = &run->cell[cell];
     const struct run_pass *own = pass_of(placement, cell, 0), *solo = pass_of(placement, here->baseline, 0);
 
-    figures->outputs_equal = -1;
+    measured->outputs_equal = -1;
     if (own == NULL || solo == NULL || here->solo || depends_on_drafts(here))
         return;
-    figures->outputs_equal = 0;
+    measured->outputs_equal = 0;
     for (int i = 0; i < own->ends && i < solo->ends; i++)
-        figures->outputs_equal += own->end[i].tokens == solo->end[i].tokens && strcmp(own->end[i].digest, solo->end[i].digest) == 0;
-    figures->outputs = own->ends;
+        measured->outputs_equal += own->end[i].tokens == solo->end[i].tokens && strcmp(own->end[i].digest, solo->end[i].digest) == 0;
+    measured->outputs = own->ends;
 }
 
-int figures_counts(const struct run_pass *pass)
+int measured_counts(const struct run_pass *pass)
 {
     return !pass->warm_up && pass->traced;
 }
 
 static enum status take_passes(const struct run *run, const struct run_placement *placement, int cell, struct samples *samples,
-                               struct figures *figures)
+                               struct measured *measured)
 {
     double overlap = 0;
 
@@ -131,10 +131,10 @@ static enum status take_passes(const struct run *run, const struct run_placement
 
         if (pass->warm_up || pass->cell != cell)
             continue;
-        figures->repetitions++;
-        add_counts(pass, figures);
+        measured->repetitions++;
+        add_counts(pass, measured);
         overlap += pass->overlap;
-        TRY(add_requests(pass, samples, figures));
+        TRY(add_requests(pass, samples, measured));
         TRY(statistics_add(&samples->speed, speed_of(pass)));
         solo = pass_of(placement, run->cell[cell].baseline, pass->repetition);
         if (solo == NULL || speed_of(solo) <= 0 || mean_tpot(pass) <= 0)
@@ -142,15 +142,15 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup, speed_of(pass) / speed_of(solo)));
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
-    figures->alpha = figures->judged > 0 ? figures->stood / figures->judged : -1;
+    measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
     /* Where verdicts are drawn the two models have no say in them. */
-    figures->alpha_overlap =
-        figures->judged > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / figures->repetitions : -1;
+    measured->alpha_overlap =
+        measured->all_tested > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / measured->repetitions : -1;
     return STATUS_OK;
 }
 
 /* When tokens came: all of a round at once. */
-static enum status take_arrivals(const struct run_placement *placement, int cell, struct samples *samples, struct figures *figures)
+static enum status take_arrivals(const struct run_placement *placement, int cell, struct samples *samples, struct measured *measured)
 {
     const struct run_rank *lead = &placement->rank[placement->lead];
     int64_t *last = calloc(MOST_REQUESTS, sizeof *last);
@@ -164,7 +164,7 @@ static enum status take_arrivals(const struct run_placement *placement, int cell
             pass++;
             memset(last, 0, MOST_REQUESTS * sizeof *last);
         }
-        if (span->phase != TRACE_BROADCAST || pass < 0 || placement->pass[pass].cell != cell || !figures_counts(&placement->pass[pass]) ||
+        if (span->phase != TRACE_BROADCAST || pass < 0 || placement->pass[pass].cell != cell || !measured_counts(&placement->pass[pass]) ||
             span->request >= MOST_REQUESTS)
             continue;
         if (last[span->request] != 0) {
@@ -178,57 +178,57 @@ static enum status take_arrivals(const struct run_placement *placement, int cell
             status = statistics_add(&samples->itl, 0);
         last[span->request] = span->end_ns;
         if (span->value[1] >= 0 && span->value[1] <= RUN_MOST_DRAFT) {
-            figures->rounds_of[span->value[1]]++;
-            figures->tokens_of[span->value[1]] += span->value[0];
+            measured->rounds_of[span->value[1]]++;
+            measured->tokens_of[span->value[1]] += span->value[0];
         }
     }
     free(last);
     return status;
 }
 
-static void take_rounds(const struct run_placement *placement, const struct rounds *rounds, int cell, struct figures *figures)
+static void take_rounds(const struct run_placement *placement, const struct rounds *rounds, int cell, struct measured *measured)
 {
     double proposed = 0, committed = 0, whole = 0, passes_us = 0;
 
     for (int i = 0; i < rounds->count; i++) {
         const struct round *round = &rounds->round[i];
 
-        if (!figures_counts(&placement->pass[round->pass]) || placement->pass[round->pass].cell != cell)
+        if (!measured_counts(&placement->pass[round->pass]) || placement->pass[round->pass].cell != cell)
             continue;
-        figures->steps++;
-        figures->round_us += round->us;
-        figures->wait_us += round->wait_us;
-        figures->drafting_us += round->drafting_us;
-        figures->hidden_us += round->drafting_us - round->phase_us[ROUND_DRAFT];
+        measured->steps++;
+        measured->round_us += round->us;
+        measured->wait_us += round->wait_us;
+        measured->drafting_us += round->drafting_us;
+        measured->hidden_us += round->drafting_us - round->phase_us[ROUND_DRAFT];
         for (int p = 0; p < ROUND_PHASES; p++)
-            figures->phase_us[p] += round->phase_us[p];
+            measured->phase_us[p] += round->phase_us[p];
         if (round->propose_us >= 0) {
-            figures->propose_us += round->propose_us;
+            measured->propose_us += round->propose_us;
             proposed++;
         }
         if (round->commit_us >= 0) {
-            figures->commit_us += round->commit_us;
+            measured->commit_us += round->commit_us;
             committed++;
         }
     }
     for (int i = 0; i < placement->passes; i++)
-        if (placement->pass[i].cell == cell && figures_counts(&placement->pass[i]))
+        if (placement->pass[i].cell == cell && measured_counts(&placement->pass[i]))
             passes_us += (double)placement->pass[i].wall_ns / 1000;
-    whole = figures->round_us;
-    figures->outside = passes_us > 0 ? 1 - whole / passes_us : 0;
-    figures->propose_us = proposed > 0 ? figures->propose_us / proposed : 0;
-    figures->commit_us = committed > 0 ? figures->commit_us / committed : 0;
-    if (figures->steps <= 0)
+    whole = measured->round_us;
+    measured->outside = passes_us > 0 ? 1 - whole / passes_us : 0;
+    measured->propose_us = proposed > 0 ? measured->propose_us / proposed : 0;
+    measured->commit_us = committed > 0 ? measured->commit_us / committed : 0;
+    if (measured->steps <= 0)
         return;
-    figures->round_us /= figures->steps;
-    figures->wait_us /= figures->steps;
-    figures->drafting_us /= figures->steps;
-    figures->hidden_us /= figures->steps;
+    measured->round_us /= measured->steps;
+    measured->wait_us /= measured->steps;
+    measured->drafting_us /= measured->steps;
+    measured->hidden_us /= measured->steps;
     for (int p = 0; p < ROUND_PHASES; p++)
-        figures->phase_us[p] /= figures->steps;
+        measured->phase_us[p] /= measured->steps;
 }
 
-static void sum_up(struct samples *samples, struct figures *figures)
+static void sum_up(struct samples *samples, struct measured *measured)
 {
     static const double at[] = {0.5, 0.9, 0.99, 0.999, 1};
     double median;
@@ -237,42 +237,42 @@ static void sum_up(struct samples *samples, struct figures *figures)
     statistics_sort(&samples->speedup);
     statistics_sort(&samples->speedup_tpot);
     median = statistics_quantile(&samples->speed, 0.5);
-    figures->tokens_per_second = median;
-    figures->tokens_per_second_spread = median > 0 ? statistics_spread(&samples->speed) / median : 0;
+    measured->tokens_per_second = median;
+    measured->tokens_per_second_spread = median > 0 ? statistics_spread(&samples->speed) / median : 0;
     median = statistics_quantile(&samples->speedup, 0.5);
-    figures->speedup = median;
-    figures->speedup_spread = median > 0 ? statistics_spread(&samples->speedup) / median : 0;
-    figures->speedup_tpot = statistics_quantile(&samples->speedup_tpot, 0.5);
-    figures->ttft = times_of(&samples->ttft);
-    figures->tpot = times_of(&samples->tpot);
-    figures->itl = times_of(&samples->itl);
-    figures->e2el = times_of(&samples->e2el);
-    figures->round = times_of(&samples->round);
+    measured->speedup = median;
+    measured->speedup_spread = median > 0 ? statistics_spread(&samples->speedup) / median : 0;
+    measured->speedup_tpot = statistics_quantile(&samples->speedup_tpot, 0.5);
+    measured->ttft = times_of(&samples->ttft);
+    measured->tpot = times_of(&samples->tpot);
+    measured->itl = times_of(&samples->itl);
+    measured->e2el = times_of(&samples->e2el);
+    measured->round = times_of(&samples->round);
     for (int i = 0; i < 5; i++)
-        figures->arrival_ms[i] = statistics_quantile(&samples->round, at[i]);
+        measured->arrival_ms[i] = statistics_quantile(&samples->round, at[i]);
 }
 
 static enum status compute_cell(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int cell,
-                                struct figures *figures)
+                                struct measured *measured)
 {
     struct samples samples = {0};
     enum status status;
 
-    TRY_TO(take_passes(run, placement, cell, &samples, figures), release_samples);
-    TRY_TO(take_arrivals(placement, cell, &samples, figures), release_samples);
-    take_rounds(placement, rounds, cell, figures);
-    compare_outputs(run, placement, cell, figures);
-    sum_up(&samples, figures);
+    TRY_TO(take_passes(run, placement, cell, &samples, measured), release_samples);
+    TRY_TO(take_arrivals(placement, cell, &samples, measured), release_samples);
+    take_rounds(placement, rounds, cell, measured);
+    compare_outputs(run, placement, cell, measured);
+    sum_up(&samples, measured);
     double tokens = 0;
     for (int k = 0; k <= RUN_MOST_DRAFT; k++)
-        tokens += figures->tokens_of[k];
-    figures->alpha_tokens = figures->judged > 0 ? theory_alpha_mixed(figures->rounds_of, RUN_MOST_DRAFT, tokens) : -1;
+        tokens += measured->tokens_of[k];
+    measured->alpha_tokens = measured->all_tested > 0 ? theory_alpha_mixed(measured->rounds_of, RUN_MOST_DRAFT, tokens) : -1;
 release_samples:
     release(&samples);
     return status;
 }
 
-enum status figures_compute(const struct run *run, struct figures_of_placement *all)
+enum status measured_compute(const struct run *run, struct measured_placement *all)
 {
     for (int p = 0; p < run->placements; p++) {
         TRY(rounds_build(&run->placement[p], &all[p].rounds));
@@ -283,13 +283,13 @@ enum status figures_compute(const struct run *run, struct figures_of_placement *
     return STATUS_OK;
 }
 
-void figures_release(const struct run *run, struct figures_of_placement *all)
+void measured_release(const struct run *run, struct measured_placement *all)
 {
     for (int p = 0; p < run->placements; p++)
         rounds_release(&all[p].rounds);
 }
 
-double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst)
+double measured_noise(const struct run *run, const struct measured_placement *all, double *worst)
 {
     struct statistics spreads = {0};
     double noise;
@@ -305,7 +305,7 @@ double figures_noise(const struct run *run, const struct figures_of_placement *a
     return noise;
 }
 
-int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline)
+int measured_best(const struct run *run, const struct measured_placement *all, int baseline)
 {
     int best = -1;
 
@@ -318,7 +318,7 @@ int figures_best(const struct run *run, const struct figures_of_placement *all, 
     return best;
 }
 
-int figures_is_predicted(const struct run_cell *cell)
+int measured_is_predicted(const struct run_cell *cell)
 {
     return !cell->solo && cell->sequences == 1 && cell->draft_length != 0;
 }

@@ -1,6 +1,6 @@
-/* The pace against machines whose times are known, and whose drafts stand as often as a number says: no clock, no chance. What a job gets is compared
+/* The adaptive draft length against machines whose times are known, and whose drafts are accepted as often as a number says: no clock, no chance. What a job gets is compared
  * with the best fixed draft length and with no drafts at all, over whole jobs, first rounds included. */
-#include "verifier/round/pace.h"
+#include "verifier/round/adaptive.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -37,13 +37,13 @@ struct machine {
 #define FAR .step = {{1, 1000}, {2, 1010}, {8, 1060}, {32, 1400}}, .beside = 50
 
 static const struct machine machines[] = {
-    {"AVX2, drafts stand", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.9},
+    {"AVX2, drafts are accepted", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.9},
     {"AVX2, usual", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.7},
     {"AVX2, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3},
-    {"AVX-512, drafts stand", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9},
+    {"AVX-512, drafts are accepted", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9},
     {"AVX-512, usual", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.7},
     {"AVX-512, drafts fall", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.3},
-    {"slow wire, drafts stand", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.9},
+    {"slow wire, drafts are accepted", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.9},
     {"slow wire, drafts fall", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.3},
     {"drafts as slow as tokens", FAR, .wire = 100, .token = 1000, .reads = 2000, .alpha = 0.8},
     {"a drafter in the way", AVX512, .wire = 60, .token = 30, .reads = 100, .alpha = 0.75, .burden = 1.4},
@@ -54,7 +54,7 @@ static const struct machine machines[] = {
     {"two verifiers, slow at first", TWO, .alpha = 0.73, .slow = 40},
     {"two verifiers, fast at first", TWO, .alpha = 0.73, .slow = -40},
     {"two verifiers, slow for long", TWO, .alpha = 0.73, .slow = 200},
-    {"cold, drafts stand", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9, .cold = 1},
+    {"cold, drafts are accepted", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.9, .cold = 1},
     {"cold, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3, .cold = 1},
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
@@ -84,13 +84,13 @@ static double wait_us(const struct machine *machine, int length)
 /* Tokens by microsecond in the long run. */
 static double rate(const struct machine *machine, int sequences, int length)
 {
-    return sequences * pace_expected_tokens(machine->alpha, length) / (work_us(machine, sequences, length, length > 0) + wait_us(machine, length));
+    return sequences * adaptive_expected_tokens(machine->alpha, length) / (work_us(machine, sequences, length, length > 0) + wait_us(machine, length));
 }
 
 struct job {
     const struct machine *machine;
     int sequences;
-    struct pace pace;
+    struct adaptive adaptive;
     uint64_t dice;
     int length;     /* of the round that comes */
     int before;     /* of the one before */
@@ -113,12 +113,12 @@ static double slowness(const struct job *job)
 static void begin(struct job *job, const struct machine *machine, int sequences)
 {
     *job = (struct job){.machine = machine, .sequences = sequences};
-    for (int i = 0; !machine->cold && pace_warm_up_rows(i) <= sequences * (PACE_START + 1); i++)
-        pace_add_step(&job->pace, pace_warm_up_rows(i), slowness(job) * step_us(machine, pace_warm_up_rows(i)));
-    job->length = pace_choose(&job->pace, sequences);
+    for (int i = 0; !machine->cold && adaptive_warm_up_rows(i) <= sequences * (ADAPTIVE_START + 1); i++)
+        adaptive_add_step(&job->adaptive, adaptive_warm_up_rows(i), slowness(job) * step_us(machine, adaptive_warm_up_rows(i)));
+    job->length = adaptive_choose(&job->adaptive, sequences);
 }
 
-/* How many of these drafts stand: the same ones in each run. */
+/* How many of these drafts are accepted: the same ones in each run. */
 static int stand(struct job *job, int length)
 {
     int accepted = 0;
@@ -136,7 +136,7 @@ static void take_round(struct job *job)
 {
     const struct machine *machine = job->machine;
     double slow = machine->hiccups > 0 && job->round % machine->hiccups == 3 ? 10 : 1;
-    struct pace_round round = {.sequences = job->sequences,
+    struct adaptive_round round = {.sequences = job->sequences,
                                .rows = job->sequences * (job->length + 1),
                                .longest = job->length,
                                .caught_up = job->length > 0 && job->before == 0,
@@ -148,9 +148,9 @@ static void take_round(struct job *job)
         int accepted = stand(job, job->length);
 
         round.tokens += accepted + 1;
-        pace_add_verdict(&job->pace, job->length, accepted);
+        adaptive_add_verdict(&job->adaptive, job->length, accepted);
     }
-    pace_add_round(&job->pace, &round);
+    adaptive_add_round(&job->adaptive, &round);
     job->drafted += job->length > 0;
     job->last = job->length > 0 ? job->round : job->last;
     if (slowness(job) == 1) {
@@ -159,15 +159,15 @@ static void take_round(struct job *job)
     }
     job->before = job->length;
     job->round++;
-    job->length = pace_choose(&job->pace, job->sequences);
-    assert_in_range(job->length, 0, PACE_MOST);
+    job->length = adaptive_choose(&job->adaptive, job->sequences);
+    assert_in_range(job->length, 0, ADAPTIVE_MOST);
 }
 
 static double best_rate(const struct machine *machine, int sequences)
 {
     double best = 0;
 
-    for (int k = 0; k <= PACE_MOST; k++)
+    for (int k = 0; k <= ADAPTIVE_MOST; k++)
         best = fmax(best, rate(machine, sequences, k));
     return best;
 }
@@ -178,7 +178,7 @@ static const struct {
     double of_best, of_plain;
 } bounds[] = {{60, 0.78, 0.90}, {160, 0.90, 0.95}, {2000, 0.95, 0.98}};
 
-static void test_pace__a_job_is_nearly_as_fast_as_with_the_best_fixed_length(void **state)
+static void test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length(void **state)
 {
     static const int sequences[] = {1, 4};
     int failed = 0;
@@ -213,18 +213,18 @@ static const struct machine *machine_of(const char *name)
 }
 
 /* With four sequences there twice the rows take twice the time, and a round of K drafts gives less than K + 1 times the tokens. */
-static void test_pace__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay(void **state)
+static void test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay(void **state)
 {
     struct job job;
 
     (void)state;
-    begin(&job, machine_of("AVX2, drafts stand"), 4);
+    begin(&job, machine_of("AVX2, drafts are accepted"), 4);
     while (job.round < 1000)
         take_round(&job);
     assert_int_equal(job.drafted, 0);
 }
 
-static void test_pace__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up(void **state)
+static void test_adaptive__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up(void **state)
 {
     struct job job;
     int early, late;
@@ -243,7 +243,7 @@ static void test_pace__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_no
 }
 
 /* Text that is hard to draft for, then easy text. */
-static void test_pace__drafts_again_when_they_come_to_pay(void **state)
+static void test_adaptive__drafts_again_when_they_come_to_pay(void **state)
 {
     struct machine machine = *machine_of("AVX-512, drafts fall");
     struct job job;
@@ -260,7 +260,7 @@ static void test_pace__drafts_again_when_they_come_to_pay(void **state)
 }
 
 /* Drafts pay at first, for the verifiers are slow without them; then they no longer do, and nothing about the drafts says so. */
-static void test_pace__what_there_would_be_without_drafts_is_looked_at(void **state)
+static void test_adaptive__what_there_would_be_without_drafts_is_looked_at(void **state)
 {
     struct machine machine = *machine_of("AVX2, usual");
     struct job job;
@@ -278,7 +278,7 @@ static void test_pace__what_there_would_be_without_drafts_is_looked_at(void **st
     assert_in_range(job.last, 40, 99);
 }
 
-/* Every round drafts in a job that is told to, and pace sees what that costs. */
+/* Every round drafts in a job that is told to, and what that costs is seen. */
 static void draft_always(struct job *job, const char *name, int sequences, int length)
 {
     begin(job, machine_of(name), sequences);
@@ -288,21 +288,21 @@ static void draft_always(struct job *job, const char *name, int sequences, int l
     }
 }
 
-static void test_pace__drafts_that_were_asked_for_and_cost_time_are_told_of(void **state)
+static void test_adaptive__drafts_that_were_asked_for_and_cost_time_are_told_of(void **state)
 {
     struct job job;
     double with, without;
 
     (void)state;
     draft_always(&job, "AVX2, usual", 4, 4);
-    assert_true(pace_drafts_cost(&job.pace, &with, &without));
+    assert_true(adaptive_drafts_cost(&job.adaptive, &with, &without));
     assert_true(fabs(with / (1e6 * job.tokens / job.us) - 1) < 0.05);
     assert_true(fabs(without / (1e6 * rate(job.machine, 4, 0)) - 1) < 0.1);
     draft_always(&job, "AVX-512, usual", 1, 3);
-    assert_false(pace_drafts_cost(&job.pace, &with, &without));
+    assert_false(adaptive_drafts_cost(&job.adaptive, &with, &without));
 }
 
-static void test_pace__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one(void **state)
+static void test_adaptive__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one(void **state)
 {
     struct job job;
 
@@ -311,56 +311,56 @@ static void test_pace__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_
     while (job.round < 50)
         take_round(&job);
     assert_true(job.length > 0);
-    double before = pace_rate(&job.pace, 1, job.length);
-    struct pace_round reads = {.sequences = 1, .rows = job.length + 1, .longest = job.length, .tokens = 2, .caught_up = 1};
+    double before = adaptive_rate(&job.adaptive, 1, job.length);
+    struct adaptive_round reads = {.sequences = 1, .rows = job.length + 1, .longest = job.length, .tokens = 2, .caught_up = 1};
 
     reads.work_us = work_us(job.machine, 1, job.length, 1);
     reads.wait_us = 1000 * wait_us(job.machine, job.length);
-    pace_add_round(&job.pace, &reads);
-    assert_true(fabs(pace_rate(&job.pace, 1, job.length) / before - 1) < 0.01);
+    adaptive_add_round(&job.adaptive, &reads);
+    assert_true(fabs(adaptive_rate(&job.adaptive, 1, job.length) / before - 1) < 0.01);
 }
 
 /* Of a proposal what comes behind the first draft that falls was not judged, and says nothing. */
-static void test_pace__drafts_behind_the_first_that_falls_count_nowhere(void **state)
+static void test_adaptive__drafts_behind_the_first_that_falls_count_nowhere(void **state)
 {
-    struct pace pace = {0}, same = {0};
+    struct adaptive adaptive = {0}, same = {0};
 
     (void)state;
-    pace_add_verdict(&pace, 8, 2);
-    pace_add_verdict(&same, 3, 2);
-    assert_memory_equal(&pace, &same, sizeof pace);
+    adaptive_add_verdict(&adaptive, 8, 2);
+    adaptive_add_verdict(&same, 3, 2);
+    assert_memory_equal(&adaptive, &same, sizeof adaptive);
 }
 
-static void test_pace__warm_up_rows_are_those_of_few_drafts(void **state)
+static void test_adaptive__warm_up_rows_are_those_of_few_drafts(void **state)
 {
     static const int rows[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
     (void)state;
     for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++)
-        assert_int_equal(pace_warm_up_rows(i), rows[i]);
+        assert_int_equal(adaptive_warm_up_rows(i), rows[i]);
 }
 
-static void test_pace__expected_tokens_is_equation_1(void **state)
+static void test_adaptive__expected_tokens_is_equation_1(void **state)
 {
     (void)state;
     for (double alpha = 0.1; alpha < 0.95; alpha += 0.1)
         for (int k = 0; k < 8; k++)
-            assert_true(fabs(pace_expected_tokens(alpha, k) - (1 - pow(alpha, k + 1)) / (1 - alpha)) < 1e-12);
+            assert_true(fabs(adaptive_expected_tokens(alpha, k) - (1 - pow(alpha, k + 1)) / (1 - alpha)) < 1e-12);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pace__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
-        cmocka_unit_test(test_pace__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
-        cmocka_unit_test(test_pace__drafts_again_when_they_come_to_pay),
-        cmocka_unit_test(test_pace__what_there_would_be_without_drafts_is_looked_at),
-        cmocka_unit_test(test_pace__drafts_that_were_asked_for_and_cost_time_are_told_of),
-        cmocka_unit_test(test_pace__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one),
-        cmocka_unit_test(test_pace__drafts_behind_the_first_that_falls_count_nowhere),
-        cmocka_unit_test(test_pace__warm_up_rows_are_those_of_few_drafts),
-        cmocka_unit_test(test_pace__expected_tokens_is_equation_1),
-        cmocka_unit_test(test_pace__a_job_is_nearly_as_fast_as_with_the_best_fixed_length),
+        cmocka_unit_test(test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
+        cmocka_unit_test(test_adaptive__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
+        cmocka_unit_test(test_adaptive__drafts_again_when_they_come_to_pay),
+        cmocka_unit_test(test_adaptive__what_there_would_be_without_drafts_is_looked_at),
+        cmocka_unit_test(test_adaptive__drafts_that_were_asked_for_and_cost_time_are_told_of),
+        cmocka_unit_test(test_adaptive__the_wait_for_a_drafter_that_reads_first_is_not_the_usual_one),
+        cmocka_unit_test(test_adaptive__drafts_behind_the_first_that_falls_count_nowhere),
+        cmocka_unit_test(test_adaptive__warm_up_rows_are_those_of_few_drafts),
+        cmocka_unit_test(test_adaptive__expected_tokens_is_equation_1),
+        cmocka_unit_test(test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

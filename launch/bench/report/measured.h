@@ -1,7 +1,7 @@
 /* The figures of a run: of each cell in each placement what was measured, and what the theory says of it. Names are those of vLLM's bench where it
  * has one. */
-#ifndef TANDEM_LAUNCH_BENCH_REPORT_FIGURES_H
-#define TANDEM_LAUNCH_BENCH_REPORT_FIGURES_H
+#ifndef TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
+#define TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 
 #include "launch/bench/report/rounds.h"
 #include "launch/bench/report/statistics.h"
@@ -12,7 +12,7 @@ struct times {
     int count;
 };
 
-struct figures {
+struct measured {
     /* over repetitions */
     double tokens_per_second, tokens_per_second_spread; /* median; spread as a share of it */
     double speedup, speedup_spread;                     /* over solo in the same repetition; median, share */
@@ -24,7 +24,7 @@ struct figures {
     double duration_s, completed, input_tokens, output_tokens;
     int outputs, outputs_equal; /* those of the first repetition that are solo's; -1: they need not be */
     /* counts, over all repetitions: each has the same */
-    double rounds, drafted, accepted, judged, stood, tested[RUN_MOST_DRAFT], stood_at[RUN_MOST_DRAFT];
+    double rounds, drafted, accepted, all_tested, all_accepted, tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens; of the spans that were kept */
     double fallback_rounds;
     /* alpha, three ways; -1 where it cannot be told */
@@ -43,21 +43,21 @@ struct figures {
     double by_tokens, by_round, by_outside, by_noise; /* measured / predicted, as factors */
 };
 
-struct figures_of_placement {
+struct measured_placement {
     struct rounds rounds;
-    struct figures cell[RUN_MOST_CELLS];
+    struct measured cell[RUN_MOST_CELLS];
 };
 
-/* From what was read. all: [run->placements], to be given to figures_release. STATUS_INTERNAL. */
-enum status figures_compute(const struct run *run, struct figures_of_placement *all);
-void figures_release(const struct run *run, struct figures_of_placement *all);
+/* From what was read. all: [run->placements], to be given to measured_release. STATUS_INTERNAL. */
+enum status measured_compute(const struct run *run, struct measured_placement *all);
+void measured_release(const struct run *run, struct measured_placement *all);
 /* The noise of a run: the median over cells with drafts of their speedup's spread, as a share; *worst: the largest. */
-double figures_noise(const struct run *run, const struct figures_of_placement *all, double *worst);
+double measured_noise(const struct run *run, const struct measured_placement *all, double *worst);
 /* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none, or `baseline` is no solo cell of one sequence. */
-int figures_best(const struct run *run, const struct figures_of_placement *all, int baseline);
+int measured_best(const struct run *run, const struct measured_placement *all, int baseline);
 /* Is it a measured pass whose rounds are all known? */
-int figures_counts(const struct run_pass *pass);
+int measured_counts(const struct run_pass *pass);
 /* Is a theory of one sequence about this cell? */
-int figures_is_predicted(const struct run_cell *cell);
+int measured_is_predicted(const struct run_cell *cell);
 
 #endif

@@ -1,4 +1,4 @@
-#include "verifier/job/report.h"
+#include "verifier/job/stats.h"
 
 #include "common/base/log.h"
 #include "common/file/json_text.h"
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *configuration_of(const struct report *report)
+static json_t *configuration_of(const struct stats *stats)
 {
-    const struct options *options = report->options;
+    const struct options *options = stats->options;
     const struct sampling *sampling = &options->request.sampling;
-    const char *draft = roll_call_draft(report->hello, report->ranks);
+    const char *draft = roll_call_draft(stats->hello, stats->ranks);
     const struct rule *rule = rule_of(sampling);
     int failed = 0;
     json_t *object =
-        json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(report->target), "max_tokens",
+        json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(stats->target), "max_tokens",
                   options->request.max_tokens, "draft_length", options->rounds.draft_length, "support", options->rounds.support,
                   "max_sequences", options->rounds.max_sequences, "threads", options->ranks.threads, "solo", options->rounds.solo);
 
@@ -41,13 +41,13 @@ static json_t *configuration_of(const struct report *report)
     return json_text_whole(object, failed);
 }
 
-static json_t *ranks_of(const struct report *report)
+static json_t *ranks_of(const struct stats *stats)
 {
     json_t *array = json_array();
     int failed = 0;
 
-    for (int i = 0; i < report->ranks; i++) {
-        const struct hello *hello = &report->hello[i];
+    for (int i = 0; i < stats->ranks; i++) {
+        const struct hello *hello = &stats->hello[i];
 
         failed |= json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:i, s:s, s:o}", "rank", i, "role",
                                                hello->role == ROLE_DRAFTER ? "drafter" : "verifier", "host", hello->host, "pid",
@@ -69,7 +69,7 @@ static json_t *positions_of(const struct figures *figures)
     int failed = 0;
 
     for (int i = 0; i < MESSAGE_MAX_DRAFT && figures->tested[i] > 0; i++)
-        failed |= json_array_append_new(array, json_real((double)figures->stood[i] / (double)figures->tested[i]));
+        failed |= json_array_append_new(array, json_real((double)figures->accepted_at[i] / (double)figures->tested[i]));
     return json_text_whole(array, failed);
 }
 
@@ -114,15 +114,15 @@ static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
     mpi[strcspn(mpi, ",")] = '\0';
 }
 
-static json_t *object_of(const struct report *report)
+static json_t *object_of(const struct stats *stats)
 {
-    const struct figures *figures = report->figures;
+    const struct figures *figures = stats->figures;
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int failed = 0;
 
     library_version(mpi);
-    json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(report), "versions", "tandem",
-                               report->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(report), "totals",
+    json_t *object = json_pack("{s:o, s:{s:s, s:i, s:s}, s:o, s:o}", "configuration", configuration_of(stats), "versions", "tandem",
+                               stats->hello[0].program, "protocol", MESSAGE_VERSION, "mpi", mpi, "ranks", ranks_of(stats), "totals",
                                totals_of(figures));
 
     failed |= json_object_set_new(object, "round_us",
@@ -136,7 +136,7 @@ static json_t *object_of(const struct report *report)
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
-    failed |= json_object_set_new(object, "lost_drafters", lost_of(report->peers));
+    failed |= json_object_set_new(object, "lost_drafters", lost_of(stats->peers));
     failed |= json_object_set_new(object, "full_rounds", json_integer(figures->full_rounds));
     failed |= json_object_set_new(object, "full_round_tokens", json_integer(figures->full_tokens));
     failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
@@ -146,28 +146,28 @@ static json_t *object_of(const struct report *report)
         failed |=
             json_object_set_new(object, "alpha_expected",
                                 json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
-    if (report->solo != NULL)
-        failed |= json_object_set_new(object, "solo", totals_of(report->solo));
-    if (report->comparison != NULL)
-        failed |= json_object_set_new(object, "comparison", comparison_of(report->comparison));
-    if (report->options->report.hash_logits) {
-        failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)report->hash));
+    if (stats->solo != NULL)
+        failed |= json_object_set_new(object, "solo", totals_of(stats->solo));
+    if (stats->comparison != NULL)
+        failed |= json_object_set_new(object, "comparison", comparison_of(stats->comparison));
+    if (stats->options->report.hash_logits) {
+        failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)stats->hash));
     }
     return json_text_whole(object, failed);
 }
 
-struct json_t *report_job(const struct report *report, const char *group, int lead)
+struct json_t *stats_job(const struct stats *stats, const char *group, int lead)
 {
     char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
 
     library_version(mpi);
-    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "configuration", configuration_of(report), "ranks", ranks_of(report), "tandem",
-                     report->hello[0].program, "mpi", mpi, "group", group, "lead", lead);
+    return json_pack("{s:o, s:o, s:s, s:s, s:s, s:i}", "configuration", configuration_of(stats), "ranks", ranks_of(stats), "tandem",
+                     stats->hello[0].program, "mpi", mpi, "group", group, "lead", lead);
 }
 
-enum status report_write(const struct report *report, const char *path)
+enum status stats_write(const struct stats *stats, const char *path)
 {
-    json_t *object = object_of(report);
+    json_t *object = object_of(stats);
     char *text = json_text_write(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     FILE *file = text != NULL ? fopen(path, "w") : NULL;
     int written = file != NULL && fprintf(file, "%s", text) >= 0;
@@ -184,16 +184,16 @@ enum status report_write(const struct report *report, const char *path)
     return STATUS_IO;
 }
 
-void report_line(const struct report *report, FILE *to)
+void stats_line(const struct stats *stats, FILE *to)
 {
-    const struct figures *figures = report->figures;
+    const struct figures *figures = stats->figures;
 
     fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
             figures_tokens_per_second(figures));
     if (figures->drafted > 0)
-        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts stood, %.0f %% of rounds had one", figures_alpha(figures),
+        fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts accepted, %.0f %% of rounds had one", figures_alpha(figures),
                 figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
-    fprintf(to, "%s\n", report->options->rounds.synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
+    fprintf(to, "%s\n", stats->options->rounds.synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
 }
 
 /* Speeds, and how far they are known: one pass of each way knows nothing of that. */
@@ -216,17 +216,17 @@ static void print_speeds(const struct comparison *comparison, FILE *to)
         fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
 }
 
-void report_table(const struct report *report, FILE *to)
+void stats_table(const struct stats *stats, FILE *to)
 {
-    const struct figures *solo = report->solo, *figures = report->figures;
+    const struct figures *solo = stats->solo, *figures = stats->figures;
     double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
 
-    if (report->options->rounds.synthetic_acceptance >= 0)
-        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", report->options->rounds.synthetic_acceptance);
+    if (stats->options->rounds.synthetic_acceptance >= 0)
+        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", stats->options->rounds.synthetic_acceptance);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
-    print_speeds(report->comparison, to);
-    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of judged drafts)", "", figures_alpha(figures));
-    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts that stood, of all", "", 100 * figures_kept(figures));
+    print_speeds(stats->comparison, to);
+    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));
+    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts accepted, of all", "", 100 * figures_kept(figures));
     fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));
     fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
     fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);

@@ -1,4 +1,4 @@
-#include "launch/bench/sweep/job.h"
+#include "launch/bench/sweep/child.h"
 
 #include "common/base/log.h"
 #include "common/base/try.h"
@@ -13,17 +13,17 @@
 
 extern char **environ;
 
-enum status job_add(struct job_words *words, const char *word)
+enum status child_add(struct child_words *words, const char *word)
 {
-    if (words->count == JOB_MOST_WORDS) {
-        log_error("more than %d words in a command", JOB_MOST_WORDS);
+    if (words->count == CHILD_MOST_WORDS) {
+        log_error("more than %d words in a command", CHILD_MOST_WORDS);
         return STATUS_USAGE;
     }
     words->word[words->count++] = word;
     return STATUS_OK;
 }
 
-static enum status start(const struct job_words *words, int stdout_to, pid_t *child)
+static enum status start(const struct child_words *words, int stdout_to, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
     int code;
@@ -73,7 +73,7 @@ static enum status wait_for(pid_t child, int *code)
     return STATUS_OK;
 }
 
-enum status job_run(const struct job_words *words, const char *output, int *code)
+enum status child_run(const struct child_words *words, const char *output, int *code)
 {
     int to = output != NULL ? open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
     enum status status;
@@ -89,7 +89,7 @@ enum status job_run(const struct job_words *words, const char *output, int *code
     return status == STATUS_OK ? wait_for(child, code) : status;
 }
 
-enum status job_ask(const struct job_words *words, char *line, size_t size, int *code)
+enum status child_ask(const struct child_words *words, char *line, size_t size, int *code)
 {
     int ends[2];
     enum status status;

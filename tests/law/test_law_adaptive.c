@@ -1,5 +1,5 @@
 /* The joint law where the draft length is chosen as the job goes, from verdicts and times: it is the target's, however the length jumps about. One that
- * looks at the proposal first is not lawful, and the same statistics say so. Requests share the pace, so they are not independent of each other in
+ * looks at the proposal first is not lawful, and the same statistics say so. Requests share the length, so they are not independent of each other in
  * how many rounds they take; their tokens are. */
 #include "common/base/bounds.h"
 #include "tests/law/budget.h"
@@ -15,7 +15,7 @@
 
 enum { MOST_CELLS = 256, SETTINGS = 6, REQUESTS = 30000, QUICK_REQUESTS = 10000, SANITIZED_REQUESTS = 2000 };
 
-_Static_assert(2 * 2 * SETTINGS <= BUDGET_PACE, "each compares two statistics with their bounds, chosen in two ways");
+_Static_assert(2 * 2 * SETTINGS <= BUDGET_ADAPTIVE, "each compares two statistics with their bounds, chosen in two ways");
 
 static struct law_options options;
 static struct toy_law law;
@@ -98,19 +98,19 @@ static void holds(enum toy_length by, int least_lengths)
     assert_true(most_lengths >= least_lengths); /* or nothing was chosen */
 }
 
-static void test_law_pace__a_length_that_the_pace_chooses_keeps_the_law(void **state)
+static void test_law_adaptive__a_length_that_is_chosen_keeps_the_law(void **state)
 {
     (void)state;
-    holds(TOY_PACED, 2);
+    holds(TOY_ADAPTIVE, 2);
 }
 
-static void test_law_pace__a_length_that_jumps_with_verdicts_and_times_keeps_the_law(void **state)
+static void test_law_adaptive__a_length_that_jumps_with_verdicts_and_times_keeps_the_law(void **state)
 {
     (void)state;
     holds(TOY_JUMPY, 3);
 }
 
-static void test_law_pace__a_length_that_looks_at_the_proposal_does_not(void **state)
+static void test_law_adaptive__a_length_that_looks_at_the_proposal_does_not(void **state)
 {
     int refused = 0;
 
@@ -127,9 +127,9 @@ static void test_law_pace__a_length_that_looks_at_the_proposal_does_not(void **s
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_law_pace__a_length_that_the_pace_chooses_keeps_the_law),
-        cmocka_unit_test(test_law_pace__a_length_that_jumps_with_verdicts_and_times_keeps_the_law),
-        cmocka_unit_test(test_law_pace__a_length_that_looks_at_the_proposal_does_not),
+        cmocka_unit_test(test_law_adaptive__a_length_that_is_chosen_keeps_the_law),
+        cmocka_unit_test(test_law_adaptive__a_length_that_jumps_with_verdicts_and_times_keeps_the_law),
+        cmocka_unit_test(test_law_adaptive__a_length_that_looks_at_the_proposal_does_not),
     };
 
     options = law_options_read(argc, argv);

@@ -1,6 +1,6 @@
 /* Reports: the JSON object of --stats, and the table that a person sees. */
-#ifndef TANDEM_VERIFIER_JOB_REPORT_H
-#define TANDEM_VERIFIER_JOB_REPORT_H
+#ifndef TANDEM_VERIFIER_JOB_STATS_H
+#define TANDEM_VERIFIER_JOB_STATS_H
 
 #include "common/options/options.h"
 #include "common/wire/message.h"
@@ -9,7 +9,7 @@
 #include "verifier/round/peers.h"
 #include <stdio.h>
 
-struct report {
+struct stats {
     const struct options *options;
     const char *target;
     const struct hello *hello; /* [ranks] */
@@ -22,12 +22,12 @@ struct report {
 };
 
 /* STATUS_IO. */
-enum status report_write(const struct report *report, const char *path);
+enum status stats_write(const struct stats *stats, const char *path);
 /* The job as one JSON object: who runs where, versions, the group, what was asked for. NULL without memory. */
-struct json_t *report_job(const struct report *report, const char *group, int lead);
+struct json_t *stats_job(const struct stats *stats, const char *group, int lead);
 /* Solo against speculative, by the medians of all passes, and where a round's time goes, in the first of each. */
-void report_table(const struct report *report, FILE *to);
+void stats_table(const struct stats *stats, FILE *to);
 /* One line about a run without comparison. */
-void report_line(const struct report *report, FILE *to);
+void stats_line(const struct stats *stats, FILE *to);
 
 #endif
