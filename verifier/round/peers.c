@@ -174,7 +174,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 {
     int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)sequence->link.proposal.draft_us * 1000;
 
-    own = own < whole ? own : whole; /* it says how long it took: the adaptive must not believe what cannot be */
+    own = own < whole ? own : whole; /* it says how long it took: the choice of a length must not believe what cannot be */
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
