@@ -56,12 +56,11 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
 /* Local. Its drafter is still reading, and its text should be the same however long that takes (its draft length is fixed): it takes part in no round
  * until the drafter has answered, or has not been heard for as long as it may be waited for. Other sequences go on plainly while theirs reads. */
 int peers_holds(const struct sequence *sequence);
-/* Waits until every sequence whose prompt is read and that expects a proposal has it or its deadline has passed; one that is held is waited for, some
- * time, where nobody else can go on. sequences: [count], free ones included. Point to point. */
-enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
-/* The same in parts that never wait, for a lead that takes turns: a round's collecting begins; what has come is taken. wake: 0 when nothing more is to be
- * waited for, else until when that is worth while: then, or when a message came, gather again. Point to point. */
+/* A round's collecting begins. sequences: [count], free ones included. Point to point. */
 enum status peers_begin(struct peers *peers, struct sequence *sequences, int count);
+/* Takes what has come, and never waits. wake: 0 when every sequence whose prompt is read and that expects a proposal has it or its deadline has passed
+ * (one that is held is waited for, some time, where nobody else can go on); else until when waiting is worth while: then, or when a message came,
+ * gather again. Point to point. */
 enum status peers_gather(struct peers *peers, struct sequence *sequences, int count, int64_t *wake);
 /* Waits for a message, at most until `wake`, and takes it; it may come back earlier, having looked whether the awaited drafters have ended. Point to
  * point. */
