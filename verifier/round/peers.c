@@ -174,7 +174,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
 {
     int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)sequence->link.proposal.draft_us * 1000;
 
-    own = own < whole ? own : whole; /* the drafter reports this time itself; it cannot be more than what passed here */
+    own = own < whole ? own : whole; /* reported by the drafter: more than has passed here cannot be, and would mislead the choice of a length */
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
