@@ -28,14 +28,15 @@ struct parts {
     char path[PATH_MAX];
     struct group group;
     struct tokenizer *tokenizer;
-    struct model *model; /* NULL: none is needed */
-    int context;         /* tokens of a sequence */
+    struct model *model; /* NULL for a kind without a model */
+    int context;         /* most tokens of a sequence */
     struct draft draft;
     struct channel *channel;
-    int joined; /* the job goes on without this rank when it fails */
+    int joined; /* the roll call is over: the job goes on without this rank when it fails */
 };
 
-/* With all layers of the target the draft is the target: every token is accepted, and drafting one costs as much as a plain step. One drafter says it. */
+/* Warns, on one drafter, that a draft with all layers of the target is the target: every token is accepted, and drafting one costs as much as
+ * decoding it. */
 static void warn_of_the_target(const struct parts *parts, int layers)
 {
     const struct options *options = parts->options;
@@ -51,7 +52,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
              way->bits > 0 ? "has no weights of more bits" : "has no more layers");
 }
 
-/* A model of its own, or the target's with fewer bits or layers. */
+/* Loads a separate draft model, or the target's weights with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
     const struct options *options = parts->options;
@@ -96,7 +97,7 @@ static enum status load(struct parts *parts)
 
     if (options_draft_runs_model(&options->model.draft_way)) {
         TRY(load_model(parts));
-    } else { /* any file that there is may be on other hosts alone */
+    } else { /* no file is opened: this host may not have the target's */
         parts->context = draft_context(options->model.context);
         world_claim_threads(&parts->world, 1);
     }
@@ -110,7 +111,7 @@ static enum status load(struct parts *parts)
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
-/* Without a model a drafter has no vocabulary either: it takes the target's. */
+/* Fills in this rank's Hello. Without a model a drafter has no vocabulary and takes the target's. */
 static void introduce(const struct parts *parts, struct hello *hello)
 {
     const char *draft = parts->options->model.draft;
@@ -184,7 +185,7 @@ static enum status run(struct parts *parts)
         log_error("there are %d drafters and no verifier, expected at least one tandem-verifier rank", parts->world.drafters);
         return world_agree(&parts->world, STATUS_USAGE);
     }
-    TRY(world_agree(&parts->world, STATUS_OK)); /* the lead's look at the models */
+    TRY(world_agree(&parts->world, STATUS_OK)); /* the lead has checked the model files */
     log_hold();
     status = load(parts);
     TRY(world_agree(&parts->world, status));
@@ -238,7 +239,7 @@ int main(int argc, char **argv)
     if (status != STATUS_OK)
         world_abort(status);
     world_record(options.report.recorder, "drafter");
-    status = watchdog_open(options.limits.watchdog_s); /* MPI waits for ranks that may never come */
+    status = watchdog_open(options.limits.watchdog_s); /* before MPI, which waits for ranks that may never come */
     if (status == STATUS_OK)
         status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
     if (status != STATUS_OK)
@@ -247,8 +248,8 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK)
         log_init(label, options.report.quiet ? LOG_ERROR : options.report.verbose ? LOG_DEBUG : LOG_INFO);
     log_clear_lines(options_have_bar(&options));
-    log_leave_files(); /* the lead has looked at all of them */
-    status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */
+    log_leave_files(); /* the lead has reported errors in files already */
+    status = world_agree(&parts.world, parsed); /* so that errors in the command line are reported once */
     if (status == STATUS_OK)
         status = draft(&parts);
     release(&parts);

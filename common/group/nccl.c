@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 
-/* In a round there is nobody to ask for another rank's status: the job ends here as it does there. */
+/* In a round ranks do not exchange their status: a failure of another rank ends the job here as it does there. */
 static enum status in_round(enum status status)
 {
     return status == STATUS_ELSEWHERE ? STATUS_IO : status;

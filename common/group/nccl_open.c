@@ -82,7 +82,7 @@ static enum status check_places(const struct place *place, int count)
     return STATUS_OK;
 }
 
-/* Every rank learns where all are, and finds the same wrong. */
+/* Gathers every rank's place, so that all ranks find the same errors. */
 static enum status meet(struct nccl *nccl)
 {
     struct group *host = &nccl->host;

@@ -1,5 +1,6 @@
-/* The transformer, written once, for any number of rows: prefill, draft (one row per sequence) and verify (K + 1 rows per sequence) are
- * the same call. */
+/* The transformer, written once for any number of rows: prefill, draft (one row per sequence) and verify (K + 1 rows per sequence) are the same call.
+ * It owns the activations of one step; model and cache are borrowed. Invariant: a row's values do not depend on the other rows of its step. One
+ * thread per model; collective over the model's group, whose sums are its only messages. Never samples, and allocates at open alone. */
 #ifndef TANDEM_COMMON_MODEL_FORWARD_H
 #define TANDEM_COMMON_MODEL_FORWARD_H
 

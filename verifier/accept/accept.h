@@ -1,8 +1,6 @@
-/* Deciding, as pure functions: which drafted tokens stand, and where the next token comes from. No clock, no MPI, no random stream: coins and noise are
- * functions of (seed, request, position). One entry of the table is one acceptance rule.
- *
- * rejection: Leviathan et al. 2023, Algorithm 1. coupled: draft and target take the argmax of log p + the same Gumbel noise; equal
- * tokens stand (Daliri et al. 2024). At temperature 0 both are: the argmax stands. */
+/* Deciding, as pure functions: which drafted tokens are accepted, and what the next token is drawn from. Coins and noise are functions of (seed,
+ * request, position): no clock, no MPI, no random stream. rejection: Leviathan et al. 2023, Algorithm 1. coupled: draft and target take the argmax of
+ * log p + the same Gumbel noise, and equal tokens are accepted (Daliri et al. 2024). At temperature 0 both accept a draft that is the argmax. */
 #ifndef TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 #define TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 
@@ -14,8 +12,8 @@
 /* What is known of the target at one row, gathered from all shards. */
 enum target_row_kind {
     TARGET_WINNER,  /* the target's own token: argmax of the logits, or of logits + noise */
-    TARGET_LIST,    /* p on all tokens that it keeps */
-    TARGET_SUPPORT, /* the normaliser, and the logits on q's support; other tokens stay on their shards */
+    TARGET_LIST,    /* p of every token that truncation keeps */
+    TARGET_SUPPORT, /* the normaliser, and the logits of q's support; all other logits stay on their shards */
 };
 
 struct target_row {
@@ -55,7 +53,7 @@ struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key);
 
-/* The accept test: u q < p, with u in [0, 1). Strictly: at u = 0 a token of p = 0 must not stand. */
+/* The accept test: u q < p, with u in [0, 1). Strictly less: at u = 0 a token of p = 0 must not be accepted. */
 int accept_test(double u, double q, double p);
 
 /* p of a drafted token at a row. */
@@ -63,16 +61,16 @@ double accept_p(const struct target_row *target, const struct support *q, int32_
 /* q of a token: its weight over the sum, or the point mass on `drawn` when the support is empty. */
 double accept_q(const struct support *q, int32_t drawn, int32_t token);
 
-/* The sum over tokens of min(p, q): the probability that a token drawn from q stands (Leviathan et al. 2023, Corollary 3.6). Exact, because
- * q has no mass outside its support. */
+/* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted (Leviathan et al. 2023, Corollary 3.6). Exact, because q
+ * has no mass outside its support. */
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
 
-/* Draws the last token where the lead can do it alone (TARGET_LIST): the winner of log(weight) + noise over the tokens kept. */
+/* Draws the last token where the lead knows all of p (TARGET_LIST): the argmax of log(weight) + noise over the tokens kept. */
 int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
                          enum rng_purpose purpose);
 
-/* The residual's draw over q's support (TARGET_SUPPORT): the best of log(p - q) + log Z + noise over tokens with p > q; score is minus
- * infinity when there is none. Compare it with the winner of logit + noise outside the support. */
+/* The residual's draw within q's support (TARGET_SUPPORT): the maximum of log(p - q) + log Z + noise over tokens with p > q; token -1 and score minus
+ * infinity when there is none. The winner against the best logit + noise outside the support is the residual's token. */
 struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn, const struct rng_key *key);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "verifier/accept/accept_rule.h"
 
-/* Algorithm 1 with another coin, or with the q of the row before. */
+/* Algorithm 1 with a wrong coin, or with the q of the row before. */
 static struct verdict reject(enum breakage breakage, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {

@@ -34,7 +34,7 @@ int draft_link_take(struct draft_link *link, const struct proposal *proposal)
 {
     if (proposal->count > link->wanted)
         return 0;
-    if (proposal->is_tree) /* every rule verifies chains */
+    if (proposal->is_tree) /* the acceptance rules verify chains only */
         return 0;
     for (int i = 0; i < proposal->count; i++)
         if (proposal->q[i].count > link->support_room)

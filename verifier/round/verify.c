@@ -7,7 +7,7 @@
 #include "verifier/accept/accept_synthetic.h"
 #include <string.h>
 
-/* A proposal's support as the shards need it: the ids whose logits decide. */
+/* Number of token ids whose logits the shards must report for one draft: q's support, where the rule needs it. */
 static int support_size(const struct sampling *sampling, const struct support *q)
 {
     if (evidence_kind(sampling) != EVIDENCE_SUPPORT)
@@ -28,7 +28,7 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     size_t outputs = (size_t)max_outputs, sequences = (size_t)max_sequences;
 
     *verify = (struct verify){.team = team, .synthetic_acceptance = -1, .width = vocab > lists ? vocab : lists};
-    /* The lists are as wide as the vocabulary for the rare row that needs it; pages are taken when touched. */
+    /* The lists are as wide as the vocabulary for the rare row that needs all of it; the pages are only mapped when touched. */
     TRY(arena_open(&verify->arena,
                    arena_round(outputs * sizeof(struct target_row)) + arena_round(outputs * verify->width * sizeof(struct scored_token)) +
                        arena_round(outputs * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
@@ -68,7 +68,7 @@ static int rows_of_parts(const struct verify *verify)
     return rows;
 }
 
-/* Behind the rows that are asked. */
+/* Prompt rows come after the output rows. */
 static void lay_out_parts(struct verify *verify)
 {
     for (int i = 0; i < verify->parts; i++) {
@@ -130,7 +130,7 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
     return STATUS_OK;
 }
 
-/* Lays out the step: for each sequence its newest token and its drafted ones, all asked; then what it reads of prompts. */
+/* Lays out the step: for each sequence its newest token and its drafts, all of them output rows; then the prompt rows. */
 static void build(struct verify *verify, struct sequence *const *sequences, int count)
 {
     struct step *step = &verify->team->step;
@@ -200,7 +200,7 @@ static enum status join(struct verify *verify, struct sequence *const *sequences
     return STATUS_OK;
 }
 
-/* The draws that only the shards can make, for all sequences in one exchange. */
+/* The draws over logits that stay on the shards, for all sequences in one exchange. */
 static enum status gumbel_max(struct verify *verify, struct sequence *const *sequences, const int *first_output, int orders)
 {
     TRY(team_draws(verify->team, verify->orders, orders, verify->winners));
@@ -223,7 +223,7 @@ static enum status gumbel_max(struct verify *verify, struct sequence *const *seq
     return STATUS_OK;
 }
 
-/* A residual that is empty up to rounding (p = q on all of the vocabulary) is drawn from p. */
+/* Where the residual is empty up to rounding (p = q on the whole vocabulary), the token is drawn from p. */
 static enum status redraw_empty(struct verify *verify, const int *first_output, int count)
 {
     for (int s = 0; s < count; s++) {
@@ -238,7 +238,7 @@ static enum status redraw_empty(struct verify *verify, const int *first_output, 
     return STATUS_OK;
 }
 
-/* Drafts that were tested are those of the path and the one that was refused at its end. */
+/* Tested drafts are the accepted ones, which are the path, and the one that was rejected at its end. */
 static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, const struct verdict *verdict)
 {
     for (int depth = 0; depth <= verdict->accepted; depth++) {

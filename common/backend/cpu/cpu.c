@@ -75,7 +75,7 @@ static void describe(struct backend_context *context, int nodes)
         snprintf(context->description + length, sizeof context->description - (size_t)length, " on %d nodes", nodes);
 }
 
-/* TANDEM_ISA lets a machine measure what others get; NULL: the best that this one has. */
+/* TANDEM_ISA selects an instruction set, to measure what other machines get; NULL: the best that this CPU has. */
 static const char *isa_asked(const struct backend_options *options)
 {
     const char *told = getenv("TANDEM_ISA");

@@ -83,7 +83,7 @@ static enum status open_scratch(struct backend_context *context)
                              arena_round(floats(options->max_outputs, options->max_vocab)) + ask_bytes(options->max_outputs) + evidence + top +
                              draft_bytes() + one_shot_counter_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
-    context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
+    context->attend_scratch = arena_take(arena, attend); /* first, so that it is aligned as the arena is */
     context->attend_scratch_bytes = attend;
     lay_out_rows(&context->rows, arena, options->max_rows);
     context->qkv = arena_take(arena, floats(options->max_rows, options->max_qkv));
@@ -98,7 +98,8 @@ static enum status open_scratch(struct backend_context *context)
     return STATUS_OK;
 }
 
-/* Logits stay on the device but for the rows that penalties, biases or bans change. These come through so many rows of pinned memory, over and over. */
+/* Logits stay on the device, except for rows that penalties, biases or bans change. These are copied through this many rows of pinned memory, which
+ * are reused. */
 static int fetch_rows(const struct backend_options *options)
 {
     size_t row = floats(1, options->max_vocab), rows = row > 0 ? FETCH_BYTES / row : 0;
@@ -140,7 +141,7 @@ static void cuda_close(struct backend_context *context)
         free(matrix);
     }
     if (context->device != NULL) {
-        (void)device_finish(context->device); /* nothing may still run in memory that goes away */
+        (void)device_finish(context->device); /* no kernel may still use memory that is freed */
         cuda_memory_close(context, &context->scratch);
         if (context->pinned.base != NULL)
             device_host_close(context->device, context->pinned.base);
@@ -155,8 +156,8 @@ static void cuda_close(struct backend_context *context)
     free(context);
 }
 
-/* All of them are loaded now: CUDA would load each when it is first launched, in memory that weights and caches may have left none of. Where the driver
- * has to compile them first, a family takes many seconds. */
+/* Loads all kernels now. CUDA would load each when it is first launched, and weights and caches may leave no memory for that. Where the driver has to
+ * compile them first, a family takes many seconds. */
 static int prepare_families(int block_bytes)
 {
     static int (*const prepare[])(void) = {wide_prepare, attend_prepare, heads_prepare,   evidence_prepare,
@@ -215,7 +216,7 @@ static enum status open_parts(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
 
-    progress_made("opening a device"); /* which may take seconds, where nobody else has it open */
+    progress_made("opening a device"); /* may take seconds where no other process has the device open */
     TRY(device_open(options->device, &context->device));
     TRY(prepare_kernels(context));
     TRY(pool_open(options->threads, &context->pool));
@@ -298,7 +299,7 @@ static enum status open_pack(struct backend_context *context, size_t panel_bytes
     return STATUS_OK;
 }
 
-/* Packs a half while the other is on its way. */
+/* Packs one half while the other is being copied. */
 static enum status pack_panels(struct backend_context *context, const struct matrix_source *source, const struct matrix *matrix)
 {
     struct pack pack = {.pool = context->pool, .matrix = matrix, .source = source};
