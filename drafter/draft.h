@@ -1,5 +1,7 @@
-/* Drafting: proposing tokens for several sequences at once, with the q that each was drawn from. A drafter kind has a table of functions here and a row of
- * the registry in common/options/options_draft.h; the loop around it does not care where proposals come from. */
+/* A draft proposes tokens for several sequences at once, each with the q that it was drawn from. It owns the state of its kind: caches and workspace,
+ * or an index; a draft model is borrowed. Invariant: q is the distribution that the token was sampled from, whatever the kind. The drafter's thread
+ * alone calls; local: nothing here sends or waits for other ranks. Allocates at open alone. A kind is a table of functions here and a row of the
+ * registry in common/options/options_draft.h; the loop around it (drafter.h) does not depend on the kind. */
 #ifndef TANDEM_DRAFTER_DRAFT_H
 #define TANDEM_DRAFTER_DRAFT_H
 
@@ -8,31 +10,31 @@
 #include "common/options/options_draft.h"
 #include "drafter/mirror.h"
 
-/* The drafted tokens and their distributions, for one mirror: filled as a wire proposal whose supports lie in the draft's memory. */
+/* The drafted tokens of one mirror and their distributions, laid out as in a proposal; the supports lie in the draft's memory. */
 struct draft_output {
     int count;
     int32_t token[MESSAGE_MAX_DRAFT];
     struct support q[MESSAGE_MAX_DRAFT];
-    int is_tree; /* with parent: as in struct proposal */
+    int is_tree; /* this and parent: as in struct proposal */
     int8_t parent[MESSAGE_MAX_DRAFT];
 };
 
 struct draft;
 
-/* What a kind is opened with. */
+/* What draft_open is given. */
 struct draft_parts {
-    const struct options_draft *way; /* its keys */
+    const struct options_draft *way; /* the kind and its parameters */
     struct model *model;             /* NULL for a kind that runs none; borrowed until draft_close */
     int slots;
-    int support; /* tokens that a q keeps at most */
-    int context; /* tokens of a sequence */
+    int support; /* most tokens in the support of a q */
+    int context; /* most tokens of a sequence */
 };
 
 struct draft_kind {
     const char *name;
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
     /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
-     * next call. */
+     * next call. It leaves the draft in the mirror, too: its tokens behind the committed ones, `drafted` of them, and `cached` at what it has read. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     /* Goes on with the drafts that the mirrors have, or with what is drafted ahead where a text is expected; outputs[i]->count is what of it was given before.
      * After each step but the last it asks `stop`, and ends where that says so. NULL: it cannot. */
@@ -40,12 +42,12 @@ struct draft_kind {
                          void *user);
     /* Has each mirror expect the text behind its drafts (mirror_expect). With go_on. */
     enum status (*expect)(void *state, struct mirror *const *mirrors, int count);
-    /* Reads at most `rows` more of the mirror's committed tokens, all but the newest, so that a long text is no long silence. NULL: propose reads all as
-     * quickly. */
+    /* Feeds at most `rows` more of the mirror's committed tokens, never the newest, so that the drafter can answer messages between parts of a long
+     * text. NULL: reading takes no time worth splitting. */
     enum status (*read)(void *state, struct mirror *mirror, int rows);
-    /* The places [first, first + count) of the slot `from` are those of `to`, too. With `read`. */
+    /* Copies the cache of places [first, first + count) of slot `from` to slot `to`. Not NULL where `read` is not. */
     void (*copy)(void *state, int from, int to, int first, int count);
-    /* Puts a fault into how it draws. NULL: it draws nothing. */
+    /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
     void (*draw_wrong)(void *state, enum breakage breakage);
     void (*close)(void *state);
 };
@@ -55,20 +57,20 @@ struct draft {
     void *state;
 };
 
-/* Those of drafter/draft_NAME.c. A draft model and the target's own weights are one thing to who drafts with them. */
+/* The tables of drafter/draft_NAME.c. A separate draft model and the target's own weights with fewer layers or bits use the same table. */
 extern const struct draft_kind draft_model_kind, draft_lookup_kind;
 
-/* By the kind that the terms name. Closing leaves nothing, and may be done twice. */
+/* Opens the kind that the parts name. draft_close may be called twice. */
 enum status draft_open(struct draft *draft, const struct draft_parts *terms);
-/* The drafter's part of a kind. */
+/* The table of functions of a kind. */
 const struct draft_kind *draft_kind_of(enum drafter_kind kind);
-/* Tokens of a sequence where no model says it: what --context asks for, or as many as any target has unless it is asked for. */
+/* Most tokens of a sequence for a kind without a model: --context, or if that is not given as many as any target may have. */
 int draft_context(int asked);
-/* A draft model: the transformer on this rank. `support`: tokens that a q keeps at most. */
+/* Opens a draft model on this rank.  support: most tokens in the support of a q */
 enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support);
-/* Copies of what followed the last tokens before: no model. Sequences have up to `context` tokens. */
+/* Opens prompt lookup, which needs no model. Sequences have up to `context` tokens. */
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context);
-/* Puts a fault into how a draft model draws, for `tandem check`. What draws nothing stays as it is. */
+/* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);
 

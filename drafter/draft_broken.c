@@ -5,7 +5,7 @@
 enum { FEW = 8 };
 #define SHARPER 1.25 /* 1 / 0.8 */
 
-/* How many tokens of q weigh more than the i-th, or as much and have a lower id. */
+/* The rank of the i-th token by weight: how many weigh more, or as much and have a lower id. */
 static int rank_of(const struct sparse_q *q, int i)
 {
     int rank = 0;
@@ -15,7 +15,7 @@ static int rank_of(const struct sparse_q *q, int i)
     return rank;
 }
 
-/* A sharper distribution has its mass on a part of q's support, so that the lead finds nothing to refuse. */
+/* A wrong distribution stays within q's support, so that the lead's checks of a proposal do not refuse it. */
 static double weight_of(const struct sparse_q *q, enum breakage breakage, int i)
 {
     if (breakage == BREAKAGE_Q_TEMPERATURE)

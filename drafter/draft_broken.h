@@ -1,11 +1,11 @@
-/* Draws of a draft that do not follow the q that is sent: for `tandem check --break` (common/base/breakage.h). Pure. */
+/* Draws drafts from a distribution other than the q that is sent, for `tandem check --break` (common/base/breakage.h). Pure. */
 #ifndef TANDEM_DRAFTER_DRAFT_BROKEN_H
 #define TANDEM_DRAFTER_DRAFT_BROKEN_H
 
 #include "common/base/breakage.h"
 #include "common/sample/sparse_q.h"
 
-/* The token at u in [0, SPARSE_Q_SUM) of a distribution that is not q's, for the kinds that concern the drafter; of q's for the others. */
+/* The token at u in [0, SPARSE_Q_SUM) of a wrong distribution, for the faults that concern the drafter; of q for the others. */
 int32_t draft_broken_draw(const struct sparse_q *q, enum breakage breakage, uint32_t u);
 
 #endif

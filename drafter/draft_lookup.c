@@ -1,8 +1,7 @@
-/* Prompt lookup (Saxena 2023; Yang et al. 2023, LLMA): what followed the last tokens when they occurred before, in the prompt or in what was
- * generated, will follow again. The newest occurrence of the longest n-gram at the end is copied from, and where that runs into the copy itself
- * it repeats, as a loop does. Where nothing occurred before, nothing is drafted.
- *
- * q is the point mass on each copied token. It is a function of the committed tokens alone, whatever the request asks of sampling. */
+/* Prompt lookup (Saxena 2023; Yang et al. 2023, LLMA): finds the newest earlier occurrence of the longest n-gram at the end of the committed tokens,
+ * and proposes the tokens that followed it there. Where the copy reaches the end of the text it goes on copying from itself, so a loop is continued.
+ * Without an earlier occurrence the proposal is empty. q is the point mass on each copied token. The proposal depends on the committed tokens alone,
+ * not on the request's sampling. */
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "drafter/draft.h"
@@ -14,11 +13,11 @@ struct lookup_draft {
     struct ngram_index *index; /* [slots] */
 };
 
-/* A mirror's `cached` says how many of its tokens the index knows: at most length - 1, as of a cache. */
+/* Makes the index know all but the newest token. A mirror's `cached` is the number of its tokens in the index, as it is of a KV cache. */
 static void catch_up(struct ngram_index *index, struct mirror *mirror)
 {
     if (mirror->cached < index->count)
-        ngram_index_clear(index); /* other tokens stand there now */
+        ngram_index_clear(index); /* tokens were replaced: the index has no truncation */
     ngram_index_grow(index, mirror->tokens, mirror->length - 1);
     mirror->cached = index->count;
 }

@@ -1,9 +1,9 @@
-/* The draft model. A batch first feeds what each mirror's cache lacks of the committed tokens (always at least the newest one; after full
- * acceptance also d_K, which was drawn and never fed), then one row per sequence and step. A device that drafts by itself is given all steps at once.
+/* The draft model. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
+ * d_K, which was drawn and never fed), then one row per sequence and step. Where the backend can draft by itself, all steps are given to it at once.
  *
- * q. The request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights,
- * and the token is drawn from those integers: what is sent is what was sampled. In coupled mode the draft takes the argmax with the
- * target's own noise, and at temperature 0 the argmax: point masses. */
+ * q: the request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights, and
+ * the token is drawn from these integers, so the q that is sent is exactly the one that was sampled from. In coupled mode the draft takes the argmax
+ * with the target's noise, and at temperature 0 the argmax: point masses. */
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
@@ -29,12 +29,12 @@ struct model_draft {
     struct scored_token *best; /* [slots][support] */
     double *p;                 /* [support] */
     struct sparse_q *q;        /* [slots][MESSAGE_MAX_DRAFT] */
-    struct kept_choice *choice; /* the same, where the device drafts */
+    struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] the same, where the device drafts */
     int support;
     enum breakage breakage;
 };
 
-/* A row of a chain from the place `first` on. */
+/* Adds a row of a chain that begins at the place `first`. */
 static void add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
 {
     int r = rows->count++;
@@ -92,7 +92,7 @@ static struct rng_key key_of(const struct mirror *mirror)
         .seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)(base_of(mirror) + made_of(mirror))};
 }
 
-/* What must be known of the row from which the a-th mirror of a step draws its next token. */
+/* The query about a row of logits from whose answer the a-th mirror of a step draws its next token. */
 static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int a)
 {
     struct row_query query = {.key = key_of(mirror), .best = state->best + (size_t)a * (size_t)state->support};
@@ -101,13 +101,13 @@ static struct row_query query_of(const struct model_draft *state, const struct m
     return query;
 }
 
-/* A draw with a fault in it, for `tandem check`. */
+/* Draws wrongly on purpose, for `tandem check --break`. */
 static int32_t draw_broken(const struct model_draft *state, const struct row_query *query, const struct sparse_q *q, int32_t token)
 {
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_uniform16(&query->key, RNG_DRAFT)) : token;
 }
 
-/* Draws the next token of a mirror from what its row has answered. */
+/* Draws the next token of a mirror from the answer to its query. */
 static void choose(struct model_draft *state, struct mirror *mirror, const struct row_query *query, struct draft_output *output)
 {
     struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT + output->count];
@@ -121,17 +121,17 @@ static void choose(struct model_draft *state, struct mirror *mirror, const struc
     ++*(mirror->ahead.length > 0 ? &mirror->ahead.count : &mirror->drafted);
 }
 
-/* Does the backend answer what is asked of the mirror's row? */
+/* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
 static int is_answered(const struct model_draft *state, const struct mirror *mirror)
 {
-    return state->model->backend->ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
+    return state->model->backend->output.ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
 
-/* The next tokens' rows of these mirrors, in order, and what is asked of them. */
+/* Feeds the rows that were laid out, and has the backend answer the queries that it can; the other rows are copied to the host. */
 static enum status run_forward(struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     const struct model *model = state->model;
-    int fetches = model->backend->fetch != NULL;
+    int fetches = model->backend->output.fetch != NULL;
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
@@ -141,11 +141,11 @@ static enum status run_forward(struct model_draft *state, struct mirror *const *
     TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
     for (int a = 0; fetches && a < count; a++)
         if (!is_answered(state, mirrors[a]))
-            model->backend->fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
+            model->backend->output.fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
     return forward_end(&state->forward);
 }
 
-/* From the host's logits. They follow the committed tokens and the earlier ones of the draft. */
+/* Answers a query from logits in the host's memory. Penalties count the committed tokens and the drafts so far. */
 static struct row_query answer_here(struct model_draft *state, const struct mirror *mirror, int a)
 {
     const struct model *model = state->model;
@@ -192,7 +192,7 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
     return STATUS_OK;
 }
 
-/* Can the device draft all of this without the host? */
+/* Can the device draft all of this by itself? */
 static int is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     int rows = 0;
@@ -207,7 +207,8 @@ static int is_left_to_device(const struct model_draft *state, struct mirror *con
     return rows <= BACKEND_MAX_ROWS && rows <= state->model->max_rows;
 }
 
-/* The rows of all steps: what each mirror's cache lacks, then one for each drafted token but the last. Returns how many the first step has. */
+/* Lays out the rows of all steps: the committed tokens that each mirror's cache lacks, then one row for each drafted token but the last. Returns the
+ * number of rows of the first step. */
 static int lay_out_steps(struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     struct rows *rows = &state->rows;
@@ -225,14 +226,14 @@ static int lay_out_steps(struct model_draft *state, struct mirror *const *mirror
             if (mirrors[i]->wanted > step) {
                 int place = mirrors[i]->cached++;
 
-                mirrors[i]->tokens[place] = 0; /* not known yet */
+                mirrors[i]->tokens[place] = 0; /* the device fills it in */
                 add_row(rows, mirrors[i], place, place);
             }
     }
     return first_rows;
 }
 
-/* What the device is asked to draft for a mirror, the answers going to where its q lie. */
+/* What the device is asked to draft for a mirror; it writes supports and weights into the mirror's q. */
 static struct kept_draft ask_draft(const struct model_draft *state, const struct mirror *mirror, struct kept_choice *choice)
 {
     struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT];
@@ -279,7 +280,7 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
         each[i] = &outputs[i];
         outputs[i].count = 0;
         mirrors[i]->drafted = 0;
-        while (mirrors[i]->length - mirrors[i]->cached > 2) /* the usual one or two tokens join the first step */
+        while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
             TRY(model_read(state, mirrors[i], mirrors[i]->length));
     }
     if (is_left_to_device(state, mirrors, count))

@@ -10,12 +10,12 @@
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
 #define PARTING_NS ((int64_t)200 * 1000000)
-#define TELL_NS ((int64_t)100 * 1000000) /* a lead is told so often that a text is still being read */
+#define TELL_NS ((int64_t)100 * 1000000) /* how often the lead gets a Heartbeat while a long text is read */
 #define SLACK_NS ((int64_t)800 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond; and who hangs is to say it first */
 
 enum {
-    FEW_ROWS = 16,  /* of a part beside other sequences */
-    LEAST_COPY = 16 /* tokens: fewer are read as soon as copied */
+    FEW_ROWS = 16,  /* rows read in one part while other sequences are open */
+    LEAST_COPY = 16 /* tokens: reading fewer is as fast as copying them */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
@@ -58,7 +58,8 @@ static struct mirror *find(struct drafter *drafter, uint32_t request)
     return NULL;
 }
 
-/* The free mirror whose cache has most of the text, or else the one that was not spoken of for longest: the word that it had ended was lost. */
+/* The free mirror whose cache has the longest common prefix with the text. Where none is free, the message that ended a request was lost: takes the
+ * one that was not mentioned for longest. */
 static struct mirror *find_free(struct drafter *drafter, const struct open_message *open)
 {
     struct mirror *oldest = &drafter->mirror[0], *best = NULL;
@@ -95,7 +96,7 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
     if (mirror == NULL)
         mirror = find_free(drafter, &open);
     if (!mirror_open(mirror, &open))
-        drafter->unfitting++; /* no place for it: the lead decodes it plainly */
+        drafter->unfitting++; /* too long for this context: the lead decodes it without drafts */
     return NULL;
 }
 
@@ -112,7 +113,7 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
         return "of another run";
     mirror = find(drafter, commit.request);
     if (mirror == NULL || !mirror_commit(mirror, &commit))
-        drafter->unfitting++; /* it waits for an Open */
+        drafter->unfitting++; /* a message was lost: waits for an Open with all tokens */
     else if (commit.finish != 0)
         mirror_close(mirror);
     trace_end(TRACE_TRUNCATE, began, commit.request, (int)commit.old_length, commit.count, 0, 0);
@@ -227,19 +228,19 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
     return STATUS_OK;
 }
 
-/* Tokens that must be read before the first draft. */
+/* Committed tokens that are not in the cache. */
 static int lacking(const struct mirror *mirror)
 {
     return mirror->length - mirror->cached;
 }
 
-/* One that is better read in parts. */
+/* Is so much missing that it is read in parts? */
 static int is_long(const struct drafter *drafter, const struct mirror *mirror)
 {
     return drafter->terms.draft->kind->read != NULL && lacking(mirror) > MESSAGE_LONG_TEXT;
 }
 
-/* What another sequence's places have of the text need not be read. */
+/* Copies the common prefix from another sequence's cache instead of reading it. */
 static void share(struct drafter *drafter, struct mirror *mirror)
 {
     const struct draft *draft = drafter->terms.draft;
@@ -256,7 +257,7 @@ static void share(struct drafter *drafter, struct mirror *mirror)
     }
 }
 
-/* The long text that lacks least; NULL: there is none. */
+/* The mirror with a long text whose missing part is shortest; NULL: there is none. */
 static struct mirror *next_to_read(const struct drafter *drafter)
 {
     struct mirror *best = NULL;
@@ -270,7 +271,7 @@ static struct mirror *next_to_read(const struct drafter *drafter)
     return best;
 }
 
-/* Few tokens at a time where other sequences may want something meanwhile. */
+/* Reads part of a long text: few tokens at a time while other sequences are open, which may want drafts meanwhile. */
 static enum status read_part(struct drafter *drafter, struct mirror *mirror)
 {
     const struct draft *draft = drafter->terms.draft;
@@ -320,7 +321,7 @@ static enum status send_all(struct drafter *drafter, int count)
         TRY(send_proposal(drafter, drafter->batch[i], drafter->each[i]));
     drafter->told_ns = clock_ns();
     if (drafter->terms.world != NULL)
-        world_ring_verifiers(drafter->terms.world); /* the followers sleep; they wake while the lead reads */
+        world_ring_verifiers(drafter->terms.world); /* followers sleep while drafts are made: they wake up while the lead unpacks the proposal */
     return STATUS_OK;
 }
 
@@ -446,14 +447,15 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     if (drafter->terms.silent)
         return STATUS_OK;
     TRY(draft(drafter));
-    unread = next_to_read(drafter); /* what has come may have changed that */
+    unread = next_to_read(drafter); /* messages may have changed that */
     if (unread == NULL)
         return any_has_way_ahead(drafter) ? run_ahead(drafter) : STATUS_OK;
     TRY(read_part(drafter, unread));
-    return is_long(drafter, unread) ? STATUS_OK : draft(drafter); /* or else the next turn would wait with the drafts in its hand */
+    return is_long(drafter, unread) ? STATUS_OK : draft(drafter); /* the text is read: drafts at once, as the next turn may begin by waiting */
 }
 
-/* A lead that reads a file, or a long prompt, has no time for messages; where it or the ranks that it computes with get something done, it is there. */
+/* A counter that changes when other ranks get something done. A lead that loads weights or reads a long prompt sends no messages; it is alive as long
+ * as it, or a rank that it computes with, makes progress. */
 static uint64_t done_by_others(const struct drafter *drafter)
 {
     return drafter->terms.world != NULL ? world_progress(drafter->terms.world) : 0;
@@ -470,13 +472,13 @@ enum status drafter_run(struct drafter *drafter)
         uint64_t done = done_by_others(drafter);
 
         TRY(drain_relay_look(&relay));
-        progress_excused("drafting"); /* a lead that is silent is no fault of ours */
+        progress_excused("drafting"); /* waiting for the lead is no hang of this rank */
         TRY(drafter_turn(drafter, began + TURN_NS));
         passed = clock_ns() - began;
-        /* A turn counts for little more than its wait: a process that was stopped has not been waiting. */
+        /* A turn counts as at most twice its longest wait: while this process was stopped (SIGSTOP), it has not been listening. */
         silent = drafter->heard != heard || done_by_others(drafter) != done ? 0 : silent + (passed < 2 * TURN_NS ? passed : 2 * TURN_NS);
         if (patience > 0 && silent > patience + SLACK_NS) {
-            if (!channel_is_gone(drafter->terms.channel, drafter->terms.lead)) /* else the job is being ended, and that has been told */
+            if (!channel_is_gone(drafter->terms.channel, drafter->terms.lead)) /* if it has ended, so does the job: no second message */
                 log_error("the lead (rank %d) is silent for %.0f s: ending the job", drafter->terms.lead, (double)silent / 1e9);
             return STATUS_WATCHDOG;
         }

@@ -1,5 +1,7 @@
-/* The drafter's loop: takes the lead's messages, keeps its mirrors, drafts for all that want tokens in one batch, sends proposals. A long text is read in
- * parts, while nobody else wants tokens; the lead hears now and then that it is being read. It decides nothing: a proposal that is late or wrong is dropped by the lead. */
+/* The drafter's loop: takes the lead's messages, keeps its mirrors, drafts in one batch for all sequences that want tokens, and sends proposals. It
+ * owns the mirrors; channel, world and draft are borrowed. Invariant between turns: no wanted draft is left undone, except for a long text, which is
+ * read in parts while Heartbeats tell the lead so. This rank's main thread alone calls; point to point with the lead, never collective. It decides
+ * nothing: the lead drops a proposal that is late or wrong. Allocates at open alone. */
 #ifndef TANDEM_DRAFTER_DRAFTER_H
 #define TANDEM_DRAFTER_DRAFTER_H
 
@@ -8,16 +10,16 @@
 
 struct drafter_terms {
     struct channel *channel; /* borrowed */
-    struct world *world;     /* borrowed; NULL when there are no ranks, only a loop */
+    struct world *world;     /* borrowed; NULL where lead and drafter share a process */
     struct draft *draft;     /* borrowed */
-    int lead;                /* peer name of the lead on the channel */
+    int lead;                /* the lead's name on the channel */
     uint64_t run;
     int vocab;
     int context;
     int slots;
-    double patience_s; /* how long the lead may be silent before this rank ends the job; 0: for ever */
+    double patience_s; /* seconds that the lead may be silent before this rank ends the job; 0: no limit */
     int run_ahead; /* where the kind can: while the lead verifies, draft for the text that is most likely to come of it */
-    int silent; /* for tests: take everything, answer nothing */
+    int silent; /* for tests: takes all messages, answers none */
 };
 
 struct drafter {
@@ -32,19 +34,20 @@ struct drafter {
     int ended;                     /* a Shutdown came */
     enum status stopped; /* how taking a message went while it drafted ahead */
     int64_t refused, unfitting, proposals;
-    int64_t heard;    /* messages of the lead */
-    int64_t told_ns;  /* when the lead was sent anything */
-    int64_t reused;   /* tokens whose places were copied from another sequence's */
+    int64_t heard;    /* valid messages of the lead */
+    int64_t told_ns;  /* when the lead was last sent anything */
+    int64_t reused;   /* tokens not read but copied from another sequence's cache */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms);
 void drafter_close(struct drafter *drafter);
 
-/* Takes every message that has come, then drafts and sends once, or reads a part of a long text. Waits until deadline_ns when there is nothing to do. */
+/* Takes every message that has come, then drafts and sends once, and reads a part of a long text if there is one. Waits for a message until
+ * deadline_ns when there is no text to read. Point to point. */
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns);
-/* Turns until the lead says that it is over, or STATUS_WATCHDOG: it was silent for too long. Point to point. */
+/* Takes turns until the lead sends a Shutdown; STATUS_WATCHDOG when it was silent for too long. Point to point. */
 enum status drafter_run(struct drafter *drafter);
-/* Tells the lead that this rank cannot go on, and gives the message a moment to leave. Point to point. */
+/* Sends the lead a Failure, and waits a moment (200 ms at most) for it to leave. Point to point. */
 void drafter_fail(struct drafter *drafter, enum status status);
 
 #endif

@@ -2,6 +2,7 @@
 #include "common/backend/choose.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/options/options.h"
 #include "common/options/options_paths.h"
@@ -27,21 +28,22 @@ struct parts {
     char path[PATH_MAX];
     struct group group;
     struct tokenizer *tokenizer;
-    struct model *model; /* NULL: none is needed */
-    int context;         /* tokens of a sequence */
+    struct model *model; /* NULL for a kind without a model */
+    int context;         /* most tokens of a sequence */
     struct draft draft;
     struct channel *channel;
-    int joined; /* the job goes on without this rank when it fails */
+    int joined; /* the roll call is over: the job goes on without this rank when it fails */
 };
 
-/* With all layers of the target the draft is the target: every token is accepted, and drafting one costs as much as a plain step. One drafter says it. */
+/* Warns, on one drafter, that a draft with all layers of the target is the target: every token is accepted, and drafting one costs as much as
+ * decoding it. */
 static void warn_of_the_target(const struct parts *parts, int layers)
 {
     const struct options *options = parts->options;
     const struct options_draft *way = &options->model.draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
-    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.team_rank > 0)
+    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.role_rank > 0)
         return;
     if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
@@ -50,7 +52,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
              way->bits > 0 ? "has no weights of more bits" : "has no more layers");
 }
 
-/* A model of its own, or the target's with fewer bits or layers. */
+/* Loads a separate draft model, or the target's weights with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
     const struct options *options = parts->options;
@@ -61,14 +63,14 @@ static enum status load_model(struct parts *parts)
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
     TRY(backend_choose_device(backend, options->ranks.drafter_devices,
-                              options->ranks.drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
+                              options->ranks.drafter_devices != NULL ? parts->world.node_role_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
-        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
+        .max_rows = asked > backend->step.prompt_rows ? asked : backend->step.prompt_rows,
         .max_outputs = asked,
         .context = options->model.context,
         .slots = options->rounds.max_sequences,
@@ -79,7 +81,7 @@ static enum status load_model(struct parts *parts)
         .backend = backend,
         .drafts = 1,
         .device = device};
-    world_claim_threads(&parts->world, backend->device == NULL ? model.threads : 1);
+    world_claim_threads(&parts->world, backend->device.which == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);
@@ -95,7 +97,7 @@ static enum status load(struct parts *parts)
 
     if (options_draft_runs_model(&options->model.draft_way)) {
         TRY(load_model(parts));
-    } else { /* any file that there is may be on other hosts alone */
+    } else { /* no file is opened: this host may not have the target's */
         parts->context = draft_context(options->model.context);
         world_claim_threads(&parts->world, 1);
     }
@@ -109,7 +111,7 @@ static enum status load(struct parts *parts)
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
-/* Without a model a drafter has no vocabulary either: it takes the target's. */
+/* Fills in this rank's Hello. Without a model a drafter has no vocabulary and takes the target's. */
 static void introduce(const struct parts *parts, struct hello *hello)
 {
     const char *draft = parts->options->model.draft;
@@ -185,7 +187,7 @@ static enum status run(struct parts *parts)
         log_error("there are %d drafters and no verifier, expected at least one tandem-verifier rank", parts->world.drafters);
         return world_agree(&parts->world, STATUS_USAGE);
     }
-    TRY(world_agree(&parts->world, STATUS_OK)); /* the lead's look at the models */
+    TRY(world_agree(&parts->world, STATUS_OK)); /* the lead has checked the model files */
     log_hold();
     status = load(parts);
     TRY(world_agree(&parts->world, status));
@@ -231,7 +233,7 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
         options_print(&options, "tandem-drafter", "drafts tokens with a small model for tandem-verifier ranks of the same MPI job", stdout);
         options_release(&options);
-        return 0;
+        return standard_output_end(0);
     }
     if (parsed != STATUS_OK && !world_is_launched())
         return (int)parsed;
@@ -239,7 +241,7 @@ int main(int argc, char **argv)
     if (status != STATUS_OK)
         world_abort(status);
     world_record(options.report.recorder, "drafter");
-    status = watchdog_open(options.limits.watchdog_s); /* MPI waits for ranks that may never come */
+    status = watchdog_open(options.limits.watchdog_s); /* before MPI, which waits for ranks that may never come */
     if (status == STATUS_OK)
         status = world_open(&argc, &argv, ROLE_DRAFTER, &parts.world);
     if (status != STATUS_OK)
@@ -248,8 +250,8 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK)
         log_init(label, options.report.quiet ? LOG_ERROR : options.report.verbose ? LOG_DEBUG : LOG_INFO);
     log_clear_lines(options_have_bar(&options));
-    log_leave_files(); /* the lead has looked at all of them */
-    status = world_agree(&parts.world, parsed); /* what is wrong with the command line is said once */
+    log_leave_files(); /* the lead has reported errors in files already */
+    status = world_agree(&parts.world, parsed); /* so that errors in the command line are reported once */
     if (status == STATUS_OK)
         status = draft(&parts);
     release(&parts);

@@ -32,7 +32,8 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
         mirror_close(mirror);
         return 0;
     }
-    /* Again after a gap, or another request that begins alike: what is cached of these tokens stays. A cache knows only tokens. */
+    /* The slot may have the same request (reopened after a gap) or another one with a common prefix: what is cached of these tokens stays valid,
+     * because a KV cache depends on tokens alone. */
     same = mirror_common(mirror, open->tokens, open->count);
     memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
     mirror->open = 1;
@@ -72,7 +73,7 @@ void mirror_expect(struct mirror *mirror, int32_t token)
     mirror->ahead.count = mirror->ahead.wanted = mirror->ahead.is_sent = 0;
 }
 
-/* A Commit that comes twice, or behind a later one, says what the mirror has. */
+/* Has the mirror all of this already? So it is when a Commit comes twice, or after a later one. */
 static int is_known(const struct mirror *mirror, const struct commit *commit)
 {
     int64_t end = (int64_t)commit->old_length + commit->count;
@@ -92,8 +93,8 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit)
         mirror_close(mirror);
         return 0;
     }
-    /* The cache was fed the committed tokens and the draft but its last token; only what the commit confirms stays. After a fallback the draft that
-     * was fed may differ from what was committed. */
+    /* The cache holds the committed tokens and all drafts but the last; only those that the commit confirms stay valid. After a round without this
+     * proposal the committed tokens may differ from the drafts that were fed. */
     for (int i = 0; i < commit->count; i++)
         if (mirror->length + i < mirror->cached && mirror->tokens[mirror->length + i] != commit->tokens[i])
             mirror->cached = mirror->length + i;

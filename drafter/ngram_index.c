@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Twice as many entries as there can be n-grams, so that a search soon meets a free one. */
+/* At least twice as many entries as there can be n-grams, so that linear probing soon meets a free one. */
 static size_t entries_for(int context)
 {
     size_t entries = 16;
@@ -35,14 +35,14 @@ void ngram_index_clear(struct ngram_index *index)
     index->count = 0;
 }
 
-/* The hash of an n-gram is that of its last n - 1 tokens and the one before them: one way backwards gives it for every n. */
+/* Extends the hash of n - 1 tokens by the token before them, so one pass backwards gives the hash of every n-gram at a place. */
 static uint64_t hash_of(uint64_t hash, int32_t token)
 {
     hash = (hash ^ (uint64_t)(uint32_t)token) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
 }
 
-/* The entry of the n tokens before tokens[end]: theirs, or the free one where they would go. */
+/* The entry of the n tokens before tokens[end], or the free entry where it would be inserted. */
 static int32_t *entry_of(const struct ngram_index *index, const int32_t *tokens, int end, int n, uint64_t hash)
 {
     int32_t *table = index->place + (size_t)(n - index->min) * ((size_t)index->mask + 1);
@@ -79,7 +79,7 @@ int ngram_index_find(const struct ngram_index *index, const int32_t *tokens, int
         int32_t place = *entry_of(index, tokens, length, n, hash);
 
         if (place == 0)
-            break; /* a longer one did not occur either */
+            break; /* so no longer one occurred either */
         found = place;
     }
     return found;

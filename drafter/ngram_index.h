@@ -1,6 +1,7 @@
-/* Where did the last tokens of a sequence occur before? For each n from min to max a hash table has the newest place behind every n-gram of
- * the sequence that some token follows. It grows with the sequence and reads no token twice: adding a token and a search look at about max
- * entries each, however long the sequence is. Keys are not kept: an entry is a place, and what stands there is compared. Local and pure. */
+/* An n-gram index tells where the last tokens of a sequence occurred before. It owns a hash table for each n from min to max with the newest place
+ * after every n-gram of tokens[0 .. count). Invariant: an entry is a place, and the tokens before that place are its key, so these tokens must not
+ * change without ngram_index_clear. Adding a token and a search each take about `max` look-ups, however long the sequence is. Local; never sends or
+ * waits, and takes memory at init alone. */
 #ifndef TANDEM_DRAFTER_NGRAM_INDEX_H
 #define TANDEM_DRAFTER_NGRAM_INDEX_H
 
@@ -9,20 +10,20 @@
 
 struct ngram_index {
     int min, max;
-    int count;      /* the index knows tokens [0, count) of its sequence */
-    uint32_t mask;  /* entries of a table, less 1 */
+    int count;      /* n-grams of tokens[0 .. count) are in the index */
+    uint32_t mask;  /* entries of a table - 1 */
     int32_t *place; /* [max - min + 1][mask + 1], 0: a free entry */
 };
 
 /* Bytes for n-grams of min to max tokens, 1 <= min <= max, of a sequence of up to `context` tokens. */
 size_t ngram_index_bytes(int min, int max, int context);
 void ngram_index_init(struct ngram_index *index, struct arena *arena, int min, int max, int context);
-/* Forgets everything: for another sequence. */
+/* Empties the index, for another sequence. */
 void ngram_index_clear(struct ngram_index *index);
-/* Makes it know tokens[0 .. upto), of which the first index->count have not changed; upto at most `context`. */
+/* Adds the n-grams of tokens[0 .. upto), of which the first index->count have not changed; upto at most `context`. */
 void ngram_index_grow(struct ngram_index *index, const int32_t *tokens, int upto);
-/* The place of the token that follows the newest earlier occurrence of the longest n-gram at the end of tokens[0 .. length); 0 where none
- * occurred. The index must know exactly the first length - 1 of them. */
+/* The place of the token after the newest earlier occurrence of the longest n-gram at the end of tokens[0 .. length); 0 where none occurred. The
+ * index must have exactly the first length - 1 tokens. */
 int ngram_index_find(const struct ngram_index *index, const int32_t *tokens, int length);
 
 #endif

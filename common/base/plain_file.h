@@ -1,5 +1,5 @@
-/* Files whose names come from outside, opened so that what lies there in place of a file neither holds the process up (a pipe) nor leads it elsewhere (a
- * link that is written through). Local. */
+/* Opens files whose names come from outside, so that what is there instead of a file can neither block the process (a pipe) nor redirect it (a link
+ * that would be written through). Local; owns nothing. */
 #ifndef TANDEM_COMMON_BASE_PLAIN_FILE_H
 #define TANDEM_COMMON_BASE_PLAIN_FILE_H
 

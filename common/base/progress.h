@@ -1,7 +1,6 @@
-/* What this process gets done, for whoever would otherwise take it for hung: its own watchdog, and the ranks that wait for it. Whatever takes long
- * reports as it goes, from any layer: a matrix packed, a layer computed, a line read.
- *
- * One per process by nature, as the recorder is. Any thread may report and look. */
+/* Reports that this process makes progress, so that its own watchdog and the ranks that wait for it do not take it for hung. Whatever takes long
+ * reports as it goes, from any layer: a matrix packed, a layer computed, a line read. One per process, as the recorder is. Any thread may report and
+ * look; never waits or allocates. */
 #ifndef TANDEM_COMMON_BASE_PROGRESS_H
 #define TANDEM_COMMON_BASE_PROGRESS_H
 

@@ -1,4 +1,4 @@
-/* A text on its way to a shell (bash): as one word, of which nothing is run, wherever it came from, and which moves no terminal's cursor. */
+/* Quotes a text as one word for a shell (bash): nothing in it is run, wherever it came from, and no escape sequence of it reaches the terminal. */
 #ifndef TANDEM_COMMON_BASE_SHELL_WORD_H
 #define TANDEM_COMMON_BASE_SHELL_WORD_H
 

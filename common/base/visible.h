@@ -1,5 +1,5 @@
-/* Text of others, of models, prompts, files and peers, on its way to a terminal, which would obey what it holds: escape sequences move the
- * cursor, rename the window, and more. A pipe gets the bytes as they are. Pure but for visible_put. */
+/* Makes text from outside (models, prompts, files, peers) harmless for a terminal, which would obey escape sequences in it: they move the cursor,
+ * rename the window, and more. A pipe gets the bytes unchanged. Pure but for visible_put. */
 #ifndef TANDEM_COMMON_BASE_VISIBLE_H
 #define TANDEM_COMMON_BASE_VISIBLE_H
 

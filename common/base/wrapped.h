@@ -1,4 +1,4 @@
-/* Text for people as wide as the terminal that it goes to: help, which is read there. */
+/* Writes help texts wrapped to the width of the terminal that they go to. */
 #ifndef TANDEM_COMMON_BASE_WRAPPED_H
 #define TANDEM_COMMON_BASE_WRAPPED_H
 

@@ -1,8 +1,8 @@
-/* A group is the ranks that compute one model together, each holding a shard. Rank 0 is the lead; it decides, the others follow. Four
- * kinds behind one table: self (one rank, honest no-ops), shared (ranks of one host, through memory that they share: a small
- * reduction costs about a microsecond), mpi (ranks of several hosts), and NCCL, which sums device memory and leaves bytes of the host to
- * the one of the others that it has taken in. All operations are collective over the group and must be called
- * by its ranks in the same order with the same sizes. Waiting is world_wait_step; the watchdog bounds it. */
+/* A group is the ranks that compute one model together, each with its part of the weights; rank 0 is the lead. It owns the memory and communicators
+ * by which they sum, broadcast and gather. Invariant: all operations are collective, called by all ranks in the same order with the same sizes, and a
+ * sum has the same bits on every rank. Kinds: self (one rank), shared (ranks of one host, through shared memory), mpi (several hosts), NCCL (sums
+ * device memory, and leaves the host's bytes to the kind it took in). A rank's main thread alone calls; waits are world_wait_step under the watchdog.
+ * Never decides or retries. */
 #ifndef TANDEM_COMMON_GROUP_GROUP_H
 #define TANDEM_COMMON_GROUP_GROUP_H
 
@@ -47,7 +47,7 @@ struct group_kind {
 
 /* Local. */
 void group_open_self(struct group *group);
-/* Collective over world->team. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
+/* Collective over world->role_comm. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
 enum status group_open_team(struct world *world, size_t largest, struct group *group);
 /* Collective over GROUP, once every rank has opened its device. Where a backend's memory is a device's, sums go over NCCL from here on, and
  * are of such memory; else nothing changes. `largest` is the most bytes of a sum. Where one rank fails all do, the others with

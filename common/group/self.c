@@ -1,4 +1,4 @@
-/* The group of one: each operation is what the others would be for a single rank. */
+/* The group of one: each operation does what it does in a larger group, for a single rank. */
 #include "common/group/group.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* A key/value cache holds, for each slot, the keys and values of the tokens that were fed there: place i holds the sequence's token
- * i. It knows no lengths: who feeds says where, and truncation is to feed again from an earlier place. */
+/* A KV cache owns, for each slot, the keys and values of the tokens that were fed there. Invariant: place i of a slot holds the sequence's token i,
+ * for as many places as its feeder counts: the cache knows no lengths, and truncation means to feed again from an earlier place. Only the thread that
+ * runs the forward pass may call; local to a rank, which has its own heads. Never allocates after open, sends or waits. */
 #ifndef TANDEM_COMMON_MODEL_KV_CACHE_H
 #define TANDEM_COMMON_MODEL_KV_CACHE_H
 

@@ -1,5 +1,5 @@
-/* Names that options have in other programs (llama.cpp, vLLM, Hugging Face, OpenAI), and what of them is here. Who types one of them means
- * something, and what is spelled like it is seldom that. */
+/* Names that options have in other programs (llama.cpp, vLLM, Hugging Face, OpenAI), and this program's option for each. A user who types one of them
+ * means it, and a guess by spelling would seldom be right. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_ELSEWHERE_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_ELSEWHERE_H
 

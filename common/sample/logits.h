@@ -1,6 +1,6 @@
-/* From the logits that a model gives to those that a token is drawn from, on one shard of the vocabulary: biases, then penalties, then
- * bans (bad words, tokens that would end too early), then the temperature; the order of Hugging Face transformers and vLLM. Drafter and
- * verifier both come through here, so a draft is made under the rules that it is judged by. */
+/* Turns the logits that a model gives into those that a token is drawn from, on one shard of the vocabulary: biases, then penalties, then bans (bad
+ * words, tokens that would end too early), then the temperature; the order of Hugging Face transformers and vLLM. Drafter and verifier both use this,
+ * so p and q are processed alike. Pure. */
 #ifndef TANDEM_COMMON_SAMPLE_LOGITS_H
 #define TANDEM_COMMON_SAMPLE_LOGITS_H
 

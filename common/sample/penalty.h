@@ -1,4 +1,5 @@
-/* Penalties change the logits of tokens that the sequence already has. Each shard applies them to its own part of the vocabulary. */
+/* Penalties change the logits of tokens that the sequence already has. Each shard applies them to its own part of the vocabulary. Local; owns
+ * nothing. */
 #ifndef TANDEM_COMMON_SAMPLE_PENALTY_H
 #define TANDEM_COMMON_SAMPLE_PENALTY_H
 

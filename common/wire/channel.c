@@ -5,7 +5,7 @@
 #include "common/base/recorder.h"
 #include <stddef.h>
 
-/* By message type: what a recorder is told. */
+/* Texts for the flight recorder, by message type. */
 static const char *const sends[] = {
     [0] = "sends rank # what is no message, # bytes",
     [MESSAGE_HELLO] = "sends rank # a Hello, # bytes",

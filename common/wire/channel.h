@@ -1,9 +1,8 @@
-/* A channel carries frames between the lead and the drafters: point to point, in order from one peer, without blocking. Two kinds
- * behind one table: `mpi` between ranks, and `loop` inside one process (channel_loop.h), where a seed decides what happens to each frame, so
- * that the real loops run under faults without MPI. The frame's content is not looked at here.
- *
- * A peer that does not take its frames must not hold up the sender: when its outbox (CHANNEL_OUTBOX frames) is full, sending says so
- * and the frame is dropped; the caller treats the peer as lost until it hears from it. */
+/* A channel carries frames between the lead and the drafters. It owns the frames on their way, in an outbox of CHANNEL_OUTBOX frames per peer.
+ * Invariant: one peer's frames come in order (a loop can be told otherwise), and a peer that takes none never holds up the sender: when its outbox is
+ * full the frame is dropped, and the caller treats the peer as lost until it hears from it. Two kinds: `mpi` between ranks, `loop` inside one process
+ * (channel_loop.h), where a seed decides each frame's faults. One thread per channel; point to point; only channel_wait waits. A frame's content is
+ * never looked at. */
 #ifndef TANDEM_COMMON_WIRE_CHANNEL_H
 #define TANDEM_COMMON_WIRE_CHANNEL_H
 
@@ -21,8 +20,8 @@ enum status channel_open_mpi(struct world *world, struct channel **channel);
 /* Local. Never waits: frames that have not gone are left to MPI. NULL is allowed. */
 void channel_close(struct channel *channel);
 
-/* Point to point. Copies the frame. `*taken` says whether it went into the peer's outbox (a loop that loses it says so, too). A frame
- * that is empty or above message_frame_limit() is a fault of ours: STATUS_INTERNAL. */
+/* Point to point. Copies the frame. *taken: 1 when it went into the peer's outbox (also where a loop loses it later). An empty frame, or one above
+ * message_frame_limit(), is an error of this program: STATUS_INTERNAL. */
 enum status channel_send(struct channel *channel, int peer, struct frame frame, int *taken);
 
 /* Point to point. Looks for one frame from anybody: frame->count = 0 when there is none. The bytes live until the next call. An empty
@@ -30,11 +29,11 @@ enum status channel_send(struct channel *channel, int peer, struct frame frame, 
  * frame whose sender stopped in the middle is set aside, and the other peers go on being heard. */
 enum status channel_receive(struct channel *channel, int *peer, struct frame *frame, int *refused);
 
-/* Local. Waits until a frame may have come or deadline_ns (clock_ns) has passed: world_wait_begin / _step around channel_receive for
- * mpi; a loop lets its hook pass the time. Returns what channel_receive returned at last. */
+/* Local. Waits until a frame has come or deadline_ns (clock_ns) has passed: by world_wait_begin and world_wait_step for mpi; a loop calls its hook to
+ * advance the clock. Returns what the last channel_receive returned. */
 enum status channel_wait(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused);
 
-/* Local. Whether the peer is known to have ended: it will neither take frames nor send any but those that are on their way. */
+/* Local. Is the peer known to have ended? Frames of it that are on their way may still come. */
 int channel_is_gone(const struct channel *channel, int peer);
 
 /* Local. Frees outboxes whose frames have gone; returns how many are still on their way to `peer`. */

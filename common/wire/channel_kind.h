@@ -9,7 +9,7 @@ struct channel_kind {
     enum status (*receive)(struct channel *channel, int *peer, struct frame *frame, int *refused);
     enum status (*wait)(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused);
     int (*pending)(struct channel *channel, int peer);
-    int (*is_gone)(const struct channel *channel, int peer); /* NULL: nobody can tell */
+    int (*is_gone)(const struct channel *channel, int peer); /* NULL: cannot be known */
     void (*close)(struct channel *channel);
 };
 

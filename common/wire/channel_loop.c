@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is drawn for a frame. */
+/* The random draws made for each frame. */
 enum draw { DRAW_LOSE, DRAW_REPEAT, DRAW_REORDER, DRAW_CORRUPT, DRAW_BIT, DRAW_TRUNCATE, DRAW_LENGTH, DRAW_DELAY, DRAW_DELAY_OF_REPEAT, DRAWS };
 
 enum { END_ALIVE, END_DEAD, END_DEAD_PILES };
@@ -18,7 +18,7 @@ enum { END_ALIVE, END_DEAD, END_DEAD_PILES };
 struct loop_pair {
     uint64_t sent;
     int waiting;             /* frames not yet received */
-    int64_t last_due_ns;     /* the frames of a pair fall due in order, whatever their delays */
+    int64_t last_due_ns;     /* keeps the frames of a pair in order, whatever their delays */
     struct loop_frame *last; /* the newest frame, while it waits */
 };
 
@@ -64,7 +64,7 @@ static void note(const struct loop *loop, enum loop_fate fate, int from, int to,
         loop->hooks.note(loop->hooks.user, fate, from, to, frame);
 }
 
-/* Faults of what a frame holds. Both copies of a repeated one have the same. */
+/* Faults in a frame's bytes; both copies of a repeated frame get the same ones. */
 static void damage(const struct loop *loop, size_t at, int to, struct loop_frame *frame)
 {
     uint64_t number = loop->pair[at].sent;

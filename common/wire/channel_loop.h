@@ -22,10 +22,10 @@ enum loop_fate { LOOP_SENT, LOOP_LOST, LOOP_REPEATED, LOOP_OVERTOOK, LOOP_CORRUP
 /* All optional. */
 struct loop_hooks {
     void *user;
-    /* An end waits: lets time pass until a frame for it is due or the deadline has come. Without it nothing waits. */
+    /* Called where an end waits: advances the clock until a frame for it is due or the deadline has come. NULL: waits return at once. */
     void (*wait)(void *user, int end, int64_t deadline_ns);
-    /* What happens to each frame, in order: LOOP_SENT first, with the frame as it was given; then its fates; at last LOOP_RECEIVED as it is
-     * handed out. */
+    /* Reports what happens to each frame, in order: LOOP_SENT with the frame as it was given, then its faults, and LOOP_RECEIVED when it is
+     * received. */
     void (*note)(void *user, enum loop_fate fate, int from, int to, struct frame frame);
 };
 
@@ -33,15 +33,15 @@ struct loop_hooks {
  * is sent. */
 enum status channel_loop_open(int ends, const struct loop_faults *faults, struct channel **channel /* [ends] */);
 
-/* These two are for all ends, called on any. */
+/* Called on any end, these two hold for all ends of the loop. */
 void channel_loop_hook(struct channel *channel, const struct loop_hooks *hooks);
 void channel_loop_set_faults(struct channel *channel, const struct loop_faults *faults);
 
 /* When the next frame for this end is due, in nanoseconds of clock_ns; INT64_MAX when none is on its way. */
 int64_t channel_loop_due_ns(const struct channel *channel);
 
-/* The process at this end dies: what waits for it is gone. Until it is back, what is sent to it vanishes, or (`piles`) stays in its senders'
- * outboxes until they are full; on its return that is gone, too. What it had sent still arrives. */
+/* Simulates that the process at this end dies: frames that wait for it are lost. Until it is back, frames to it are lost or (`piles`) fill their
+ * senders' outboxes; they are lost, too, when it returns. Frames that it has sent still arrive. */
 void channel_loop_kill(struct channel *channel, int piles);
 void channel_loop_return(struct channel *channel);
 

@@ -48,7 +48,7 @@ static int pending(struct channel *channel, int peer)
 {
     struct mpi_outbox *outbox = &((struct mpi_channel *)channel)->outbox;
 
-    (void)mpi_outbox_reap(outbox, peer); /* an error is logged there; what it hides counts as on its way */
+    (void)mpi_outbox_reap(outbox, peer); /* an error is logged there; such frames count as on their way */
     return mpi_outbox_count(outbox, peer);
 }
 

@@ -1,4 +1,5 @@
-/* A rank that is told to drain tells the lead, which is the one that can. */
+/* A drain relay passes a SIGUSR1 on: a rank that is told to drain sends the lead a Drain, as only the lead can end the job. It owns nothing and never
+ * waits. For the main thread of any rank but the lead. */
 #ifndef TANDEM_COMMON_WIRE_DRAIN_RELAY_H
 #define TANDEM_COMMON_WIRE_DRAIN_RELAY_H
 
@@ -12,7 +13,7 @@ struct drain_relay {
     int sent;
 };
 
-/* To be called now and then. Point to point; never waits. */
+/* To be called several times a second. Point to point; never waits. */
 enum status drain_relay_look(struct drain_relay *relay);
 
 #endif

@@ -1,6 +1,6 @@
-/* The memory of packing and unpacking: a region for each, taken from the front, given back as a whole at the start of each call. The
- * unpacking one is an allocator for protobuf-c with a budget: a message that wants more gets NULL, which protobuf-c turns into a
- * refusal. Used inside common/wire only. */
+/* A message space owns the memory of packing and of unpacking: one region for each, used from the front and emptied at the start of each call. So a
+ * frame is valid until the next packing, an unpacked message until the next unpacking. The unpacking region is protobuf-c's allocator, with a fixed
+ * budget: a message that wants more gets NULL, and is refused. For one thread; never grows after open. Used inside common/wire only. */
 #ifndef TANDEM_COMMON_WIRE_MESSAGE_SPACE_H
 #define TANDEM_COMMON_WIRE_MESSAGE_SPACE_H
 
@@ -9,7 +9,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 struct message_region {
-    struct arena arena; /* the mapping; what is taken of it is counted below, because its end is a refusal here and no fault */
+    struct arena arena; /* the mapping; use is counted by region, as running out is a refusal here and not an internal error */
     size_t used;
 };
 

@@ -5,8 +5,7 @@
 #include "common/wire/channel.h"
 #include <stdlib.h>
 
-/* The buffer's size at open, which holds any proposal that is likely, and the size from which on a frame is not even taken off the
- * network to be dropped. */
+/* The buffer's size at open, enough for usual proposals, and the size from which on an invalid frame is not even received. */
 enum { INBOX_BYTES = 64 << 10, DRAIN_BYTES = 64 << 20 };
 
 static enum status grow(struct inbox_buffer *buffer, size_t count)
@@ -47,7 +46,7 @@ void mpi_inbox_close(struct mpi_inbox *inbox)
     free(inbox->arrival);
 }
 
-/* The frame in `current` is whole. One that no message can be is dropped, with the memory that it took. */
+/* Hands out the complete frame in `current`. One that is empty or longer than any message is dropped, and its memory is freed. */
 static void hand_out(struct mpi_inbox *inbox, int from, size_t count, int *peer, struct frame *frame, int *refused)
 {
     *peer = from;
@@ -60,7 +59,7 @@ static void hand_out(struct mpi_inbox *inbox, int from, size_t count, int *peer,
     }
 }
 
-/* Looks whether an arrival under way is whole now. */
+/* Looks whether an incomplete arrival is complete now. */
 static enum status look_at_arrivals(struct mpi_inbox *inbox, int *peer, struct frame *frame, int *refused)
 {
     for (int i = 0; i < inbox->peers; i++) {
@@ -109,7 +108,7 @@ static enum status accept_message(struct mpi_inbox *inbox, MPI_Message message, 
 
     TRY_MPI(MPI_Get_elements_x(state, MPI_BYTE, &count));
     if (count < 0 || count >= DRAIN_BYTES) {
-        *peer = state->MPI_SOURCE; /* matched and never received: it costs its sender, not us */
+        *peer = state->MPI_SOURCE; /* matched and never received: the memory is its sender's */
         *refused = 1;
         return STATUS_OK;
     }

@@ -29,7 +29,7 @@ void mpi_outbox_close(struct mpi_outbox *outbox)
     uint64_t left = 0;
 
     for (int peer = 0; peer < outbox->peers; peer++) {
-        (void)mpi_outbox_reap(outbox, peer); /* an error is logged there and leaves the slot busy */
+        (void)mpi_outbox_reap(outbox, peer); /* on an error, which is logged there, the slot stays busy */
         left |= outbox->busy[peer];
     }
     if (left == 0)

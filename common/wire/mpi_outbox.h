@@ -1,5 +1,6 @@
-/* Frames on their way out over MPI: CHANNEL_OUTBOX slots for each peer, each with its own request and buffer, so that a send never
- * waits. Used inside common/wire only. */
+/* An MPI outbox owns frames on their way out: CHANNEL_OUTBOX slots for each peer, each with an MPI request and a buffer of its own. Invariant: a
+ * buffer is not touched until MPI has sent it. A send never waits: without a free slot the frame is not taken. The channel's thread alone calls; only
+ * a frame larger than a slot allocates. Used inside common/wire only. */
 #ifndef TANDEM_COMMON_WIRE_MPI_OUTBOX_H
 #define TANDEM_COMMON_WIRE_MPI_OUTBOX_H
 
@@ -22,14 +23,14 @@ struct mpi_outbox {
 };
 
 enum status mpi_outbox_open(int peers, struct mpi_outbox *outbox);
-/* Frees what has gone. Where something has not, its buffer is left to MPI for as long as the process lives. */
+/* Frees everything but buffers of frames that MPI has not sent: these stay allocated until the process ends. */
 void mpi_outbox_close(struct mpi_outbox *outbox);
 
-/* Point to point, never blocks. *taken = 0 when all slots of the peer are on their way. */
+/* Point to point, never blocks. *taken = 0 when all of the peer's slots are in use. */
 enum status mpi_outbox_send(struct mpi_outbox *outbox, MPI_Comm comm, int peer, struct frame frame, int *taken);
-/* Local. Frees the slots of the peer whose frames have gone. */
+/* Local. Frees the peer's slots whose frames MPI has sent. */
 enum status mpi_outbox_reap(struct mpi_outbox *outbox, int peer);
-/* Local. Slots of the peer on their way, as of the last reap. */
+/* Local. The peer's slots in use, as of the last reap. */
 int mpi_outbox_count(const struct mpi_outbox *outbox, int peer);
 
 #endif

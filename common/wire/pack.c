@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The sizes of the space follow from the limits, so a message beyond them must not be packed. It would be a fault of ours. */
+/* The space is sized for messages within the limits. A larger one would be an error of this program, and ends it. */
 static void require(int holds, const char *what)
 {
     if (holds)
@@ -164,7 +164,7 @@ static void fill_drafted(struct message_space *space, int32_t token, const struc
     m->weight = (uint32_t *)q->weight;
 }
 
-/* A chain has none. */
+/* Fills in the parents of a tree; a chain has none. */
 static void fill_parents(const struct proposal *proposal, uint32_t *parent, Tandem__Proposal *m)
 {
     for (int i = 0; proposal->is_tree && i < proposal->count; i++) {

@@ -41,7 +41,7 @@ static const char *difference(const struct hello *a, const struct hello *b)
     if (a->protocol != b->protocol)
         return "speak different versions of the protocol";
     if (a->vocab_size == 0 || b->vocab_size == 0)
-        return NULL; /* it takes the other's */
+        return NULL; /* a rank without a vocabulary takes the other's */
     if (a->vocab_digest != b->vocab_digest || a->vocab_size != b->vocab_size)
         return "have different vocabularies";
     if (a->eos != b->eos)
@@ -51,7 +51,7 @@ static const char *difference(const struct hello *a, const struct hello *b)
 
 static enum status compare(const struct world *world, const struct hello *all)
 {
-    int first = 0; /* with a vocabulary, as every verifier */
+    int first = 0; /* the first rank that has a vocabulary; every verifier has */
 
     while (first + 1 < world->size && all[first].vocab_size == 0)
         first++;

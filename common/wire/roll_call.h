@@ -1,5 +1,5 @@
-/* The roll call: every rank's Hello is gathered at start and compared, so that ranks that cannot work together say so before the first
- * token. */
+/* The roll call: every rank's Hello is gathered at start and compared, so that ranks that cannot work together report it before the first token. Owns
+ * nothing; collective over all ranks, once. */
 #ifndef TANDEM_COMMON_WIRE_ROLL_CALL_H
 #define TANDEM_COMMON_WIRE_ROLL_CALL_H
 

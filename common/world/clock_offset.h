@@ -1,6 +1,6 @@
-/* How far the monotonic clocks of other ranks are from the lead's: by ping-pong, as NTP does. The round trip that took least has the least to be
- * unequal about, so its middle is taken for the moment at which the other looked at its clock; what is left of doubt is half of that round trip.
- * Ranks of one host read one clock: theirs differ by nothing, and what is measured there says how good the method is. */
+/* How far the monotonic clocks of other ranks are from the lead's, by ping-pong, as NTP does. The round trip that took least is the most symmetric:
+ * its middle is taken for the moment at which the other rank read its clock, and the error is at most half of it. Ranks of one host read the same
+ * clock: what is measured there shows how exact the method is. Owns nothing. */
 #ifndef TANDEM_COMMON_WORLD_CLOCK_OFFSET_H
 #define TANDEM_COMMON_WORLD_CLOCK_OFFSET_H
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    LAST_WORDS_NS = 700000000, /* what a child that was told to end may take for it */
+    LAST_WORDS_NS = 700000000, /* time for a child that was told to end */
     /* mpirun tears a job down by SIGTERM, and sends SIGKILL to all as soon as the first rank has heeded it: a keeper lives on for so long,
      * so that the children of the others can write their last events. */
     PATIENCE_NS = 200000000,
@@ -24,7 +24,7 @@ static int to_keeper = -1; /* in the child: the pipe's end; one per process, as 
 
 enum stage { STARTING = 's', JOINED = 'j', ENDED = 'e' };
 
-/* The last thing that the child said. */
+/* The last stage that the child reported. */
 static enum stage stage_of(int from_child)
 {
     static enum stage stage = STARTING;
@@ -62,7 +62,8 @@ static void end_with_child(pid_t child, int signal)
     leave(128 + signal);
 }
 
-/* What the launcher sends to its rank means the child. SIGUSR1 and 2 come to the group, too: they mean the same twice. */
+/* Passes the launcher's signals on to the child. SIGUSR1 and SIGUSR2 are sent to the process group as well; the child may get them twice, which does
+ * no harm. */
 static void pass_on(pid_t child, int signal)
 {
     if (signal == SIGTERM || signal == SIGINT)

@@ -51,7 +51,7 @@ static enum status find_ears(struct world *world, struct pulse *pulse, int *ear)
     return STATUS_OK;
 }
 
-/* A pulse that cannot be sent is one that is not heard: whoever needed it ends by its own deadline. */
+/* A pulse that cannot be sent is lost; a rank that waits for it is ended by its own deadline. */
 static void tell(void *state)
 {
     const struct world *world = state;

@@ -22,10 +22,10 @@ enum {
     LOOK_VERIFIER_NS = 300000, /* more of them than cores: as long as drafts are made, because to wake a follower costs a drafter on its
                                   core 60 us; a yield leaves the core to the drafter */
     LOOK_DRAFTER_NS = 4000,    /* it waits while the group computes, and must not take a core of theirs */
-    LOOK_RUNG_NS = 60000,      /* what was rung for may take the library some looks to bring up: */
-    LEAST_LOOKS = 4,           /* and this many, however long this rank had no core: MPI finds with one look what it shows at the next */
-    DEAF_NAP_NS = 50000,       /* where no doorbell rings; such naps take a sixth of a core */
-    DEAF_SHARE = 64,           /* so later ones are this part of the time waited so far, and delay by no more than that */
+    LOOK_RUNG_NS = 60000,      /* after a ring: MPI may need several looks to show the message */
+    LEAST_LOOKS = 4,           /* and at least this many looks, even if this rank had no core meanwhile: MPI may need two looks to show a message */
+    DEAF_NAP_NS = 50000,       /* nap where no doorbell rings; such naps take a sixth of a core */
+    DEAF_SHARE = 64,           /* later naps last this part of the time waited so far, so the added delay is bounded by it */
     LONGEST_NAP_NS = 2000000,  /* a doorbell may ring before its message can be seen: a sleeper that found none looks again after this */
     LISTEN_NS = 50000000,      /* from one look at what others get done to the next */
 };
@@ -82,8 +82,8 @@ uint64_t world_progress(const struct world *world)
     return made;
 }
 
-/* As long as others get something done, who waits for them does not hang, however long it takes. It is no progress of its own: of two that wait
- * for each other neither keeps the other waiting. */
+/* While other ranks make progress, a rank that waits for them does not hang, however long it takes. This does not count as progress of its own, so
+ * two ranks that wait for each other do not keep each other alive. */
 static void listen(const struct world *world, int64_t now)
 {
     struct doorbells *doorbells = world->doorbells;

@@ -24,7 +24,7 @@ static struct {
     pthread_cond_t ended;
     int running;
     int64_t limit_ns;
-    uint64_t before; /* what had got done before it looked */
+    uint64_t before; /* progress count at the last look */
     _Atomic int64_t grace_ns;
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -42,7 +42,7 @@ static int64_t limit_of(const struct progress *progress)
     return progress->count == dog.before && dog.limit_ns < STARTING_NS ? STARTING_NS : dog.limit_ns;
 }
 
-/* What the others are given to say it first. */
+/* Extra time that lets the rank that hangs report it before those that wait for it. */
 static int64_t courtesy(const struct progress *progress)
 {
     return progress->awaits ? AWAITS_NS + atomic_load(&dog.grace_ns) : 0;

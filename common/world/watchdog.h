@@ -10,8 +10,8 @@
  * One per process. */
 enum status watchdog_open(double seconds);
 void watchdog_close(void);
-/* Local. A rank that waits for others leaves the first word to the one that hangs, and then to so many that wait, too: one line says it, and the
- * launcher ends the others. */
+/* Local. Lets this rank's watchdog wait longer than `others` ranks' before it ends the job: the rank that hangs is to report it, in one line, and
+ * then the launcher ends the rest. */
 void watchdog_stand_behind(int others);
 
 #endif

@@ -31,7 +31,7 @@ double accept_p(const struct target_row *target, const struct support *q, int32_
         return 0.0;
     }
     if (q->count == 0)
-        return support_p(target, 0); /* the point mass: its one token is the drafted one */
+        return support_p(target, 0); /* a point mass: its one token is the drafted one */
     for (int i = 0; i < q->count; i++)
         if (q->id[i] == token)
             return support_p(target, i);
@@ -51,6 +51,20 @@ double accept_overlap(const struct target_row *target, const struct support *q, 
         sum += fmin(p, accept_q(q, drawn, token));
     }
     return sum;
+}
+
+int verdict_row(const struct verdict *verdict, int depth)
+{
+    return depth == 0 ? 0 : verdict->node[depth - 1] + 1;
+}
+
+struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw)
+{
+    struct verdict verdict = {.accepted = accepted, .refused = accepted < drafted ? (int8_t)accepted : -1, .draw = draw};
+
+    for (int i = 0; i < accepted; i++)
+        verdict.node[i] = (int8_t)i;
+    return verdict;
 }
 
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
@@ -86,7 +100,7 @@ int32_t accept_draw_list(const struct target_row *target, const struct support *
             token = target->best[i].token;
         }
     }
-    if (token < 0) /* p = q up to rounding: the residual is empty, and p itself is what is wanted */
+    if (token < 0) /* the residual is empty up to rounding (p = q): draws from p */
         return accept_draw_list(target, q, drawn, DRAW_PLAIN, key, purpose);
     return token;
 }

@@ -1,8 +1,6 @@
-/* Deciding, as pure functions: which drafted tokens stand, and where the next token comes from. No clock, no MPI, no random stream: coins and noise are
- * functions of (seed, request, position). One entry of the table is one acceptance rule.
- *
- * rejection: Leviathan et al. 2023, Algorithm 1. coupled: draft and target take the argmax of log p + the same Gumbel noise; equal
- * tokens stand (Daliri et al. 2024). At temperature 0 both are: the argmax stands. */
+/* Deciding, as pure functions: which drafted tokens are accepted, and what the next token is drawn from. Coins and noise are functions of (seed,
+ * request, position): no clock, no MPI, no random stream. rejection: Leviathan et al. 2023, Algorithm 1. coupled: draft and target take the argmax of
+ * log p + the same Gumbel noise, and equal tokens are accepted (Daliri et al. 2024). At temperature 0 both accept a draft that is the argmax. */
 #ifndef TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 #define TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 
@@ -14,8 +12,8 @@
 /* What is known of the target at one row, gathered from all shards. */
 enum target_row_kind {
     TARGET_WINNER,  /* the target's own token: argmax of the logits, or of logits + noise */
-    TARGET_LIST,    /* p on all tokens that it keeps */
-    TARGET_SUPPORT, /* the normaliser, and the logits on q's support; other tokens stay on their shards */
+    TARGET_LIST,    /* p of every token that truncation keeps */
+    TARGET_SUPPORT, /* the normaliser, and the logits of q's support; all other logits stay on their shards */
 };
 
 struct target_row {
@@ -28,26 +26,34 @@ struct target_row {
     double log_z;                    /* TARGET_SUPPORT: log of the sum of exp(logit) over the vocabulary */
 };
 
-/* How the round's last token comes about. */
+/* How the round's last token, behind the accepted ones, comes about. */
 enum draw_kind {
     DRAW_NONE,     /* it is known: verdict.token */
-    DRAW_PLAIN,    /* from p of row `row` */
-    DRAW_RESIDUAL, /* from norm(max(0, p - q)) of row `row` */
+    DRAW_PLAIN,    /* from p at the path's end */
+    DRAW_RESIDUAL, /* from norm(max(0, p - q)) there, q of the node that was refused */
 };
 
+/* A path through the proposal's nodes, which are its drafted tokens by their index: from the newest committed token down, each behind the one before it.
+ * At its end one token more is drawn. */
 struct verdict {
-    int accepted; /* drafted tokens that stand */
-    int row;      /* the target row that the last token follows: 0 .. drafted */
+    int accepted;                   /* nodes of the path */
+    int8_t node[MESSAGE_MAX_DRAFT]; /* [accepted]; in a chain 0, 1, 2 .. */
+    int8_t refused;                 /* the node that was tested at the path's end, without which a residual is; -1: none was */
     enum draw_kind draw;
     int32_t token; /* for DRAW_NONE */
 };
 
-/* Which of the proposal's `drafted` tokens stand (targets: [drafted + 1]; key->position is the position of the first drafted token). The
- * verdict of a proposal without tokens is the plain draw. */
+/* The target row that the token behind `depth` nodes of the path follows, 0 .. accepted: 0 is the newest committed token's row, i + 1 that of node i. */
+int verdict_row(const struct verdict *verdict, int depth);
+/* Of a chain of `drafted` nodes the first so many are accepted, and the next is not. */
+struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
+
+/* Which of the proposal's `drafted` tokens, a chain, are accepted (targets: [drafted + 1], by row; key->position is the position of the first drafted token).
+ * The verdict of a proposal without tokens is the plain draw. */
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key);
 
-/* The accept test: u q < p, with u in [0, 1). Strictly: at u = 0 a token of p = 0 must not stand. */
+/* The accept test: u q < p, with u in [0, 1). Strictly less: at u = 0 a token of p = 0 must not be accepted. */
 int accept_test(double u, double q, double p);
 
 /* p of a drafted token at a row. */
@@ -55,16 +61,16 @@ double accept_p(const struct target_row *target, const struct support *q, int32_
 /* q of a token: its weight over the sum, or the point mass on `drawn` when the support is empty. */
 double accept_q(const struct support *q, int32_t drawn, int32_t token);
 
-/* The sum over tokens of min(p, q): the probability that a token drawn from q stands (Leviathan et al. 2023, Corollary 3.6). Exact, because
- * q has no mass outside its support. */
+/* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted (Leviathan et al. 2023, Corollary 3.6). Exact, because q
+ * has no mass outside its support. */
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
 
-/* Draws the last token where the lead can do it alone (TARGET_LIST): the winner of log(weight) + noise over the tokens kept. */
+/* Draws the last token where the lead knows all of p (TARGET_LIST): the argmax of log(weight) + noise over the tokens kept. */
 int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
                          enum rng_purpose purpose);
 
-/* The residual's draw over q's support (TARGET_SUPPORT): the best of log(p - q) + log Z + noise over tokens with p > q; score is minus
- * infinity when there is none. Compare it with the winner of logit + noise outside the support. */
+/* The residual's draw within q's support (TARGET_SUPPORT): the maximum of log(p - q) + log Z + noise over tokens with p > q; token -1 and score minus
+ * infinity when there is none. The winner against the best logit + noise outside the support is the residual's token. */
 struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn, const struct rng_key *key);
 
 #endif

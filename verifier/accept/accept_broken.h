@@ -6,7 +6,7 @@
 #include "common/base/breakage.h"
 #include "verifier/accept/accept.h"
 
-/* accept_decide with the fault in it; without it for the kinds that do not concern deciding. */
+/* accept_decide with this fault; without one for faults that do not concern deciding. */
 struct verdict accept_broken_decide(enum breakage breakage, const struct sampling *sampling, const struct target_row *targets,
                                     const struct proposal *proposal, int drafted, const struct rng_key *key);
 

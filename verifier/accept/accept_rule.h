@@ -1,5 +1,5 @@
-/* How the verifier decides by each acceptance rule: one row each, beside that of common/sample/rule.h, which both roles have. Another rule is a row in either
- * table, its function in a file of its own, and its test; nobody else compares rules. Pure. */
+/* How the verifier decides by each acceptance rule: one row per rule, beside its row in common/sample/rule.h, which both roles use. A new rule is a
+ * row in either table, its function in a file of its own, and its test; no other file compares rules. Pure. */
 #ifndef TANDEM_VERIFIER_ACCEPT_ACCEPT_RULE_H
 #define TANDEM_VERIFIER_ACCEPT_ACCEPT_RULE_H
 
@@ -7,14 +7,14 @@
 #include "verifier/accept/evidence.h"
 
 struct accept_rule {
-    enum evidence_kind evidence;  /* what a shard tells of a row */
-    enum evidence_kind truncated; /* the same where top-k, top-p or min-p leave tokens out */
-    int matches; /* it compares drafts with the target's own token, which is drawn with RNG_NOISE before anything is decided */
+    enum evidence_kind evidence;  /* what a shard reports of a row */
+    enum evidence_kind truncated; /* the same with top-k, top-p or min-p */
+    int matches; /* drafts are compared with the target's own token, which is drawn with RNG_NOISE first */
     /* As accept_decide. */
     struct verdict (*decide)(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 };
 
-/* The row that holds for this sampling, which was checked (sampling_check): greedy's at temperature 0. */
+/* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
 struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);

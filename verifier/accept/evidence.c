@@ -105,7 +105,7 @@ int evidence_is_finite(const struct sampling *sampling, const void *const *from,
     return 0;
 }
 
-/* Shards come in rising order of ids, so a strictly larger score keeps ties at the lowest id. */
+/* Shards are in rising order of ids, so requiring a strictly larger score gives ties to the lowest id. */
 static int32_t join_winner(const void *const *from, int ranks)
 {
     struct evidence_winner best = {.token = -1};
@@ -120,7 +120,7 @@ static int32_t join_winner(const void *const *from, int ranks)
     return best.token < 0 ? 0 : best.token;
 }
 
-/* Largest logit of all shards, and the sum of exp(logit - it). */
+/* The largest logit of all shards, and the sum over the vocabulary of exp(logit - max). */
 static double join_mass(const void *const *from, int ranks, float *max)
 {
     double sum = 0;
@@ -139,7 +139,7 @@ static double join_mass(const void *const *from, int ranks, float *max)
     return sum;
 }
 
-/* Applies truncation to a sorted list and, where drafts are compared with the target's own token, draws that at once. */
+/* Applies truncation to a sorted list and, where drafts are compared with the target's own token, draws that token. */
 static int settle_list(const struct sampling *sampling, const struct rng_key *key, const struct scored_token *best, int count,
                        int complete, double sum, double *p, struct target_row *target)
 {
@@ -168,19 +168,19 @@ static int join_list(const struct sampling *sampling, const struct rng_key *key,
 
         distribution_merge(best, count, listed, mass->count);
         count += mass->count;
-        if (mass->count == wanted) { /* the shard has more, none better than its last */
+        if (mass->count == wanted) { /* the shard has more tokens, none better than the last one listed */
             unlisted = 1;
             floor = listed[mass->count - 1].score > floor ? listed[mass->count - 1].score : floor;
         }
     }
     if (!unlisted || count == vocab)
         return settle_list(sampling, key, best, count, 1, sum, p, target);
-    /* Beyond the floor a better token may be missing; ties with it are cut too, or their order would depend on the shards. */
+    /* The list is complete only above the floor. Ties with the floor are cut too, or their order would depend on the number of shards. */
     int sure = 0;
     while (sure < count && best[sure].score > floor)
         sure++;
     if (sampling->top_k > 0 && sampling->top_k <= EVIDENCE_LIST_MOST)
-        sure = sampling->top_k < count ? sampling->top_k : count; /* each shard listed as many as can stay */
+        sure = sampling->top_k < count ? sampling->top_k : count; /* each shard listed as many tokens as top-k can keep */
     return sure > 0 && settle_list(sampling, key, best, sure, 0, sum, p, target);
 }
 

@@ -1,5 +1,6 @@
-/* Evidence is what a shard tells the lead of one row of logits (DESIGN section 7): a few numbers instead of the row. Each kind has a fixed
- * size that every rank knows beforehand, so one gather of equal blocks carries all rows. */
+/* Evidence is what a shard reports to the lead about one row of logits (DESIGN section 7): a few numbers instead of the row. Each kind has a fixed
+ * size that every rank knows beforehand, so that one gather of equal blocks carries all rows. It owns nothing: all memory is the caller's. Local;
+ * nothing here sends, waits, allocates or decides. */
 #ifndef TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
 #define TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
 
@@ -10,15 +11,15 @@
 enum evidence_kind {
     EVIDENCE_BEST,    /* greedy: the largest logit and its lowest id */
     EVIDENCE_GUMBEL_MAX,    /* coupled: the largest logit + noise */
-    EVIDENCE_LIST,    /* truncated sampling: the best tokens and the shard's mass */
-    EVIDENCE_SUPPORT, /* rejection over the whole vocabulary: the mass and the logits of q's support */
+    EVIDENCE_LIST,    /* truncated sampling: the best tokens, and the shard's mass */
+    EVIDENCE_SUPPORT, /* rejection without truncation: the shard's mass, and the logits of q's support */
 };
 
 enum { EVIDENCE_LIST_DEFAULT = 256, EVIDENCE_LIST_MOST = ROW_MAX_ASKED };
 
 struct evidence_winner {
     float score;
-    int32_t token; /* id; -1: none on this shard */
+    int32_t token; /* token id; -1: none on this shard */
 };
 
 struct evidence_mass {
@@ -33,7 +34,7 @@ int evidence_list_length(const struct sampling *sampling);
 /* Bytes of one row's evidence, a multiple of 8. */
 size_t evidence_bytes(const struct sampling *sampling, int support_count);
 
-/* Where one row stands: its logits after penalties and temperature, and its noise. */
+/* One row's input: its logits after penalties and temperature, the key of its noise, q's support. */
 struct evidence_row {
     const float *logits; /* [count] of ids first .. first + count - 1, for evidence_take */
     int32_t first;
@@ -43,18 +44,18 @@ struct evidence_row {
     int support_count;
 };
 
-/* The query whose answer is the row's evidence; its lists lie in `to` already. evidence_put writes the rest. Local, pure. */
+/* Makes the backend query for a row's evidence; lists are answered directly into `to`, and evidence_put writes the rest there. Local, pure. */
 void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query);
 void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to);
-/* Both, with backend_answer between: computes one row's evidence into `to`. Local. */
+/* evidence_ask, backend_answer and evidence_put in one: computes one row's evidence into `to`. Local. */
 void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
                    const struct evidence_row *row, void *to);
 
-/* Is there a finite logit in the row? Without one there is no distribution: the weights are damaged. from[r]: rank r's bytes. */
+/* Has the row a finite logit? If not, there is no distribution, and the weights are damaged.  from[r]: rank r's bytes */
 int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks);
 
-/* Joins the shards' evidence of one row into what is known of the target there. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for
- * the support's. Returns 1, or 0 when the lists are too short for top-p or min-p and the whole row is wanted. */
+/* Joins the shards' evidence of one row into a target row. from[r]: rank r's bytes; best, p: [room] for lists; logit: [support_count] for q's
+ * support. Returns 1, or 0 when the lists are too short for top-p or min-p and the whole row is needed. */
 int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,
                   int vocab, struct scored_token *best, double *p, float *logit, struct target_row *target);
 

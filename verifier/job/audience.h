@@ -1,4 +1,5 @@
-/* Who is told how a run goes: results to the output, what a person sees to the screen, and whoever watches beside. It is the lead's watch. */
+/* The audience is the lead's watch (verifier/round/lead.h): it passes results to the output, what a person sees to the screen, and events to one more
+ * watch if there is one. It owns none of these. The lead's thread alone calls; local; never sends to other ranks. */
 #ifndef TANDEM_VERIFIER_JOB_AUDIENCE_H
 #define TANDEM_VERIFIER_JOB_AUDIENCE_H
 

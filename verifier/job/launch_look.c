@@ -10,7 +10,7 @@
 #include "common/text/tokenizer.h"
 #include "common/wire/message.h"
 #include "verifier/job/launch_ask.h"
-#include "verifier/request/request.h"
+#include "verifier/request/request_ids.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,7 @@ static enum status tell_prompts(const struct options *options, const struct requ
         longest = request->error == NULL && request->prompt_count > longest ? request->prompt_count : longest;
     }
     log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->input.prompts, requests->count, (long long)tokens, longest);
+    TRY(request_ids_warn(requests, options->input.prompts));
     if (wrong == 0)
         return STATUS_OK;
     log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->input.prompts, wrong,
@@ -101,7 +102,7 @@ static int has_devices(const struct options *options)
 /* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
 static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
 {
-    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.prompt_rows;
+    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.step.prompt_rows;
     const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
                                         .max_outputs = asked,
                                         .context = options->model.context,

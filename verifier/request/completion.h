@@ -1,6 +1,6 @@
-/* A completion is the growing answer to a request: its tokens' text, whole characters only, and where it ends: at EOS, at a stop text
- * (also one that began in an earlier round), at a stop token, or at the length limit; the first of them cuts the rest of an accepted run
- * off. */
+/* A completion is the growing answer to a request. It owns the text of its tokens, in whole characters only, and the reason why it ended. Invariant:
+ * it ends at the first of EOS, a stop text (also one that began in an earlier round), a stop token and the length limit; what an accepted run has
+ * beyond that is cut off. The lead's thread alone calls; local. Never sends or prints; allocates at open, and later only for unusually long text. */
 #ifndef TANDEM_VERIFIER_REQUEST_COMPLETION_H
 #define TANDEM_VERIFIER_REQUEST_COMPLETION_H
 

@@ -1,4 +1,4 @@
-/* The keys that a line of input may have, told to whoever wrote another one. */
+/* The keys that a line of input may have; an unknown key is reported together with the nearest known one. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
 

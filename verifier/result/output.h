@@ -1,5 +1,7 @@
-/* Where results go, one JSON line each. To stdout, a device, a pipe or a link: in input order, a result that is ready early waits for those
- * before it. To a file: into a journal as they finish, and into the file, in input order, when all are there. */
+/* An output writes results, one JSON line each. To stdout, a device, a pipe or a link it writes in input order: it owns the results that wait for
+ * earlier ones. To a file it writes a journal as requests finish, and the file itself, in input order, when all are there. Invariant: each result is
+ * written once, and the file is there whole or not at all. The lead's thread alone calls; local; it blocks on the file, and never talks to other
+ * ranks. */
 #ifndef TANDEM_VERIFIER_RESULT_OUTPUT_H
 #define TANDEM_VERIFIER_RESULT_OUTPUT_H
 
@@ -11,7 +13,7 @@
 struct output {
     const char *path; /* NULL: results are not written; borrowed */
     int plain;        /* results without timing and speculation */
-    int not_lossless; /* each result says so */
+    int verdicts_drawn; /* by no rule: no result is lossless, and each says so */
     int is_terminal;  /* stdout is one: what it would obey in a result is shown */
     int journaled;
     struct journal journal;

@@ -1,35 +1,44 @@
+/* A round of S sequences with K drafts each computes for v(S (K + 1)), waits w + K d for its drafts and commits S E(K) tokens, where E(K) = 1 + a_1 +
+ * a_1 a_2 + ... and a_i is how often the i-th draft of a proposal is accepted when those before it are (with one alpha for all: Leviathan et al.
+ * 2023, equation 1). The K with the most tokens per microsecond is used; with K = 0 nothing is waited for and no drafter is asked.
+ *
+ * v is a table and not a line: at how many rows a step takes twice as long depends on kernels and caches. A warm-up fills it before the first round,
+ * so that a job in which drafts cannot pay never asks for one; each round corrects it. Rounds with drafts and rounds without are slower or faster
+ * than the table by a factor each: a drafter takes caches, memory bandwidth and often a core from the verifiers, so the time of rounds with drafts
+ * says little about rounds without. Those are therefore measured by a look: three rounds without drafts, now and then and always before drafting is
+ * given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries again. */
 #include "verifier/round/adaptive.h"
 
-#define WAIT_DECAY 0.9 /* few come while drafting seems not to pay: an early hiccup must fade */
+#define WAIT_DECAY 0.9 /* there are few samples while drafting does not pay, so an early outlier must fade fast */
 #define SPELL_DECAY 0.98
 #define OUTLIER 2.0
 #define HICCUP 1.25
-#define SPEED_SHARE (1.0 / 16) /* of a scale: what the last round says, */
-#define LOOK_SHARE 0.5         /* or the median of a look, */
-#define CHANGED 1.3            /* unless it is so far off that the machine is another one */
+#define SPEED_SHARE (1.0 / 16) /* weight of the newest round in a kind's scale */
+#define LOOK_SHARE 0.5         /* weight of the median of a look */
+#define CHANGED 1.3            /* a look off by more than this factor replaces the scale: the machine's speed has changed */
 #define PRIOR_TESTED 8.0
 #define PRIOR_ALPHA 0.7
-#define PRIOR_WAIT 0.05    /* of a round without drafts, once and for each token: as of a draft model a twentieth of the target's size */
+#define PRIOR_WAIT 0.05    /* guess, in rounds without drafts, once and per draft: as for a draft model of a 20th of the target's size */
 #define WORTH_STARTING 1.02
-#define WORTH_BREAKING 1.1 /* a rest; near 1 drafts would come and go by chance */
+#define WORTH_BREAKING 1.1 /* expected gain that ends a rest early; near 1, noise would start and stop drafting */
 #define WORTH_TELLING 1.1
-#define HOPEFUL_ALPHA 0.95 /* what drafts that are not asked for may have come to: beyond that no probe is of use, */
+#define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
 
 enum {
     MOST_JUDGED = 256,
     GAP_ROUNDS = 64,
-    PROBE_ROUNDS = 4,     /* drafters catch up in the first one */
-    PROBE_SHARE = 64,     /* of the time without drafts: what probes may cost */
-    HOPELESS_FACTOR = 16, /* and so much less where none can succeed unless the machine changes */
-    MOST_RESTS = 5,       /* each probe that changes nothing doubles the rest until the next */
+    PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
+    PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts */
+    HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
+    MOST_RESTS = 5,       /* the rest doubles after each probe that drafting did not survive, at most so often */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them */
     TELLING_ROUNDS = 64,
-    SURE_ROUNDS = 4,      /* from which on a speed is known well enough to tell a hiccup */
-    SPELL_ROUNDS = 16,    /* that say whether drafting pays */
-    FRESH_ROUNDS = 12,    /* with drafts since a look, whose result holds so long */
-    LOOK_FIRST_REST = 64, /* rounds with drafts until the next look, twice that after each, */
-    LOOK_LONGEST_REST = 256, /* up to this */
+    SURE_ROUNDS = 4,      /* rounds after which a speed is known well enough to recognise an outlier */
+    SPELL_ROUNDS = 16,    /* rounds with drafts before their total time decides whether drafting pays */
+    FRESH_ROUNDS = 12,    /* rounds with drafts for which the result of a look is still valid */
+    LOOK_FIRST_REST = 64, /* rounds with drafts until the next look, doubled after each look */
+    LOOK_LONGEST_REST = 256, /* but at most this */
 };
 
 /* The table's knots: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... */
@@ -52,7 +61,7 @@ int adaptive_warm_up_rows(int i)
     return i == 0 ? 1 : (2 + (i - 1) % 2) << ((i - 1) / 2);
 }
 
-/* By the line between the known knots on both sides, or through the last two; 0: fewer than two are known. */
+/* Interpolates between the two known knots around `rows`, or extrapolates from the last two; 0: fewer than two are known. */
 static double shape_of(const struct adaptive *adaptive, int rows)
 {
     const double *shape = adaptive->shape;
@@ -70,7 +79,7 @@ static double shape_of(const struct adaptive *adaptive, int rows)
     return at > shape[low] / 2 ? at : shape[low] / 2;
 }
 
-/* As rounds of the kind were, or else those of the other. */
+/* The scale of this kind of round, or of the other kind where this one has not been measured. */
 static double scale_of(const struct adaptive *adaptive, int drafted)
 {
     const struct adaptive_speed *speed = &adaptive->speed[adaptive->speed[drafted].rounds > 0 ? drafted : !drafted];
@@ -78,7 +87,7 @@ static double scale_of(const struct adaptive *adaptive, int drafted)
     return speed->rounds > 0 ? speed->scale : 1;
 }
 
-/* Microseconds of a round of so many rows, but for its wait; 0: not known. */
+/* Expected microseconds of a round of so many rows without its wait for drafts; 0: not known. */
 static double work_of(const struct adaptive *adaptive, int rows, int drafted)
 {
     return shape_of(adaptive, rows) * scale_of(adaptive, drafted);
@@ -90,7 +99,7 @@ void adaptive_add_step(struct adaptive *adaptive, int rows, double us)
 
     if (adaptive->shape[knot] == 0)
         adaptive->shape[knot] = us;
-    for (int i = 0; i <= knot; i++) /* what took longer, for as many rows or fewer, was a hiccup */
+    for (int i = 0; i <= knot; i++) /* a step of as many rows or fewer cannot take longer: that time was an outlier */
         if (adaptive->shape[i] > us)
             adaptive->shape[i] = us;
 }
@@ -100,8 +109,7 @@ int adaptive_is_warm(const struct adaptive *adaptive)
     return adaptive->shape[0] > 0;
 }
 
-/* The line's two numbers. Points of one x alone say nothing of the slope: then the last known one counts, and where there is none 0 is
- * returned. */
+/* The least-squares line. Where all points have one x the slope cannot be told, and the last known slope is used; returns 0 where there is none. */
 static int fit(struct adaptive_line *line, double *fixed, double *slope)
 {
     double spread = line->weight * line->xx - line->x * line->x;
@@ -120,8 +128,8 @@ static int fit(struct adaptive_line *line, double *fixed, double *slope)
     return 1;
 }
 
-/* A point far above the line is a hiccup of the machine, and counts as no more than OUTLIER times what was expected; one far below it says that
- * those before were. The first one has a line with the point that no drafts take no time. Returns y as it counts. */
+/* Adds a wait of y for x drafts. A point far above the line is an outlier, and counts as at most OUTLIER times what was expected; one far below shows
+ * that the earlier points were outliers, and drops them. The first point is joined by (0, 0): no drafts take no time. Returns y as it counts. */
 static double add_wait(struct adaptive_line *line, double x, double y)
 {
     double fixed, slope, expected = fit(line, &fixed, &slope) ? fixed + slope * x : y;
@@ -144,8 +152,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* A hiccup makes a round slower, nothing makes it faster: what is far above counts as little above, unless little is known; what is far below says that
- * those before were hiccups. */
+/* Measured over expected time. Outliers are always slow, never fast: the ratio is limited to HICCUP (OUTLIER while the speed is hardly known), and a
+ * low ratio is taken as it is. */
 static double ratio_of(const struct adaptive_speed *speed, double us, double expected)
 {
     double most = speed->rounds >= SURE_ROUNDS ? HICCUP : OUTLIER;
@@ -153,8 +161,8 @@ static double ratio_of(const struct adaptive_speed *speed, double us, double exp
     return us < most * expected ? us / expected : most;
 }
 
-/* `rounds` more of a kind took `ratio` times what was expected. That moves the kind's speed by this share of the way, or by all of it where they were
- * far below. The first one begins where the other kind is. Returns the factor. */
+/* `rounds` more rounds of a kind took `ratio` times what was expected: moves the kind's scale by `share` of the difference, or by all of it where
+ * they took less than half. A kind without a scale starts from the other kind's. Returns the factor that the scale changed by. */
 static double follow(struct adaptive *adaptive, int drafted, int rounds, double ratio, double share)
 {
     struct adaptive_speed *speed = &adaptive->speed[drafted];
@@ -167,9 +175,9 @@ static double follow(struct adaptive *adaptive, int drafted, int rounds, double 
     return by;
 }
 
-/* What a round says goes for all rows; more of it is said of the nearest knot, the longer that was not looked at. It goes for rounds of the other kind,
- * too, as of a machine that becomes faster or slower as a whole, unless drafting has just begun: then it says what drafting does to the verifiers.
- * Returns the time as it counts. */
+/* A round's time corrects the scale, which holds for all rows, and its nearest knot, the more the longer that knot was not measured. The scale of the
+ * other kind follows, as the machine may have become faster or slower as a whole, except in a probe, whose first rounds show what drafting costs the
+ * verifiers. Returns the time as it counts. */
 static double add_work(struct adaptive *adaptive, int rows, int drafted, double us)
 {
     struct adaptive_speed *speed = &adaptive->speed[drafted];
@@ -188,7 +196,7 @@ static double add_work(struct adaptive *adaptive, int rows, int drafted, double 
         adaptive->shape[knot] *= 1 + (1 - of_speed) * of_knot * (ratio - 1);
         us = ratio * expected;
     } else {
-        follow(adaptive, drafted, 1, ratio, 0); /* nothing was expected: the table begins here */
+        follow(adaptive, drafted, 1, ratio, 0); /* nothing was expected yet: this is the table's first entry */
         adaptive->shape[knot] = us / speed->scale;
     }
     adaptive->known[knot]++;
@@ -203,7 +211,7 @@ static double median(const double *x)
     return x[2] < low ? low : x[2] > high ? high : x[2];
 }
 
-/* A round of a look, whose median counts: in the first one the drafter has only just stopped. */
+/* One round of a look. Its median counts, because in the first round the drafter has only just stopped. */
 static void look_at(struct adaptive *adaptive, int rows, double us)
 {
     double expected = work_of(adaptive, rows, 0), ratio;
@@ -283,7 +291,7 @@ double adaptive_expected_tokens(double alpha, int draft_length)
     return sum;
 }
 
-/* E(K): a place that was seldom judged is like the one before it. */
+/* E(K) with the measured acceptance rates. A place of the proposal that was seldom tested is assumed to be like the place before it. */
 static double expected_tokens(const struct adaptive *adaptive, int draft_length)
 {
     double sum = 1, power = 1, alpha = PRIOR_ALPHA;
@@ -322,7 +330,7 @@ static int best_length(const struct adaptive *adaptive, int sequences)
     return best;
 }
 
-/* Could any length pay, if drafts stood as they hardly ever do, and came sooner than they did? */
+/* Would no draft length pay even with an acceptance rate of HOPEFUL_ALPHA and HOPEFUL_WAIT of the measured wait? */
 static int is_hopeless(const struct adaptive *adaptive, int sequences)
 {
     double plain_us = work_of(adaptive, sequences, 0);
@@ -334,7 +342,7 @@ static int is_hopeless(const struct adaptive *adaptive, int sequences)
     return 1;
 }
 
-/* Drafting ends, or does not begin. The rest before the next probe is so long that probes like the last one take a small share of the time. */
+/* Stops drafting, or does not start it. The rest is chosen so that probes like the last one take 1 / PROBE_SHARE of the time. */
 static int rest(struct adaptive *adaptive, int sequences)
 {
     double least = PROBE_ROUNDS * work_of(adaptive, sequences, 0), cost = adaptive->spell.us - adaptive->spell.plain_us;
@@ -360,13 +368,14 @@ static int begin(struct adaptive *adaptive, int length)
 
 static int look(struct adaptive *adaptive)
 {
-    adaptive->rests = adaptive->look_rest == LOOK_LONGEST_REST ? 0 : adaptive->rests; /* it paid for long */
+    adaptive->rests = adaptive->look_rest == LOOK_LONGEST_REST ? 0 : adaptive->rests; /* drafting has paid for a long time */
     adaptive->look_rest = adaptive->look_rest < LOOK_LONGEST_REST ? 2 * adaptive->look_rest : LOOK_LONGEST_REST;
     adaptive->look_rounds = ADAPTIVE_LOOK;
     return 0;
 }
 
-/* By what is expected of the best length, or by what all those since drafting began took. */
+/* Either the best length is expected to be slower than no drafts, or the rounds since drafting began took longer than their tokens would have
+ * without. */
 static int seems_to_cost(const struct adaptive *adaptive, double rate, double plain)
 {
     return rate <= plain || (adaptive->spell.rounds >= SPELL_ROUNDS && adaptive->spell.us > adaptive->spell.plain_us);
@@ -378,7 +387,7 @@ static int go_on(struct adaptive *adaptive, int sequences, int best, double rate
         return 0;
     if (adaptive->since_look >= adaptive->look_rest)
         return look(adaptive);
-    if (adaptive->probe_rounds > 0) /* two lengths make a line */
+    if (adaptive->probe_rounds > 0) /* a line needs points at two lengths */
         return adaptive->probe_rounds % 2 == 0 && best + 2 <= ADAPTIVE_MOST ? best + 2 : best;
     if (!seems_to_cost(adaptive, rate, plain))
         return best;
@@ -390,7 +399,7 @@ int adaptive_choose(struct adaptive *adaptive, int sequences)
     double plain = adaptive_rate(adaptive, sequences, 0), rate;
     int best;
 
-    if (plain <= 0) /* nothing is known: two different rounds will tell */
+    if (plain <= 0) /* nothing is known: a round with drafts and one without come first */
         return adaptive->speed[0].rounds < PLAIN_FIRST ? 0 : begin(adaptive, ADAPTIVE_START / 2);
     best = best_length(adaptive, sequences);
     rate = adaptive_rate(adaptive, sequences, best);

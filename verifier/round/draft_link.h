@@ -1,6 +1,7 @@
-/* A draft link is one drafter's bookkeeping for one sequence: what the drafter was told and asked, and the proposal of it that waits to be verified. It
- * holds no committed token, so that a sequence may have several links and keep one truth. The proposal is always for the committed tokens of the moment:
- * whoever commits calls draft_link_use_up. On the shelf lies one for tokens that may come to be committed (the drafter ran ahead). Only the lead's thread may call; nothing here sends, waits or allocates. */
+/* A draft link is one drafter's bookkeeping for one sequence: it owns the proposal that waits to be verified, and what the drafter was told and
+ * asked. It holds no committed token, so a sequence may have several links and one truth. Invariant: a proposal that is here was computed on exactly
+ * the committed tokens; whoever commits calls draft_link_use_up. On the shelf lies a proposal for tokens that
+ * may be committed next (the drafter ran ahead). Only the lead's thread may call. Never sends, waits or allocates. */
 #ifndef TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 #define TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 
@@ -10,13 +11,13 @@
 
 struct draft_link {
     int drafter;       /* index of the drafter, -1 for none */
-    int known;         /* it was told of the request */
+    int known;         /* the drafter was sent this request */
     int wanted;        /* tokens asked for in the next proposal; 0: no proposal is expected */
-    int opened;        /* that was asked with an Open: the drafter has tokens to catch up on first */
-    int64_t asked_ns;  /* when that was asked */
-    int missed;        /* the drafter lacks something, or may: the last proposal did not come in time, or the last commits were not sent */
-    int answered;      /* tokens that its last proposal was computed on */
-    int behind;        /* it was sent a long text and has proposed nothing since: it is still reading */
+    int opened;        /* the last proposal was asked for with an Open: the drafter has tokens to read first */
+    int64_t asked_ns;  /* when the last proposal was asked for */
+    int missed;        /* the drafter may lack tokens (its last proposal was late, or commits were not sent): the next request is an Open with all */
+    int answered;      /* committed tokens that its last proposal was computed on */
+    int behind;        /* the drafter was sent a long text and has proposed nothing since: it is still reading it */
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;   /* when it came */
     struct proposal proposal; /* its supports lie in the link's own memory */
@@ -32,7 +33,7 @@ struct draft_link {
 /* Bytes that draft_link_init takes from an arena. */
 size_t draft_link_bytes(int support_room);
 void draft_link_init(struct draft_link *link, struct arena *arena, int support_room);
-/* A request begins: there is no drafter yet, and nothing was asked or told. */
+/* For a new request: no drafter yet, nothing sent, nothing asked. */
 void draft_link_reset(struct draft_link *link);
 /* Takes over (copies) a proposal for the committed tokens, if any was asked for, it is a chain and its supports have room; of more tokens than were asked for
  * the first ones. Returns whether it did. */
@@ -41,7 +42,7 @@ int draft_link_take(struct draft_link *link, const struct proposal *proposal);
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
 /* Takes what lies on the shelf, if it is for these committed tokens and any was asked for. Returns whether it did. */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
-/* Tokens were committed: the proposal that was there is used up, and none is expected until the next is asked for. */
+/* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);
 
 #endif

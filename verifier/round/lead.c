@@ -40,7 +40,7 @@ void lead_close(struct lead *lead)
 {
     for (int i = 0; lead->slots.sequence != NULL && i < lead->slots.count; i++)
         if (lead->slots.sequence[i].request != NULL)
-            sequence_close(&lead->slots.sequence[i]); /* the run was ended before it was */
+            sequence_close(&lead->slots.sequence[i]); /* the run ended before this request did */
     arena_close(&lead->arena);
 }
 
@@ -59,7 +59,7 @@ static enum status finish(struct lead *lead, struct sequence *sequence)
     return STATUS_OK;
 }
 
-/* What is read of prompts by now, and `more` beside. */
+/* Tells the watch how many prompt tokens were read since it was last told, and `more` on top. */
 static void tell_reading(struct lead *lead, int more)
 {
     int64_t all = lead->reading.read + lead->reading.reused;
@@ -78,19 +78,19 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
     recorder_note("admits request # into slot #, # tokens of prompt", request->index, sequence->slot, request->prompt_count);
     TRY(sequence_open(sequence, request, lead->tokenizer, config->eos, config->eos_count, lead->team->shard.model->longest));
     terms.bias = sequence->bias;
-    if (request->adaptive && lead->peers->count > 0) /* where no draft is worth while, reading the prompt for one is not either */
+    if (request->adaptive && lead->peers->count > 0) /* 0 where drafting does not pay: then the drafter need not read the prompt either */
         sequence->adaptive = lead->drafting.length;
     if (lead->watch->begin != NULL)
         lead->watch->begin(lead->watch->state, sequence);
-    if (sequence->limit == sequence->length) { /* nothing was asked for */
+    if (sequence->limit == sequence->length) { /* max_tokens is 0 */
         sequence->completion.finish = FINISH_LENGTH;
         sequence->first_ns = clock_ns();
         return finish(lead, sequence);
     }
     TRY(team_open_slot(lead->team, &terms));
     reading_begin(&lead->reading, sequence);
-    tell_reading(lead, 1); /* the newest token goes with the first round */
-    return peers_assign(lead->peers, sequence); /* the drafter reads the prompt while the target does */
+    tell_reading(lead, 1); /* the newest prompt token is fed in the first round */
+    return peers_assign(lead->peers, sequence); /* so the drafter reads the prompt while the target does */
 }
 
 static void count_active(struct lead *lead)
@@ -139,8 +139,8 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
 {
     struct figures *figures = &lead->figures;
     int accepted = kept < outcome->accepted ? kept : outcome->accepted;
-    /* Drafts that were judged: those that stood and, unless the run was cut before it, the one that did not. */
-    int tested = kept > outcome->accepted && outcome->accepted < outcome->drafted ? accepted + 1 : accepted;
+    /* The accepted drafts and the first rejected one, unless the completion was cut before it. */
+    int tested = kept > outcome->accepted && outcome->refused >= 0 ? accepted + 1 : accepted;
 
     for (int i = 0; i < tested; i++) {
         figures->tested[i]++;
@@ -161,7 +161,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
     sequence->accepted += accepted;
 }
 
-/* Cuts the outcome where the completion ends, commits, and asks for the next proposal. */
+/* Cuts the outcome where the completion ends, commits what is left, and tells the drafter, which is asked for the next proposal. */
 static enum status commit(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int *kept)
 {
     int64_t began = trace_begin();
@@ -179,7 +179,7 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     return STATUS_OK;
 }
 
-/* What was measured of this round goes into the choice, and the next draft length comes out. */
+/* Gives the round's measurements to `adaptive` and takes the next draft length from it. */
 static void set_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
     struct adaptive_round round = {
@@ -208,7 +208,7 @@ static enum status commit_all(struct lead *lead)
 {
     int active = lead->slots.readies;
 
-    /* First all commits, so that drafting begins; what people see comes after. */
+    /* All commits first, so that drafters start at once; results and screen come after. */
     for (int i = 0; i < active; i++)
         TRY(commit(lead, lead->slots.ready[i], &lead->slots.outcome[i], &lead->slots.kept[i]));
     if (lead->hash_logits)
@@ -250,7 +250,8 @@ static void sum_up(struct lead *lead, int64_t started)
     figures->group_us = (double)lead->team->shard.forward.group_ns / 1000.0 / steps;
 }
 
-/* Sequences whose drafter was asked and did not answer in time; one that answers that it has nothing is no fault. Looked at before another length is chosen for something else. */
+/* Counts sequences whose drafter was asked and did not answer in time; an empty proposal is an answer. Must run before the draft length changes:
+ * sequence_wants depends on it. */
 static void count_fallbacks(struct lead *lead)
 {
     for (int i = 0; i < lead->slots.readies; i++) {
@@ -263,7 +264,8 @@ static void count_fallbacks(struct lead *lead)
     }
 }
 
-/* Nobody is ready: a step for prompts alone. Where none is unread either, all wait for drafters that read. */
+/* No sequence is ready: takes a step of prompt rows alone. Where no prompt is left to read either, all sequences wait for drafters that are still
+ * reading. */
 static enum status read_alone(struct lead *lead)
 {
     int64_t began = trace_begin(), start = clock_ns();
@@ -288,8 +290,8 @@ static enum status read_alone(struct lead *lead)
     return STATUS_OK;
 }
 
-/* One step over all that are ready, and over parts of prompts. What it took tells the choice something where it had no such parts. `wait_ns` went by for
- * proposals. */
+/* Takes one step over all ready sequences and over parts of prompts. Only a step without prompt rows is measured for the draft length. wait_ns: how
+ * long the round waited for proposals. */
 static enum status verify_ready(struct lead *lead, int64_t wait_ns)
 {
     int64_t step_ns = lead->verify->step.ns, began = clock_ns();
@@ -307,7 +309,7 @@ static enum status verify_ready(struct lead *lead, int64_t wait_ns)
     return STATUS_OK;
 }
 
-/* Those that are ready wait for their proposals; where none is, the round is over. */
+/* Starts to collect proposals for the ready sequences; where there are none, the round is over. */
 static enum status begin_collecting(struct lead *lead)
 {
     lead->round.stage = LEAD_BETWEEN;
@@ -335,7 +337,7 @@ static enum status begin_round(struct lead *lead)
     return begin_collecting(lead);
 }
 
-/* The proposals are there, or will not come in time. */
+/* Verifies and commits: the proposals are there, or are too late. */
 static enum status end_round(struct lead *lead)
 {
     int64_t wait_ns = clock_ns() - lead->round.began_ns;
@@ -352,7 +354,7 @@ static enum status end_round(struct lead *lead)
     return STATUS_OK;
 }
 
-/* As far as the round goes without waiting. wake: 0, it is over; else until when it waits for messages. */
+/* Takes the round as far as it goes without blocking. wake: 0 when it is over, else the time until which it waits for messages. */
 static enum status go_on(struct lead *lead, int64_t *wake)
 {
     *wake = 0;
@@ -387,7 +389,7 @@ enum status lead_round(struct lead *lead)
     return STATUS_OK;
 }
 
-/* Was the job told to drain, here or at another rank? That is looked for some tens of times a second. */
+/* Looks whether the job was told to drain, by a signal here or by another rank; at most once in LOOK_NS. */
 static enum status look_for_drain(struct lead *lead, int64_t now)
 {
     struct peers *peers = lead->peers, *resting = lead->resting;
@@ -453,7 +455,7 @@ static const struct request *find_first(const struct lead *lead)
     return NULL;
 }
 
-/* Times steps of few rows up to those of a round with drafts, before anything is decoded: what no draft can pay for is then asked of nobody. */
+/* Times steps of 1 row up to the rows of a round with drafts, before anything is decoded, so that no drafter is asked where drafts cannot pay. */
 static enum status warm_up(struct lead *lead)
 {
     const struct request *first = find_first(lead);
@@ -463,7 +465,7 @@ static enum status warm_up(struct lead *lead)
     double us;
 
     if (lead->peers->count == 0 || first == NULL || adaptive_is_warm(&lead->drafting.adaptive))
-        return STATUS_OK; /* a chat's slots hold its turns */
+        return STATUS_OK; /* in a chat the slots are in use after its first turn */
     most = most < longest ? most : longest;
     for (int i = 0; adaptive_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
         TRY(keep_in_touch(lead, clock_ns(), "warming up"));
@@ -476,7 +478,7 @@ static enum status warm_up(struct lead *lead)
     return STATUS_OK;
 }
 
-/* Fills free slots, unless the job ends. Is there a round to take? */
+/* Fills free slots, unless the job drains. goes_on: is there a round to take? */
 static enum status fill_slots(struct lead *lead, int64_t now, int *goes_on)
 {
     TRY(keep_in_touch(lead, now, "decoding"));
@@ -519,7 +521,7 @@ enum status lead_run(struct lead *lead)
         TRY(lead_turn(lead, clock_ns(), &wake));
         TRY(lead_wait(lead, wake));
     }
-    (void)peers_absent(lead->peers); /* what ended unasked is a loss, too, and the figures say so */
+    (void)peers_absent(lead->peers); /* marks drafters that ended without being noticed as lost, for the report */
     sum_up(lead, started);
     lead->figures.drained = lead->drain.until_ns != 0 && is_unfinished(lead);
     return lead->figures.drained ? STATUS_DRAINED : STATUS_OK;

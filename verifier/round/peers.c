@@ -9,8 +9,8 @@
 enum { MISSES_TO_LOSE = 2, PATIENCE = 8, REST_FACTOR = 8 };
 #define LEAST_DEADLINE_NS ((int64_t)20 * 1000000)
 #define LEAST_REST_NS ((int64_t)20 * 1000000)
-#define LOOK_NS ((int64_t)5 * 1000000)    /* a wait is interrupted this often to see whether the awaited are still there */
-#define TELL_NS ((int64_t)250 * 1000000)  /* a drafter that is told nothing for this long is told that the lead is there */
+#define LOOK_NS ((int64_t)5 * 1000000)    /* a wait is interrupted this often to see whether the awaited drafters have ended */
+#define TELL_NS ((int64_t)250 * 1000000)  /* a drafter that was sent nothing for this long is sent a Heartbeat */
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms)
 {
@@ -37,8 +37,8 @@ void peers_close(struct peers *peers)
     free(peers->peer);
 }
 
-/* A lost drafter is let alone for as long as it was waited for in vain, times a factor. So one that is always too late costs a small share of the
- * time, however it comes and goes, and one whose trouble is over is found after that rest. */
+/* A lost drafter is asked again only after REST_FACTOR times the time that was spent on waiting for it in vain. So a drafter that is always too late
+ * costs a small share of the time, and one that has recovered is found after that rest. */
 static void rest(struct peer *peer)
 {
     int64_t ns = REST_FACTOR * peer->vain_ns;
@@ -50,7 +50,7 @@ static void lose(struct peer *peer, const char *why, const char *advice)
 {
     if (peer->lost)
         return;
-    if (peer->losses++ == 0) { /* a slow one that comes and goes is told of once */
+    if (peer->losses++ == 0) { /* a drafter that is lost again and again is reported once */
         peer->why = why;
         log_warn("drafter rank %d %s: decoding goes on without it%s", peer->name, why, advice);
     }
@@ -73,7 +73,7 @@ static enum status send(struct peers *peers, struct peer *peer, struct frame fra
     return STATUS_OK;
 }
 
-/* What to ask the sequence's drafter for: nothing that it has no room for. */
+/* How many drafts to ask of the sequence's drafter: at most what fits its context. */
 static int wants(const struct peers *peers, const struct sequence *sequence)
 {
     int wanted = sequence_wants(sequence), context = peers->peer[sequence->link.drafter].context;
@@ -117,7 +117,7 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence)
     peers->peer[best].sequences++;
     if (wants(peers, sequence) > 0)
         return send_open(peers, sequence);
-    sequence->link.missed = 1; /* it need not read the prompt yet */
+    sequence->link.missed = 1; /* no draft is wanted yet, so the prompt is not sent: the first request will be an Open */
     return STATUS_OK;
 }
 
@@ -142,18 +142,18 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
     if (finish != FINISH_NOT)
         peer->sequences--;
     if (peer->lost && finish == FINISH_NOT)
-        return STATUS_OK; /* it will get an Open with everything when it is heard again */
+        return STATUS_OK; /* when it is heard again, it gets an Open with all tokens */
     if (!sequence->link.known && finish != FINISH_NOT)
         return STATUS_OK;
     sequence->link.wanted = wanted;
     sequence->link.opened = 0;
     if (wanted == 0 && finish == FINISH_NOT) {
-        /* Nothing is asked for: let it sleep, for it may share a core with the group. The next request brings everything. */
+        /* No draft is wanted: the drafter is not woken, as it may share a core with the group. The next request will be an Open with all tokens. */
         sequence->link.missed = 1;
         return STATUS_OK;
     }
     if (sequence->link.behind && finish == FINISH_NOT) {
-        sequence->link.missed = 1; /* it is told all when it has read what it was sent */
+        sequence->link.missed = 1; /* it gets all tokens in an Open when it has read what it was sent */
         return STATUS_OK;
     }
     if (sequence->link.missed && finish == FINISH_NOT)
@@ -200,7 +200,7 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
             continue;
         if (proposal->base_length <= (uint32_t)sequence->length && sequence->link.drafter >= 0 && &peers->peer[sequence->link.drafter] == peer) {
             if (sequence->link.behind && proposal->base_length < (uint32_t)sequence->length)
-                sequence->link.wanted = 0; /* that was the answer to all that was asked; the next commit asks again */
+                sequence->link.wanted = 0; /* this late proposal answers the last request; the next commit asks again */
             sequence->link.behind = 0;
             sequence->link.answered = (int)proposal->base_length;
         }
@@ -223,7 +223,7 @@ int peers_holds(const struct sequence *sequence)
     return sequence->link.behind && !sequence->request->adaptive;
 }
 
-/* NULL, or why not. Any rank may ask, also one that does not draft. */
+/* Returns NULL, or why the frame is refused. Any rank may send a Drain, also a follower. */
 static const char *take_drain(struct peers *peers, int name, struct frame frame)
 {
     uint64_t run;
@@ -239,7 +239,7 @@ static const char *take_drain(struct peers *peers, int name, struct frame frame)
     return NULL;
 }
 
-/* NULL, or why not. */
+/* Returns NULL, or why the frame is refused. */
 static const char *take_heartbeat(struct peers *peers, struct frame frame)
 {
     uint64_t run;
@@ -277,11 +277,11 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     if (type == MESSAGE_DRAIN || peer == NULL)
         return;
     peer->heard_ns = clock_ns();
-    if (type == MESSAGE_FAILURE) { /* its last */
+    if (type == MESSAGE_FAILURE) { /* a Failure is the last message of a drafter */
         lose(peer, "cannot go on", "");
         return;
     }
-    if (peer->lost && peer->asked) { /* what it sends unasked was too late, and says nothing of how it is now */
+    if (peer->lost && peer->asked) { /* a frame before it was asked is a late answer, and does not prove that it is alive now */
         peer->lost = 0;
         peer->misses = 0;
         peer->reopen = 1;
@@ -293,7 +293,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
     }
 }
 
-/* Sequences of drafters that came back are opened anew, and so are those that have none. */
+/* Sends an Open for the sequences of drafters that were found again, and gives these drafters to sequences that have none. */
 static enum status reopen(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int i = 0; i < peers->count; i++) {
@@ -312,7 +312,7 @@ static enum status reopen(struct peers *peers, struct sequence *sequences, int c
     return STATUS_OK;
 }
 
-/* Lost drafters that have rested are asked whether they are there. */
+/* Sends a Heartbeat to lost drafters whose rest is over; any frame in return proves that they are alive. */
 static enum status ask_lost(struct peers *peers)
 {
     for (int i = 0; i < peers->count; i++) {
@@ -328,19 +328,20 @@ static enum status ask_lost(struct peers *peers)
     return STATUS_OK;
 }
 
-/* A drafter's usual time, times a generous factor; before its first answers, and at the start of a request, the whole deadline. One that is
- * found again while others are waited for gets what is left of the round's. */
+/* PATIENCE times the drafter's usual time; --draft-deadline before its first answers and at the start of a request, where it counts from the round:
+ * the target may have read its prompt before. Never later than the round's own deadline, so a drafter that is found again during a round gets what is
+ * left of it. */
 static int64_t deadline_of(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
     int64_t usual = (int64_t)(PATIENCE * peer->usual_ns), latest = peers->round_ns + peers->longest_ns;
     int64_t wait = peers->patient || peer->answers < 4 || sequence->rounds == 0 ? peers->longest_ns : usual > LEAST_DEADLINE_NS ? usual : LEAST_DEADLINE_NS;
-    int64_t asked = sequence->rounds == 0 && sequence->link.asked_ns < peers->round_ns ? peers->round_ns : sequence->link.asked_ns; /* its own prompt took time */
+    int64_t asked = sequence->rounds == 0 && sequence->link.asked_ns < peers->round_ns ? peers->round_ns : sequence->link.asked_ns;
 
     wait = asked + (wait < peers->longest_ns ? wait : peers->longest_ns);
     return wait < latest ? wait : latest;
 }
 
-/* One that reads is heard now and then. */
+/* A drafter that reads a long text sends Heartbeats: the deadline counts from the last one. */
 static int64_t deadline_of_held(const struct peers *peers, const struct peer *peer, const struct sequence *sequence)
 {
     int64_t from = peer->heard_ns > sequence->link.asked_ns ? peer->heard_ns : sequence->link.asked_ns;
@@ -348,7 +349,7 @@ static int64_t deadline_of_held(const struct peers *peers, const struct peer *pe
     return from + peers->longest_ns;
 }
 
-/* Has it nothing, and might it get something? */
+/* Is a proposal still to be waited for? */
 static int is_awaited(const struct sequence *sequence)
 {
     return sequence->request != NULL && sequence_is_read(sequence) && sequence->link.wanted > 0 && !sequence->link.has_proposal && sequence->link.drafter >= 0 &&
@@ -357,11 +358,11 @@ static int is_awaited(const struct sequence *sequence)
 
 static void miss(struct peers *peers, struct peer *peer, struct sequence *sequence, int64_t now)
 {
-    sequence->link.wanted = 0; /* missed: this round goes without */
+    sequence->link.wanted = 0; /* this round goes on without its proposal */
     sequence->link.missed = 1;
     sequence->link.behind = 0;
     recorder_note("misses a proposal of rank # for request #", peer->name, sequence->request->index, 0);
-    if (!peer->late) { /* many sequences may miss by one delay */
+    if (!peer->late) { /* one delay may hit many of its sequences: it counts once a round */
         peer->misses++;
         peer->vain_ns += now - peers->round_ns;
     }
@@ -370,7 +371,7 @@ static void miss(struct peers *peers, struct peer *peer, struct sequence *sequen
         lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
 }
 
-/* Until when it is worth waiting; 0 when nothing is. `idle`: nobody can go on but those that are held. */
+/* The time until which to wait for proposals; 0: no longer. Counts missed deadlines. idle: only sequences that are held (peers_holds) are left. */
 static int64_t next_deadline(struct peers *peers, struct sequence *sequences, int count, int idle)
 {
     int64_t now = clock_ns(), latest = 0, look = peers->round_ns + TELL_NS;
@@ -398,8 +399,7 @@ static int64_t next_deadline(struct peers *peers, struct sequence *sequences, in
     return latest;
 }
 
-/* Reads no more at a time than drafters can have had on their way: one that never stops sending would keep the lead from its round, and from looking
- * at the clock. */
+/* Takes at most as many messages as all outboxes can hold: a drafter that never stops sending must not keep the lead from its round and its clock. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int left = (peers->count + 1) * CHANNEL_OUTBOX; left > 0; left--) {
@@ -414,7 +414,7 @@ enum status peers_look(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
-/* Drafters that have ended: their sequences go to others, or go without. */
+/* Gives sequences whose drafter has ended to other drafters; where there are none, they are decoded plainly. */
 static enum status look_for_gone(struct peers *peers, struct sequence *sequences, int count)
 {
     for (int s = 0; s < count; s++) {
@@ -453,7 +453,7 @@ enum status peers_begin(struct peers *peers, struct sequence *sequences, int cou
     for (int i = 0; i < peers->count; i++)
         peers->peer[i].late = 0;
     TRY(ask_lost(peers));
-    if (peers->round_ns - peers->looked_ns > TELL_NS) { /* where nobody is waited for, too */
+    if (peers->round_ns - peers->looked_ns > TELL_NS) { /* also in rounds that wait for no proposal */
         peers->looked_ns = peers->round_ns;
         TRY(look_for_gone(peers, sequences, count));
     }
@@ -487,19 +487,6 @@ enum status peers_wait(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
-enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
-{
-    int64_t wake;
-
-    TRY(peers_begin(peers, sequences, count));
-    for (;;) {
-        TRY(peers_gather(peers, sequences, count, &wake));
-        if (wake == 0)
-            return STATUS_OK;
-        TRY(peers_wait(peers, sequences, count, wake));
-    }
-}
-
 enum status peers_keep_in_touch(struct peers *peers)
 {
     int64_t now = clock_ns();
@@ -520,7 +507,7 @@ int peers_absent(struct peers *peers)
     for (int i = 0; i < peers->count; i++) {
         if (channel_is_gone(peers->channel, peers->peer[i].name)) {
             lose(&peers->peer[i], "has ended", "");
-            peers->peer[i].why = "has ended"; /* whatever was noticed first */
+            peers->peer[i].why = "has ended"; /* even if it was lost for another reason before */
         }
         absent += peers->peer[i].lost;
     }

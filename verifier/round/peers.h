@@ -1,7 +1,8 @@
-/* The drafters as the lead sees them: who drafts for which sequence, how long they usually take, and who does not answer. A drafter that
- * misses a deadline is told everything anew, for it may have missed a message. One that misses several is not waited for any more, and asked
- * with a Heartbeat after a rest; when it answers its sequences are opened anew. One whose process is known to have ended is neither waited for nor
- * asked: its sequences go to the others. Every drafter is told a few times a second that the lead is there. */
+/* Peers are the drafters as the lead sees them: who drafts for which sequence, how long each usually takes, who does not answer. It owns that table;
+ * the channel is borrowed. Invariant: no round waits for proposals longer than --draft-deadline, whatever drafters do. A drafter that misses a
+ * deadline gets an Open with all tokens, as it may have lost a message; one that misses two in a row is lost: not waited for, asked with a Heartbeat
+ * after a rest, reopened when it answers. One whose process has ended is neither waited for nor asked. Only the lead's thread may call; point to
+ * point, never collective. Allocates at open alone, and commits nothing. */
 #ifndef TANDEM_VERIFIER_ROUND_PEERS_H
 #define TANDEM_VERIFIER_ROUND_PEERS_H
 
@@ -10,20 +11,20 @@
 
 struct peer {
     int name;          /* on the channel: its world rank */
-    int lost;          /* it missed its deadlines, or its outbox is full, or it has ended */
+    int lost;          /* it missed deadlines, takes no messages, or has ended: nobody waits for it */
     int gone;          /* its process has ended */
-    const char *why;   /* it was lost for the first time; NULL: never */
-    int64_t told_ns;   /* when it was sent anything */
+    const char *why;   /* why it was first lost; NULL: never */
+    int64_t told_ns;   /* when it was last sent anything */
     int64_t heard_ns;  /* when it last sent anything */
     int misses;        /* rounds in a row with a missed deadline */
-    int late;          /* this round is one */
+    int late;          /* it missed a deadline in this round */
     int sequences;
-    int answers;       /* proposals so far */
-    double usual_ns;   /* moving mean of request to answer */
-    int reopen;        /* it was lost and is heard again */
-    int context;       /* tokens that it has room for; 0: as many as anybody */
-    int64_t vain_ns;   /* time that it was waited for in vain since it last answered */
-    int64_t ask_ns;    /* when a lost one is asked whether it is there */
+    int answers;       /* proposals that it has sent so far */
+    double usual_ns;   /* moving mean of the time from request to proposal */
+    int reopen;        /* it was lost and is heard again: its sequences are to be opened again */
+    int context;       /* tokens of a sequence that it has room for; 0: no limit */
+    int64_t vain_ns;   /* total time that it was waited for in vain since it last answered */
+    int64_t ask_ns;    /* when to ask a lost drafter again */
     int asked;         /* a Heartbeat was sent to it since it was lost: its next frame proves that it is alive */
     int losses;        /* how often it was lost */
 };
@@ -36,44 +37,44 @@ struct peers {
     uint64_t run;
     int vocab;
     int64_t longest_ns; /* --draft-deadline */
-    int64_t round_ns;   /* when the round's collecting began: it ends within longest_ns of it */
+    int64_t round_ns;   /* when collecting proposals for the round began; it ends longest_ns later at the latest */
     int64_t began;      /* the same for the trace */
-    int64_t looked_ns;  /* when it was last looked whether drafters are gone, whom nobody waits for */
-    int asked_to_drain; /* by some rank */
-    int patient;        /* every wait is that long: a check wants drafts, not speed */
-    int64_t kept, hits;      /* proposals that a drafter began before they were asked for: laid on the shelf, and used */
-    int64_t stale, refused;  /* proposals that matched nothing; messages that were none */
-    struct span_sum draft, wire; /* time that a drafter took; request to arrival, less that */
+    int64_t looked_ns;  /* when peers_begin last looked for drafters that have ended */
+    int asked_to_drain; /* some rank has asked to drain the job */
+    int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
+    int64_t kept, hits;      /* proposals that a drafter began before they were asked for: laid on the shelf; used */
+    int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
+    struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */
 };
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms);
 void peers_close(struct peers *peers);
 
-/* Gives the sequence a drafter and sends it everything; -1 stays when all are lost. Point to point. */
+/* Gives the sequence the drafter with the fewest sequences, and sends it an Open if drafts are wanted; link.drafter is -1 when all are lost. Point to
+ * point. */
 enum status peers_assign(struct peers *peers, struct sequence *sequence);
-/* Tells the sequence's drafter what was committed: tokens[0 .. count), of which `accepted` were drafted; `finish` ends it there. Point to point. */
+/* Tells the sequence's drafter what was committed: tokens[0 .. count), of which `accepted` were drafted. finish: why the request ends, if it does.
+ * Point to point. */
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish);
-/* Local. Its drafter is still reading, and its text should be the same however long that takes (its draft length is fixed): it takes part in no round
- * until the drafter has answered, or has not been heard for as long as it may be waited for. Other sequences go on plainly while theirs reads. */
+/* Local. Is the sequence held out of rounds? With a fixed draft length the text must not depend on how long the drafter reads, so the sequence waits
+ * until its drafter has answered or was silent for longest_ns. With an adaptive one it is decoded plainly meanwhile. */
 int peers_holds(const struct sequence *sequence);
-/* Waits until every sequence whose prompt is read and that expects a proposal has it or its deadline has passed; one that is held is waited for, some
- * time, where nobody else can go on. sequences: [count], free ones included. Point to point. */
-enum status peers_collect(struct peers *peers, struct sequence *sequences, int count);
-/* The same in parts that never wait, for a lead that takes turns: a round's collecting begins; what has come is taken. wake: 0 when nothing more is to be
- * waited for, else until when that is worth while: then, or when a message came, gather again. Point to point. */
+/* A round's collecting begins. sequences: [count], free ones included. Point to point. */
 enum status peers_begin(struct peers *peers, struct sequence *sequences, int count);
+/* Takes what has come, and never waits. wake: 0 when every sequence whose prompt is read and that expects a proposal has it or its deadline has passed
+ * (one that is held is waited for, some time, where nobody else can go on); else until when waiting is worth while: then, or when a message came,
+ * gather again. Point to point. */
 enum status peers_gather(struct peers *peers, struct sequence *sequences, int count, int64_t *wake);
-/* Waits for a message, at most until `wake`, and takes it; it may come back earlier, having looked whether the awaited drafters have ended. Point to
- * point. */
+/* Waits for a message until `wake` at most, and takes it; may return earlier, to see whether awaited drafters have ended. Point to point. */
 enum status peers_wait(struct peers *peers, struct sequence *sequences, int count, int64_t wake);
-/* Takes what has come and waits for nothing: for runs that ask no drafter. sequences: [count]. Point to point. */
+/* Takes what has come, without waiting. sequences: [count]. Point to point. */
 enum status peers_look(struct peers *peers, struct sequence *sequences, int count);
-/* Local but for a Heartbeat now and then, which tells the drafters that the lead is there: to be called every round. Point to point. */
+/* Sends a Heartbeat to drafters that were sent nothing for a while. To be called every round. Point to point. */
 enum status peers_keep_in_touch(struct peers *peers);
-/* Local. How many are lost now. */
+/* Local. The number of drafters that are lost now; marks those that have ended. */
 int peers_absent(struct peers *peers);
-/* The end of the run. Point to point. */
+/* Tells all drafters that the run is over. Point to point. */
 enum status peers_shutdown(struct peers *peers);
 
 #endif

@@ -1,13 +1,13 @@
 #include "verifier/round/prefill.h"
 
-#define GROWTH 0.2      /* of a step, for one prompt that comes in: with bursts and noise it stays below a quarter */
-#define STEP_WEIGHT 0.1 /* of the newest step without rows of prompts */
-#define ROWS_DECAY 0.99 /* of those with, and */
-#define ROWS_KEPT 1024.0 /* of their rows: further on in a prompt a row has more places to look at, and what earlier ones cost says too little */
-#define OUTLIER 2.0     /* times as long as expected: what is beyond is the machine's */
-#define CHEAPEST 1e-4   /* steps that a row costs at least, whatever the noise says */
-#define GUESS 1.0       /* rows that a step earns before that is known */
-enum { LOOK_AGAIN = 64, TELLING_ROWS = 16 }; /* steps with rows of prompts between two without; rows of a step that tell what one costs */
+#define GROWTH 0.2      /* share of a step that one prompt may add; with bursts and noise the added time stays below a quarter */
+#define STEP_WEIGHT 0.1 /* weight of the newest step without prompt rows */
+#define ROWS_DECAY 0.99 /* decay of older steps with prompt rows, and */
+#define ROWS_KEPT 1024.0 /* by their rows: a later row of a prompt attends to more places, so the cost of earlier rows says little about it */
+#define OUTLIER 2.0     /* a time beyond so many times the expected one is an outlier */
+#define CHEAPEST 1e-4   /* lower bound for the cost of a row, in steps: noise may say less than 0 */
+#define GUESS 1.0       /* rows that a step earns before their cost is known */
+enum { LOOK_AGAIN = 64, TELLING_ROWS = 16 }; /* steps with prompt rows between two without; rows that a step needs to tell the cost of one */
 
 static double least(double a, double b)
 {
@@ -24,7 +24,7 @@ static int is_known(const struct prefill *prefill, int runners)
     return prefill->alone_us > 0 && prefill->runners == runners;
 }
 
-/* Rows that a step earns. */
+/* Prompt rows that a step earns: those that take GROWTH of its time. */
 static double earned_by_step(const struct prefill *prefill)
 {
     if (prefill->alone_us == 0 || prefill->added_rows == 0)
@@ -54,7 +54,7 @@ int prefill_rows(struct prefill *prefill, int readers, int runners, int most)
     return rows < most ? rows : most;
 }
 
-/* A step without rows of prompts. */
+/* A step without prompt rows. */
 static void measure_alone(struct prefill *prefill, int runners, double us)
 {
     double *mean = &prefill->alone_us;
@@ -64,7 +64,7 @@ static void measure_alone(struct prefill *prefill, int runners, double us)
     prefill->since = 0;
 }
 
-/* What rows of prompts added to a step, which noise may make less than nothing: only sums tell. */
+/* What prompt rows added to a step. By noise it may be negative, so sums over many steps are kept. */
 static void measure_rows(struct prefill *prefill, int rows, double us)
 {
     double row_us = prefill->added_rows > 0 ? most_of(prefill->added_us / prefill->added_rows, 0) : us;
@@ -82,7 +82,7 @@ void prefill_add_step(struct prefill *prefill, int runners, int rows, double us)
         return;
     }
     if (runners == 0) {
-        if (prefill->alone_us == 0 && (rows >= TELLING_ROWS || prefill->added_rows == 0)) { /* until better is known */
+        if (prefill->alone_us == 0 && (rows >= TELLING_ROWS || prefill->added_rows == 0)) { /* until there is a step to compare with */
             prefill->added_us = us;
             prefill->added_rows = rows;
         }

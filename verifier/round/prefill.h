@@ -1,30 +1,30 @@
-/* Prefill decides how many rows of prompts a step takes beside the rows of the running sequences. Without running sequences it is as many as
- * the backend likes. With them, a long prompt that comes in makes their steps longer by less than a quarter on the average, however long it is:
- * what a row of a prompt costs is measured as it grows with the places before it, and each step earns what a fifth of it buys. Of several
- * prompts, fewer than run, each has that much. Up to a burst may be read on credit, so that a short prompt is read at once. Where several
- * prompts wait and no fewer than run, reading comes first and there is no such bound, until one is left: a step over more sequences costs
- * little more than over few, so the job as a whole is done sooner. Pure: times come in as numbers. */
+/* Prefill decides how many rows of prompts a step takes beside the running sequences. It owns the measured cost of such rows. Without running
+ * sequences it allows as many as the backend likes. With them, one prompt makes their steps longer by less than a quarter on the average, however
+ * long it is: each step earns as many prompt rows as take a fifth of its time, and up to a burst is read on credit, so that a short prompt is read at
+ * once. Several prompts, fewer than run, have that much each; when more wait than run, reading comes first without a bound: a step over more
+ * sequences costs little more than over few, so the job as a whole ends sooner. Only the lead's thread may call. Never reads a clock, waits, sends or
+ * allocates: times come in as numbers. */
 #ifndef TANDEM_VERIFIER_ROUND_PREFILL_H
 #define TANDEM_VERIFIER_ROUND_PREFILL_H
 
 enum { PREFILL_BURST = 64 }; /* rows on credit */
 
 struct prefill {
-    int chunk;       /* --prefill-chunk: so many rows in each step; 0: chosen as above */
-    int runners;     /* sequences of the step that alone_us is of */
-    double alone_us; /* what it takes without a row of a prompt; 0: not known yet */
-    double added_us, added_rows; /* decayed sums: what such rows added to steps, and how many they were */
-    double credit;   /* rows that were read on credit, less what was earned since */
-    int since;       /* steps with such rows since alone_us was measured */
+    int chunk;       /* --prefill-chunk: so many prompt rows in each step; 0: chosen as above */
+    int runners;     /* running sequences for which alone_us was measured */
+    double alone_us; /* time of a step without prompt rows; 0: not known yet */
+    double added_us, added_rows; /* decayed sums: the time that prompt rows added to steps, and the number of these rows */
+    double credit;   /* rows read on credit, less those earned since */
+    int since;       /* steps with prompt rows since alone_us was measured */
 };
 
-/* Rows of prompts for the next step, at most `most`: `readers` prompts are unread, `runners` sequences take part in the step. 0, with readers, where the
- * step is to show what the runners take alone. */
+/* Prompt rows for the next step, at most `most`: `readers` prompts are unread, `runners` sequences take part in the step. May be 0 though there are
+ * readers, so that the step shows what the runners take alone. */
 int prefill_rows(struct prefill *prefill, int readers, int runners, int most);
-/* A step of `runners` sequences with `rows` rows of prompts took `us`. */
+/* Records that a step of `runners` sequences and `rows` prompt rows took `us`. */
 void prefill_add_step(struct prefill *prefill, int runners, int rows, double us);
-/* Shares `rows` among prompts: half to the oldest, so that none waits for ever, the rest to those that lack least, so that a short one does not wait for a
- * long one. left: [count] tokens that each lacks, the oldest first  share: [count] */
+/* Shares `rows` among prompts: half to the oldest, so that none starves, the rest to those with the fewest tokens left, so that a short prompt does
+ * not wait for a long one. left: [count] unread tokens of each, the oldest first  share: [count] */
 void prefill_share(const int *left, int count, int rows, int *share);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "common/base/try.h"
 
-enum { LEAST_COPY = 16 }; /* tokens: fewer are read as soon as copied */
+enum { LEAST_COPY = 16 }; /* tokens: reading fewer is as fast as copying them */
 
 size_t reading_bytes(int slots)
 {
@@ -39,7 +39,8 @@ struct sequence *reading_choose_slot(const struct reading *reading, const struct
     return best;
 }
 
-/* An earlier request's prompt will be read before: it counts whole. Of a later one, which may itself wait for this one, only what is there. */
+/* Tokens that the sequence may copy from the other one, now or later. An earlier request's prompt is read first, so all of it counts; of a later one,
+ * which may itself wait for this sequence, only what is in the cache now: two sequences never wait for each other. */
 static int offers(const struct sequence *other, const struct sequence *sequence)
 {
     int common = sequence_common(other, sequence->tokens, sequence->length - 1);
@@ -69,7 +70,8 @@ void reading_begin(struct reading *reading, struct sequence *sequence)
     find_source(reading, sequence);
 }
 
-/* Takes over what the source has by now. Afterwards the sequence waits for it, or reads by itself. */
+/* Copies the shared tokens once the source's cache has all of them; then the sequence reads the rest itself. Until then it waits. A source whose slot
+ * was given to another request is looked for again. */
 static enum status take_shared(struct reading *reading, struct sequence *sequence)
 {
     struct source *source = &reading->source[sequence->slot];
@@ -87,7 +89,7 @@ static enum status take_shared(struct reading *reading, struct sequence *sequenc
     return STATUS_OK;
 }
 
-/* Into its place, by age. */
+/* Inserts the sequence into the list of readers, the oldest request first. */
 static void add_reader(struct reading *reading, struct sequence *sequence, int count)
 {
     int i = count;

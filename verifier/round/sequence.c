@@ -59,7 +59,7 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
-    sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest one is always fed */
+    sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest token is always fed, for its logits */
     sequence->openings++;
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;

@@ -1,6 +1,6 @@
-/* A sequence is a request being decoded: it owns the truth (DESIGN section 3), its committed tokens, their digest, and how many of them are in the
- * target's cache. Committed tokens are only added, never changed, and the digest is always theirs. What its drafter was told and has proposed is in the
- * link. Only the lead's thread may call; nothing here sends or waits, and only opening and closing allocate. */
+/* A sequence is a request being decoded: it owns the truth (DESIGN section 3), that is the committed tokens, their digest, and how many of them are
+ * in the target's cache. Invariant: committed tokens are only added, never changed, and the digest is always theirs. What its drafter was told and
+ * has proposed is in the link. Only the lead's thread may call. Never sends or waits, and only opening and closing allocate. */
 #ifndef TANDEM_VERIFIER_ROUND_SEQUENCE_H
 #define TANDEM_VERIFIER_ROUND_SEQUENCE_H
 
@@ -12,43 +12,43 @@ struct sequence {
     int slot;
     int32_t *tokens; /* [context] committed */
     int length;      /* committed tokens */
-    uint64_t digest; /* of them */
-    int cached;      /* places of the target's cache that hold them: length - 1 between rounds, less while its prompt is being read */
+    uint64_t digest; /* of the committed tokens */
+    int cached;      /* leading tokens that the target's cache holds: length - 1 between rounds, fewer while the prompt is being read */
     int openings;    /* requests that the slot has had */
-    int limit;       /* length at which it ends */
-    struct bias bias; /* the request's, and with min_tokens the tokens that would end it */
+    int limit;       /* length at which the request ends */
+    struct bias bias; /* the request's logit biases; with min_tokens also the tokens that would end it */
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
 
-    int adaptive;         /* the draft length that the lead chose, where it may; -1: the request's own */
+    int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
     struct draft_link link; /* the drafter, and its proposal */
 
     int64_t started_ns, first_ns, ended_ns;
-    int64_t rounds, drafted, tested, accepted; /* tested: drafts up to the first that was not accepted */
+    int64_t rounds, drafted, tested, accepted; /* tested: accepted drafts and the first rejected one */
 };
 
 /* Bytes that sequence_init takes from an arena. */
 size_t sequence_bytes(int context, int support_room);
 void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int context, int support_room);
-/* How many of these first tokens the slot's cache holds, or will when the prompt that it reads is read.  tokens: [count] */
+/* How many of these leading tokens the slot's cache holds, or will hold once its prompt is read.  tokens: [count] */
 int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count);
-/* Has its prompt been read, all but the newest token, which is fed with the drafts? */
+/* Is the prompt in the cache, except for the newest token, which is fed with the drafts? */
 int sequence_is_read(const struct sequence *sequence);
-/* Starts a request in the slot. What its cache holds of the same first tokens, from the sequence before, stays. */
+/* Starts a request in the slot. The prefix that the slot's cache still holds of the sequence before is kept. */
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context);
-/* What the request asks of single tokens, and the tokens that must not end it before min_tokens: its stop tokens and the model's EOS. */
+/* Fills in the request's logit biases and, for min_tokens, the tokens that must not end it before: its stop tokens and the model's EOS. */
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias);
 void sequence_close(struct sequence *sequence);
 
 /* What becomes of a proposal that is offered. */
 enum offer { OFFER_REFUSED, OFFER_TAKEN, OFFER_KEPT };
-/* Takes a proposal over (copies it) if it was computed on exactly the committed tokens with exactly the request's sampling; keeps one on the shelf that begins
+/* Copies a proposal into the link if it was computed on exactly the committed tokens with exactly the request's sampling, or onto its shelf if it begins
  * with more tokens, which may be committed next. */
 enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal);
-/* Appends committed tokens; the proposal that was there is used up. */
+/* Appends committed tokens and drops the proposal. */
 void sequence_commit(struct sequence *sequence, const int32_t *tokens, int count);
-/* Draft tokens worth asking for now: at most the request's draft length, and one less than what may still come. */
+/* Drafts to ask for now: at most the draft length, and one less than the tokens that may still come, as a round adds a token of the target's own. */
 int sequence_wants(const struct sequence *sequence);
 
 #endif

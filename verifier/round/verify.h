@@ -1,5 +1,7 @@
-/* Verifying: one step of the group over several sequences, from proposals to outcomes. Every outcome follows the target's distribution exactly
- * (Leviathan et al. 2023, Algorithm 1). What an outcome is used for, and where it is cut, is not known here. */
+/* Verify takes one step of the verifier group over several sequences: proposals in, outcomes out. It owns the memory of a step's target rows and
+ * verdicts, and the measured times. Invariant: every outcome's tokens follow the target's distribution exactly (Leviathan et al. 2023, Algorithm 1),
+ * unless breakage or synthetic_acceptance is set. The lead's thread alone calls, and what is collective is answered by team_follow on the other
+ * ranks. Never commits, cuts or sends an outcome to anybody: it does not know stop conditions or drafters. Allocates at open alone. */
 #ifndef TANDEM_VERIFIER_ROUND_VERIFY_H
 #define TANDEM_VERIFIER_ROUND_VERIFY_H
 
@@ -10,8 +12,9 @@
 
 struct outcome {
     int drafted;
-    int accepted;
-    int count; /* accepted + 1 */
+    int accepted; /* the path of the verdict */
+    int refused;  /* the draft that was tested behind them and is not; -1: none was */
+    int count;    /* accepted + 1 */
     int32_t token[MESSAGE_MAX_COMMIT];
 };
 
@@ -34,11 +37,11 @@ struct verify {
     int *drawn;                 /* [max_sequences] which sequence an order is for */
     struct verdict *verdict;    /* [max_sequences] */
     struct commit_note *notes;  /* [max_outputs] */
-    struct prompt_part *part;   /* [max_sequences] what the next step reads of prompts */
+    struct prompt_part *part;   /* [max_sequences] prompt rows of the next step */
     int parts;
     size_t width;
     int measure_overlap;          /* add up the sum of min(p, q) of every tested draft; costs a little time */
-    double overlap, overlap_variance; /* sums over tested drafts of it, and of it times (1 - it) */
+    double overlap, overlap_variance; /* sums over tested drafts of the overlap o = sum of min(p, q), and of o (1 - o) */
     int64_t overlaps;
     enum breakage breakage;       /* a fault put in on purpose, by `tandem check` */
     double synthetic_acceptance;  /* drafts are accepted with this probability, NOT LOSSLESS; -1: by the target */
@@ -48,22 +51,23 @@ struct verify {
 enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_outputs, int max_ids);
 void verify_close(struct verify *verify);
 
-/* Local. The next step reads so many more tokens of the sequence's prompt, beside what it does for others: all parts together and the rows of a round
- * are at most the model's max_rows. Once a step and sequence. */
+/* Local. Adds `count` prompt tokens of the sequence to the next step, once per step and sequence. All prompt rows and the rows of a round together
+ * are at most the model's max_rows. */
 void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count);
-/* A step of the parts that were added alone. Collective over the group. */
+/* Takes a step of the added prompt rows alone. Collective over the group. */
 enum status verify_read(struct verify *verify);
-/* Reads the whole prompt of a sequence, all but its newest token. Collective over the group. */
+/* Reads the whole prompt of a sequence except its newest token. Collective over the group. */
 enum status verify_prefill(struct verify *verify, struct sequence *sequence);
 
-/* Times a step of so many rows, all asked, as this sampling asks: in slot 0, where no sequence may be yet. Collective over the group. */
+/* Times a step of `rows` output rows with this sampling, in slot 0, which must be free. Collective over the group. */
 enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us);
 
-/* One round of `count` sequences whose prompts are read, each with its proposal or without, and of the parts that were added. outcomes: [count].
+/* One round of `count` sequences whose prompts are read, each with its proposal or without, and of the added prompt rows. outcomes: [count].
  * Collective over the group. */
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
 
-/* Tells the shards what was committed of the last round (after cutting), for --hash-logits. Collective over the group. */
+/* Tells the shards what was committed of the last round (after cutting: the first kept[s] tokens of each outcome), for --hash-logits. Collective over the
+ * group. */
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
 
 #endif

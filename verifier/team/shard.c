@@ -88,7 +88,7 @@ size_t shard_evidence_bytes(const struct shard *shard, const struct step *step)
     return bytes;
 }
 
-/* Are a row's logits changed before they are judged? */
+/* Do sampling parameters or biases change a row's logits before evidence is taken? */
 static int is_processed(const struct slot_terms *terms)
 {
     return logits_are_processed(&terms->sampling, &terms->bias);
@@ -99,7 +99,7 @@ static float *row_at(const struct shard *shard, float *rows, int output)
     return rows + (size_t)output * (size_t)shard->model->vocab_count;
 }
 
-/* A row's history goes up to its own token, the drafted ones that lead to it included. */
+/* Applies sampling parameters and biases. The history that penalties count goes up to the row's own token, including the drafts before it. */
 static void process(struct shard *shard, const struct step *step, int output)
 {
     const struct slot_terms *terms = terms_of(shard, step, output);
@@ -114,13 +114,13 @@ static void process(struct shard *shard, const struct step *step, int output)
     logits_process(&terms->sampling, &terms->bias, &history, to, shard->model->vocab_first, count, shard->tally);
 }
 
-/* Does the backend answer what is asked of this row? Of the others the host changes the logits first. */
+/* Does the backend compute this row's evidence? Rows whose logits need more than scaling are processed on the host instead. */
 static int is_answered(const struct shard *shard, const struct slot_terms *terms)
 {
-    return shard->model->backend->ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
+    return shard->model->backend->output.ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
 }
 
-/* Where the row's processed logits are, or, of a row that the backend answers for, will be. */
+/* Where the row's processed logits are. For a row that the backend answers they are there only after shard_row. */
 static const float *processed_row(const struct shard *shard, const struct slot_terms *terms, int output)
 {
     return row_at(shard, is_processed(terms) ? shard->processed : shard->logits, output);
@@ -138,11 +138,11 @@ static struct evidence_row row_of(const struct shard *shard, const struct step *
                                  .support_count = support_count(step, output)};
 }
 
-/* Brings a row from where the device keeps it. */
+/* Copies a row of logits from the device to the host. */
 static void fetch(const struct shard *shard, int output)
 {
-    if (shard->model->backend->fetch != NULL)
-        shard->model->backend->fetch(shard->model->context, output, row_at(shard, shard->logits, output));
+    if (shard->model->backend->output.fetch != NULL)
+        shard->model->backend->output.fetch(shard->model->context, output, row_at(shard, shard->logits, output));
 }
 
 enum status shard_row(struct shard *shard, const struct step *step, int output, const float **logits)
@@ -151,7 +151,7 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
 
     if (is_answered(shard, terms)) {
         fetch(shard, output);
-        TRY(shard->model->backend->finish(shard->model->context));
+        TRY(shard->model->backend->step.finish(shard->model->context));
         if (is_processed(terms))
             process(shard, step, output);
     }
@@ -159,18 +159,19 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
     return STATUS_OK;
 }
 
-/* The draw that a row of rejection may need after it is judged, in the same go: outside q's support where it has one, else among all. So a
- * device need not be asked once more; where logits are in the host's memory, asking costs less than the draws that no row turns out to need. */
+/* Asks for the draw that a row may need after its draft is rejected, together with the evidence: outside q's support where it has one, else among all
+ * tokens. So a device is not asked twice. Where logits are in the host's memory this is not done: most of these draws are never used, and asking
+ * later is cheap. */
 static void ask_draw(const struct shard *shard, const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
 {
-    if (shard->model->backend->fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
+    if (shard->model->backend->output.fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
         return;
     query->gumbel = 1;
     query->purpose = RNG_RESIDUAL;
     query->excludes = row->support_count > 0;
 }
 
-/* What the backend is to answer.  evidence: where the answers will be written */
+/* Writes the queries for the rows that the backend answers; returns their number.  evidence: where the answers will be written */
 static int write_questions(struct shard *shard, const struct step *step, char *evidence)
 {
     int queries = 0;
@@ -192,7 +193,7 @@ static int write_questions(struct shard *shard, const struct step *step, char *e
     return queries;
 }
 
-/* After the forward, before its end: the rows that the host changes before they are judged. */
+/* Between forward_begin and forward_end: copies the rows that the host processes. */
 static void fetch_others(struct shard *shard, const struct step *step)
 {
     for (int a = 0; a < step->outputs; a++)
@@ -261,7 +262,7 @@ static struct row_query draw_of(const struct evidence_row *row, const struct dra
                               .tokens = order->residual ? row->support_count : 0};
 }
 
-/* Did the step make this draw already? */
+/* Was this draw made together with the step's evidence? */
 static int is_drawn(const struct shard *shard, const struct step *step, const struct draw_order *order)
 {
     return shard->is_drawn[order->output] && order->residual == (support_count(step, order->output) > 0);
@@ -273,7 +274,7 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
     const struct model *model = shard->model;
     int queries = 0, order_of[count];
 
-    for (int i = 0; i < count; i++) { /* orders and winners may lie in one place: an order is not looked at again */
+    for (int i = 0; i < count; i++) { /* orders and winners may overlap: order i is not read after winner i is written */
         const struct slot_terms *terms = terms_of(shard, step, orders[i].output);
         struct evidence_row row = row_of(shard, step, orders[i].output);
         struct row_query query = draw_of(&row, &orders[i]);
@@ -292,14 +293,14 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
     }
     if (queries == 0)
         return STATUS_OK;
-    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
-    TRY(model->backend->finish(model->context));
+    model->backend->output.ask(model->context, model->vocab_first, shard->queries, queries);
+    TRY(model->backend->step.finish(model->context));
     for (int i = 0; i < queries; i++)
         winners[order_of[i]] = winner_of(&shard->queries[i].query, model->vocab_first);
     return STATUS_OK;
 }
 
-/* The logits of the noted tokens, as the model gave them; any number for another shard's.  logits: [count] */
+/* The noted tokens' logits as the model gave them; for tokens of other shards the value is undefined.  logits: [count] */
 static enum status look_up_noted(struct shard *shard, const struct step *step, const struct commit_note *notes, int count, float *logits)
 {
     const struct model *model = shard->model;
@@ -315,13 +316,13 @@ static enum status look_up_noted(struct shard *shard, const struct step *step, c
     }
     if (queries == 0)
         return STATUS_OK;
-    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
-    return model->backend->finish(model->context);
+    model->backend->output.ask(model->context, model->vocab_first, shard->queries, queries);
+    return model->backend->step.finish(model->context);
 }
 
 enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)
 {
-    float logits[count + 1]; /* there may be no notes */
+    float logits[count + 1]; /* + 1: count may be 0 */
 
     TRY(look_up_noted(shard, step, notes, count, logits));
     for (int i = 0; i < count; i++) {
@@ -333,7 +334,7 @@ enum status shard_note(struct shard *shard, const struct step *step, const struc
         } entry;
 
         if (at < 0 || at >= shard->model->vocab_count)
-            continue; /* another shard's */
+            continue; /* the token is another shard's */
         entry.request = terms_of(shard, step, output)->request;
         entry.position = (uint32_t)step->rows.position[step->output_row[output]] + 1;
         entry.token = notes[i].token;

@@ -1,5 +1,7 @@
-/* A shard is what one verifier rank computes: its part of the target over the slots, the evidence of the output rows, and the Gumbel-max draws that
- * the lead asks for. The lead's shard and the followers' are the same code; only the lead decides. */
+/* A shard is what one verifier rank computes: it owns this rank's part of the KV cache, the logits and the token history of every slot, and takes
+ * evidence and Gumbel-max draws from them. Invariant: after a step all ranks' shards have the same tokens in the same places of the same slots; lead
+ * and followers run the same code. The rank's main thread calls; a step is collective over the model's group, all else is local. Never accepts,
+ * rejects or commits: only the lead decides. Allocates at open alone. */
 #ifndef TANDEM_VERIFIER_TEAM_SHARD_H
 #define TANDEM_VERIFIER_TEAM_SHARD_H
 
@@ -20,7 +22,7 @@ struct slot_terms {
 
 struct draw_order {
     int32_t output; /* index of the output row of the last step */
-    int32_t residual; /* 1: outside the row's support */
+    int32_t residual; /* 1: draw among tokens outside q's support */
 };
 
 struct commit_note {
@@ -34,24 +36,24 @@ struct shard {
     struct forward forward;
     struct arena arena;
     struct slot_terms *terms; /* [slots] */
-    int32_t *history;         /* [slots][context] tokens fed */
-    float *logits;            /* [max_outputs][vocab_count] as the model gave them; rows that a device keeps are here once they are fetched */
+    int32_t *history;         /* [slots][context] tokens that were fed */
+    float *logits;            /* [max_outputs][vocab_count] as the model gave them; a row that a device keeps is valid here only after fetch */
     struct kept_query *queries; /* [max_outputs] */
-    struct evidence_winner *drawn; /* [max_outputs] of the last step: a draw that the device made beforehand; */
-    char *is_drawn;                /* [max_outputs] whether it did */
-    float *processed;         /* [max_outputs][vocab_count] after biases, penalties and temperature; rows that have any, when the host reads them */
+    struct evidence_winner *drawn; /* [max_outputs] draws that the device made together with the last step's evidence */
+    char *is_drawn;                /* [max_outputs] was there one? */
+    float *processed;         /* [max_outputs][vocab_count] after biases, penalties and temperature; only of rows that the host processes */
     int32_t *tally;           /* [vocab_count] zero between rows */
-    uint32_t *excluded;       /* [(vocab_count + 31) / 32] zero between gumbel */
+    uint32_t *excluded;       /* [(vocab_count + 31) / 32] bits, zero between draws */
     int max_outputs;
-    uint64_t hash; /* sum over committed tokens of this shard; see --hash-logits */
+    uint64_t hash; /* sum of hashes over the committed tokens that this shard owns; for --hash-logits */
 };
 
 enum status shard_open(struct shard *shard, struct model *model, int slots, int max_outputs);
 void shard_close(struct shard *shard);
 
-/* A new sequence in a slot. */
+/* Begins a new sequence in a slot. */
 void shard_open_slot(struct shard *shard, const struct slot_terms *terms);
-/* The first tokens of one slot are those of another, too: what the cache and the history have of the places [first, first + count) is copied. */
+/* Copies a common prefix: cache and history of the places [first, first + count) of slot `from` to slot `to`. */
 struct copy_order {
     int32_t from, to; /* slots */
     int32_t first, count;
@@ -59,9 +61,9 @@ struct copy_order {
 void shard_copy(struct shard *shard, const struct copy_order *order);
 /* Bytes of the evidence of all output rows of a step. */
 size_t shard_evidence_bytes(const struct shard *shard, const struct step *step);
-/* Collective over the model's group: one forward; then the evidence of the output rows, one after the other, into `evidence`. */
+/* Collective over the model's group. One forward pass, then the evidence of the output rows, one after the other, into `evidence`. */
 enum status shard_step(struct shard *shard, const struct step *step, void *evidence);
-/* Local. The winner of logit + RESIDUAL noise at each ordered row, by id. winners: [count] */
+/* Local. The token of the largest logit + noise (RNG_RESIDUAL) at each ordered row, on this shard.  winners: [count] */
 enum status shard_draws(struct shard *shard, const struct step *step, const struct draw_order *orders, int count,
                  struct evidence_winner *winners);
 /* Local. Processed logits of an output row.  logits: [vocab_count] */
@@ -69,7 +71,7 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
 /* Local. Adds the committed tokens that this shard owns to the hash.  notes: [count], count <= max_outputs */
 enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count);
 
-/* The key of the noise of an output row: the position that it predicts. */
+/* The key of an output row's coins and noise. Its position is the one that the row predicts. */
 struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int output);
 
 #endif

@@ -18,7 +18,7 @@ void step_layout(struct step *step, int rows, int outputs, int ids)
     at[2] = ids;
     at[3] = 0;
     step_adopt(step);
-    step->rows.count = 0; /* they are added */
+    step->rows.count = 0; /* step_add_chain adds them */
     step->support_first[0] = 0;
 }
 
@@ -30,7 +30,7 @@ void step_adopt(struct step *step)
     step->outputs = step->words[1];
     step->ids = step->words[2];
     step->rows.count = rows;
-    step->rows.ancestors = (uint64_t *)(void *)at; /* the head keeps it aligned */
+    step->rows.ancestors = (uint64_t *)(void *)at; /* aligned, as the head has an even number of words */
     at += 2 * rows;
     step->rows.token = at;
     step->rows.position = at += rows;

@@ -1,26 +1,27 @@
-/* A step is one forward over the group: the rows to feed, which of them want evidence, and the ids of each one's q support. It is one
- * block of words, so that the lead broadcasts it as it lies. */
+/* A step is one forward pass over the group: the rows to feed, which of them are output rows (evidence is wanted), and the ids of each output row's q
+ * support. It owns nothing: all arrays point into one block of words that the caller gives. Invariant: the block holds everything, so the lead
+ * broadcasts it as it is and followers find the arrays in it. Local; never allocates, sends or checks. */
 #ifndef TANDEM_VERIFIER_TEAM_STEP_H
 #define TANDEM_VERIFIER_TEAM_STEP_H
 
 #include "common/backend/backend.h"
 
 struct step {
-    int outputs;              /* rows that want evidence */
+    int outputs;              /* rows for which evidence is wanted */
     int ids;
     struct rows rows;
     int32_t *output_row;     /* [outputs] index of the row */
-    int32_t *support_first; /* [outputs + 1] into id: row a's support is id[support_first[a] .. support_first[a + 1]) */
+    int32_t *support_first; /* [outputs + 1] indices into id: output a's support is id[support_first[a] .. support_first[a + 1]) */
     int32_t *id;            /* [ids] */
     int32_t *words;         /* the block */
-    size_t bytes;           /* of the block in use */
+    size_t bytes;           /* used bytes of the block */
 };
 
-/* Bytes that a block may need. */
+/* Most bytes that a block of these counts needs. */
 size_t step_bytes(int rows, int outputs, int ids);
-/* Lays out an empty step of these counts in step->words. */
+/* Lays out a step of these counts in step->words, with no row yet. */
 void step_layout(struct step *step, int rows, int outputs, int ids);
-/* Finds the arrays of a block that was received (from the lead, of the same program: trusted). */
+/* Finds the arrays in a received block. It is trusted: it comes from the lead, the same program. */
 void step_adopt(struct step *step);
 
 /* Adds a chain: `count` tokens of `slot` at places first .. first + count - 1. Returns the index of its first row. */

@@ -8,7 +8,7 @@
 
 enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_HASH, ORDER_END };
 
-/* Small orders travel inside their head, so that most need one broadcast. */
+/* Small orders are sent within the head, so that most orders take one broadcast. */
 enum { INLINE_BYTES = 1000 };
 
 struct order {
@@ -27,9 +27,9 @@ enum status team_open(struct team *team, struct model *model, int slots, int max
     team->evidence_room = arena_round((size_t)max_outputs * list + (size_t)max_ids * sizeof(float));
     team->vocab_width = model->vocab / model->group->size + 2 * BACKEND_PANEL;
     size_t whole = arena_round(ranks * (size_t)team->vocab_width * sizeof(float));
-    if (team->evidence_room < whole / ranks) /* a whole row goes through the same place */
+    if (team->evidence_room < whole / ranks) /* whole rows are gathered from the same memory */
         team->evidence_room = arena_round((size_t)team->vocab_width * sizeof(float));
-    if (team->evidence_room < sizeof(struct slot_terms)) /* and so do a sequence's terms */
+    if (team->evidence_room < sizeof(struct slot_terms)) /* and slot terms are received in it */
         team->evidence_room = arena_round(sizeof(struct slot_terms));
     TRY(shard_open(&team->shard, model, slots, max_outputs));
     status = arena_open(&team->arena, step + (1 + ranks) * team->evidence_room + whole, "the step");
@@ -50,7 +50,7 @@ void team_close(struct team *team)
     shard_close(&team->shard);
 }
 
-/* By kind: what a recorder is told. */
+/* Texts for the flight recorder (common/base/recorder.h), by kind of order. */
 static const char *const ordered[] = {
     [ORDER_OPEN_SLOT] = "orders to open a slot",
     [ORDER_COPY] = "orders a copy of a prefix",
@@ -72,7 +72,7 @@ static const char *const followed[] = {
     [ORDER_END] = "is told of the end",
 };
 
-/* Sends an order to the followers. A group of one has none. */
+/* Broadcasts an order to the followers, of which a group of one has none. */
 static enum status order(struct team *team, enum order_kind kind, const void *bytes, size_t count)
 {
     struct order head = {.kind = (int32_t)kind, .bytes = (int32_t)count};
@@ -104,7 +104,7 @@ enum status team_copy(struct team *team, const struct copy_order *copy)
     return STATUS_OK;
 }
 
-/* What every rank does in a step. */
+/* A step's part of every rank, lead and followers alike. */
 static enum status run_step(struct team *team, size_t *bytes)
 {
     int64_t began = trace_begin(), summed = team->shard.forward.group_ns;
@@ -167,7 +167,7 @@ enum status team_whole_row(struct team *team, int output, float *logits)
 
     TRY(order(team, ORDER_WHOLE_ROW, &which, sizeof which));
     TRY(run_whole_row(team, output));
-    for (int r = 0; r < team->group->size; r++) { /* the cut of model_open */
+    for (int r = 0; r < team->group->size; r++) { /* the vocabulary is split as in model_open */
         int64_t first = vocab * r / team->group->size / BACKEND_PANEL * BACKEND_PANEL;
         int64_t last = r + 1 == team->group->size ? vocab : vocab * (r + 1) / team->group->size / BACKEND_PANEL * BACKEND_PANEL;
 
@@ -196,7 +196,7 @@ enum status team_hash(struct team *team, uint64_t *hash)
 
 enum status team_rest(struct team *team)
 {
-    return team_note(team, NULL, 0); /* which leaves everything as it is */
+    return team_note(team, NULL, 0); /* an order without effect */
 }
 
 enum status team_end(struct team *team)
@@ -244,7 +244,7 @@ enum status team_follow(struct team *team)
         TRY(group_broadcast(team->group, &head, sizeof head));
         trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
         if (head.bytes > INLINE_BYTES) {
-            /* Long orders are steps, whose block is at hand, and terms, notes and draws, which fit the evidence. */
+            /* Of the long orders, steps are received in their own block; terms, notes and draws fit the evidence's memory. */
             bytes = head.kind == ORDER_STEP ? (void *)team->step.words : (void *)team->evidence;
             TRY(group_broadcast(team->group, (void *)(uintptr_t)bytes, (size_t)head.bytes));
         }

@@ -1,5 +1,7 @@
-/* The verifier group at work. The lead orders, every rank computes on its shard, the lead gathers. Followers do what they are told
- * until they are told to end: nothing is decided twice. */
+/* The team is the verifier group at work: the lead broadcasts orders, every rank computes on its shard, the lead gathers. It owns the shard, the
+ * step's block and the memory for evidence; the group is borrowed. Invariant: between calls no order is under way, and followers have done the same
+ * orders as the lead, so nothing is decided twice. The lead's thread calls the orders, the other ranks call team_follow alone; all but open and close
+ * is collective over the group. Allocates at open alone; never talks to drafters. */
 #ifndef TANDEM_VERIFIER_TEAM_TEAM_H
 #define TANDEM_VERIFIER_TEAM_TEAM_H
 
@@ -7,10 +9,10 @@
 #include "verifier/team/shard.h"
 
 struct team {
-    struct drain_relay *relay; /* borrowed: a follower's way to tell the lead; may be NULL */
+    struct drain_relay *relay; /* borrowed; by it a follower that is told to drain tells the lead; may be NULL */
     struct group *group; /* borrowed */
     struct shard shard;
-    struct step step;      /* the last one; its block is the team's */
+    struct step step;      /* the last step; its block is in the arena */
     struct arena arena;
     unsigned char *evidence; /* [evidence_room] this rank's */
     unsigned char *gathered; /* [ranks][evidence_room] on the lead */
@@ -19,23 +21,23 @@ struct team {
     int vocab_width;       /* largest vocab_count of any rank */
 };
 
-/* Local. Rows: at most model->max_rows in a step, max_outputs of them asked, max_ids ids of supports. */
+/* Local. A step has at most model->max_rows rows, max_outputs output rows and max_ids ids of supports. */
 enum status team_open(struct team *team, struct model *model, int slots, int max_outputs, int max_ids);
 void team_close(struct team *team);
 
-/* Each is collective over the group: called on the lead, answered by team_follow on the others. */
+/* Collective over the group, down to team_end: called on the lead, carried out by team_follow on the others. */
 enum status team_open_slot(struct team *team, const struct slot_terms *terms);
 enum status team_copy(struct team *team, const struct copy_order *order);
-/* Runs team->step. Evidence of rank r begins at team->gathered + r * *bytes. */
+/* Runs team->step. Afterwards rank r's evidence begins at team->gathered + r * *bytes. */
 enum status team_step(struct team *team, size_t *bytes);
-/* winners: [count] the best over all shards */
+/* winners: [count] the best over all shards; token -1: none */
 enum status team_draws(struct team *team, const struct draw_order *orders, int count, struct evidence_winner *winners);
 /* logits: [model->vocab] of one output row, processed */
 enum status team_whole_row(struct team *team, int output, float *logits);
 enum status team_note(struct team *team, const struct commit_note *notes, int count);
 /* Sum of the shards' hashes. */
 enum status team_hash(struct team *team, uint64_t *hash);
-/* The lead is there and waits for something that is no forward: nobody's watchdog ends the job. Collective over the group. */
+/* Tells the followers that the lead is alive but idle, so that no watchdog ends the job. Collective over the group. */
 enum status team_rest(struct team *team);
 enum status team_end(struct team *team);
 

@@ -1,6 +1,6 @@
-/* Questions about the rows of a head. Each thread finds the largest logit and the Gumbel-max among the panels that it makes, as it makes
- * them; the best of all threads, the lowest of equals, is the row's, however panels are shared out. The sum of exp has an order of its own, and
- * lists, noise that leaves tokens out and single logits want the whole row: they follow behind the head, each row by one thread. */
+/* Answers queries about the rows of a head. Each thread finds the largest logit and the Gumbel-max winner among its panels while it computes them;
+ * the best of all threads, and of equals the lowest id, is the row's, however panels are shared out. The sum of exp has an order of its own, and
+ * lists, noise that excludes tokens and single logits need the whole row: these follow after the head, one thread per row. */
 #include "common/backend/cpu/context.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ static void answer(const struct backend_context *context, int i, int thread)
     query->best_count = cpu_row_top_scaled(context, row, kept->scale, columns, query->top, query->best);
 }
 
-/* Does the answer want the whole row? */
+/* Does the answer need the whole row? */
 static int is_long(const struct asking *asking, const struct row_query *query)
 {
     return query->sums || query->top > 0 || (query->gumbel && query->excludes) || (!asking->found && (query->scans || query->gumbel));
@@ -116,7 +116,7 @@ uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct ke
     return 0; /* nothing is recorded */
 }
 
-/* The other threads are called where several rows are to be read. */
+/* The other threads take part only where there are several rows. */
 void cpu_ask_run(struct backend_context *context)
 {
     const struct asking *asking = &context->asking;

@@ -1,4 +1,4 @@
-/* The two operations around the cache: heads instead of panels are what the threads share out. */
+/* The two operations on the KV cache. Here threads share the work by heads and not by panels. */
 #include "common/backend/cpu/context.h"
 
 #include <math.h>
@@ -58,7 +58,8 @@ static void store_value(const struct attend_in *in, int row, int h, float *head)
     store(in, in->cache->values, cache_offset(in->shape, in->rows->slot[row], h) + place * dim, 1, head);
 }
 
-/* Bias, norm, RoPE, and home: the head `h` of the row's q, k and v heads in a line. head: [head_dim], overwritten */
+/* Applies bias, norm and RoPE to head `h` (counted over q, k and v heads), and stores it: q for attention, k and v in the cache.  head: [head_dim],
+ * overwritten */
 static void finish_head(const struct attend_in *in, int row, int h, float *head)
 {
     const struct kernels *kernels = in->context->kernels;
@@ -81,7 +82,7 @@ static void finish_head(const struct attend_in *in, int row, int h, float *head)
         store_value(in, row, h - shape->heads - shape->kv_heads, head);
 }
 
-/* q, k and v of the sweep into qkv; a head may lie across panels of two threads, hence the meeting after it. */
+/* Projects the sweep's rows to q, k and v. A head may span panels of two threads, so a barrier follows. */
 static void project(const struct attend_in *in, const struct sweep *sweep, float *qkv /* [count][outputs] */, int thread)
 {
     const struct backend_context *context = in->context;
@@ -105,7 +106,7 @@ static void attend_in_part(void *argument, int thread)
 
         project(in, &sweep, qkv, thread);
         pool_meet(context->pool);
-        for (int i = mine.first; i < mine.last; i++) { /* head by head: most are of this thread's panels */
+        for (int i = mine.first; i < mine.last; i++) { /* head by head, as this thread has computed most of its heads itself */
             int row = i % sweep.count, h = i / sweep.count;
 
             finish_head(in, first + row, h, qkv + ((size_t)row * (size_t)heads + (size_t)h) * (size_t)dim);

@@ -1,4 +1,5 @@
-/* What the CPU backend owns between open and close: its kernels, its threads and their scratch. */
+/* A CPU context owns what the backend has between open and close: the table of kernels, the pool's threads and their scratch memory, taken at open.
+ * Invariant between operations: no thread is at work. One thread at a time may call; only the files of this folder look inside. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_CONTEXT_H
 #define TANDEM_COMMON_BACKEND_CPU_CONTEXT_H
 
@@ -9,11 +10,11 @@
 enum {
     SWEEP_ROWS = 64,   /* rows that an operation takes through all weights at once */
     CHUNK_PANELS = 24, /* panels whose sums wait together in scratch: a multiple of every size of group, and even */
-    SHARED_ROWS = 8,   /* from so many on threads share the making of integers; fewer are cheaper than a meeting */
-    QKV_BUFFERS = 2,   /* one sweep is written while a slow thread still reads the other */
+    SHARED_ROWS = 8,   /* from so many rows on threads share the quantising; for fewer a barrier costs more */
+    QKV_BUFFERS = 2,   /* two, so that a fast thread can write one sweep while a slow one reads the other */
 };
 
-/* What a thread has found of a query in the panels that it made: indices in the row. */
+/* A thread's answer to a query from its own panels; ids are indices in the row. */
 struct finding {
     struct scored_token best;
     struct scored_token winner;
@@ -24,10 +25,10 @@ struct asking {
     int32_t first;
     struct kept_query *queries;
     int count; /* 0: nothing is asked */
-    int found; /* the head was asked: the threads have their findings */
+    int found; /* the head had queries: the threads have their findings */
 };
 
-/* One thread's own. */
+/* Scratch memory of one thread. */
 struct scratch {
     float *normed;                 /* [SWEEP_ROWS][max_hidden] */
     struct activations *quantised; /* [blocks of max_columns][SWEEP_ROWS]; shared, the first two threads' by turns */

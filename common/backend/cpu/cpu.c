@@ -75,7 +75,7 @@ static void describe(struct backend_context *context, int nodes)
         snprintf(context->description + length, sizeof context->description - (size_t)length, " on %d nodes", nodes);
 }
 
-/* TANDEM_ISA lets a machine measure what others get; NULL: the best that this one has. */
+/* TANDEM_ISA selects an instruction set, to measure what other machines get; NULL: the best that this CPU has. */
 static const char *isa_asked(const struct backend_options *options)
 {
     const char *told = getenv("TANDEM_ISA");
@@ -184,38 +184,52 @@ static enum status cpu_matrix_pack(struct backend_context *context, const struct
 
 const struct backend backend_cpu = {
     .name = "cpu",
-    .cache = DTYPE_F32,
-    .caches = 1u << DTYPE_F32 | 1u << DTYPE_BF16,
-    .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
-    .prompt_rows = BACKEND_MAX_ROWS,
     .open = cpu_open,
     .close = cpu_close,
     .describe = cpu_describe,
-    .memory_check = cpu_memory_check,
-    .memory_open = cpu_memory_open,
-    .memory_close = cpu_memory_close,
-    .write = cpu_write,
-    .matrix_bytes = matrix_bytes,
-    .matrix_pack = cpu_matrix_pack,
-    .embed = cpu_embed,
-    .pick = cpu_pick,
-    .matmul = cpu_matmul,
-    .matmul_add = cpu_matmul_add,
-    .attend_in = cpu_attend_in,
-    .attend = cpu_attend,
-    .cache_copy = cpu_cache_copy,
-    .attend_out = cpu_attend_out,
-    .mlp_in = cpu_mlp_in,
-    .mlp_out = cpu_mlp_out,
-    .add = cpu_add,
-    .tree_sum = cpu_tree_sum,
-    .head = cpu_head,
-    .ask = cpu_ask,
-    .ask_begin = cpu_ask_begin,
-    .ask_run = cpu_ask_run,
-    .ask_end = cpu_ask_end,
-    .finish = cpu_finish,
-    .row_scan = cpu_row_scan,
-    .row_gumbel_max = cpu_row_gumbel_max,
-    .row_top = cpu_row_top,
+    .memory = {
+        .check = cpu_memory_check,
+        .open = cpu_memory_open,
+        .close = cpu_memory_close,
+        .write = cpu_write,
+    },
+    .linear = {
+        .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
+        .matrix_bytes = matrix_bytes,
+        .matrix_pack = cpu_matrix_pack,
+        .matmul = cpu_matmul,
+        .matmul_add = cpu_matmul_add,
+        .add = cpu_add,
+        .tree_sum = cpu_tree_sum,
+    },
+    .step = {
+        .prompt_rows = BACKEND_MAX_ROWS,
+        .embed = cpu_embed,
+        .pick = cpu_pick,
+        .finish = cpu_finish,
+    },
+    .layer = {
+        .attend_in = cpu_attend_in,
+        .attend = cpu_attend,
+        .attend_out = cpu_attend_out,
+        .mlp_in = cpu_mlp_in,
+        .mlp_out = cpu_mlp_out,
+    },
+    .cache = {
+        .dtype = DTYPE_F32,
+        .dtypes = 1u << DTYPE_F32 | 1u << DTYPE_BF16,
+        .copy = cpu_cache_copy,
+    },
+    .output = {
+        .head = cpu_head,
+        .ask = cpu_ask,
+        .ask_begin = cpu_ask_begin,
+        .ask_run = cpu_ask_run,
+        .ask_end = cpu_ask_end,
+    },
+    .row = {
+        .scan = cpu_row_scan,
+        .gumbel_max = cpu_row_gumbel_max,
+        .top = cpu_row_top,
+    },
 };

@@ -1,12 +1,12 @@
-/* The inner loops of the CPU backend, one table per instruction set, all with the same bits. A kernel works for one thread
- * on what it is given; who does which part is decided in layer.c. Nothing here allocates or fails. */
+/* The inner loops of the CPU backend: one table per instruction set, all with the same bits. A kernel computes one thread's part; layer.c decides
+ * which thread does which part. Owns nothing; never allocates or fails. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_KERNELS_H
 #define TANDEM_COMMON_BACKEND_CPU_KERNELS_H
 
 #include "common/backend/backend.h"
 #include "common/backend/cpu/matrix.h"
 
-enum { ATTEND_QUERIES = 24 }; /* of a block: so many use keys and values once they have come from memory */
+enum { ATTEND_QUERIES = 24 }; /* queries of a block, which share the keys and values once these are in the cache */
 
 /* Some queries of one sequence that read one key/value head together. */
 struct attend_block {

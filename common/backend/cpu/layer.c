@@ -1,6 +1,6 @@
-/* The operations of a layer: who does which part of each. Output channels are cut into stretches of panels, one per thread and
- * always the same one, so a thread's weights stay in its own cache; norms are computed by every thread for itself, which is
- * cheaper than meeting. Steps of more than SWEEP_ROWS rows go sweep by sweep. */
+/* The operations of a layer, and which thread does which part. Output channels are cut into runs of panels, one per thread and always the same one,
+ * so that a thread's weights stay in its own cache. Every thread computes norms for itself, which is cheaper than a barrier. Steps of more than
+ * SWEEP_ROWS rows are done sweep by sweep. */
 #include "common/backend/cpu/context.h"
 
 #include <string.h>
@@ -137,7 +137,7 @@ static void add_part(void *argument, int thread)
     }
 }
 
-/* Each thread adds what it has made, while that is in its cache. */
+/* Each thread adds the channels that it has computed, while they are in its cache. */
 void cpu_matmul_add(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x)
 {
     struct linear linear = {.context = context, .matrix = matrix, .rows = rows, .from = from, .to = x};
@@ -159,7 +159,7 @@ void cpu_mlp_out(struct backend_context *context, const struct layer_shape *shap
     cpu_matmul(context, weights->down, rows, from, partial);
 }
 
-/* Each thread looks at what it has made, while that is in its cache. */
+/* Each thread answers queries about the logits that it has computed, while they are in its cache. */
 static void asked_part(void *argument, int thread)
 {
     const struct linear *linear = argument;

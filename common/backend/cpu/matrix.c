@@ -127,7 +127,7 @@ enum status matrix_lay_out(const struct matrix_source *source, struct arena *are
     return STATUS_OK;
 }
 
-/* Where weight k of a slice stands for channel 0, and how far apart the channels are. */
+/* The address of weight k of a slice for channel 0, and the stride between channels. */
 static size_t weight_offset(enum dtype dtype, size_t k)
 {
     switch (dtype) {

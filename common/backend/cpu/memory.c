@@ -1,4 +1,4 @@
-/* Does it fit? Asked before memory is taken, so that a rank refuses with the figures instead of being killed. */
+/* Does it fit? Checked before memory is taken, so that a rank reports the numbers instead of being killed by the kernel. */
 #include "common/backend/cpu/context.h"
 
 #include "common/base/log.h"

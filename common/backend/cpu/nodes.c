@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { UNEVEN_THREADS = 4 }; /* of a node: from so many on one more or less does no harm */
+enum { UNEVEN_THREADS = 4 }; /* threads of a node from which on one more or less makes little difference */
 
 static hwloc_topology_t load(const cpu_set_t *own)
 {
@@ -27,7 +27,7 @@ static hwloc_topology_t load(const cpu_set_t *own)
     return topology;
 }
 
-/* Memory that other nodes' cores reach, too, as HBM or CXL beside theirs, is a node that has nothing of its own. */
+/* A node without cores is memory that other nodes' cores use, such as HBM or CXL. */
 static int has_own_cores(hwloc_obj_t node, const hwloc_obj_t *before, int count, hwloc_topology_t topology)
 {
     if (hwloc_bitmap_iszero(node->cpuset))
@@ -86,7 +86,7 @@ int nodes_places(const struct nodes *nodes, int threads, cpu_set_t *place)
 
 static struct nodes own_nodes;
 
-/* Once: it takes milliseconds. */
+/* Read once, as it takes milliseconds. */
 static void look_at_own(void)
 {
     const cpu_set_t *own = cores_own();
@@ -100,7 +100,7 @@ static void settle_part(void *argument, int thread)
 {
     const cpu_set_t *place = argument;
 
-    sched_setaffinity(0, sizeof place[thread], &place[thread]); /* where it is not allowed the thread is as well off as before */
+    sched_setaffinity(0, sizeof place[thread], &place[thread]); /* may be refused: then threads run unbound */
 }
 
 int nodes_settle(struct pool *pool)

@@ -13,12 +13,12 @@
 #include <unistd.h>
 
 enum {
-    SPINS = 700,  /* about 30 us where a pause takes 140 cycles, less elsewhere; none where there are more threads than cores */
-    YIELDS = 400, /* then let others of this host run */
+    SPINS = 700,  /* about 30 us where a pause takes 140 cycles; no spinning where there are more threads than cores */
+    YIELDS = 400, /* then yields, so that other processes can run */
     GATE_LINE = 64,
 };
 
-/* A number that only grows; threads wait for it to leave a value they have seen. On lines of its own: it is spun upon. */
+/* A counter; threads wait until it is no longer the value that they have seen. It has cache lines of its own, as threads spin on it. */
 struct gate {
     _Alignas(GATE_LINE) atomic_uint value;
     atomic_int sleepers;
@@ -48,7 +48,7 @@ static void relax(void)
 #endif
 }
 
-/* The kernel compares again under its own lock, so a gate that opened in the meantime is not slept upon. */
+/* The kernel compares the value again under its own lock, so no thread sleeps at a gate that has opened meanwhile. */
 static void gate_sleep(struct gate *gate, unsigned seen)
 {
     atomic_fetch_add(&gate->sleepers, 1);
@@ -148,7 +148,7 @@ static void stop_workers(struct pool *pool, int started)
         pthread_join(pool->workers[i].thread, NULL);
 }
 
-/* Whether each of them can have a core: else who spins keeps another from what it waits for. */
+/* Is there a core for each thread? If not, a thread that spins may keep the very thread that it waits for from running. */
 static int has_cores(int threads)
 {
     const cpu_set_t *own = cores_own();

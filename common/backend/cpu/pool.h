@@ -1,6 +1,7 @@
-/* A few threads that run the parts of one operation together. Thread 0 is the caller. Between operations the others spin for
- * some 30 us, then yield, then sleep in the kernel, so that a rank that waits for its peer costs nothing and one in the middle of
- * a forward loses no time. A pool of one thread starts none and its operations are plain calls. */
+/* A pool owns a few threads that run the parts of one operation together; thread 0 is the caller. Invariant between operations: no part is running,
+ * and the other threads spin for some 30 us, then yield, then sleep in the kernel, so that a rank that waits for its peer costs nothing and one in
+ * the middle of a forward pass loses no time. One thread at a time may call. Allocates at open alone. A pool of one thread starts none, and its
+ * operations are plain calls. */
 #ifndef TANDEM_COMMON_BACKEND_CPU_POOL_H
 #define TANDEM_COMMON_BACKEND_CPU_POOL_H
 

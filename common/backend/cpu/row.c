@@ -20,7 +20,7 @@ void cpu_row_gumbel_max(struct backend_context *context, const float *logits, in
     context->kernels->row_gumbel_max(logits, 1.0f, 0, count, first_token, key, purpose, excluded, winner);
 }
 
-/* Is a to be listed after b? */
+/* Does a come after b in a list, best first? */
 static int is_worse(struct scored_token a, struct scored_token b)
 {
     return a.score < b.score || (a.score == b.score && a.token > b.token);
@@ -54,8 +54,8 @@ static void unheap(struct scored_token *heap /* [count] */, int count)
     }
 }
 
-/* The `kept` best of many logits: a heap of the best so far, worst on top; the kernel finds the next logit above the worst. Later ties
- * lose, as they should. */
+/* The `kept` best of many logits, by a heap of the best so far with the worst on top; the kernel finds the next logit above the worst. Of ties the
+ * later one loses, as the lowest id is to win. */
 static void top_by_heap(const struct kernels *kernels, const float *logits, float scale, int count, int kept, struct scored_token *best)
 {
     for (int i = 0; i < kept; i++)
@@ -72,7 +72,7 @@ static void top_by_heap(const struct kernels *kernels, const float *logits, floa
     unheap(best, kept);
 }
 
-/* Shorter rows cost less by a heap than the bins cost to clear, longer ones have too many tokens for these bins. */
+/* For shorter rows a heap is cheaper than clearing the bins; longer rows put too many tokens into each bin. */
 enum { BINS = 256, BIN_LEAST = 64, BIN_LIMIT = 8192 };
 
 /* Distance from the largest logit in eighths: it never falls when the logit falls, so bins are in order. */
@@ -115,7 +115,7 @@ static void top_by_bins(const struct kernels *kernels, const float *logits, floa
     struct scored_token largest = {.score = -INFINITY};
 
     kernels->row_max(logits, scale, 0, count, &largest);
-    if (!isfinite(largest.score)) { /* nothing to measure distances from */
+    if (!isfinite(largest.score)) { /* there is no finite maximum to measure distances from */
         top_by_heap(kernels, logits, scale, count, kept, best);
         return;
     }

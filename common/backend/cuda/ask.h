@@ -18,7 +18,7 @@ struct ask_arrays {
     struct scored_token *best;
 };
 
-/* What is asked, but for the numbers in the arrays: kernels of the same terms are the same. */
+/* What is asked, without the numbers in the arrays: queries with the same terms launch the same kernels. */
 struct ask_terms {
     int first, count, gumbel, tops;
     int in_order; /* query i is about row i */
@@ -34,14 +34,14 @@ size_t ask_between(const void *from, const void *to);
 void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
 /* Do the queries ask for all rows of a head, and for nothing that takes the logits themselves? */
 int ask_is_of_all(const struct ask_terms *terms, int rows);
-/* What the kernels are told of the queries first .. first + count - 1. */
+/* The kernels' view of the queries first .. first + count - 1. */
 struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int gumbel);
-/* Asks for the answers of the queries first .. first + count - 1, which the device has. */
+/* Enqueues the answers to the queries first .. first + count - 1, which were copied to the device. */
 void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops);
 
 /* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the head] */
 void ask_fetch(struct backend_context *context, int first, int rows, float *to);
-/* What finish does with answers, and with rows that were fetched, once they have come; the latter are dropped where the device has failed. */
+/* Called by finish: takes over answers and fetched rows; rows are dropped where the device has failed. */
 void ask_answer(struct backend_context *context);
 void ask_take_rows(struct backend_context *context, enum status status);
 

@@ -53,7 +53,7 @@ struct backend_context {
     struct replay replays[REPLAY_SHAPES];
     struct replay *recording;
     int least_longest; /* see cuda_longest; 0 where nothing is recorded */
-    int64_t steps, replayed; /* those that may be recorded; of these, those that were */
+    int64_t steps, replayed; /* steps that may be recorded, and how many of them were played */
 
     struct ask_arrays pinned_ask;
     struct draft_work draft;
@@ -67,7 +67,7 @@ struct backend_context {
     char description[320];
 };
 
-/* The logits of the last head, where it has given none: it runs again, on the rows that it had. */
+/* Makes the last head store its logits where it has not: it runs again, on the same rows. */
 void context_keep_logits(struct backend_context *context);
 
 /* The operations, as in struct backend: layer.c */
@@ -105,7 +105,7 @@ void cuda_draft_step(struct backend_context *context, int step);
 void cuda_draft_end(struct backend_context *context);
 enum status cuda_finish(struct backend_context *context);
 
-/* layer.c: no row of these sees a place from here on; in steps, so that a recorded step serves for some time. */
+/* layer.c: no row of these attends to this place or later ones; rounded up, so that a recorded step can be used for some time. */
 int cuda_longest(const struct backend_context *context, const struct rows *rows, int first, int count);
 
 #endif

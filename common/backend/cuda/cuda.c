@@ -83,7 +83,7 @@ static enum status open_scratch(struct backend_context *context)
                              arena_round(floats(options->max_outputs, options->max_vocab)) + ask_bytes(options->max_outputs) + evidence + top +
                              draft_bytes() + one_shot_counter_bytes() + 256 + arena_round(attend),
                          "the scratch memory of a step", arena));
-    context->attend_scratch = arena_take(arena, attend); /* first: it is to be aligned as the arena is */
+    context->attend_scratch = arena_take(arena, attend); /* first, so that it is aligned as the arena is */
     context->attend_scratch_bytes = attend;
     lay_out_rows(&context->rows, arena, options->max_rows);
     context->qkv = arena_take(arena, floats(options->max_rows, options->max_qkv));
@@ -98,7 +98,8 @@ static enum status open_scratch(struct backend_context *context)
     return STATUS_OK;
 }
 
-/* Logits stay on the device but for the rows that penalties, biases or bans change. These come through so many rows of pinned memory, over and over. */
+/* Logits stay on the device, except for rows that penalties, biases or bans change. These are copied through this many rows of pinned memory, which
+ * are reused. */
 static int fetch_rows(const struct backend_options *options)
 {
     size_t row = floats(1, options->max_vocab), rows = row > 0 ? FETCH_BYTES / row : 0;
@@ -140,7 +141,7 @@ static void cuda_close(struct backend_context *context)
         free(matrix);
     }
     if (context->device != NULL) {
-        (void)device_finish(context->device); /* nothing may still run in memory that goes away */
+        (void)device_finish(context->device); /* no kernel may still use memory that is freed */
         cuda_memory_close(context, &context->scratch);
         if (context->pinned.base != NULL)
             device_host_close(context->device, context->pinned.base);
@@ -155,8 +156,8 @@ static void cuda_close(struct backend_context *context)
     free(context);
 }
 
-/* All of them are loaded now: CUDA would load each when it is first launched, in memory that weights and caches may have left none of. Where the driver
- * has to compile them first, a family takes many seconds. */
+/* Loads all kernels now. CUDA would load each when it is first launched, and weights and caches may leave no memory for that. Where the driver has to
+ * compile them first, a family takes many seconds. */
 static int prepare_families(int block_bytes)
 {
     static int (*const prepare[])(void) = {wide_prepare, attend_prepare, heads_prepare,   evidence_prepare,
@@ -215,7 +216,7 @@ static enum status open_parts(struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
 
-    progress_made("opening a device"); /* which may take seconds, where nobody else has it open */
+    progress_made("opening a device"); /* may take seconds where no other process has the device open */
     TRY(device_open(options->device, &context->device));
     TRY(prepare_kernels(context));
     TRY(pool_open(options->threads, &context->pool));
@@ -298,7 +299,7 @@ static enum status open_pack(struct backend_context *context, size_t panel_bytes
     return STATUS_OK;
 }
 
-/* Packs a half while the other is on its way. */
+/* Packs one half while the other is being copied. */
 static enum status pack_panels(struct backend_context *context, const struct matrix_source *source, const struct matrix *matrix)
 {
     struct pack pack = {.pool = context->pool, .matrix = matrix, .source = source};
@@ -342,63 +343,81 @@ static enum status cuda_matrix_pack(struct backend_context *context, const struc
 
 static void cuda_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
 {
-    backend_cpu.row_scan(context->host, logits, count, sums, stats);
+    backend_cpu.row.scan(context->host, logits, count, sums, stats);
 }
 
 static void cuda_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                           enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
-    backend_cpu.row_gumbel_max(context->host, logits, count, first_token, key, purpose, excluded, winner);
+    backend_cpu.row.gumbel_max(context->host, logits, count, first_token, key, purpose, excluded, winner);
 }
 
 static int cuda_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
 {
-    return backend_cpu.row_top(context->host, logits, count, wanted, best);
+    return backend_cpu.row.top(context->host, logits, count, wanted, best);
 }
 
 const struct backend backend_cuda = {
     .name = "cuda",
-    .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
-    .cache = DTYPE_BF16,
-    .caches = 1u << DTYPE_BF16,
-    .prompt_rows = 512,
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
-    .memory_check = cuda_memory_check,
-    .memory_open = cuda_memory_open,
-    .memory_close = cuda_memory_close,
-    .write = cuda_write,
-    .matrix_bytes = cuda_matrix_bytes,
-    .matrix_pack = cuda_matrix_pack,
-    .embed = cuda_embed,
-    .replay = cuda_replay,
-    .replayed = cuda_replayed,
-    .pick = cuda_pick,
-    .matmul = cuda_matmul,
-    .attend_in = cuda_attend_in,
-    .attend = cuda_attend,
-    .cache_copy = cuda_cache_copy,
-    .attend_out = cuda_attend_out,
-    .mlp_in = cuda_mlp_in,
-    .mlp_out = cuda_mlp_out,
-    .matmul_add = cuda_matmul_add,
-    .add = cuda_add,
-    .tree_sum = cuda_tree_sum,
-    .head = cuda_head,
-    .ask = cuda_ask,
-    .ask_begin = cuda_ask_begin,
-    .ask_run = cuda_ask_run,
-    .ask_end = cuda_ask_end,
-    .fetch = cuda_fetch,
-    .draft_begin = cuda_draft_begin,
-    .draft_step = cuda_draft_step,
-    .draft_end = cuda_draft_end,
-    .finish = cuda_finish,
-    .device = cuda_device,
-    .idle = cuda_idle,
-    .one_shot = &cuda_one_shot,
-    .row_scan = cuda_row_scan,
-    .row_gumbel_max = cuda_row_gumbel_max,
-    .row_top = cuda_row_top,
+    .memory = {
+        .check = cuda_memory_check,
+        .open = cuda_memory_open,
+        .close = cuda_memory_close,
+        .write = cuda_write,
+    },
+    .linear = {
+        .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
+        .matrix_bytes = cuda_matrix_bytes,
+        .matrix_pack = cuda_matrix_pack,
+        .matmul = cuda_matmul,
+        .matmul_add = cuda_matmul_add,
+        .add = cuda_add,
+        .tree_sum = cuda_tree_sum,
+    },
+    .step = {
+        .prompt_rows = 512,
+        .embed = cuda_embed,
+        .replay = cuda_replay,
+        .replayed = cuda_replayed,
+        .pick = cuda_pick,
+        .finish = cuda_finish,
+    },
+    .layer = {
+        .attend_in = cuda_attend_in,
+        .attend = cuda_attend,
+        .attend_out = cuda_attend_out,
+        .mlp_in = cuda_mlp_in,
+        .mlp_out = cuda_mlp_out,
+    },
+    .cache = {
+        .dtype = DTYPE_BF16,
+        .dtypes = 1u << DTYPE_BF16,
+        .copy = cuda_cache_copy,
+    },
+    .output = {
+        .head = cuda_head,
+        .ask = cuda_ask,
+        .ask_begin = cuda_ask_begin,
+        .ask_run = cuda_ask_run,
+        .ask_end = cuda_ask_end,
+        .fetch = cuda_fetch,
+    },
+    .draft = {
+        .begin = cuda_draft_begin,
+        .step = cuda_draft_step,
+        .end = cuda_draft_end,
+    },
+    .device = {
+        .which = cuda_device,
+        .idle = cuda_idle,
+        .one_shot = &cuda_one_shot,
+    },
+    .row = {
+        .scan = cuda_row_scan,
+        .gumbel_max = cuda_row_gumbel_max,
+        .top = cuda_row_top,
+    },
 };

@@ -1,8 +1,6 @@
-/* One device as the host's code needs it: memory, copies and one stream, in which all work is done in the order in which it was asked for.
- * device.c has it on the CUDA runtime; device_emulated.c on the host's memory, where work is done at once.
- *
- * Work is asked for and not waited for. The first call that fails is remembered with its name, and what is asked for afterwards may do
- * nothing; device_finish tells. Only device_finish and device_write wait. A device is used by one thread at a time. */
+/* A device owns memory, copies and one stream, in which work is done in the order in which it was enqueued. device.c has it on the CUDA runtime;
+ * device_emulated.c on the host's memory, where work is done at once. Invariant: the first call that fails is remembered with its name, and later
+ * work may do nothing; device_finish reports it. Calls only enqueue: device_finish and device_write alone wait. One thread at a time may call. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_DEVICE_H
 #define TANDEM_COMMON_BACKEND_CUDA_DEVICE_H
 
@@ -15,7 +13,7 @@ struct CUstream_st; /* CUDA's name of a stream, where there is no CUDA as well *
 
 enum { DEVICE_HANDLE_BYTES = 64 }; /* what another process of the host needs to reach shared memory, to be passed on as it is */
 
-/* Devices that answer: 0 where there is no driver. `reason` (may be NULL) then says why, in the driver's own words. */
+/* The number of usable devices; 0 where there is no driver, and then `reason` (may be NULL) gives the driver's own words. */
 int device_count(const char **reason);
 
 /* STATUS_USAGE when there is no device of that index, STATUS_INTERNAL when it does not work. */
@@ -26,9 +24,9 @@ const char *device_name(const struct device *device);
 int device_index(const struct device *device);
 /* Its bus id: two processes of a host whose devices have the same one share a device. */
 const char *device_place(const struct device *device);
-/* Multiprocessors: how many blocks are worth launching. */
+/* The number of multiprocessors, which tells how many blocks are worth launching. */
 int device_processors(const struct device *device);
-/* Shared memory of one of them, in bytes: what its blocks share out. */
+/* Bytes of shared memory of a multiprocessor, for all of its blocks. */
 int device_shared_bytes(const struct device *device);
 /* The most of it that one block may have. */
 int device_block_bytes(const struct device *device);
@@ -63,11 +61,12 @@ void device_copy(struct device *device, void *to, const void *from, size_t pitch
 
 /* To be called after each launch: remembers a launch that was refused. */
 void device_launched(struct device *device, const char *kernel);
-/* What is asked for from here on is recorded and not done, up to device_recorded, which gives it; NULL when it cannot be recorded, which is no
- * failure of the device: it has to be asked for again. Pointers are recorded, not what they point at. Nothing may be waited for in between. */
+/* Work enqueued from here on is recorded and not done, up to device_recorded, which returns the recording; NULL when the work cannot be recorded,
+ * which is no failure of the device: it has to be enqueued again. Pointers are recorded, not what they point at. No call that waits may be made in
+ * between. */
 void device_record(struct device *device);
 struct device_graph *device_recorded(struct device *device);
-/* Asks for the recorded work, as often as wanted. */
+/* Enqueues the recorded work; may be called any number of times. */
 void device_play(struct device *device, struct device_graph *graph);
 void device_graph_close(struct device_graph *graph);
 /* Whether all work is done, or some has failed. Waits for nothing. */

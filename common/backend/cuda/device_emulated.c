@@ -1,6 +1,6 @@
-/* Devices of the emulation: their memory is the host's, their work is done when it is asked for. There are some, so that each rank of a
- * host has its own. Of the last ones nobody reaches the memory of one, one has less shared memory, one refuses launches, and one has too little shared
- * memory, so that tests see what becomes of that. Shared memory is a file without a name, which other processes open through /proc. */
+/* Devices of the emulation: their memory is the host's, and work is done when it is enqueued. There are several, so that each rank of a host has its
+ * own. For tests the last ones have limits: one whose memory no other device reaches, one with less shared memory, one that refuses launches, one
+ * with too little shared memory. Memory shared with other processes is a file without a name, which they open through /proc. */
 #include "common/backend/cuda/device.h"
 
 #include "common/base/log.h"
@@ -82,7 +82,7 @@ const char *device_place(const struct device *device)
 int device_processors(const struct device *device)
 {
     (void)device;
-    return PROCESSORS; /* few, so that blocks have several groups */
+    return PROCESSORS; /* few, so that a block gets several groups */
 }
 
 int device_shared_bytes(const struct device *device)

@@ -5,7 +5,7 @@
 
 #include "common/backend/backend.h"
 
-/* Laid out alike in pinned memory and on the device: what is asked up to `next`, answers from `token` on. */
+/* Laid out alike in pinned memory and on the device: requests up to `next`, answers from `token` on. */
 struct draft_arrays {
     struct sampling *sampling; /* [BACKEND_MAX_ROWS], and so are the next three */
     int32_t *next, *token, *count;
@@ -17,17 +17,17 @@ struct draft_work {
     struct draft_arrays pinned, on_device;
     struct draft_terms terms;
     int entries;          /* of all steps; 0: there is no draft */
-    int gumbel, tops;      /* whether any asks for these */
-    int first_row, first; /* row and entry with which the step begins that is being asked for */
+    int gumbel, tops;      /* does any entry need these? */
+    int first_row, first; /* first row and entry of the step that is being enqueued */
 };
 
 /* The arrays, in an arena of the host or of the device. */
 size_t draft_bytes(void);
 void draft_lay_out(struct draft_arrays *arrays, struct arena *arena);
 
-/* The steps are asked for from the first one on. */
+/* Starts enqueuing at the first step. */
 void draft_rewind(struct backend_context *context);
-/* What finish does with a draft that has come. */
+/* Called by finish: takes over the answers of a draft that is done. */
 void draft_answer(struct backend_context *context);
 
 #endif

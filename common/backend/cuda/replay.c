@@ -1,5 +1,5 @@
-/* A shape that is met for the first time is not recorded: of the steps of a prompt many are never met again. What a step reads (rows,
- * embeddings, which rows are asked) lies in the same places each time, and embed has put it there. */
+/* A shape is recorded when it is seen a second time: many steps of prompts have shapes that never come again. The inputs of a step (rows, embeddings,
+ * which rows are output rows) are in the same places each time, and embed has written them. */
 #include "common/backend/cuda/context.h"
 
 #include "common/base/log.h"
@@ -23,7 +23,7 @@ void replay_forget(struct backend_context *context)
         drop(&context->replays[i]);
 }
 
-/* The step of this shape, or the place of the one that was not met for longest. */
+/* The entry of this shape, or else the entry that was not used for longest. */
 static struct replay *find(struct backend_context *context, const struct replay *shape)
 {
     struct replay *oldest = &context->replays[0];
@@ -39,7 +39,7 @@ static struct replay *find(struct backend_context *context, const struct replay 
 
 int cuda_replay(struct backend_context *context, const void *who, const struct rows *rows, uint64_t what)
 {
-    context->least_longest = cuda_longest(context, rows, 0, rows->count); /* a recorded step's parts have all the same */
+    context->least_longest = cuda_longest(context, rows, 0, rows->count); /* all parts of a recorded step use the same value */
 
     const struct replay shape = {
         .who = who, .rows = rows->count, .what = what, .longest = context->least_longest, .used = ++context->steps};
@@ -78,7 +78,7 @@ int cuda_replayed(struct backend_context *context)
         replay->head = context->head;
         return 1;
     }
-    replay->refused = 1; /* for want of memory, as a rule; it would be so again */
+    replay->refused = 1; /* usually for lack of memory: another try would fail, too */
     if (!context->told_refusal)
         log_warn("device %d (%s) cannot record a step, for want of memory as a rule: it is asked for operation by operation, which is slower; a smaller "
                  "--context or fewer --max-sequences leave memory",

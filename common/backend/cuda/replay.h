@@ -1,4 +1,4 @@
-/* Steps that are alike are recorded once and played. */
+/* A replay records a step's work on the device once, and plays the recording for later steps of the same shape. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
 #define TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
 
@@ -12,23 +12,23 @@ enum { REPLAY_SHAPES = 64 };
 /* The last head of a step. */
 struct head_step {
     const struct matrix *matrix;
-    struct linear_launch launch; /* as it would be with its logits */
-    int told;                    /* it gave the evidence that was asked for, and no logits */
+    struct linear_launch launch; /* its launch if it stores logits */
+    int told;                    /* it answered the queries and stored no logits */
 };
 
-/* A step that was met, by its shape. */
+/* A shape of step that was seen before. */
 struct replay {
     const void *who; /* NULL: a free one */
     int rows, longest;
     uint64_t what;
-    int64_t used;                /* when, in steps */
-    struct device_graph *graph; /* NULL until it is met again */
+    int64_t used;                /* number of the step that last used it */
+    struct device_graph *graph; /* NULL until the shape is seen a second time */
     struct head_step head;
     int refused; /* the device could not record it */
 };
 
 struct backend_context;
-/* When memory of the device goes away, so must what was recorded about it. */
+/* To be called when device memory is freed: drops recordings that may use it. */
 void replay_forget(struct backend_context *context);
 
 #endif

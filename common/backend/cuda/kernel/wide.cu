@@ -103,7 +103,7 @@ template <bool SWIGLU> __device__ __forceinline__ void finish(const struct wide_
         }
 }
 
-/* total += what is there, asked for all at once. */
+/* total += the sums that are stored, all loads issued before the first addition. */
 __device__ __forceinline__ void add(const struct wide_launch &launch, int panel, int first_row, float total[PANELS][TILES][4])
 {
     const float *all = static_cast<const float *>(launch.to);
