@@ -33,7 +33,8 @@ struct draft_parts {
 struct draft_kind {
     const char *name;
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
-    /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. */
+    /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. Also writes
+     * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     /* Feeds at most `rows` more of the mirror's committed tokens, never the newest, so that the drafter can answer messages between parts of a long
      * text. NULL: reading takes no time worth splitting. */

@@ -2,6 +2,7 @@
 #include "common/backend/choose.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/options/options.h"
 #include "common/options/options_paths.h"
@@ -230,7 +231,7 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK && options.print != OPTIONS_PRINT_NOTHING) {
         options_print(&options, "tandem-drafter", "drafts tokens with a small model for tandem-verifier ranks of the same MPI job", stdout);
         options_release(&options);
-        return 0;
+        return standard_output_end(0);
     }
     if (parsed != STATUS_OK && !world_is_launched())
         return (int)parsed;

@@ -2,6 +2,7 @@
  * decodes solo. */
 #include "common/base/log.h"
 #include "common/base/recorder.h"
+#include "common/base/standard_output.h"
 #include "common/world/keeper.h"
 #include "common/world/signals.h"
 #include "common/world/watchdog.h"
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK && options.print == OPTIONS_PRINT_NOTHING)
         log_init(label, level_of(&options));
     if (is_alone(parsed, &options)) {
-        int code = end_alone(parsed, &options, argc, argv);
+        int code = standard_output_end(end_alone(parsed, &options, argc, argv));
 
         options_release(&options);
         return code;

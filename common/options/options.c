@@ -6,6 +6,7 @@
 #include "common/options/options_elsewhere.h"
 #include "common/options/options_list.h"
 #include "common/options/options_table.h"
+#include "common/sample/rule.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -289,7 +290,7 @@ static enum status check_asked(const struct options *options)
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
-    char reason[160];
+    char reason[160], lossy[OPTIONS_NOT_LOSSLESS];
 
     if (options->input.prompt != NULL && options->input.prompts != NULL) {
         log_error("--prompt and --prompts exclude each other");
@@ -320,9 +321,8 @@ static enum status check_together(const struct options *options)
                   breakage_table[options->checks.breakage].name);
         return STATUS_USAGE;
     }
-    if (options->rounds.synthetic_acceptance >= 0 && options->checks.size != CHECK_OFF) {
-        log_error("--synthetic-acceptance %g is not lossless by intent: a check would only say so. Expected one of the two",
-                  options->rounds.synthetic_acceptance);
+    if (options->checks.size != CHECK_OFF && options_not_lossless(options, lossy)) {
+        log_error("%s is not lossless by intent: a check would only say so. Expected one of the two", lossy);
         return STATUS_USAGE;
     }
     if (options->checks.size != CHECK_OFF &&
@@ -467,6 +467,19 @@ int options_set_number(struct options *options, const char *name, double value, 
         *(uint64_t *)field(options, entry) = (uint64_t)value;
     else
         *(int *)field(options, entry) = (int)value;
+    return 1;
+}
+
+int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS])
+{
+    const struct rule *rule = rule_of(&options->request.sampling);
+
+    if (options->rounds.synthetic_acceptance >= 0)
+        snprintf(option, OPTIONS_NOT_LOSSLESS, "--synthetic-acceptance %g", options->rounds.synthetic_acceptance);
+    else if (rule != NULL && !rule->lossless)
+        snprintf(option, OPTIONS_NOT_LOSSLESS, "--accept %s", rule->name);
+    else
+        return 0;
     return 1;
 }
 

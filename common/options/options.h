@@ -10,7 +10,7 @@
 #include "common/sample/sampling.h"
 #include <stdio.h>
 
-enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS };
+enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS, OPTIONS_NOT_LOSSLESS = 64 };
 
 /* What the launcher knows of where a job's streams go: bits of `terminal`. */
 enum terminal {
@@ -175,6 +175,10 @@ int options_show_whole(const struct options *options);
 int options_bits(const struct options *options, int drafts);
 /* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
 int options_draft_vocab(const struct options *options, int vocab);
+
+/* Does something that is asked of all requests keep what comes out from having the target's distribution? Then `option` says what: a rate with which
+ * verdicts are drawn, or a rule of --accept that is not lossless. A request that names another rule has that one's row. */
+int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS]);
 
 /* The program's version, "0.1.0". */
 const char *options_version(void);

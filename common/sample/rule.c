@@ -11,16 +11,23 @@ static const struct rule rules[] = {
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 
+const struct rule *rule_row(int accept)
+{
+    return accept >= 0 && accept < ACCEPT_MODES ? &rules[accept] : NULL;
+}
+
 const struct rule *rule_of(const struct sampling *sampling)
 {
-    if (sampling->accept < 0 || sampling->accept >= ACCEPT_MODES)
-        return NULL;
-    return sampling->temperature == 0.0 ? &greedy : &rules[sampling->accept];
+    const struct rule *own = rule_row(sampling->accept);
+
+    return own != NULL && sampling->temperature == 0.0 ? &greedy : own;
 }
 
 const char *rule_name(int accept)
 {
-    return accept >= 0 && accept < ACCEPT_MODES ? rules[accept].name : NULL;
+    const struct rule *rule = rule_row(accept);
+
+    return rule != NULL ? rule->name : NULL;
 }
 
 int rule_find(const char *name, size_t length)

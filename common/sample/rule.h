@@ -28,7 +28,8 @@ struct rule {
 const struct rule *rule_of(const struct sampling *sampling);
 /* Its `draw`, which a device reads, too. */
 DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
-/* The rule's own name, whatever the temperature; NULL where `accept` is none. */
+/* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
+const struct rule *rule_row(int accept);
 const char *rule_name(int accept);
 /* What to write into `accept` for the first `length` bytes of a name, or -1 when no rule has it. */
 int rule_find(const char *name, size_t length);

@@ -5,10 +5,13 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
 {
     if (sampling->temperature == 0.0)
         return RULE_DRAWS_ARGMAX;
-    switch (sampling->accept) {
+    switch ((enum accept_mode)sampling->accept) { /* without a default, so that the compiler asks for each rule */
+    case ACCEPT_REJECTION:
+        return RULE_DRAWS_Q;
     case ACCEPT_COUPLED:
         return RULE_DRAWS_NOISE;
-    default:
-        return RULE_DRAWS_Q;
+    case ACCEPT_MODES:
+        break;
     }
+    return RULE_DRAWS_ARGMAX; /* no rule, which sampling_check refuses: a point mass is a valid q under every one */
 }

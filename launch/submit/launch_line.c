@@ -62,6 +62,7 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
 
 enum status launch_line_facts(const struct options *options, int argc, char **argv, FILE *to)
 {
+    struct launch_ranks ranks = {0};
     char *line = NULL;
     size_t size = 0;
     FILE *lines = open_memstream(&line, &size);
@@ -72,11 +73,14 @@ enum status launch_line_facts(const struct options *options, int argc, char **ar
         return STATUS_INTERNAL;
     }
     if (!options->launch.dry_run)
-        status = launch_line_print(options, argc, argv, lines);
+        status = launch_line_open(options, argc, argv, &ranks);
+    if (!options->launch.dry_run && status == STATUS_OK)
+        launch_ranks_write(&ranks, lines);
     fclose(lines);
     if (status == STATUS_OK) {
-        fprintf(to, "dry_run=%d from_stdin=%d recorder=", options->launch.dry_run,
-                options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0);
+        fprintf(to, "dry_run=%d from_stdin=%d ranks_here=%d recorder=", options->launch.dry_run,
+                options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0,
+                options->launch.hosts == NULL ? ranks.drafters + ranks.verifiers : 0);
         shell_word_put(options->report.recorder != NULL ? options->report.recorder : "", to);
         fputs(" line=", to);
         shell_word_put(line, to);

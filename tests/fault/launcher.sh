@@ -4,6 +4,7 @@
 . "$(dirname "$0")/inject.sh"
 mkdir "$WORK/bin" "$WORK/tmp"
 cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
+source=$SOURCE/launch/tandem installed=$WORK/bin/tandem drafter=$BIN/tandem-drafter
 prompts=60 tokens=32
 [ "$2" = small ] && prompts=40 tokens=8
 head -n $prompts "$PROMPTS" >"$WORK/some.in"
@@ -93,6 +94,29 @@ brief() {
 
 brief full 74 1 "cannot write to stdout" --prompts "$WORK/some.in" >/dev/full
 brief closed 74 1 "cannot write to stdout" --prompt Hi >&-
+# What is only told is held to the same: nothing of it may be lost and the end be well.
+cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"
+while read -r tandem words; do
+    "${!tandem}" $words >/dev/full 2>"$WORK/untold.err" </dev/null
+    CODE=$? TOOK=0
+    expect untold "tandem $words >/dev/full: expected exit 74 and a line: $(cat "$WORK/untold.err")" \
+        '[ $CODE = 74 ] && [ "$(wc -l <"$WORK/untold.err")" = 1 ] && grep -q "cannot write to stdout: a full disk, or a closed stream$" "$WORK/untold.err"'
+done <<END
+source --help
+source help run
+source fetch
+installed --version
+installed run --help
+installed run --dry-run --prompt Hi
+installed check --list-breaks
+installed sbatch --help
+installed sbatch --version
+installed sbatch --print --prompts $WORK/some.in --output $WORK/untold.jsonl
+installed bench --help
+installed report --help
+installed report $SOURCE/launch/bench/results/embedded $SOURCE/launch/bench/results/smollm2
+drafter --version
+END
 brief no-stdin 0 0 "error" --prompt Hi --output "$WORK/no-stdin.jsonl" <&- >&-
 brief no-ranks 71 1 "mpirun could not start the ranks" --prompt Hi --mpirun-options --bogus
 brief no-shell 134 0 "error:" --prompt Hi --mpirun-options "\$(touch $WORK/touched)"
@@ -109,6 +133,11 @@ cat "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" "$WORK/some.in" >"$WORK/many
 timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 16 --prompts "$WORK/many.in" 2>"$WORK/head.err" | head -n 1 >"$WORK/head.out"
 CODE=${PIPESTATUS[0]} TOOK=0
 expect head "expected exit 141, and no word" "[ \$CODE = 141 ] && ! grep -q 'error\|SIG' '$WORK/head.err'"
+
+# Options of bash that somebody exported are not this script's.
+CODE=0 TOOK=0
+env SHELLOPTS=noexec:noglob BASHOPTS=extdebug "$WORK/bin/tandem" --version >"$WORK/noexec.out" 2>"$WORK/noexec.err" || CODE=$?
+expect noexec "expected its version: $(cat "$WORK/noexec.out")" '[ $CODE = 0 ] && grep -q "^tandem [0-9]" "$WORK/noexec.out"'
 
 # Prompts that come slowly: until the last of them the job has not begun.
 mkfifo "$WORK/pipe"

@@ -243,9 +243,9 @@ static struct verdict wrong_decide(const struct run *run, const int32_t *tokens)
         int stands = run->mutant == NOT_STRICT ? deal.coin[i] * q <= p : run->mutant == IGNORES_Q ? deal.coin[i] < p : deal.coin[i] * q < p;
 
         if (!stands)
-            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+            return verdict_of_chain(i, run->drafts, DRAW_RESIDUAL);
     }
-    return (struct verdict){.accepted = run->drafts, .row = run->drafts, .draw = DRAW_PLAIN};
+    return verdict_of_chain(run->drafts, run->drafts, DRAW_PLAIN);
 }
 
 static struct verdict decide(const struct run *run, const int32_t *tokens)
@@ -270,7 +270,8 @@ static struct verdict decide(const struct run *run, const int32_t *tokens)
     deal.coins_taken = 0;
     verdict = accept_decide(&sampling, laws, &proposal, run->drafts, &key);
     assert_int_equal(deal.coins_taken, verdict.accepted < run->drafts ? verdict.accepted + 1 : run->drafts);
-    assert_int_equal(verdict.row, verdict.accepted);
+    assert_int_equal(verdict_row(&verdict, verdict.accepted), verdict.accepted);
+    assert_int_equal(verdict.refused, verdict.accepted < run->drafts ? verdict.accepted : -1);
     assert_int_equal(verdict.draw, verdict.accepted < run->drafts ? DRAW_RESIDUAL : DRAW_PLAIN);
     return verdict;
 }
@@ -305,7 +306,8 @@ static int64_t power16(int exponent)
 static void play(struct run *run, const int32_t *drafted, int64_t weight, const int *coins)
 {
     struct verdict verdict = decide(run, drafted);
-    const int *weights = run->weights[verdict.row][verdict.row == 0 ? 0 : drafted[verdict.row - 1] % 2];
+    int row = verdict_row(&verdict, verdict.accepted);
+    const int *weights = run->weights[row][row == 0 ? 0 : drafted[row - 1] % 2];
     int64_t unit = weight * power16(verdict.accepted) * WHOLE * RESIDUAL_UNIT;
     int mass = 0, upto = 0;
 
@@ -316,7 +318,7 @@ static void play(struct run *run, const int32_t *drafted, int64_t weight, const 
         int64_t own = unit / mass * weights[v];
 
         if (run->mutant == SAME_COIN && verdict.draw == DRAW_RESIDUAL) {
-            int coin = coins[verdict.row] * mass;
+            int coin = coins[row] * mass;
 
             own = coin >= upto * COINS && coin < (upto + weights[v]) * COINS ? unit : 0;
         }

@@ -1,5 +1,6 @@
 #include "tests/simulation/plan.h"
 
+#include "common/sample/rule.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +36,7 @@ int64_t dice_ns(struct dice *dice, int64_t least, int64_t most)
 
 int plan_is_determined(const struct request *request)
 {
-    return request->sampling.temperature == 0.0 || request->sampling.accept == ACCEPT_COUPLED;
+    return !rule_of(&request->sampling)->depends_on_drafts;
 }
 
 static void draw_sampling(struct dice *dice, struct sampling *sampling)

@@ -94,11 +94,11 @@ kinds=$(sed -nE 's/^enum drafter_kind \{ *(.*), DRAFTER_KINDS *\};/\1/p' common/
 grep -E "\b($kinds)\b" <<<"$stripped" | grep -vE '^(common/options/options_draft(_kinds)?\.[ch]|drafter/draft(_[a-z_]+)?\.[ch]):' |
     expect "what the kind's row says (options_draft_kind), so that another kind is another row"
 
-# So is an acceptance rule. tandem check says which rule it checks, and sampling which one is taken where none is named.
+# So is an acceptance rule. Sampling says which one is taken where none is named.
 rules=$(sed -nE 's/.*\[(ACCEPT_[A-Z_]+)\] = \{\.name.*/\1/p' common/sample/rule.c | paste -sd'|')
 [ -n "$rules" ] || echo "common/sample/rule.c:1:" | expect "a row for each rule, [ACCEPT_...] = {.name"
 grep -E "\b($rules)\b" <<<"$stripped" |
-    grep -vE '^(common/sample/(rule|rule_draw)\.c|common/sample/sampling\.[ch]|verifier/accept/accept_rule\.c|verifier/check/check_(equal|sample)\.c):' |
+    grep -vE '^(common/sample/(rule|rule_draw)\.c|common/sample/sampling\.[ch]|verifier/accept/accept_rule\.c):' |
     expect "what the rule's row says (rule_of, accept_rule), so that another rule is another row"
 
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).

@@ -53,6 +53,20 @@ double accept_overlap(const struct target_row *target, const struct support *q, 
     return sum;
 }
 
+int verdict_row(const struct verdict *verdict, int depth)
+{
+    return depth == 0 ? 0 : verdict->node[depth - 1] + 1;
+}
+
+struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw)
+{
+    struct verdict verdict = {.accepted = accepted, .refused = accepted < drafted ? (int8_t)accepted : -1, .draw = draw};
+
+    for (int i = 0; i < accepted; i++)
+        verdict.node[i] = (int8_t)i;
+    return verdict;
+}
+
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {

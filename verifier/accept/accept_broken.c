@@ -12,16 +12,17 @@ static struct verdict reject(enum breakage breakage, const struct target_row *ta
         double u = rng_uniform(&here, breakage == BREAKAGE_SHARED_COIN ? RNG_DRAFT : RNG_ACCEPT);
 
         if (!accept_test(u, accept_q(q, proposal->token[i], proposal->token[i]), accept_p(&targets[i], &proposal->q[i], proposal->token[i])))
-            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+            return verdict_of_chain(i, drafted, DRAW_RESIDUAL);
     }
-    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+    return verdict_of_chain(drafted, drafted, DRAW_PLAIN);
 }
 
 static struct verdict accept_all(const struct sampling *sampling, const struct target_row *targets, int drafted)
 {
-    if (accept_rule(sampling)->matches)
-        return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_NONE, .token = targets[drafted].winner};
-    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+    struct verdict verdict = verdict_of_chain(drafted, drafted, accept_rule(sampling)->matches ? DRAW_NONE : DRAW_PLAIN);
+
+    verdict.token = targets[drafted].winner;
+    return verdict;
 }
 
 static int32_t draw_from_q(const struct support *q, int32_t drawn, const struct rng_key *key)
@@ -46,10 +47,9 @@ struct verdict accept_broken_decide(enum breakage breakage, const struct samplin
     verdict = accept_decide(sampling, targets, proposal, drafted, key);
     if (breakage == BREAKAGE_RESIDUAL_P && verdict.draw == DRAW_RESIDUAL)
         verdict.draw = DRAW_PLAIN;
-    if (breakage == BREAKAGE_DRAFTER_BONUS && drafted > 0 && verdict.accepted == drafted)
-        verdict = (struct verdict){.accepted = drafted,
-                                   .row = drafted,
-                                   .draw = DRAW_NONE,
-                                   .token = draw_from_q(&proposal->q[drafted - 1], proposal->token[drafted - 1], key)};
+    if (breakage == BREAKAGE_DRAFTER_BONUS && drafted > 0 && verdict.accepted == drafted) {
+        verdict.draw = DRAW_NONE;
+        verdict.token = draw_from_q(&proposal->q[drafted - 1], proposal->token[drafted - 1], key);
+    }
     return verdict;
 }

@@ -4,10 +4,13 @@
 
 struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
+    struct verdict verdict;
     int i = 0;
 
     (void)key;
     while (i < drafted && proposal->token[i] == targets[i].winner)
         i++;
-    return (struct verdict){.accepted = i, .row = i, .draw = DRAW_NONE, .token = targets[i].winner};
+    verdict = verdict_of_chain(i, drafted, DRAW_NONE);
+    verdict.token = targets[i].winner;
+    return verdict;
 }

@@ -10,7 +10,7 @@ struct verdict accept_rejection(const struct target_row *targets, const struct p
         double q = accept_q(&proposal->q[i], token, token), p = accept_p(&targets[i], &proposal->q[i], token);
 
         if (!accept_test(rng_uniform(&here, RNG_ACCEPT), q, p))
-            return (struct verdict){.accepted = i, .row = i, .draw = DRAW_RESIDUAL};
+            return verdict_of_chain(i, drafted, DRAW_RESIDUAL);
     }
-    return (struct verdict){.accepted = drafted, .row = drafted, .draw = DRAW_PLAIN};
+    return verdict_of_chain(drafted, drafted, DRAW_PLAIN);
 }

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include "verifier/check/check_report.h"
 #include <limits.h>
 #include <math.h>
@@ -27,6 +28,20 @@ static struct check_sizes sizes_of(const struct options *options)
     if (options->checks.law_samples > 0)
         sizes.samples = options->checks.law_samples;
     return sizes;
+}
+
+static int is_checked(const struct rule *rule, int depends_on_drafts)
+{
+    return rule->lossless && rule->depends_on_drafts == depends_on_drafts;
+}
+
+int check_rule(const struct check *check, int depends_on_drafts)
+{
+    int asked = check->job->options->request.sampling.accept, first = 0;
+
+    while (!is_checked(rule_row(first), depends_on_drafts)) /* there is one of either (test_rule) */
+        first++;
+    return is_checked(rule_row(asked), depends_on_drafts) ? asked : first;
 }
 
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length)

@@ -1,7 +1,7 @@
 /* `tandem check`: is what comes out with drafts what the target alone would say? Three checks over the models, prompts and sampling options
  * of the user, through the same loop, drafters and followers that complete prompts:
- *   equality  greedy and coupled output equals solo output, token for token
- *   law       at a temperature, the law of the next two tokens is the target's own
+ *   equality  greedy output, and that of a rule whose text does not depend on the drafts (coupled), equals solo output, token for token
+ *   law       at a temperature, by a rule whose text depends on them (rejection), the law of the next two tokens is the target's own
  *   draws     every drafted token is the draw from the q that was sent with it
  * On the lead. Each check has a file that runs it or a pure one that judges. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_H
@@ -39,6 +39,8 @@ struct check {
     int has_advised;             /* how to make it smaller was said */
 };
 
+/* The rule that --accept names, where it is lossless and its text depends on the drafts or not, as is asked; else the first that is so. */
+int check_rule(const struct check *check, int depends_on_drafts);
 /* Runs the checks and reports. STATUS_CHECK when something does not hold. Collective over the group. */
 enum status check_run(struct job *job, struct peers *peers, const struct request_list *asked);
 

@@ -1,7 +1,6 @@
 #include "verifier/check/check_draws.h"
 
 #include "common/base/rng.h"
-#include "common/sample/rule.h"
 
 /* The token at u of the weights' distribution function; -1 when they do not reach u. */
 static int32_t token_at(const struct support *q, uint32_t u)
@@ -19,8 +18,6 @@ static int32_t token_at(const struct support *q, uint32_t u)
 void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
                      const struct proposal *proposal)
 {
-    if (!rule_of(sampling)->needs_q)
-        return;
     for (int i = 0; i < proposal->count; i++) {
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + i)};
         int32_t expected;

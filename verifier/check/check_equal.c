@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include "verifier/check/check.h"
 #include "verifier/check/check_row.h"
 #include <math.h>
@@ -47,7 +48,7 @@ static enum status run(struct check *check, int greedy, int draft_length, struct
     if (list.request == NULL)
         return STATUS_INTERNAL;
     for (int i = 0; i < check->prompts; i++) {
-        list.request[i] = check_request(check, &check->prompt[i], ACCEPT_COUPLED, draft_length);
+        list.request[i] = check_request(check, &check->prompt[i], check_rule(check, 0), draft_length);
         list.request[i].index = (uint32_t)i;
         if (greedy)
             list.request[i].sampling.temperature = 0;
@@ -113,7 +114,7 @@ static void take_margin(const struct sampling *sampling, const struct rng_key *k
 static enum status look_closer(struct check *check, int prompt, struct check_difference *difference)
 {
     const struct request *request = &check->prompt[prompt];
-    struct request asked = check_request(check, request, ACCEPT_COUPLED, 0);
+    struct request asked = check_request(check, request, check_rule(check, 0), 0);
     int count = request->prompt_count + difference->position, vocab = check->job->model->vocab;
     int32_t *tokens = calloc((size_t)count, sizeof *tokens);
     float *logits = calloc((size_t)vocab, sizeof *logits);
@@ -121,6 +122,7 @@ static enum status look_closer(struct check *check, int prompt, struct check_dif
 
     if (difference->greedy)
         asked.sampling.temperature = 0;
+    difference->rule = rule_of(&asked.sampling)->name;
     const struct rng_key key = {.seed = asked.sampling.seed, .request = (uint32_t)prompt, .position = (uint32_t)count};
 
     if (tokens != NULL && logits != NULL) {

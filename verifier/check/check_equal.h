@@ -1,4 +1,4 @@
-/* The first check: where the output is a function of seed and target (greedy, and coupled at a temperature), it is the same with drafts of
+/* The first check: where the output is a function of seed and target (greedy, and a rule such as coupled at a temperature), it is the same with drafts of
  * any length as without. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
 #define TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
@@ -18,13 +18,13 @@ struct check_output {
 
 /* The first place where an output left solo's. */
 struct check_difference {
-    int accept; /* enum accept_mode; greedy when the temperature is 0 */
     int greedy;
+    const char *rule; /* its name: greedy, or that of check_rule */
     int draft_length;
     int prompt;   /* index in the user's input */
     int position; /* in the completion */
     int32_t solo, drafted;     /* the tokens there; -1: it had ended */
-    double margin;             /* between the target's two best there; with the noise in coupled mode */
+    double margin;             /* between the target's two best there; with the noise at a temperature */
     int32_t best[2];           /* those two */
     char *solo_text, *drafted_text; /* around it */
 };
@@ -37,7 +37,7 @@ struct check_equal {
     struct check_share share;         /* of rounds that had a proposal */
     struct check_difference difference[CHECK_EQUAL_SHOWN];
     int differences; /* shown */
-    struct check_output *solo;    /* [prompts] of the mode at hand, and then coupled's: texts that the other checks go on from */
+    struct check_output *solo;    /* [prompts] of the rule at hand, and then of the one at a temperature: texts that the other checks go on from */
     struct check_output *spoken;  /* [prompts] with drafts */
     int outputs_room;             /* prompts */
 };

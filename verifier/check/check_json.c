@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/visible.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ static json_t *parameters_of(const struct check *check)
                                sampling->top_p, "min_p", sampling->min_p, "repetition_penalty", sampling->repetition_penalty,
                                "presence_penalty", sampling->presence_penalty, "frequency_penalty", sampling->frequency_penalty);
 
+    json_object_set_new(object, "accept_of_equality", json_string(rule_name(check_rule(check, 0))));
+    json_object_set_new(object, "accept_of_the_law", json_string(rule_name(check_rule(check, 1))));
     json_object_set_new(object, "seed", json_integer((json_int_t)sampling->seed));
     json_object_set_new(object, "support", json_integer(options->rounds.support));
     json_object_set_new(object, "max_sequences", json_integer(options->rounds.max_sequences));
@@ -44,7 +47,7 @@ static json_t *differences_of(const struct check_equal *equal)
         const struct check_difference *difference = &equal->difference[i];
 
         json_array_append_new(array, json_pack("{s:i, s:s, s:i, s:i, s:i, s:i, s:[i,i], s:o, s:s*, s:s*}", "prompt", difference->prompt, "mode",
-                                               difference->greedy ? "greedy" : "coupled", "draft_length", difference->draft_length, "position",
+                                               difference->rule, "draft_length", difference->draft_length, "position",
                                                difference->position, "solo", difference->solo, "drafted", difference->drafted, "best",
                                                difference->best[0], difference->best[1], "margin", real(difference->margin), "solo_text",
                                                difference->solo_text, "drafted_text", difference->drafted_text));

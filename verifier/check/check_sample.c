@@ -101,7 +101,7 @@ static enum status take_laws(struct trial *trial, const struct request *request,
  * nothing cuts the first proposal. */
 static struct request law_request(const struct trial *trial, int prompt, int draft_length)
 {
-    struct request request = check_request(trial->check, &trial->check->prompt[prompt], ACCEPT_REJECTION, draft_length);
+    struct request request = check_request(trial->check, &trial->check->prompt[prompt], check_rule(trial->check, 1), draft_length);
 
     request.tokens = trial->text;
     request.prompt_count = trial->count;
@@ -111,7 +111,7 @@ static struct request law_request(const struct trial *trial, int prompt, int dra
     return request;
 }
 
-/* Text number `at`: a prompt with none, a quarter, a half or three quarters of its coupled solo completion; a little later where the next token is
+/* Text number `at`: a prompt with none, a quarter, a half or three quarters of its solo completion at a temperature; a little later where the next token is
  * nearly certain, for there is little to see there. The choice looks at p alone. Returns 0 for *is_found when none will do. */
 static enum status choose_text(struct trial *trial, int prompt, int at, int *is_found)
 {

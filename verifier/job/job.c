@@ -8,6 +8,7 @@
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
 #include "verifier/job/stats.h"
+#include "verifier/request/request_ids.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,12 +118,21 @@ static enum status meet(struct job *job)
     return roll_call(&job->world, job->space, &mine, job->hello);
 }
 
+static const char *output_path(const struct options *options)
+{
+    if (options->checks.size != CHECK_OFF)
+        return NULL;
+    if (options->results.path != NULL)
+        return options->results.path;
+    return options->input.prompts != NULL && !options->report.compare ? "-" : NULL;
+}
+
 static enum status read_requests_by(struct job *job, const struct chat_template *chat, struct request_list *requests)
 {
     const struct options *options = job->options;
     const struct request_terms terms = {
         .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
-    const char *path = options->input.prompts;
+    const char *path = options->input.prompts, *called;
     char demo[PATH_MAX];
 
     if (options->input.prompt != NULL) {
@@ -134,10 +144,11 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     }
     paths_demo(options->checks.size != CHECK_OFF ? "check.jsonl" : "prompts.jsonl", demo, sizeof demo);
     path = path != NULL ? path : demo;
+    called = (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path;
     TRY(request_read(requests, &terms, path));
     if (requests->count == 0 && options->input.part == NULL)
-        log_warn("--prompts %s has no prompts: there is nothing to do", (options->launch.terminal & TERMINAL_FROM_STDIN) != 0 ? "- (stdin)" : path);
-    return STATUS_OK;
+        log_warn("--prompts %s has no prompts: there is nothing to do", called);
+    return output_path(options) != NULL ? request_ids_warn(requests, called) : STATUS_OK;
 }
 
 enum status job_read_requests(struct job *job, struct request_list *requests)
@@ -195,15 +206,6 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
     return status;
 }
 
-static const char *output_path(const struct options *options)
-{
-    if (options->checks.size != CHECK_OFF)
-        return NULL;
-    if (options->results.path != NULL)
-        return options->results.path;
-    return options->input.prompts != NULL && !options->report.compare ? "-" : NULL;
-}
-
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison)
 {
@@ -246,15 +248,15 @@ static void say_drained(const struct job *job, int count)
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
+    char option[OPTIONS_NOT_LOSSLESS];
     struct peers peers;
     enum status status, ended;
 
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
-    if (job->options->rounds.synthetic_acceptance >= 0)
-        log_warn("NOT LOSSLESS: --synthetic-acceptance %g draws the verdicts; what comes out follows no model's distribution",
-                 job->options->rounds.synthetic_acceptance);
+    if (options_not_lossless(job->options, option))
+        log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
     for (int i = 0; i < peers.count; i++)
         peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
     peers.patient = command->is_patient;
@@ -282,7 +284,7 @@ static enum status lead_look(struct job *job)
 
     TRY(launch_check(options));
     TRY(output_open(&job->output, output_path(options), options->results.resume, options->results.plain_results));
-    job->output.not_lossless = options->rounds.synthetic_acceptance >= 0;
+    job->output.verdicts_drawn = options->rounds.synthetic_acceptance >= 0;
     job->output.is_terminal = options->launch.terminal & TERMINAL_STDOUT;
     return STATUS_OK;
 }

@@ -10,7 +10,7 @@
 #include "common/text/tokenizer.h"
 #include "common/wire/message.h"
 #include "verifier/job/launch_ask.h"
-#include "verifier/request/request.h"
+#include "verifier/request/request_ids.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,7 @@ static enum status tell_prompts(const struct options *options, const struct requ
         longest = request->error == NULL && request->prompt_count > longest ? request->prompt_count : longest;
     }
     log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->input.prompts, requests->count, (long long)tokens, longest);
+    TRY(request_ids_warn(requests, options->input.prompts));
     if (wrong == 0)
         return STATUS_OK;
     log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->input.prompts, wrong,

@@ -133,8 +133,8 @@ static void show_coloured(struct show *show, const struct sequence *sequence, co
         put_token(show, sequence, GREEN, outcome->token[i]);
     if (kept <= outcome->accepted)
         return;
-    if (outcome->accepted < outcome->drafted)
-        put_rejected(show, sequence, proposal->token[outcome->accepted]);
+    if (outcome->refused >= 0)
+        put_rejected(show, sequence, proposal->token[outcome->refused]);
     put_token(show, sequence, outcome->drafted > 0 ? BLUE : "", outcome->token[outcome->accepted]);
 }
 

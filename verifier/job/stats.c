@@ -15,7 +15,7 @@ static json_t *configuration_of(const struct stats *stats)
     const struct options *options = stats->options;
     const struct sampling *sampling = &options->request.sampling;
     const char *draft = roll_call_draft(stats->hello, stats->ranks);
-    const struct rule *rule = rule_of(sampling);
+    char option[OPTIONS_NOT_LOSSLESS];
     int failed = 0;
     json_t *object =
         json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "target", json_text_string(stats->target), "max_tokens",
@@ -29,7 +29,7 @@ static json_t *configuration_of(const struct stats *stats)
                                              (json_int_t)sampling->seed, "accept",
                                              rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
-    failed |= json_object_set_new(object, "lossless", json_boolean(rule != NULL && rule->lossless && options->rounds.synthetic_acceptance < 0));
+    failed |= json_object_set_new(object, "lossless", json_boolean(!options_not_lossless(options, option)));
     if (options->model.quantise == QUANTISE_Q8_0)
         failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
     if (options->model.cache == CACHE_BF16)
@@ -187,13 +187,16 @@ enum status stats_write(const struct stats *stats, const char *path)
 void stats_line(const struct stats *stats, FILE *to)
 {
     const struct figures *figures = stats->figures;
+    char option[OPTIONS_NOT_LOSSLESS];
 
     fprintf(to, "%lld tokens in %.2f s: %.0f tokens/s", (long long)figures->tokens, (double)figures->wall_ns / 1e9,
             figures_tokens_per_second(figures));
     if (figures->drafted > 0)
         fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts accepted, %.0f %% of rounds had one", figures_alpha(figures),
                 figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
-    fprintf(to, "%s\n", stats->options->rounds.synthetic_acceptance >= 0 ? "; NOT LOSSLESS: the verdicts were drawn" : "");
+    if (options_not_lossless(stats->options, option))
+        fprintf(to, "; NOT LOSSLESS, by %s", option);
+    fputc('\n', to);
 }
 
 /* Speeds, and how far they are known: one pass of each way knows nothing of that. */
@@ -220,9 +223,10 @@ void stats_table(const struct stats *stats, FILE *to)
 {
     const struct figures *solo = stats->solo, *figures = stats->figures;
     double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
+    char option[OPTIONS_NOT_LOSSLESS];
 
-    if (stats->options->rounds.synthetic_acceptance >= 0)
-        fprintf(to, "\nNOT LOSSLESS: the verdicts were drawn, with rate %g\n", stats->options->rounds.synthetic_acceptance);
+    if (options_not_lossless(stats->options, option))
+        fprintf(to, "\nNOT LOSSLESS, by %s\n", option);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     print_speeds(stats->comparison, to);
     fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));

@@ -352,6 +352,7 @@ enum status request_add_line(struct request_list *list, const struct request_ter
     TRY(add(list, terms, &request));
     request->openai = list->count > 1 && request[-1].openai; /* what cannot be read is taken for a line like the one before it */
     request->digest = digest_bytes(line, length, DIGEST_EMPTY);
+    request->line = number;
     bad = length > LINE_BYTES ? length : utf8_valid(line, length);
     if (length > LINE_BYTES)
         fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_BYTES);

@@ -12,6 +12,7 @@ enum { REQUEST_DEPTH = 64, REQUEST_VALUES = 4 << 20 }; /* of the JSON of a line,
 struct request {
     uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
     uint64_t digest;  /* of its line of input, or of its text */
+    int line;         /* of its file, from 1; 0: of none */
     char *id;         /* as JSON text ("\"a\"" or 7), or NULL */
     int openai;       /* its line was one of OpenAI's batch input, and its result is to be one of its output: request_openai.h */
     int chat;         /* its prompt was rendered from messages */

@@ -2,9 +2,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/try.h"
 #include "verifier/result/journal_publish.h"
 #include "verifier/result/journal_terms.h"
+#include "verifier/result/result.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +66,28 @@ enum status journal_open(struct journal *journal, const char *output, int resume
     return look_at_found(journal);
 }
 
+/* The sum says that it was written, not what. */
+static enum status look_at_result(const struct journal *journal, const struct request *request, const struct journal_entry *entry)
+{
+    const char *wrong;
+
+    progress_made("looking at the results of the journal");
+    TRY(result_look_at(request, entry->text, entry->length, &wrong));
+    if (wrong == NULL)
+        return STATUS_OK;
+    log_error("%s is damaged at byte %llu: what is kept as result %u is %s", journal->file.path, (unsigned long long)entry->offset, entry->index, wrong);
+    return STATUS_IO;
+}
+
 static enum status take_found(struct journal *journal)
 {
     const struct request *first = journal->requests->request;
 
+    if (journal->scan.entries > 0 && journal->scan.header.results != (uint32_t)journal->requests->count) {
+        log_error("%s is damaged: its header is of %u results, and there are to be %d", journal->file.path, journal->scan.header.results,
+                  journal->requests->count);
+        return STATUS_IO;
+    }
     for (size_t i = 0; i < journal->scan.entries; i++) {
         const struct journal_entry *entry = &journal->scan.entry[i];
         uint32_t at = entry->index - (journal->requests->count > 0 ? first->index : 0);
@@ -77,6 +97,7 @@ static enum status take_found(struct journal *journal)
                       at < (uint32_t)journal->requests->count && journal->place[at].bytes > 0 ? "there twice" : "of no request");
             return STATUS_IO;
         }
+        TRY(look_at_result(journal, &first[at], entry));
         journal->place[at] = (struct journal_place){.offset = entry->offset, .bytes = entry->bytes};
         journal->held++;
     }
@@ -111,6 +132,10 @@ static enum status add_header(struct journal *journal, const struct journal_job 
                                 .text = job->terms,
                                 .length = strlen(job->terms)};
 
+    if (journal->scan.entries > 0) { /* the same in the words of the header before, so that one job is seen to have written all */
+        line.text = journal->scan.header.text;
+        line.length = journal->scan.header.length;
+    }
     snprintf(line.host, sizeof line.host, "%s", job->host);
     TRY(add_line(journal, &line));
     TRY(journal_sync(journal, 1));

@@ -18,8 +18,14 @@ static enum status add_entry(struct journal_scan *scan, const struct journal_lin
         scan->entry = more;
     }
     scan->entry[scan->entries++] =
-        (struct journal_entry){.index = line->index, .request = line->request, .offset = scan->end, .bytes = bytes};
+        (struct journal_entry){.index = line->index, .request = line->request, .offset = scan->end, .bytes = bytes, .text = line->text, .length = line->length};
     return STATUS_OK;
+}
+
+/* A job that goes on has written the same terms again. */
+static int is_of_one_job(const struct journal_line *a, const struct journal_line *b)
+{
+    return a->results == b->results && a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
 /* A line that holds: does it fit those before it? */
@@ -33,6 +39,10 @@ static enum status add(struct journal_scan *scan, const struct journal_line *lin
         return add_entry(scan, line, bytes);
     if (scan->header.kind != 0 && line->fence <= scan->header.fence)
         scan->wrong = "its fencing number does not rise";
+    else if (line->fence == UINT32_MAX)
+        scan->wrong = "no fencing number is above its own";
+    else if (scan->header.kind != 0 && !is_of_one_job(&scan->header, line))
+        scan->wrong = "it is of another job than the header before it";
     else
         scan->header = *line;
     return STATUS_OK;

@@ -12,6 +12,8 @@ struct journal_entry {
     uint64_t request;
     uint64_t offset; /* of its line */
     uint64_t bytes;  /* of its line, the newline included */
+    const char *text; /* the result, in the bytes that were read */
+    size_t length;
 };
 
 struct journal_scan {

@@ -13,7 +13,7 @@
 struct output {
     const char *path; /* NULL: results are not written; borrowed */
     int plain;        /* results without timing and speculation */
-    int not_lossless; /* each result says so */
+    int verdicts_drawn; /* by no rule: no result is lossless, and each says so */
     int is_terminal;  /* stdout is one: what it would obey in a result is shown */
     int journaled;
     struct journal journal;

@@ -3,7 +3,9 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include "verifier/result/result_openai.h"
+#include <stdlib.h>
 #include <string.h>
 
 static double ms(int64_t ns)
@@ -79,13 +81,19 @@ static enum status id_of(const struct request *request, json_t **id)
     return STATUS_OK;
 }
 
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int not_lossless, char **line)
+/* A request that is in error may ask for anything. */
+static int is_lossless(const struct request *request, int verdicts_drawn)
+{
+    return !verdicts_drawn && (request->error != NULL || rule_of(&request->sampling)->lossless);
+}
+
+enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line)
 {
     json_t *id = NULL, *result;
 
     TRY(id_of(request, &id));
     result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
-    if (result != NULL && not_lossless && json_object_set_new(result, "lossless", json_false()) != 0)
+    if (result != NULL && !is_lossless(request, verdicts_drawn) && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(result);
@@ -93,4 +101,50 @@ enum status result_line(const struct request *request, const struct sequence *se
         return STATUS_OK;
     log_error("no memory for the result of request %u", request->index);
     return STATUS_INTERNAL;
+}
+
+/* What a result begins with, "{"id":"a","index":7,". To be freed; NULL without memory. */
+static char *beginning_of(const struct request *request)
+{
+    json_t *id = NULL, *object = json_object();
+    char *text;
+    int failed;
+
+    if (id_of(request, &id) != STATUS_OK)
+        id = NULL;
+    if (request->openai) {
+        failed = json_object_set_new(object, "id", json_sprintf("batch_req_%u", request->index));
+        failed |= json_object_set_new(object, "custom_id", id);
+    } else {
+        failed = json_object_set_new(object, "id", id);
+        failed |= json_object_set_new(object, "index", json_integer(request->index));
+    }
+    object = json_text_whole(object, failed);
+    text = json_text_write(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(object);
+    if (text != NULL)
+        text[strlen(text) - 1] = ','; /* more follows */
+    return text;
+}
+
+enum status result_look_at(const struct request *request, const char *text, size_t length, const char **wrong)
+{
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH + 1, .values = 2 * REQUEST_VALUES}; /* its id is any JSON of a line */
+    char *beginning = beginning_of(request), fault[JSON_TEXT_FAULT];
+    enum status status = STATUS_INTERNAL;
+    json_t *object = NULL;
+
+    if (beginning == NULL) {
+        log_error("no memory to look at the result of request %u", request->index);
+        return status;
+    }
+    *wrong = NULL;
+    status = json_text_read(text, length, JSON_ALLOW_NUL, &limits, &object, fault);
+    if (status == STATUS_DATA)
+        *wrong = "not valid JSON";
+    else if (status == STATUS_OK && (length <= strlen(beginning) || memcmp(text, beginning, strlen(beginning)) != 0))
+        *wrong = "of another id or index";
+    json_decref(object);
+    free(beginning);
+    return status == STATUS_DATA ? STATUS_OK : status;
 }

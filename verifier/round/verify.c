@@ -211,10 +211,10 @@ static enum status gumbel_max(struct verify *verify, struct sequence *const *seq
 
         verdict->token = verify->winners[i].token;
         if (verdict->draw == DRAW_RESIDUAL) {
-            int output = first_output[s] + verdict->row;
+            int output = first_output[s] + verdict_row(verdict, verdict->accepted);
             struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, output);
-            struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], &proposal->q[verdict->row],
-                                                             proposal->token[verdict->row], &key);
+            struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], &proposal->q[verdict->refused],
+                                                             proposal->token[verdict->refused], &key);
 
             if (inside.token >= 0 && (verdict->token < 0 || inside.score > verify->winners[i].score))
                 verdict->token = inside.token;
@@ -231,19 +231,23 @@ static enum status redraw_empty(struct verify *verify, const int *first_output, 
 
         if (verdict->draw == DRAW_NONE || verdict->token >= 0)
             continue;
-        verify->orders[0] = (struct draw_order){.output = first_output[s] + verdict->row, .residual = 0};
+        verify->orders[0] = (struct draw_order){.output = first_output[s] + verdict_row(verdict, verdict->accepted), .residual = 0};
         TRY(team_draws(verify->team, verify->orders, 1, verify->winners));
         verdict->token = verify->winners[0].token;
     }
     return STATUS_OK;
 }
 
-/* Tested drafts are the accepted ones and the first rejected one. */
-static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, int accepted)
+/* Tested drafts are those of the path and the one rejected at its end. */
+static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, const struct verdict *verdict)
 {
-    for (int i = 0; i < proposal->count && i <= accepted; i++) {
-        double overlap = accept_overlap(&targets[i], &proposal->q[i], proposal->token[i]);
+    for (int depth = 0; depth <= verdict->accepted; depth++) {
+        int node = depth < verdict->accepted ? verdict->node[depth] : verdict->refused;
+        double overlap;
 
+        if (node < 0)
+            return;
+        overlap = accept_overlap(&targets[verdict_row(verdict, depth)], &proposal->q[node], proposal->token[node]);
         verify->overlap += overlap;
         verify->overlap_variance += overlap * (1 - overlap);
         verify->overlaps++;
@@ -264,7 +268,7 @@ static struct verdict judge(const struct verify *verify, const struct sequence *
 
 static enum status decide(struct verify *verify, struct sequence *const *sequences, int count, int *first_output)
 {
-    int orders = 0, output = 0;
+    int orders = 0, output = 0, row;
 
     for (int s = 0; s < count; s++) {
         const struct sequence *sequence = sequences[s];
@@ -275,16 +279,17 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
 
         first_output[s] = output;
         if (verify->measure_overlap)
-            add_overlaps(verify, targets, proposal, verdict.accepted);
-        key.position += (uint32_t)verdict.row;
-        if (verdict.draw != DRAW_NONE && targets[verdict.row].kind == TARGET_LIST) {
-            int row = verdict.row < proposal->count ? verdict.row : 0; /* the bonus row has no q, and its draw does not use one */
+            add_overlaps(verify, targets, proposal, &verdict);
+        row = verdict_row(&verdict, verdict.accepted);
+        key.position += (uint32_t)verdict.accepted;
+        if (verdict.draw != DRAW_NONE && targets[row].kind == TARGET_LIST) {
+            int node = verdict.refused >= 0 ? verdict.refused : 0; /* a plain draw uses no q */
 
-            verdict.token = accept_draw_list(&targets[verdict.row], &proposal->q[row], proposal->token[row], verdict.draw, &key, RNG_RESIDUAL);
+            verdict.token = accept_draw_list(&targets[row], &proposal->q[node], proposal->token[node], verdict.draw, &key, RNG_RESIDUAL);
             verdict.draw = DRAW_NONE;
         }
         if (verdict.draw != DRAW_NONE) {
-            verify->orders[orders] = (struct draw_order){.output = output + verdict.row, .residual = verdict.draw == DRAW_RESIDUAL};
+            verify->orders[orders] = (struct draw_order){.output = output + row, .residual = verdict.draw == DRAW_RESIDUAL};
             verify->drawn[orders++] = s;
         }
         verify->verdict[s] = verdict;
@@ -313,12 +318,15 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
     TRY(decide(verify, sequences, count, first_output));
     for (int s = 0; s < count; s++) {
         const struct verdict *verdict = &verify->verdict[s];
+        const struct proposal *proposal = proposal_of(sequences[s]);
         struct outcome *outcome = &outcomes[s];
 
-        outcome->drafted = proposal_of(sequences[s])->count;
+        outcome->drafted = proposal->count;
         outcome->accepted = verdict->accepted;
+        outcome->refused = verdict->refused;
         outcome->count = verdict->accepted + 1;
-        memcpy(outcome->token, proposal_of(sequences[s])->token, (size_t)verdict->accepted * sizeof *outcome->token);
+        for (int i = 0; i < verdict->accepted; i++)
+            outcome->token[i] = proposal->token[verdict->node[i]];
         outcome->token[verdict->accepted] = verdict->token;
     }
     clock_add(&verify->decide, clock_ns() - stepped);
@@ -332,7 +340,7 @@ enum status verify_note(struct verify *verify, const struct outcome *outcomes, c
 
     for (int s = 0; s < count; s++) {
         for (int i = 0; i < kept[s]; i++)
-            verify->notes[notes++] = (struct commit_note){.output = output + i, .token = outcomes[s].token[i]};
+            verify->notes[notes++] = (struct commit_note){.output = output + verdict_row(&verify->verdict[s], i), .token = outcomes[s].token[i]};
         output += outcomes[s].drafted + 1;
     }
     return team_note(verify->team, verify->notes, notes);

@@ -12,8 +12,9 @@
 
 struct outcome {
     int drafted;
-    int accepted;
-    int count; /* accepted + 1 */
+    int accepted; /* the path of the verdict */
+    int refused;  /* the draft that was tested behind them and is not; -1: none was */
+    int count;    /* accepted + 1 */
     int32_t token[MESSAGE_MAX_COMMIT];
 };
 
@@ -65,7 +66,7 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
  * Collective over the group. */
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
 
-/* Tells the shards which tokens of the last round were committed, for --hash-logits. Collective over the group. */
+/* Tells the shards which tokens of the last round were committed, the first kept[s] of each outcome, for --hash-logits. Collective over the group. */
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
 
 #endif

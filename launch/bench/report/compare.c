@@ -188,11 +188,13 @@ static int write_differences_of(const json_t *a, const json_t *b, FILE *to)
 
 static void write_differences(const json_t *a, const json_t *b, FILE *to)
 {
+    char loss[RUN_LOSS];
+
     fputs("What differs in configuration:\n", to);
     if (write_differences_of(a, b, to) == 0)
         fputs("  nothing\n", to);
-    if (json_is_false(json_object_get(a, "lossless")) || json_is_false(json_object_get(b, "lossless")))
-        fprintf(to, "NOT LOSSLESS: verdicts were drawn (--synthetic-acceptance).\n");
+    if (*run_loss(a, loss) != '\0' || *run_loss(b, loss) != '\0')
+        fprintf(to, "NOT LOSSLESS: %s.\n", loss);
     fputc('\n', to);
 }
 

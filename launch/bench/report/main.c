@@ -1,5 +1,6 @@
 /* tandem-report: `tandem report`. Writes the report of a bench's folder into it, or compares two of them. */
 #include "common/base/log.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/visible.h"
 #include "common/base/wrapped.h"
@@ -104,13 +105,15 @@ static void write_rounds(const struct run *run, const struct measured_placement 
 
 static void show(const struct run *run, const struct measured_placement *all, const char *folder, FILE *to)
 {
+    char loss[RUN_LOSS];
+
     for (int p = 0; p < run->placements; p++) {
         fprintf(to, "%s\n\n", run->placement[p].name);
         table_speed(run, &all[p], TABLE_TEXT, to);
         page_md_verdict(run, &all[p], TABLE_TEXT, to);
     }
-    if (json_is_false(json_object_get(run->json, "lossless")))
-        fprintf(to, "NOT LOSSLESS: the verdicts were drawn (--synthetic-acceptance)\n\n");
+    if (*run_loss(run->json, loss) != '\0')
+        fprintf(to, "NOT LOSSLESS: %s.\n\n", loss);
     fprintf(to, "report: %s/report.md, %s/report.html\n", folder, folder);
 }
 
@@ -185,7 +188,7 @@ int main(int argc, char **argv)
 
         if (strcmp(argv[i], "--help") == 0) {
             wrapped_put_help(stdout, usage);
-            return 0;
+            return standard_output_end(0);
         }
         if ((strcmp(argv[i], "--noise-limit") == 0 || strcmp(argv[i], "--timeline-rounds") == 0) && i + 1 < argc) {
             const char *name = argv[i++];
@@ -209,5 +212,5 @@ int main(int argc, char **argv)
         return STATUS_USAGE;
     }
     status = tell(folder, limit, rounds, &code);
-    return status != STATUS_OK ? (int)status : code;
+    return standard_output_end(status != STATUS_OK ? (int)status : code);
 }

@@ -92,13 +92,28 @@ static void add_counts(const struct run_pass *pass, struct measured *measured)
     }
 }
 
+/* NULL: it is not known here. */
+static const struct rule *rule_of_cell(const struct run_cell *cell)
+{
+    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
+
+    return rule_of(&sampling);
+}
+
 /* One of a rule that is not known here may. */
 static int depends_on_drafts(const struct run_cell *cell)
 {
-    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
-    const struct rule *rule = rule_of(&sampling);
+    const struct rule *rule = rule_of_cell(cell);
 
     return rule == NULL || rule->depends_on_drafts;
+}
+
+/* Where verdicts are drawn the two models have no say in them, and under a rule that is not lossless another. */
+static int overlap_is_alpha(const struct run *run, const struct run_cell *cell)
+{
+    const struct rule *rule = rule_of_cell(cell);
+
+    return !run_is_drawn(run->json) && rule != NULL && rule->lossless;
 }
 
 /* Whose output must be solo's, token for token. */
@@ -143,9 +158,7 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
-    /* Where verdicts are drawn the two models have no say in them. */
-    measured->alpha_overlap =
-        measured->all_tested > 0 && overlap > 0 && !json_is_false(json_object_get(run->json, "lossless")) ? overlap / measured->repetitions : -1;
+    measured->alpha_overlap = measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
     return STATUS_OK;
 }
 

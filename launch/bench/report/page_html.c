@@ -99,7 +99,7 @@ static void write_head(const struct run *run, const struct measured_placement *a
 {
     const json_t *machine = json_object_get(run->json, "machine");
     double worst, noise = measured_noise(run, all, &worst);
-    char line[512];
+    char line[512], loss[RUN_LOSS];
 
     fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<title>Tandem: speculative decoding, measured</title>\n",
@@ -109,9 +109,8 @@ static void write_head(const struct run *run, const struct measured_placement *a
     snprintf(line, sizeof line, "%.64s; %.128s, %g cores; tandem %.32s, source %.64s", text(run->json, "date"), text(machine, "processor"),
              json_number_value(json_object_get(machine, "cores")), text(run->json, "tandem"), text(machine, "git"));
     write_paragraph("p class=\"soft\"", line, to);
-    if (json_is_false(json_object_get(run->json, "lossless"))) {
-        snprintf(line, sizeof line, "NOT LOSSLESS: verdicts were drawn with rate %g (--synthetic-acceptance). Times and messages are real, the text follows no model.",
-                 json_number_value(json_object_get(run->json, "synthetic_acceptance")));
+    if (*run_loss(run->json, loss) != '\0') {
+        snprintf(line, sizeof line, "NOT LOSSLESS: %s.", loss);
         write_paragraph("p class=\"warn\"", line, to);
     }
     write_command(text(run->json, "command"), to);

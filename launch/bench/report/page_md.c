@@ -93,11 +93,11 @@ static void write_head(const struct run *run, const struct measured_placement *a
 {
     const json_t *machine = json_object_get(run->json, "machine");
     double worst, noise = measured_noise(run, all, &worst);
+    char loss[RUN_LOSS];
 
     fprintf(to, "# Speculative decoding, measured\n\n");
-    if (json_is_false(json_object_get(run->json, "lossless")))
-        fprintf(to, "**NOT LOSSLESS.** Verdicts were drawn with rate %g (`--synthetic-acceptance`): times and messages are real, the text follows no model.\n\n",
-                number(run->json, "synthetic_acceptance"));
+    if (*run_loss(run->json, loss) != '\0')
+        fprintf(to, "**NOT LOSSLESS**: %s.\n\n", loss);
     if (noise > number(run->json, "noise_limit"))
         fprintf(to, "**%s**\n\n", page_md_noisy);
     write_block(text(run->json, "command"), to);

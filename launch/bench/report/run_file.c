@@ -248,3 +248,21 @@ void run_release(struct run *run)
     json_decref(run->json);
     *run = (struct run){0};
 }
+
+int run_is_drawn(const json_t *from)
+{
+    const json_t *rate = json_object_get(from, "synthetic_acceptance");
+
+    return json_is_false(json_object_get(from, "lossless")) && json_number_value(rate) >= 0 && json_is_number(rate);
+}
+
+const char *run_loss(const json_t *from, char *text)
+{
+    text[0] = '\0';
+    if (run_is_drawn(from))
+        snprintf(text, RUN_LOSS, "verdicts were drawn with rate %g (--synthetic-acceptance), so times and messages are real and the text follows no model",
+                 json_number_value(json_object_get(from, "synthetic_acceptance")));
+    else if (json_is_false(json_object_get(from, "lossless")))
+        snprintf(text, RUN_LOSS, "a rule of --accepts does not keep the target's distribution");
+    return text;
+}

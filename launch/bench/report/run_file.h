@@ -7,7 +7,7 @@
 #include "common/base/trace.h"
 #include <jansson.h>
 
-enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
+enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024, RUN_LOSS = 160 };
 
 struct run_cell {
     int solo, draft_length; /* -1: chosen by the lead */
@@ -67,6 +67,10 @@ struct run {
 /* STATUS_NOINPUT, STATUS_DATA; what was read until then is given back by run_release in any case. */
 enum status run_read(const char *folder, struct run *run);
 void run_release(struct run *run);
+/* Were verdicts drawn, by no rule? `from` is bench.json or a summary. */
+int run_is_drawn(const json_t *from);
+/* Why what was measured is not lossless, as a sentence without its end; "" where it is. text: [RUN_LOSS] */
+const char *run_loss(const json_t *from, char *text);
 /* One JSON value from a file, or a list of them when `lines` (one a line). */
 enum status run_read_json(const char *path, int lines, json_t **value);
 

@@ -2,6 +2,7 @@
  * write the report there. */
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "launch/bench/sweep/bench.h"
@@ -128,7 +129,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed = json_object_update_new(
         object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
                           "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "lossless",
-                          bench->run.rounds.synthetic_acceptance < 0, "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
+                          plan_is_lossless(&bench->plan), "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0) {
             bench_print_usage();
-            return 0;
+            return standard_output_end(0);
         }
     bench.argv = calloc((size_t)argc + 1, sizeof *bench.argv);
     if (bench.argv == NULL)

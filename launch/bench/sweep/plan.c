@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)ACCEPT_MODES <= (int)PLAN_MOST, "a list may have every rule");
+
 void plan_defaults(int quick, struct plan_options *options)
 {
     *options = (struct plan_options){
@@ -18,11 +20,11 @@ void plan_defaults(int quick, struct plan_options *options)
         .draft_lengths = {.count = 7, .value = {1, 2, 3, 4, 6, 8, PLAN_AUTO}},
         .temperatures = {.count = 2, .value = {0, 1}},
         .batches = {.count = 3, .value = {1, 2, 4}},
-        .accepts = {.count = ACCEPT_MODES},
         .length_for_batches = 4,
     };
-    for (int i = 0; i < ACCEPT_MODES; i++)
-        options->accepts.value[i] = i;
+    for (int i = 0; rule_row(i) != NULL; i++)
+        if (rule_row(i)->lossless)
+            options->accepts.value[options->accepts.count++] = i;
     if (!quick)
         options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};
 }
@@ -104,6 +106,18 @@ int plan_most_sequences(const struct plan *plan)
     for (int i = 0; i < plan->cells; i++)
         most = plan->cell[i].sequences > most ? plan->cell[i].sequences : most;
     return most;
+}
+
+int plan_is_lossless(const struct plan *plan)
+{
+    int all = !plan->options.synthetic;
+
+    for (int i = 0; i < plan->cells; i++) {
+        const struct sampling sampling = {.temperature = plan->cell[i].temperature, .accept = plan->cell[i].accept};
+
+        all &= plan->cell[i].solo || rule_of(&sampling)->lossless;
+    }
+    return all;
 }
 
 json_t *plan_cells(const struct plan *plan)

@@ -21,7 +21,7 @@ struct plan_options {
     int max_tokens; /* of each */
     double noise_limit; /* largest spread of a speedup between repetitions, as a share */
     struct plan_list draft_lengths, temperatures, batches;
-    struct plan_list accepts; /* of enum accept_mode; at temperature 0 they coincide */
+    struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 they coincide */
     int length_for_batches;
 };
 
@@ -48,6 +48,8 @@ enum status plan_read_list(const char *name, const char *text, double low, doubl
 /* STATUS_USAGE when there are too many. */
 enum status plan_make(const struct plan_options *options, struct plan *plan);
 int plan_most_sequences(const struct plan *plan);
+/* By the rules of its cells, and whether verdicts are drawn. */
+int plan_is_lossless(const struct plan *plan);
 
 /* The cells, and the file for --sweep: a warm-up pass of every cell, then the cells forward and backward in turns, so that what drifts falls on
  * all. NULL without memory. */

@@ -123,6 +123,15 @@ done
 by_hand --prompts "$WORK/long.in" --context 3 --output "$WORK/long.jsonl"
 grep -q 'the prompt has 3 tokens, the context has room for 2 and one new one' "$WORK/long.jsonl" || fail "--context 3: $(cat "$WORK/long.jsonl")"
 
+# Two results of one id: told once, before a job and by it, and both are there.
+printf '%s\n' '{"id": "a", "prompt": "The sea", "max_tokens": 2}' '{"id": "b", "prompt": "The", "max_tokens": 2}' '{"id": "a", "prompt": "A", "max_tokens": 2}' >"$WORK/twice.in"
+"$BIN/tandem-verifier" --dry-run --prompts "$WORK/twice.in" >"$WORK/out" 2>"$WORK/err"
+said "ids that are there twice, before a job" $? 0 "warning: --prompts $WORK/twice.in: line 3 has the id of line 1, \"a\"; " "$WORK/err"
+by_hand --prompts "$WORK/twice.in" || fail "ids that are there twice: exit $?"
+checks=$((checks + 1))
+[ "$(grep -c "warning: --prompts $WORK/twice.in: line 3 has the id of line 1" "$WORK/err")" = 1 ] && [ "$(grep -c '^{"id":"a",' "$WORK/out")" = 2 ] ||
+    fail "ids that are there twice: $(cat "$WORK/out" "$WORK/err")"
+
 # What a job will find is told before it is started: wrong lines, and with --verbose what each rank will need, as the ranks say it then.
 printf '%s\n' '{"prompt": "a"}' '{"prompt": "a", "max_token": 3}' '{"prompt": ""}' '{"prompt": "b"}' '[1]' '{' >"$WORK/some.in"
 checks=$((checks + 4))

@@ -31,6 +31,8 @@ static void test_rule__an_unknown_one_is_none(void **state)
     assert_int_equal(rule_find("", 0), -1);
     assert_null(rule_name(-1));
     assert_null(rule_name(ACCEPT_MODES));
+    assert_null(rule_row(-1));
+    assert_null(rule_row(ACCEPT_MODES));
     sampling.accept = ACCEPT_MODES;
     assert_null(rule_of(&sampling));
 }
@@ -47,11 +49,23 @@ static void test_rule__greedy_holds_at_temperature_0_and_cannot_be_named(void **
         assert_string_equal(rule_of(&sampling)->name, "greedy");
         assert_false(rule_of(&sampling)->depends_on_drafts || rule_of(&sampling)->needs_q);
         sampling.temperature = 0.5;
+        assert_ptr_equal(rule_of(&sampling), rule_row(accept));
         assert_string_equal(rule_of(&sampling)->name, rule_name(accept));
-        assert_true(rule_of(&sampling)->lossless);
-        assert_int_equal(rule_of(&sampling)->depends_on_drafts, accept == ACCEPT_REJECTION);
-        assert_int_equal(rule_of(&sampling)->needs_q, accept == ACCEPT_REJECTION);
     }
+}
+
+static void assert_promises(int accept, int lossless, int depends_on_drafts)
+{
+    assert_int_equal(rule_row(accept)->lossless, lossless);
+    assert_int_equal(rule_row(accept)->depends_on_drafts, depends_on_drafts);
+}
+
+/* `tandem check` finds a lossless one of either kind. */
+static void test_rule__each_promises_what_it_keeps(void **state)
+{
+    (void)state;
+    assert_promises(ACCEPT_REJECTION, 1, 1);
+    assert_promises(ACCEPT_COUPLED, 1, 0);
 }
 
 /* What is written apart from the table says what the table says. */
@@ -80,6 +94,7 @@ int main(void)
         cmocka_unit_test(test_rule__each_name_finds_its_own_row),
         cmocka_unit_test(test_rule__names_and_draws_are_those_of_the_rows),
         cmocka_unit_test(test_rule__an_unknown_one_is_none),
+        cmocka_unit_test(test_rule__each_promises_what_it_keeps),
         cmocka_unit_test(test_rule__greedy_holds_at_temperature_0_and_cannot_be_named),
     };
 

@@ -621,7 +621,7 @@ static void test_message__opens_out_of_range_are_refused(void **state)
     SAYS("sampling parameters are out of range", sampling.presence_penalty = 3);
     SAYS("sampling parameters are out of range", sampling.frequency_penalty = -3);
     SAYS("sampling parameters are out of range", sampling.top_k = -1);
-    SAYS("sampling parameters are out of range", sampling.accept = 2);
+    SAYS("sampling parameters are out of range", sampling.accept = ACCEPT_MODES);
     for (int vocab = -1; vocab <= 0; vocab++)
         assert_non_null(message_unpack_open(*state, PACK(&good), vocab, &got));
 }

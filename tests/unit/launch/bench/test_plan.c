@@ -101,8 +101,13 @@ static void test_plan__too_many_cells_are_refused(void **state)
     options.draft_lengths.count = options.temperatures.count = options.batches.count = PLAN_MOST;
     for (int i = 0; i < PLAN_MOST; i++)
         options.draft_lengths.value[i] = options.temperatures.value[i] = options.batches.value[i] = i + 1;
+    while (options.accepts.count < 2) /* those that are usual, and as many as it takes */
+        options.accepts.value[options.accepts.count++] = 0;
+    options.accepts.count = 2;
     assert_int_equal(plan_make(&options, &plan), STATUS_OK); /* 2 x 16 x 17 + 15 x 3 */
     assert_int_equal(plan.cells, 2 * 16 * 17 + 15 * 3);
+    options.accepts.count = PLAN_MOST;
+    assert_int_equal(plan_make(&options, &plan), STATUS_USAGE);
 }
 
 static void test_placement__one_host_is_one_placement(void **state)

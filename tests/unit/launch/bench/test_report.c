@@ -552,8 +552,12 @@ static void test_compare__heads_with_what_differs(void **state)
                  "What differs in configuration:\n  tandem                   A \"1\", B \"2\"\n  host                     A \"x\", B \"y\"\n\n");
     assert_heads("'max_tokens': 64, 'target': {'context': 512}", "'max_tokens': 64",
                  "What differs in configuration:\n  context                  A 512, B nothing\n\n");
-    assert_heads("'lossless': false", "'lossless': true",
-                 "What differs in configuration:\n  lossless                 A false, B true\nNOT LOSSLESS: verdicts were drawn (--synthetic-acceptance).\n\n");
+    assert_heads("'lossless': false, 'synthetic_acceptance': 0.8", "'lossless': true, 'synthetic_acceptance': 0.8",
+                 "What differs in configuration:\n  lossless                 A false, B true\nNOT LOSSLESS: verdicts were drawn with rate 0.8 "
+                 "(--synthetic-acceptance), so times and messages are real and the text follows no model.\n\n");
+    assert_heads("'lossless': true, 'synthetic_acceptance': -1.0", "'lossless': false, 'synthetic_acceptance': -1.0",
+                 "What differs in configuration:\n  lossless                 A true, B false\n"
+                 "NOT LOSSLESS: a rule of --accepts does not keep the target's distribution.\n\n");
 }
 
 /* Rounds that miss their prediction by more with each draft are not noisy; rounds that miss it now by this, now by that, are. */

@@ -52,6 +52,18 @@ static void test_accept__p_is_of_the_list_or_the_support(void **state)
     assert_true(accept_p(&support, &point, 30) == exp(-1.0));
 }
 
+/* The first so many of a chain, in order; the next one, where there is one, was tested and is refused. */
+static void assert_chain(const struct verdict *verdict, int accepted, int drafted)
+{
+    assert_int_equal(verdict->accepted, accepted);
+    assert_int_equal(verdict->refused, accepted < drafted ? accepted : -1);
+    assert_int_equal(verdict_row(verdict, 0), 0);
+    for (int i = 0; i < accepted; i++) {
+        assert_int_equal(verdict->node[i], i);
+        assert_int_equal(verdict_row(verdict, i + 1), i + 1);
+    }
+}
+
 static void test_accept__winners_stand_while_they_match(void **state)
 {
     const struct target_row laws[] = {{.winner = 4}, {.winner = 6}, {.winner = 8}};
@@ -68,8 +80,7 @@ static void test_accept__winners_stand_while_they_match(void **state)
             proposal.token[1] = wrong == 1 ? 5 : 6;
             struct verdict verdict = accept_decide(&sampling, laws, &proposal, 2, &key);
 
-            assert_int_equal(verdict.accepted, wrong);
-            assert_int_equal(verdict.row, wrong);
+            assert_chain(&verdict, wrong, 2);
             assert_int_equal(verdict.draw, DRAW_NONE);
             assert_int_equal(verdict.token, laws[wrong].winner);
         }
@@ -94,8 +105,7 @@ static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
 
         while (accepted < 3 && rng_uniform(&(struct rng_key){3, r, 10 + (uint32_t)accepted}, RNG_ACCEPT) * 0.5 < 0.25)
             accepted++;
-        assert_int_equal(verdict.accepted, accepted);
-        assert_int_equal(verdict.row, accepted);
+        assert_chain(&verdict, accepted, 3);
         assert_int_equal(verdict.draw, accepted == 3 ? DRAW_PLAIN : DRAW_RESIDUAL);
     }
 }
@@ -110,9 +120,32 @@ static void test_accept__nothing_drafted_is_the_plain_draw(void **state)
     (void)state;
     sampling.temperature = 1.0;
     struct verdict verdict = accept_decide(&sampling, &law, &none, 0, &key);
-    assert_int_equal(verdict.accepted, 0);
-    assert_int_equal(verdict.row, 0);
+    assert_chain(&verdict, 0, 0);
     assert_int_equal(verdict.draw, DRAW_PLAIN);
+}
+
+static void test_accept__a_chain_of_any_length_is_its_own_path(void **state)
+{
+    (void)state;
+    for (int drafted = 0; drafted <= MESSAGE_MAX_DRAFT; drafted++)
+        for (int accepted = 0; accepted <= drafted; accepted++) {
+            struct verdict verdict = verdict_of_chain(accepted, drafted, DRAW_PLAIN);
+
+            assert_chain(&verdict, accepted, drafted);
+            assert_int_equal(verdict.draw, DRAW_PLAIN);
+        }
+}
+
+/* Each token follows the row of the node before it, whatever number that has. */
+static void test_accept__the_rows_of_a_path_are_those_of_its_nodes(void **state)
+{
+    const struct verdict verdict = {.accepted = 3, .node = {1, 4, 31}};
+
+    (void)state;
+    assert_int_equal(verdict_row(&verdict, 0), 0);
+    assert_int_equal(verdict_row(&verdict, 1), 2);
+    assert_int_equal(verdict_row(&verdict, 2), 5);
+    assert_int_equal(verdict_row(&verdict, 3), 32);
 }
 
 static void test_accept__race_over_the_support_has_the_residuals_scores(void **state)
@@ -185,6 +218,8 @@ int main(void)
         cmocka_unit_test(test_accept__winners_stand_while_they_match),
         cmocka_unit_test(test_accept__rejection_uses_the_coin_of_each_position),
         cmocka_unit_test(test_accept__nothing_drafted_is_the_plain_draw),
+        cmocka_unit_test(test_accept__a_chain_of_any_length_is_its_own_path),
+        cmocka_unit_test(test_accept__the_rows_of_a_path_are_those_of_its_nodes),
         cmocka_unit_test(test_accept__race_over_the_support_has_the_residuals_scores),
         cmocka_unit_test(test_accept__race_of_an_empty_residual_has_no_winner),
         cmocka_unit_test(test_accept__list_whose_residual_is_empty_is_drawn_from_p),

@@ -36,7 +36,9 @@ static void test_accept_synthetic__0_takes_none_and_1_takes_all(void **state)
         assert_int_equal(none.accepted, 0);
         assert_int_equal(none.token, 10);
         assert_int_equal(all.accepted, DRAFTED);
-        assert_int_equal(all.row, DRAFTED);
+        assert_int_equal(verdict_row(&all, DRAFTED), DRAFTED);
+        assert_int_equal(none.refused, 0);
+        assert_int_equal(all.refused, -1);
         assert_int_equal(all.token, 14);
     }
 }

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/sample/distribution.h"
+#include "common/sample/rule.h"
 #include "common/sample/sparse_q.h"
 #include "tests/law/naive_law.h"
 #include "tests/support/capture.h"
@@ -208,7 +209,27 @@ static void test_check_draws__what_was_not_drawn_is_not_judged(void **state)
     sampling.accept = ACCEPT_COUPLED;
     check_draws_add(&draws, &sampling, 0, 3, &proposal);
     assert_int_equal(draws.drawn, 0);
-    assert_int_equal(draws.certain, 2);
+    assert_int_equal(draws.certain, 6);
+}
+
+/* A check is by the rule that is asked for, where it may be, and else by another: equality by one whose text is free of the drafts. */
+static void test_check__is_by_the_rule_that_is_asked_for(void **state)
+{
+    struct options options = {.request.sampling = sampling_default};
+    struct job job = {.options = &options};
+    const struct check check = {.job = &job};
+
+    (void)state;
+    for (int asked = 0; rule_row(asked) != NULL; asked++) {
+        options.request.sampling.accept = asked;
+        for (int depends = 0; depends < 2; depends++) {
+            const struct rule *rule = rule_row(check_rule(&check, depends));
+
+            assert_true(rule->lossless && rule->depends_on_drafts == depends);
+            if (rule_row(asked)->lossless && rule_row(asked)->depends_on_drafts == depends)
+                assert_ptr_equal(rule, rule_row(asked));
+        }
+    }
 }
 
 /* Against the law that is written out in tests/law. */
@@ -362,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_check_law__the_law_itself_passes_and_a_lean_is_seen),
         cmocka_unit_test(test_check_draws__a_draft_is_the_draw_from_its_q),
         cmocka_unit_test(test_check_draws__what_was_not_drawn_is_not_judged),
+        cmocka_unit_test(test_check__is_by_the_rule_that_is_asked_for),
         cmocka_unit_test(test_check_row__law_is_the_naive_one),
         cmocka_unit_test(test_check_share__each_pass_needs_its_drafts),
         cmocka_unit_test(test_check_share__answers_without_a_draft_show_nothing),

@@ -113,7 +113,7 @@ static void read_on(struct screen *screen, int tokens, int ms)
 
 static void write_words(struct screen *screen, struct sequence *sequence, const char *words)
 {
-    const struct outcome outcome = {0};
+    const struct outcome outcome = {.refused = -1};
 
     sequence->completion.text = (char *)words;
     sequence->completion.shown = strlen(words);

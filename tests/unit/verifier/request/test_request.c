@@ -1,7 +1,7 @@
 #include "common/base/paths.h"
 #include "common/text/tokenizer_json.h"
 #include "tests/support/capture.h"
-#include "verifier/request/request.h"
+#include "verifier/request/request_ids.h"
 
 #include <limits.h>
 #include <math.h>
@@ -293,6 +293,41 @@ static void test_request__a_byte_order_mark_is_no_text(void **state)
     request_release(&alone);
 }
 
+/* What is said of the ids of these lines. */
+static void warn_of_ids(const char *text, char said[2048])
+{
+    struct request_list list = read_text(text);
+    struct capture capture;
+
+    capture_begin(&capture);
+    assert_int_equal(request_ids_warn(&list, "FILE"), STATUS_OK);
+    capture_end(&capture, said, 2048);
+    request_release(&list);
+}
+
+static void test_request__an_id_that_is_there_twice_is_told_once_with_both_lines(void **state)
+{
+#define LINE(id)   "{\"id\": " id ", \"prompt\": \"a\"}\n"
+#define OPENAI(id) "{\"custom_id\": " id ", \"method\": \"POST\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"a\", \"model\": \"m\"}}\n"
+    static const char *const alone[] = {"", LINE("1"), "{\"prompt\": \"a\"}\n{\"prompt\": \"a\"}\n", LINE("7") LINE("\"7\"") LINE("[7]") LINE("null") LINE("null"),
+                                        LINE("\"a\"") LINE("\"A\"") LINE("\"a \"") LINE("\"\"")};
+    char said[2048];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        warn_of_ids(alone[i], said);
+        assert_string_equal(said, "");
+    }
+    warn_of_ids(LINE("\"b\"") "\n" LINE("\"a\"") LINE("\"c\"") LINE("\"a\""), said);
+    capture_assert_one_line(said, "--prompts FILE: line 5 has the id of line 3, \"a\"; their results are told apart by their order and index");
+    warn_of_ids(LINE("2") LINE("1") LINE("1") LINE("2") LINE("2") "{\"id\": 1, \"prompt\": 5}\n", said);
+    capture_assert_one_line(said, "line 3 has the id of line 2, 1, and 3 more have that of an earlier one;");
+    warn_of_ids(OPENAI("\"r\"") OPENAI("\"r\""), said);
+    capture_assert_one_line(said, "line 2 has the custom_id of line 1, \"r\"; their results are told apart by their order\n");
+    warn_of_ids(LINE("{\"b\": 1, \"a\": [1, 2]}") LINE("{ \"b\" : 1, \"a\" : [1,2] }"), said);
+    capture_assert_one_line(said, "line 2 has the id of line 1, {\"b\":1,\"a\":[1,2]};");
+}
+
 /* The prompts of `tandem run` without one. */
 static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void **state)
 {
@@ -532,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_request__wrong_biases_and_bans_are_named),
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
         cmocka_unit_test(test_request__a_byte_order_mark_is_no_text),
+        cmocka_unit_test(test_request__an_id_that_is_there_twice_is_told_once_with_both_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__lines_have_limits),

@@ -124,7 +124,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 
 static void line_of(uint32_t index, char text[80])
 {
-    snprintf(text, 80, "{\"index\":%u,\"text\":\"%.*s\"}", index, (int)(index % 11), "some words");
+    snprintf(text, 80, "{\"id\":%u,\"index\":%u,\"text\":\"%.*s\"}", index, index, (int)(index % 11), "some words");
 }
 
 static int open_rig(void **state)
@@ -433,13 +433,14 @@ static void test_journal__a_result_that_is_there_twice_is_damage(void **state)
     struct rig *rig = *state;
     struct journal journal;
     struct capture capture;
-    char said[2048];
+    char said[2048], text[80];
 
+    line_of(103, text);
     capture_begin(&capture);
     assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
     assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
-    assert_int_equal(journal_add(&journal, &rig->request[3], "{}"), STATUS_OK);
-    assert_int_equal(journal_add(&journal, &rig->request[3], "{}"), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[3], text), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[3], text), STATUS_OK);
     assert_int_equal(journal_close(&journal), STATUS_OK);
     capture_end(&capture, said, sizeof said);
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_IO);
@@ -464,6 +465,189 @@ static void test_journal__a_result_of_another_request_is_damage(void **state)
     capture_end(&capture, said, sizeof said);
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_IO);
     capture_assert_one_line(said, "result 103 is of no request");
+}
+
+#define TERMS "{\"seed\":7,\"target\":\"a\"}"
+
+static struct journal_line header_of(uint32_t fence, uint32_t results, const char *terms)
+{
+    return (struct journal_line){
+        .kind = JOURNAL_LINE_HEADER, .fence = fence, .run = 5, .pid = 1, .host = "here", .results = results, .text = terms, .length = strlen(terms)};
+}
+
+static struct journal_line result_of(uint32_t index, uint64_t request, const char *text)
+{
+    return (struct journal_line){.kind = JOURNAL_LINE_RESULT, .index = index, .request = request, .text = text, .length = strlen(text)};
+}
+
+/* A journal of lines[count], each under its own sum. */
+static void write_lines(const struct rig *rig, const struct journal_line *lines, int count)
+{
+    FILE *file = fopen(rig->path, "w");
+    uint64_t offset = 0;
+
+    assert_non_null(file);
+    for (int i = 0; i < count; i++) {
+        size_t size;
+        char *bytes = journal_line_write(&lines[i], offset, &size);
+
+        assert_non_null(bytes);
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        offset += size;
+        free(bytes);
+    }
+    fclose(file);
+}
+
+/* Refused with a line that has `part`, and left as it was. */
+static void assert_refused(struct rig *rig, enum status expected, const char *part)
+{
+    char said[2048], *before, *after;
+    size_t count, later;
+    enum status status;
+
+    before = read_all(rig->path, &count);
+    status = run_quietly(rig, 1, RESULTS, said);
+    if (status != expected)
+        fail_msg("'%s' was expected with %d, and it ended with %d: %s", part, expected, status, said);
+    capture_assert_one_line(said, part);
+    assert_false(exists(rig->output));
+    after = read_all(rig->path, &later);
+    assert_int_equal(later, count);
+    assert_memory_equal(before, after, count);
+    free(before);
+    free(after);
+}
+
+/* Two headers of two jobs, or one header alone that is not what it says; a result behind each, for without one a journal is begun anew. */
+static void test_journal__a_header_that_lies_is_refused(void **state)
+{
+    static const struct {
+        struct journal_line first, second;
+        enum status status;
+        const char *part;
+    } lies[] = {
+#define HEADER(number, of, words) \
+    {.kind = JOURNAL_LINE_HEADER, .fence = (number), .run = 5, .host = "here", .results = (of), .text = (words), .length = sizeof(words) - 1}
+        {HEADER(1, RESULTS, "{\"seed\":8,\"target\":\"a\"}"), HEADER(2, RESULTS, TERMS), STATUS_IO, "it is of another job than the header before it"},
+        {HEADER(1, RESULTS, TERMS), HEADER(2, RESULTS + 1, TERMS), STATUS_IO, "it is of another job than the header before it"},
+        {HEADER(1, RESULTS, TERMS), HEADER(2, RESULTS, "{\"seed\":7,\"target\":\"b\"}"), STATUS_IO, "it is of another job than the header before it"},
+        {HEADER(1, UINT32_MAX, TERMS), HEADER(2, UINT32_MAX, TERMS), STATUS_IO, "its header is of 4294967295 results, and there are to be 60"},
+        {HEADER(1, 0, TERMS), HEADER(2, 0, TERMS), STATUS_IO, "its header is of 0 results, and there are to be 60"},
+        {HEADER(1, RESULTS, TERMS), HEADER(UINT32_MAX, RESULTS, TERMS), STATUS_IO, "no fencing number is above its own"},
+        {HEADER(1, RESULTS, "{}"), HEADER(2, RESULTS, "{}"), STATUS_DATA, "seed is not given there and 7 here"},
+        {HEADER(1, RESULTS, "{,}"), HEADER(2, RESULTS, "{,}"), STATUS_DATA, "what they depend on cannot be read"},
+        {HEADER(1, RESULTS, "{\"seed\":-7}"), HEADER(2, RESULTS, "{\"seed\":-7}"), STATUS_DATA, "seed is not given there and 7 here"},
+        {HEADER(1, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"), HEADER(2, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"),
+         STATUS_DATA, "accept is 9223372036854775807 there and not given here"},
+    };
+    struct rig *rig = *state;
+    char text[2][80];
+
+    line_of(100, text[0]);
+    line_of(101, text[1]);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        const struct journal_line lines[] = {lies[i].first, result_of(100, 0, text[0]), lies[i].second, result_of(101, 7, text[1])};
+
+        write_lines(rig, lines, 4);
+        assert_refused(rig, lies[i].status, lies[i].part);
+    }
+}
+
+static void test_journal__a_result_that_lies_is_refused(void **state)
+{
+    struct rig *rig = *state;
+    static const struct {
+        uint32_t index;
+        uint64_t request;
+        const char *text, *part;
+    } lies[] = {
+        {102, 14, "{}", "what is kept as result 102 is of another id or index"},
+        {102, 14, "{\"id\":101,\"index\":102,\"text\":\"\"}", "of another id or index"},
+        {102, 14, "{\"id\":102,\"index\":101,\"text\":\"\"}", "of another id or index"},
+        {102, 14, "{\"id\":102,\"index\":1020,\"text\":\"\"}", "of another id or index"},
+        {102, 14, "{\"id\":\"102\",\"index\":102,\"text\":\"\"}", "of another id or index"},
+        {102, 14, "{\"id\":\"batch_req_102\",\"custom_id\":102,\"error\":null}", "of another id or index"},
+        {102, 14, "{\"id\":102,\"index\":102,\"text\":\"}", "what is kept as result 102 is not valid JSON"},
+        {102, 14, "{\"id\":102,\"index\":102,}", "not valid JSON"},
+        {102, 14, "{\"id\":102,\"index\":102,\"text\":\"\"}{}", "not valid JSON"},
+        {102, 14, "{\"id\":102,\"index\":102,\"text\":\"\xff\"}", "not valid JSON"},
+        {102, 14, "{\"id\":102,\"index\":102,\"index\":103}", "not valid JSON"},
+        {102, 15, "{\"id\":102,\"index\":102,\"text\":\"\"}", "result 102 is of no request"},
+        {99, 0, "{\"id\":99,\"index\":99,\"text\":\"\"}", "result 99 is of no request"},
+        {0, 0, "{\"id\":0,\"index\":0,\"text\":\"\"}", "result 0 is of no request"},
+        {160, 420, "{\"id\":160,\"index\":160,\"text\":\"\"}", "result 160 is of no request"},
+        {UINT32_MAX, 0, "{\"id\":4294967295,\"index\":4294967295,\"text\":\"\"}", "result 4294967295 is of no request"},
+        {100, 0, "{\"id\":100,\"index\":100,\"text\":\"\"}", "result 100 is there twice"},
+    };
+    char text[80];
+
+    line_of(100, text);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        const struct journal_line lines[] = {header_of(1, RESULTS, TERMS), result_of(100, 0, text), result_of(lies[i].index, lies[i].request, lies[i].text)};
+
+        write_lines(rig, lines, 3);
+        assert_refused(rig, STATUS_IO, lies[i].part);
+    }
+}
+
+/* As of a part of the input that has none. */
+static void test_journal__results_for_no_requests_are_refused(void **state)
+{
+    struct rig *rig = *state;
+    const struct journal_line lines[] = {header_of(1, 0, TERMS), result_of(0, 0, "{\"id\":0,\"index\":0,\"text\":\"\"}")};
+    struct journal journal;
+    struct capture capture;
+    char said[2048];
+
+    rig->requests = (struct request_list){0};
+    write_lines(rig, lines, 2);
+    capture_begin(&capture);
+    assert_int_equal(journal_open(&journal, rig->output, 1), STATUS_OK);
+    assert_int_equal(journal_begin(&journal, &rig->job), STATUS_IO);
+    assert_int_equal(journal_close(&journal), STATUS_OK);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "result 0 is of no request");
+}
+
+/* Terms that mean the same, in another order: the headers behind keep to the words of the first. */
+static void test_journal__headers_of_one_job_have_the_same_words(void **state)
+{
+    struct rig *rig = *state;
+    char said[2048];
+
+    assert_int_equal(run_quietly(rig, 0, 12, said), STATUS_OK);
+    rig->job.terms = "{\"target\":\"a\",\"seed\":7}";
+    assert_int_equal(run_quietly(rig, 1, 12, said), STATUS_OK);
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+    assert_whole(rig);
+}
+
+/* Results of every form go on as what they are: other ids, and lines of OpenAI's. */
+static void test_journal__results_of_any_id_go_on(void **state)
+{
+    static const struct {
+        char *id;
+        int openai;
+        const char *text;
+    } rows[] = {{"\"a\\u0000\\\"\"", 0, "{\"id\":\"a\\u0000\\\"\",\"index\":100,\"text\":\"\\u0000\"}"},
+                {"1.2345678901234", 0, "{\"id\":1.23456789,\"index\":100,\"text\":\"\"}"},
+                {"{\"b\":[1,{}],\"a\":null}", 0, "{\"id\":{\"b\":[1,{}],\"a\":null},\"index\":100,\"text\":\"\"}"},
+                {"\"r-1\"", 1, "{\"id\":\"batch_req_100\",\"custom_id\":\"r-1\",\"error\":null}"},
+                {NULL, 1, "{\"id\":\"batch_req_100\",\"custom_id\":null,\"error\":null}"}};
+    struct rig *rig = *state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct journal_line lines[] = {header_of(1, RESULTS, TERMS), result_of(100, 0, rows[i].text)};
+        char said[2048];
+
+        rig->request[0].id = rows[i].id;
+        rig->request[0].openai = rows[i].openai;
+        write_lines(rig, lines, 2);
+        assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
+        assert_true(exists(rig->output));
+        unlink(rig->output);
+    }
 }
 
 static void test_journal__one_job_at_a_time(void **state)
@@ -576,13 +760,14 @@ static void test_journal__a_fenced_writer_stops(void **state)
     struct rig *rig = *state;
     struct journal journal;
     struct capture capture;
-    char said[2048], *bytes, *after;
+    char said[2048], text[80], *bytes, *after;
     size_t count, later;
 
     capture_begin(&capture);
+    line_of(100, text);
     assert_int_equal(journal_open(&journal, rig->output, 0), STATUS_OK);
     assert_int_equal(journal_begin(&journal, &rig->job), STATUS_OK);
-    assert_int_equal(journal_add(&journal, &rig->request[0], "{}"), STATUS_OK);
+    assert_int_equal(journal_add(&journal, &rig->request[0], text), STATUS_OK);
     assert_int_equal(flock(journal.file.fd, LOCK_UN), 0); /* as on a file system without locks */
     assert_int_equal(run_quietly(rig, 1, 10, said), STATUS_OK);
     bytes = read_all(rig->path, &count);
@@ -790,6 +975,11 @@ int main(void)
         RIGGED(test_journal__a_torn_line_is_told_once_and_dropped),
         RIGGED(test_journal__a_result_that_is_there_twice_is_damage),
         RIGGED(test_journal__a_result_of_another_request_is_damage),
+        RIGGED(test_journal__a_header_that_lies_is_refused),
+        RIGGED(test_journal__a_result_that_lies_is_refused),
+        RIGGED(test_journal__results_for_no_requests_are_refused),
+        RIGGED(test_journal__headers_of_one_job_have_the_same_words),
+        RIGGED(test_journal__results_of_any_id_go_on),
         RIGGED(test_journal__one_job_at_a_time),
         RIGGED(test_journal__each_look_at_another_jobs_lock_is_progress),
         RIGGED(test_journal__each_line_of_the_output_is_progress),

@@ -1,0 +1,173 @@
+/* Wherever it is said that something is lossless, an acceptance rule that is not is asked for its row: here the second of the table is none. */
+#include "common/base/log.h"
+#include "common/options/options.h"
+#include "common/sample/rule.h"
+#include "launch/bench/sweep/plan.h"
+#include "tests/support/capture.h"
+#include "verifier/job/stats.h"
+#include "verifier/result/result.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { LOSSY = 1 };
+
+const struct rule *__real_rule_row(int accept);
+const struct rule *__real_rule_of(const struct sampling *sampling);
+const struct rule *__wrap_rule_row(int accept);
+const struct rule *__wrap_rule_of(const struct sampling *sampling);
+
+const struct rule *__wrap_rule_row(int accept)
+{
+    static const struct rule lossy = {.name = "lossy", .lossless = 0, .depends_on_drafts = 1};
+
+    return accept == LOSSY ? &lossy : __real_rule_row(accept);
+}
+
+const struct rule *__wrap_rule_of(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0 ? __real_rule_of(sampling) : __wrap_rule_row(sampling->accept);
+}
+
+static struct options asked(int accept, double temperature, double rate)
+{
+    struct options options = {.request.sampling = sampling_default, .rounds.synthetic_acceptance = rate};
+
+    options.request.sampling.accept = accept;
+    options.request.sampling.temperature = temperature;
+    return options;
+}
+
+static void test_lossy_rule__options_name_what_is_not_lossless(void **state)
+{
+    const struct {
+        struct options options;
+        const char *option; /* NULL: lossless */
+    } cases[] = {
+        {asked(0, 1, -1), NULL},
+        {asked(LOSSY, 0, -1), NULL}, /* greedy is */
+        {asked(LOSSY, 1, -1), "--accept lossy"},
+        {asked(LOSSY, 1, 0), "--synthetic-acceptance 0"},
+        {asked(0, 0, 0.5), "--synthetic-acceptance 0.5"},
+    };
+    char option[OPTIONS_NOT_LOSSLESS];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(options_not_lossless(&cases[i].options, option), cases[i].option != NULL);
+        if (cases[i].option != NULL)
+            assert_string_equal(option, cases[i].option);
+    }
+}
+
+static void test_lossy_rule__a_check_refuses_it(void **state)
+{
+    char *line[] = {"test", "--check", "quick", "--accept", "coupled", "--temperature", "1", NULL}, *warm[] = {"test", "--accept", "coupled", NULL}, text[256];
+    struct options options;
+    struct capture capture;
+
+    (void)state;
+    capture_begin(&capture);
+    assert_int_equal(options_parse(7, line, &options), STATUS_USAGE);
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, "--accept lossy is not lossless by intent");
+    assert_int_equal(options_parse(3, warm, &options), STATUS_OK);
+    options_release(&options);
+}
+
+static void assert_result(struct request *request, int verdicts_drawn, int is_marked)
+{
+    char none[] = "", *line;
+    const struct sequence finished = {.request = request, .completion = {.text = none, .finish = FINISH_LENGTH}};
+
+    for (int openai = 0; openai < 2; openai++) {
+        request->openai = openai;
+        assert_int_equal(result_line(request, request->error == NULL ? &finished : NULL, 1, verdicts_drawn, &line), STATUS_OK);
+        assert_int_equal(strstr(line, "\"lossless\":false") != NULL, is_marked);
+        assert_int_equal(strstr(line, "lossless") != NULL, is_marked);
+        free(line);
+    }
+}
+
+/* Each by the rule of its own request. */
+static void test_lossy_rule__its_results_say_so(void **state)
+{
+    struct request request = {.sampling = sampling_default};
+
+    (void)state;
+    request.sampling.temperature = 1;
+    assert_result(&request, 0, 0);
+    assert_result(&request, 1, 1);
+    request.sampling.accept = LOSSY;
+    assert_result(&request, 0, 1);
+    request.sampling.temperature = 0;
+    assert_result(&request, 0, 0);
+    request.sampling.accept = 99; /* what is refused may ask for anything */
+    request.error = "no";
+    assert_result(&request, 0, 0);
+}
+
+static void test_lossy_rule__the_last_line_of_a_job_says_so(void **state)
+{
+    const struct options options = asked(LOSSY, 1, -1), lossless = asked(LOSSY, 0, -1);
+    const struct figures figures = {.tokens = 4};
+    struct stats stats = {.options = &options, .figures = &figures};
+    char text[512] = "";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        FILE *to = fmemopen(text, sizeof text, "w");
+
+        assert_non_null(to);
+        stats_line(&stats, to);
+        fclose(to);
+        assert_int_equal(strstr(text, "; NOT LOSSLESS, by --accept lossy\n") != NULL, i == 0);
+        stats.options = &lossless;
+    }
+}
+
+static void test_lossy_rule__a_bench_has_it_where_it_is_asked_for_and_says_so(void **state)
+{
+    static struct plan plan;
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(1, &options);
+    for (int accept = 0; accept < ACCEPT_MODES; accept++) {
+        int has = 0;
+
+        for (int i = 0; i < options.accepts.count; i++)
+            has += options.accepts.value[i] == accept;
+        assert_int_equal(has, __wrap_rule_row(accept)->lossless);
+    }
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    assert_true(plan_is_lossless(&plan));
+    options.accepts = (struct plan_list){.count = 2, .value = {0, LOSSY}};
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    assert_false(plan_is_lossless(&plan));
+    options.temperatures = (struct plan_list){.count = 1, .value = {0}};
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    assert_true(plan_is_lossless(&plan));
+    plan.options.synthetic = 1;
+    assert_false(plan_is_lossless(&plan));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lossy_rule__options_name_what_is_not_lossless),
+        cmocka_unit_test(test_lossy_rule__a_check_refuses_it),
+        cmocka_unit_test(test_lossy_rule__its_results_say_so),
+        cmocka_unit_test(test_lossy_rule__the_last_line_of_a_job_says_so),
+        cmocka_unit_test(test_lossy_rule__a_bench_has_it_where_it_is_asked_for_and_says_so),
+    };
+
+    log_init("test_lossy_rule", LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
