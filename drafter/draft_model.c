@@ -107,14 +107,14 @@ static void choose(struct model_draft *state, struct mirror *mirror, const struc
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
 static int is_answered(const struct model_draft *state, const struct mirror *mirror)
 {
-    return state->model->backend->ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
+    return state->model->backend->output.ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
 
 /* Feeds the rows that were laid out, and has the backend answer the queries that it can; the other rows are copied to the host. */
 static enum status run_forward(struct model_draft *state, struct mirror *const *mirrors, int count)
 {
     const struct model *model = state->model;
-    int fetches = model->backend->fetch != NULL;
+    int fetches = model->backend->output.fetch != NULL;
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
@@ -124,7 +124,7 @@ static enum status run_forward(struct model_draft *state, struct mirror *const *
     TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
     for (int a = 0; fetches && a < count; a++)
         if (!is_answered(state, mirrors[a]))
-            model->backend->fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
+            model->backend->output.fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
     return forward_end(&state->forward);
 }
 

@@ -43,7 +43,7 @@ static void warn_of_the_target(const struct parts *parts, int layers)
     const struct options_draft *way = &options->model.draft_way;
     char text[OPTIONS_DRAFT_TEXT];
 
-    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.team_rank > 0)
+    if (!options_draft_kind(way)->target_model || parts->model->config.layers < layers || parts->world.role_rank > 0)
         return;
     if (parts->model->rounded > 0 && model_quantise(options_bits(options, 1)) != model_quantise(options_bits(options, 0)))
         return;
@@ -63,14 +63,14 @@ static enum status load_model(struct parts *parts)
 
     TRY(backend_choose((enum backend_choice)options->ranks.backend, &backend));
     TRY(backend_choose_device(backend, options->ranks.drafter_devices,
-                              options->ranks.drafter_devices != NULL ? parts->world.node_team_rank : parts->world.node_rank, &device));
+                              options->ranks.drafter_devices != NULL ? parts->world.node_role_rank : parts->world.node_rank, &device));
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
-        .max_rows = asked > backend->prompt_rows ? asked : backend->prompt_rows,
+        .max_rows = asked > backend->step.prompt_rows ? asked : backend->step.prompt_rows,
         .max_outputs = asked,
         .context = options->model.context,
         .slots = options->rounds.max_sequences,
@@ -81,7 +81,7 @@ static enum status load_model(struct parts *parts)
         .backend = backend,
         .drafts = 1,
         .device = device};
-    world_claim_threads(&parts->world, backend->device == NULL ? model.threads : 1);
+    world_claim_threads(&parts->world, backend->device.which == NULL ? model.threads : 1);
     group_open_self(&parts->group);
     TRY(model_open(parts->path, &parts->group, &model, &parts->model));
     warn_of_the_target(parts, config.layers);

@@ -207,7 +207,7 @@ start:
     };
     do
     :: atomic { ask_lost() };
-        /* peers_collect: all that came, what follows from it, and then a wait if something is expected */
+        /* peers_gather: all that came, and what follows from it; and then peers_wait if something is expected */
         do
         :: atomic { nempty(up) && MAY_TAKE -> take_up(); COUNT_TURN }
 #ifndef FREE

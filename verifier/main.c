@@ -125,7 +125,7 @@ int main(int argc, char **argv)
         status = world_open(&argc, &argv, ROLE_VERIFIER, &job.world);
     if (status != STATUS_OK)
         world_abort(status);
-    watchdog_stand_behind(job.world.team_rank);
+    watchdog_stand_behind(job.world.role_rank);
     if (job.world.rank != job.world.lead)
         snprintf(label, sizeof label, "tandem-verifier[%d]", job.world.rank);
     if (parsed == STATUS_OK)

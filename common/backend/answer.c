@@ -25,16 +25,16 @@ void backend_answer(const struct backend *backend, struct backend_context *conte
                     uint32_t *excluded, struct row_query *query)
 {
     if (query->scans)
-        backend->row_scan(context, logits, count, query->sums, &query->stats);
+        backend->row.scan(context, logits, count, query->sums, &query->stats);
     if (query->gumbel && query->excludes)
         backend_exclude(query, first, count, excluded, 1);
     if (query->gumbel)
-        backend->row_gumbel_max(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
+        backend->row.gumbel_max(context, logits, count, first, &query->key, query->purpose, query->excludes ? excluded : NULL, &query->winner);
     if (query->gumbel && query->excludes)
         backend_exclude(query, first, count, excluded, 0);
     if (query->logit != NULL)
         backend_look_up(query, logits, 1.0f, first, count);
-    query->best_count = query->top > 0 ? backend->row_top(context, logits, count, query->top, query->best) : 0;
+    query->best_count = query->top > 0 ? backend->row.top(context, logits, count, query->top, query->best) : 0;
 }
 
 int backend_drafts_at(const struct kept_draft *drafts, int count, int step)

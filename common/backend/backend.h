@@ -1,5 +1,7 @@
 /* A backend says how a number is computed and on which memory. It is a table of coarse operations: coarse enough for each to be
- * one fused kernel, few enough to read. The transformer over them is written once, in common/model/forward.c.
+ * one fused kernel, few enough to read. The transformer over them is written once, in common/model/forward.c. The table has parts by what they serve:
+ * memory, linear maps, the step, the blocks of a layer, the cache, output rows and what is asked of them, drafts without the host, the device,
+ * and single rows of logits on the host.
  *
  * All arrays are row-major float32 in the device's memory (the CPU's is the host's) unless said otherwise. "rows" are the tokens fed in one
  * step, of one or several sequences; struct rows, shapes and options lie in the host's memory.
@@ -20,7 +22,7 @@
 
 /* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of DTYPE_BLOCK values, in each an F16 scale d
  * (Q4_1: and an F16 minimum m), then integers q of 8 or 4 bits; a value is d q, d (q - 8), or d q + m in float32. Not every
- * backend packs them (see `packs`): for the others, whoever packs a matrix widens its rows. */
+ * backend packs them (see `linear.packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPES };
 enum { DTYPE_BLOCK = 32 };
 /* Of one value; 0 for a quantised dtype. */
@@ -214,31 +216,43 @@ struct backend_one_shot {
     void (*close)(struct backend_context *context);
 };
 
-struct backend {
-    const char *name;
-    enum dtype cache; /* of a cache's numbers where none is asked for */
-    unsigned caches;  /* bit d: they may be of dtype d */
-    unsigned packs;   /* bit d: matrix_pack takes rows of dtype d */
-    int prompt_rows;  /* of a prompt that a step had best take, a multiple of BACKEND_MAX_ROWS */
-
-    enum status (*open)(const struct backend_options *options, struct backend_context **context);
-    void (*close)(struct backend_context *context);
-    /* One line for --verbose: instruction set and threads. */
-    const char *(*describe)(const struct backend_context *context);
-
+/* The memory that everything lies in which operations read and write. */
+struct backend_memory {
     /* STATUS_INTERNAL, with the figures, when `bytes` for `what` are more than is free now. */
-    enum status (*memory_check)(struct backend_context *context, const char *what, size_t bytes);
+    enum status (*check)(struct backend_context *context, const char *what, size_t bytes);
     /* Zeroed memory of the device for an arena. STATUS_INTERNAL, with a line that names `what`, when there is not so much. */
-    enum status (*memory_open)(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
-    void (*memory_close)(struct backend_context *context, struct arena *arena);
+    enum status (*open)(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
+    void (*close)(struct backend_context *context, struct arena *arena);
     /* Copies from the host's memory; `from` may go away when it returns. */
     void (*write)(struct backend_context *context, void *to, const void *from, size_t bytes);
+};
 
+/* Linear maps: packed once, when a model is opened, then applied in every step; and the sums that make a whole of partial results. */
+struct backend_linear {
+    unsigned packs; /* bit d: matrix_pack takes rows of dtype d */
     /* Bytes that matrix_pack will take from an arena. */
     size_t (*matrix_bytes)(const struct matrix_source *source);
     /* Packs into the arena; the source may go away afterwards. */
     enum status (*matrix_pack)(struct backend_context *context, const struct matrix_source *source, struct arena *arena,
                                struct matrix **matrix);
+
+    /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */
+    void (*matmul)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+
+    /* x += W from: attend_out or mlp_out and add at once, with their bits, where there is no group to sum over. NULL where it is no faster.
+     * from: [rows][columns], as theirs  x: [rows][hidden] */
+    void (*matmul_add)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
+
+    /* x += sum */
+    void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
+
+    /* to[i] = backend_tree_sum over terms[0][i], terms[1][i], ...  terms: [count][size], at most BACKEND_MAX_TERMS  to: [size] */
+    void (*tree_sum)(struct backend_context *context, const float *terms, int count, size_t size, float *to);
+};
+
+/* How a step begins and ends: embed, the layers, pick and a head, finish. One step at a time. */
+struct backend_step {
+    int prompt_rows; /* of a prompt that a step had best take, a multiple of BACKEND_MAX_ROWS */
 
     /* Begins a step of these rows; attend_in, attend and pick of the step are about the same. x[r] = row token[r] of the table.
      * asked: [output_count] indices of rows  table: [tokens][hidden] of `dtype`, in the host's memory, any alignment  x: [rows][hidden] */
@@ -255,9 +269,12 @@ struct backend {
     /* to[i] = x[asked[i]].  asked: [count], as embed was told  to: [count][hidden] */
     void (*pick)(struct backend_context *context, int hidden, const int32_t *asked, int count, const float *x, float *to);
 
-    /* to[r] = W from[r], for each of `rows` rows.  from: [rows][columns]  to: [rows][outputs] */
-    void (*matmul)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *to);
+    /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
+    enum status (*finish)(struct backend_context *context);
+};
 
+/* The blocks of a layer: norm, attention and feed-forward. What is between _in and _out of a block is the backend's own. */
+struct backend_layer {
     /* q, k, v = W_qkv norm(x) + b; q, k normed by head where the model does; RoPE; k and v written at the rows' places, in the cache's
      * dtype: to the nearest, ties to even, and NaN stays NaN.
      * Projecting and appending are one operation, for they are one kernel; where they are apart, as in cross-attention, it is called with a part of
@@ -274,11 +291,6 @@ struct backend {
     void (*attend)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                    const struct rows *rows, const float *q, const struct cache_layer *cache, float *to);
 
-    /* Between steps: the keys and values of the places [first, first + count) of slot `from` are copied to the same places of slot `to`, another
-     * one; count may be 0. The steps before it are done with both, those behind it see the copy. */
-    void (*cache_copy)(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                       int first, int count);
-
     /* partial = W_out from.  from: [rows][heads][head_dim], as attend left it  partial: [rows][hidden] */
     void (*attend_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                        const float *from, float *partial);
@@ -290,25 +302,28 @@ struct backend {
     /* partial = W_down from.  from: [rows][ffn], as mlp_in left it  partial: [rows][hidden] */
     void (*mlp_out)(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                     const float *from, float *partial);
+};
 
-    /* x += W from: attend_out or mlp_out and add at once, with their bits, where there is no group to sum over. NULL where it is no faster.
-     * from: [rows][columns], as theirs  x: [rows][hidden] */
-    void (*matmul_add)(struct backend_context *context, const struct matrix *matrix, int rows, const float *from, float *x);
+/* The keys and values that attend_in appends and attend reads. */
+struct backend_cache {
+    enum dtype dtype; /* of its numbers where none is asked for */
+    unsigned dtypes;  /* bit d: they may be of dtype d */
 
-    /* x += sum */
-    void (*add)(struct backend_context *context, float *x, const float *sum, size_t count);
+    /* Between steps: the keys and values of the places [first, first + count) of slot `from` are copied to the same places of slot `to`, another
+     * one; count may be 0. The steps before it are done with both, those behind it see the copy. */
+    void (*copy)(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
+                 int first, int count);
+};
 
-    /* to[i] = backend_tree_sum over terms[0][i], terms[1][i], ...  terms: [count][size], at most BACKEND_MAX_TERMS  to: [size] */
-    void (*tree_sum)(struct backend_context *context, const float *terms, int count, size_t size, float *to);
-
+/* The logits of a step, and what is asked about them. All but `head` is about the logits of the last head: those that the device keeps or, where
+ * `fetch` is NULL, those in the host's memory, which are still there, as the head left them. NULL where nothing is answered. */
+struct backend_output {
     /* logits = W_head norm(x).  x: [rows][hidden]  logits: [rows][outputs of head], in the host's memory, there when finish says so; or
      * NULL where `fetch` is there: the device keeps them until the next head. Behind ask_begin it may answer as it goes. */
     void (*head)(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
                  const float *x, float *logits);
 
-    /* What follows is about the logits of the last head: those that the device keeps or, where `fetch` is NULL, those in the host's memory, which
-     * are still there, as the head left them. NULL where nothing is answered.
-     * Answers `count` queries (at least 1, at most max_outputs). first: the id of the rows' first logit, a multiple of 4. The
+    /* Answers `count` queries (at least 1, at most max_outputs). first: the id of the rows' first logit, a multiple of 4. The
      * queries stay where they are until finish, which has the answers: max, argmax, winner, logit and best as backend_answer would have them from
      * the scaled row; a device's sum is of the same terms but for their rounding, in an order of its own. */
     void (*ask)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
@@ -317,39 +332,63 @@ struct backend {
     uint64_t (*ask_begin)(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
     void (*ask_run)(struct backend_context *context);
     void (*ask_end)(struct backend_context *context);
-    /* Several tokens without the host. embed gets the rows of all steps, step by step; of those behind the first step the tokens are not known
-     * yet. draft_begin says what is to be drafted; then for each step come the operations of a forward over its rows, x from its first
-     * one on, and draft_step, which draws a token of each sequence that is still to have one and puts its embedding into x, as the next
-     * step's row of that sequence. draft_end; finish has the answers. draft_begin returns what the steps'
-     * operations depend on, for replay. */
-    uint64_t (*draft_begin)(struct backend_context *context, const struct draft_terms *terms);
-    void (*draft_step)(struct backend_context *context, int step);
-    void (*draft_end)(struct backend_context *context);
+
     /* to = the row, there when finish says so; NULL where all logits are in the host's memory.  to: [outputs of head], there */
     void (*fetch)(struct backend_context *context, int row, float *to);
+};
 
-    /* Ends a step: waits until all of it is done. STATUS_INTERNAL, after a line that names what failed, when any of it failed. */
-    enum status (*finish)(struct backend_context *context);
+/* Several tokens without the host. embed gets the rows of all steps, step by step; of those behind the first step the tokens are not known
+ * yet. `begin` says what is to be drafted; then for each step come the operations of a forward over its rows, x from its first
+ * one on, and `step`, which draws a token of each sequence that is still to have one and puts its embedding into x, as the next
+ * step's row of that sequence. `end`; finish has the answers. All three are NULL where the host drafts. */
+struct backend_draft {
+    /* Returns what the steps' operations depend on, for replay. */
+    uint64_t (*begin)(struct backend_context *context, const struct draft_terms *terms);
+    void (*step)(struct backend_context *context, int step);
+    void (*end)(struct backend_context *context);
+};
 
-    /* The device whose memory all this lies in; NULL instead of a function where that is the host's. */
-    const struct backend_device *(*device)(const struct backend_context *context);
-    /* Whether all that was asked of the device is done, or has failed; waits for nothing. There where `device` is. */
+/* A device with memory of its own: functions are NULL where that memory is the host's. */
+struct backend_on_device {
+    /* The device that all this lies on. */
+    const struct backend_device *(*which)(const struct backend_context *context);
+    /* Whether all that was asked of the device is done, or has failed; waits for nothing. There where `which` is. */
     int (*idle)(struct backend_context *context);
     const struct backend_one_shot *one_shot; /* or NULL */
+};
 
-    /* The last three are about logits in the host's memory, one row at a time.
-     * Its statistics, the sum if `sums`.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
-    void (*row_scan)(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
+/* One row of logits in the host's memory, at once: no part of a step. */
+struct backend_row {
+    /* Its statistics, the sum if `sums`.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
+    void (*scan)(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
 
     /* The Gumbel-max of a row: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
      * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL.
      * When none has a logit above minus infinity the winner's token is -1. */
-    void (*row_gumbel_max)(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
-                     enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
+    void (*gumbel_max)(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
+                       enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 
     /* The `wanted` largest logits, largest first, ties to the lower index; returns how many (min(wanted, count)).
      * best: [wanted] */
-    int (*row_top)(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
+    int (*top)(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);
+};
+
+struct backend {
+    const char *name;
+    enum status (*open)(const struct backend_options *options, struct backend_context **context);
+    void (*close)(struct backend_context *context);
+    /* One line for --verbose: instruction set and threads. */
+    const char *(*describe)(const struct backend_context *context);
+
+    struct backend_memory memory;
+    struct backend_linear linear;
+    struct backend_step step;
+    struct backend_layer layer;
+    struct backend_cache cache;
+    struct backend_output output;
+    struct backend_draft draft;
+    struct backend_on_device device;
+    struct backend_row row;
 };
 
 /* Answers a query from logits in the host's memory, by the backend's row operations.  logits: [count]  excluded: [(count + 31) / 32] zero

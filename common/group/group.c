@@ -9,27 +9,27 @@ enum status group_open_team(struct world *world, size_t largest, struct group *g
 {
     int size, on_host = 0;
 
-    TRY_MPI(MPI_Comm_size(world->team, &size));
+    TRY_MPI(MPI_Comm_size(world->role_comm, &size));
     if (size == 1) {
         group_open_self(group);
         return STATUS_OK;
     }
     MPI_Comm host;
-    TRY(world_meet(world, world->team));
-    TRY_MPI(MPI_Comm_split_type(world->team, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    TRY(world_meet(world, world->role_comm));
+    TRY_MPI(MPI_Comm_split_type(world->role_comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
     int code = MPI_Comm_size(host, &on_host);
     MPI_Comm_free(&host);
     TRY_MPI(code);
     /* Every rank sees its own host's share, and all must take the same way. */
     int mine = on_host == size, all = 0;
-    TRY_MPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, world->team));
+    TRY_MPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, world->role_comm));
     return all ? group_open_shared(world, largest, group) : group_open_mpi(world, largest, group);
 }
 
 enum status group_attach(struct world *world, const struct backend *backend, struct backend_context *context, size_t largest,
                          enum group_sums sums, struct group *group)
 {
-    if (backend->device == NULL || group->size == 1)
+    if (backend->device.which == NULL || group->size == 1)
         return STATUS_OK;
     return group_open_nccl(world, backend, context, largest, NCCL_PATIENCE_S, sums, group);
 }

@@ -47,7 +47,7 @@ struct group_kind {
 
 /* Local. */
 void group_open_self(struct group *group);
-/* Collective over world->team. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
+/* Collective over world->role_comm. `largest` is the most bytes that one rank gives in one operation; more go in several parts. */
 enum status group_open_team(struct world *world, size_t largest, struct group *group);
 /* Collective over GROUP, once every rank has opened its device. Where a backend's memory is a device's, sums go over NCCL from here on, and
  * are of such memory; else nothing changes. `largest` is the most bytes of a sum. Where one rank fails all do, the others with

@@ -94,8 +94,8 @@ enum status group_open_mpi(struct world *world, size_t largest, struct group *gr
     struct mpi *mpi = calloc(1, sizeof *mpi);
     int rank, size;
 
-    MPI_Comm_rank(world->team, &rank);
-    MPI_Comm_size(world->team, &size);
+    MPI_Comm_rank(world->role_comm, &rank);
+    MPI_Comm_size(world->role_comm, &size);
     if (mpi != NULL) {
         mpi->world = world;
         mpi->part = arena_round(largest < 4096 ? 4096 : largest > INT_MAX / 2 ? INT_MAX / 2 : largest);
@@ -106,7 +106,7 @@ enum status group_open_mpi(struct world *world, size_t largest, struct group *gr
         log_error("no memory for a group of %d ranks", size);
         return STATUS_INTERNAL;
     }
-    int code = MPI_Comm_dup(world->team, &mpi->comm);
+    int code = MPI_Comm_dup(world->role_comm, &mpi->comm);
     if (code != MPI_SUCCESS) {
         free(mpi->gathered);
         free(mpi);

@@ -32,7 +32,7 @@ enum status nccl_sum_part(struct nccl *nccl, float *x, size_t count)
     if (nccl->host.size <= 2)
         return nccl_done(nccl, "ncclAllReduce", library->all_reduce(x, x, count, NCCL_FLOAT32, NCCL_SUM, nccl->comm, stream));
     TRY(nccl_done(nccl, "ncclAllGather", library->all_gather(x, nccl->gathered, count, NCCL_FLOAT32, nccl->comm, stream)));
-    nccl->backend->tree_sum(nccl->context, nccl->gathered, nccl->host.size, count, x);
+    nccl->backend->linear.tree_sum(nccl->context, nccl->gathered, nccl->host.size, count, x);
     return STATUS_OK;
 }
 
@@ -40,7 +40,7 @@ static enum status one_shot(struct nccl *nccl, const float *partial, size_t coun
 {
     if (nccl->comm == NULL)
         return aborted(nccl);
-    nccl->backend->one_shot->sum(nccl->context, partial, count, x, adds);
+    nccl->backend->device.one_shot->sum(nccl->context, partial, count, x, adds);
     return STATUS_OK;
 }
 
@@ -78,7 +78,7 @@ static enum status nccl_settle(struct group *group)
     for (int idle = 0; !idle;) {
         int result = NCCL_SUCCESS, code;
 
-        idle = nccl->backend->idle(nccl->context); /* and what was idle by then has its error there, if any */
+        idle = nccl->backend->device.idle(nccl->context); /* and what was idle by then has its error there, if any */
         if (nccl->comm == NULL)
             return aborted(nccl);
         code = nccl->library.comm_get_async_error(nccl->comm, &result);

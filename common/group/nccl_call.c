@@ -40,7 +40,7 @@ void nccl_abort(struct nccl *nccl)
     nccl->comm = NULL;
     nccl->window = NULL; /* goes with it */
     if (nccl->one_shot)
-        nccl->backend->one_shot->stop(nccl->context);
+        nccl->backend->device.one_shot->stop(nccl->context);
     if (comm != NULL)
         nccl->library.comm_abort(comm);
 }

@@ -46,9 +46,9 @@ static enum status close_inboxes(struct nccl *nccl)
 {
     if (!nccl->one_shot)
         return STATUS_OK;
-    nccl->backend->one_shot->leave(nccl->context);
+    nccl->backend->device.one_shot->leave(nccl->context);
     TRY(group_agree(&nccl->host, STATUS_OK));
-    nccl->backend->one_shot->close(nccl->context);
+    nccl->backend->device.one_shot->close(nccl->context);
     nccl->one_shot = 0;
     return STATUS_OK;
 }
@@ -56,18 +56,18 @@ static enum status close_inboxes(struct nccl *nccl)
 /* A sum of known numbers: `reason` is what is wrong with it, or as it was. */
 static enum status prove(struct nccl *nccl, size_t most, const char **reason)
 {
-    const struct backend_one_shot *one_shot = nccl->backend->one_shot;
+    const struct backend_one_shot *one_shot = nccl->backend->device.one_shot;
     size_t count = PROOF < most ? PROOF : most;
     float *x = (float *)(void *)nccl->memory, numbers[PROOF];
     int64_t deadline = clock_ns() + (int64_t)PROOF_S * 1000000000;
 
     for (size_t i = 0; i < count; i++)
         numbers[i] = (float)((nccl->host.rank + 1) * (int)(i + 1));
-    nccl->backend->write(nccl->context, x, numbers, count * sizeof *x);
+    nccl->backend->memory.write(nccl->context, x, numbers, count * sizeof *x);
     one_shot->sum(nccl->context, x, count, x, 0);
-    while (!nccl->backend->idle(nccl->context) && clock_ns() < deadline)
+    while (!nccl->backend->device.idle(nccl->context) && clock_ns() < deadline)
         sched_yield();
-    if (!nccl->backend->idle(nccl->context)) {
+    if (!nccl->backend->device.idle(nccl->context)) {
         one_shot->stop(nccl->context);
         *reason = "devices map each other's memory, and what one writes there does not come";
     }
@@ -76,13 +76,13 @@ static enum status prove(struct nccl *nccl, size_t most, const char **reason)
         if (numbers[i] != (float)(nccl->host.size * (nccl->host.size + 1) / 2 * (int)(i + 1)))
             *reason = "devices map each other's memory, and what one writes there comes as something else";
     memset(numbers, 0, sizeof numbers);
-    nccl->backend->write(nccl->context, x, numbers, count * sizeof *x);
+    nccl->backend->memory.write(nccl->context, x, numbers, count * sizeof *x);
     return STATUS_OK;
 }
 
 static enum status open_inboxes(struct nccl *nccl, size_t most, int *is_open)
 {
-    const struct backend_one_shot *one_shot = nccl->backend->one_shot;
+    const struct backend_one_shot *one_shot = nccl->backend->device.one_shot;
     struct backend_handle mine = {{0}}, handles[WORLD_MAX_RANKS];
     const char *reason = "the ranks are on several hosts, or too many", *disabled = getenv("NCCL_P2P_DISABLE");
     int can = one_shot != NULL && nccl->one_host && nccl->host.size <= one_shot->most_ranks;
@@ -120,7 +120,7 @@ static enum status time_sums(struct nccl *nccl, size_t alone, size_t count, int 
     for (int i = 0; i < sums; i++)
         TRY(group_sum(&group, (float *)(void *)nccl->memory, count));
     TRY(group_settle(&group));
-    TRY(nccl->backend->finish(nccl->context));
+    TRY(nccl->backend->step.finish(nccl->context));
     *ns = clock_ns() - start;
     return STATUS_OK;
 }

@@ -179,7 +179,7 @@ static enum status connect_devices(struct nccl *nccl)
             break;
     }
     TRY(group_settle(&group));
-    return nccl->backend->finish(nccl->context);
+    return nccl->backend->step.finish(nccl->context);
 }
 
 /* Memory that every rank's device can reach, for the fastest sums, or plain memory of the backend. */
@@ -188,7 +188,7 @@ static enum status take_memory(struct nccl *nccl, size_t bytes)
     const struct nccl_library *library = &nccl->library;
 
     if (library->comm_window_register == NULL) {
-        TRY(nccl->backend->memory_open(nccl->context, bytes, "sums over the group", &nccl->arena));
+        TRY(nccl->backend->memory.open(nccl->context, bytes, "sums over the group", &nccl->arena));
         nccl->memory = arena_take(&nccl->arena, bytes);
         return STATUS_OK;
     }
@@ -247,12 +247,12 @@ enum status group_open_nccl(struct world *world, const struct backend *backend, 
         free(nccl);
         return status;
     }
-    *nccl = (struct nccl){.world = world, .host = *group, .backend = backend, .context = context, .device = backend->device(context)};
+    *nccl = (struct nccl){.world = world, .host = *group, .backend = backend, .context = context, .device = backend->device.which(context)};
     nccl->alarm = MPI_COMM_NULL;
     describe_self(nccl);
     TRY_TO(group_agree(group, nccl_library_open(&nccl->library)), release_nccl);
     TRY_TO(meet(nccl), release_nccl);
-    int code = MPI_Comm_dup(world->team, &nccl->alarm);
+    int code = MPI_Comm_dup(world->role_comm, &nccl->alarm);
     TRY_TO(group_agree(group, code == MPI_SUCCESS ? STATUS_OK : world_mpi_failed("MPI_Comm_dup for NCCL", __FILE__, __LINE__, code)),
            release_nccl);
     nccl_patience(nccl, patience_s, "making the NCCL communicator");
@@ -286,9 +286,9 @@ void nccl_release(struct nccl *nccl)
     if (nccl->comm != NULL && close_window(nccl) == STATUS_OK)
         (void)end_communicator(nccl);
     if (nccl->one_shot)
-        nccl->backend->one_shot->leave(nccl->context); /* its own memory goes with the process: another rank may still have it open */
+        nccl->backend->device.one_shot->leave(nccl->context); /* its own memory goes with the process: another rank may still have it open */
     if (nccl->arena.base != NULL)
-        nccl->backend->memory_close(nccl->context, &nccl->arena);
+        nccl->backend->memory.close(nccl->context, &nccl->arena);
     else if (nccl->memory != NULL)
         nccl->library.mem_free(nccl->memory);
     if (nccl->alarm != MPI_COMM_NULL)

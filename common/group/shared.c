@@ -174,11 +174,11 @@ static enum status map_boxes(struct world *world, struct shared *shared, int siz
     struct box *mine;
     int unit;
 
-    TRY_MPI(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, world->team, &mine, &shared->window));
+    TRY_MPI(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, world->role_comm, &mine, &shared->window));
     memset(mine, 0, sizeof *mine);
     for (int i = 0; i < size; i++)
         TRY_MPI(MPI_Win_shared_query(shared->window, i, &bytes, &unit, &shared->box[i]));
-    TRY_MPI(MPI_Allgather(&world->rank, 1, MPI_INT, shared->world_rank, 1, MPI_INT, world->team));
+    TRY_MPI(MPI_Allgather(&world->rank, 1, MPI_INT, shared->world_rank, 1, MPI_INT, world->role_comm));
     return STATUS_OK;
 }
 
@@ -188,8 +188,8 @@ enum status group_open_shared(struct world *world, size_t largest, struct group 
     enum status status;
     int rank, size;
 
-    MPI_Comm_rank(world->team, &rank);
-    MPI_Comm_size(world->team, &size);
+    MPI_Comm_rank(world->role_comm, &rank);
+    MPI_Comm_size(world->role_comm, &size);
     if (shared == NULL || size > MAX_SIZE) {
         log_error("a group has at most %d ranks on one host, %d asked", MAX_SIZE, size);
         free(shared);

@@ -11,7 +11,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
     size_t hidden = bytes.hidden, heads = bytes.heads;
 
     *forward = (struct forward){.model = model, .cache = cache};
-    TRY(model->backend->memory_open(model->context, bytes.all, "the activations", &forward->arena));
+    TRY(model->backend->memory.open(model->context, bytes.all, "the activations", &forward->arena));
     forward->x = arena_take(&forward->arena, hidden);
     forward->partial = group_buffer(model->group, hidden); /* sums are fastest in the group's own memory, where it has some */
     if (forward->partial == NULL)
@@ -26,7 +26,7 @@ enum status forward_open(struct forward *forward, struct model *model, struct kv
 void forward_close(struct forward *forward)
 {
     if (forward->model != NULL)
-        forward->model->backend->memory_close(forward->model->context, &forward->arena);
+        forward->model->backend->memory.close(forward->model->context, &forward->arena);
 }
 
 static size_t numbers_of(const struct forward *forward, int rows)
@@ -45,7 +45,7 @@ static enum status reduce(struct forward *forward, int rows, float *x)
         return group_add(model->group, x, forward->partial, count);
     TRY(group_sum(model->group, forward->partial, count));
     forward->group_ns += clock_ns() - start;
-    model->backend->add(model->context, x, forward->partial, count);
+    model->backend->linear.add(model->context, x, forward->partial, count);
     return STATUS_OK;
 }
 
@@ -57,8 +57,8 @@ static enum status add_residual(struct forward *forward, const struct rows *rows
 {
     struct model *model = forward->model;
 
-    if (model->group->size == 1 && model->backend->matmul_add != NULL) {
-        model->backend->matmul_add(model->context, matrix, rows->count, from, x);
+    if (model->group->size == 1 && model->backend->linear.matmul_add != NULL) {
+        model->backend->linear.matmul_add(model->context, matrix, rows->count, from, x);
         return STATUS_OK;
     }
     out(model->context, &model->shape, layer, rows->count, from, forward->partial);
@@ -73,11 +73,11 @@ static enum status run_self(struct forward *forward, const struct rows *rows, in
     const struct layer_weights *layer = &model->layer[i];
     const struct cache_layer *cache = &forward->cache->layer[i];
 
-    backend->attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
+    backend->layer.attend_in(model->context, &model->shape, layer, rows, x, model->cosine, model->sine, cache, forward->q);
     progress_made(NULL);
-    backend->attend(model->context, &model->shape, layer, rows, forward->q, cache, forward->attended);
+    backend->layer.attend(model->context, &model->shape, layer, rows, forward->q, cache, forward->attended);
     progress_made(NULL);
-    return add_residual(forward, rows, layer, backend->attend_out, layer->out, forward->attended, x);
+    return add_residual(forward, rows, layer, backend->layer.attend_out, layer->out, forward->attended, x);
 }
 
 /* x += W_down (silu(W_gate norm(x)) * (W_up norm(x))) */
@@ -86,9 +86,9 @@ static enum status run_mlp(struct forward *forward, const struct rows *rows, int
     struct model *model = forward->model;
     const struct layer_weights *layer = &model->layer[i];
 
-    model->backend->mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
+    model->backend->layer.mlp_in(model->context, &model->shape, layer, rows->count, x, forward->ffn);
     progress_made(NULL);
-    return add_residual(forward, rows, layer, model->backend->mlp_out, layer->down, forward->ffn, x);
+    return add_residual(forward, rows, layer, model->backend->layer.mlp_out, layer->down, forward->ffn, x);
 }
 
 static enum status run_layer(struct forward *forward, const struct rows *rows, int i, float *x)
@@ -110,11 +110,11 @@ static enum status run(struct forward *forward, const struct rows *rows, const i
     for (int i = 0; i < model->config.layers; i++)
         TRY(run_layer(forward, rows, i, x));
     if (output_count > 0 && asked != NULL) {
-        backend->pick(model->context, hidden, asked, output_count, x, forward->asked);
+        backend->step.pick(model->context, hidden, asked, output_count, x, forward->asked);
         x = forward->asked;
     }
     if (output_count > 0)
-        backend->head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, output_count, x, logits);
+        backend->output.head(model->context, hidden, model->shape.norm_eps, model->final_norm, model->head, output_count, x, logits);
     return STATUS_OK;
 }
 
@@ -124,7 +124,7 @@ static void embed(struct forward *forward, const struct rows *rows, const int32_
     enum dtype dtype = model->embedding.dtype;
     size_t hidden = (size_t)model->shape.hidden;
 
-    model->backend->embed(model->context, rows, asked, output_count, dtype, model->embedding.data, model->shape.hidden, forward->x);
+    model->backend->step.embed(model->context, rows, asked, output_count, dtype, model->embedding.data, model->shape.hidden, forward->x);
     if (dtype_is_quantised(model->quantise) && dtype_bits(dtype) > dtype_bits(model->quantise)) /* by the CPU, whose memory is the host's */
         for (int r = 0; r < rows->count; r++)
             dtype_round_trip(model->quantise, forward->x + (size_t)r * hidden, hidden);
@@ -135,7 +135,7 @@ static int is_alone(const struct forward *forward, const struct rows *rows)
 {
     const struct model *model = forward->model;
 
-    return model->backend->replay != NULL && rows->count <= BACKEND_MAX_ROWS &&
+    return model->backend->step.replay != NULL && rows->count <= BACKEND_MAX_ROWS &&
            (model->group->size == 1 || group_sums_alone(model->group, numbers_of(forward, rows->count)));
 }
 
@@ -143,7 +143,7 @@ static enum status run_and_ask(struct forward *forward, const struct rows *rows,
 {
     TRY(run(forward, rows, asked, output_count, forward->x, logits));
     if (asks)
-        forward->model->backend->ask_run(forward->model->context);
+        forward->model->backend->output.ask_run(forward->model->context);
     return STATUS_OK;
 }
 
@@ -152,7 +152,7 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
 {
     struct model *model = forward->model;
     const struct backend *backend = model->backend;
-    int stays = questions != NULL && backend->fetch != NULL, asks = questions != NULL && questions->count > 0;
+    int stays = questions != NULL && backend->output.fetch != NULL, asks = questions != NULL && questions->count > 0;
     int replays = is_alone(forward, rows) && (logits == NULL || stays || output_count == 0);
     uint64_t what = (uint64_t)output_count;
     enum status status = STATUS_OK;
@@ -161,20 +161,20 @@ enum status forward_begin(struct forward *forward, const struct rows *rows, cons
         logits = NULL;
     embed(forward, rows, asked, output_count);
     if (asks)
-        what = digest_bytes(&what, sizeof what, backend->ask_begin(model->context, questions->first, questions->queries, questions->count));
-    if (!replays || !backend->replay(model->context, forward, rows, what)) {
+        what = digest_bytes(&what, sizeof what, backend->output.ask_begin(model->context, questions->first, questions->queries, questions->count));
+    if (!replays || !backend->step.replay(model->context, forward, rows, what)) {
         status = run_and_ask(forward, rows, asked, output_count, logits, asks);
-        if (replays && !backend->replayed(model->context) && status == STATUS_OK)
+        if (replays && !backend->step.replayed(model->context) && status == STATUS_OK)
             status = run_and_ask(forward, rows, asked, output_count, logits, asks);
     }
     if (asks)
-        backend->ask_end(model->context);
+        backend->output.ask_end(model->context);
     return status;
 }
 
 int forward_drafts(const struct forward *forward)
 {
-    return forward->model->backend->draft_begin != NULL && forward->model->group->size == 1 && forward->model->table != NULL;
+    return forward->model->backend->draft.begin != NULL && forward->model->group->size == 1 && forward->model->table != NULL;
 }
 
 static struct rows rows_from(const struct rows *all, int first, int count)
@@ -199,7 +199,7 @@ static enum status run_steps(struct forward *forward, const struct rows *rows, i
         struct rows now = rows_from(rows, first, here);
 
         TRY(run(forward, &now, step == 0 ? asked : NULL, backend_drafts_at(drafts, count, step), forward->x + (size_t)first * hidden, NULL));
-        model->backend->draft_step(model->context, step);
+        model->backend->draft.step(model->context, step);
         first += here;
         here = backend_drafts_at(drafts, count, step + 1);
     }
@@ -222,20 +222,20 @@ enum status forward_draft(struct forward *forward, const struct rows *rows, int 
     uint64_t what;
 
     embed(forward, rows, asked, count);
-    what = backend->draft_begin(model->context, &terms);
-    if (!backend->replay(model->context, forward, rows, what)) {
+    what = backend->draft.begin(model->context, &terms);
+    if (!backend->step.replay(model->context, forward, rows, what)) {
         TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
-        if (!backend->replayed(model->context))
+        if (!backend->step.replayed(model->context))
             TRY(run_steps(forward, rows, first_rows, asked, drafts, count));
     }
-    backend->draft_end(model->context);
-    return backend->finish(model->context);
+    backend->draft.end(model->context);
+    return backend->step.finish(model->context);
 }
 
 enum status forward_end(struct forward *forward)
 {
     TRY(group_settle(forward->model->group));
-    return forward->model->backend->finish(forward->model->context);
+    return forward->model->backend->step.finish(forward->model->context);
 }
 
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits)

@@ -27,14 +27,14 @@ void forward_close(struct forward *forward);
 /* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this rank's
  * shard of the logits of the `output_count` rows named in `asked`.  logits: [output_count][vocab_count], in the host's memory */
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits);
-/* What is to be known of the logits, as backend->ask has it; count 0: nothing. Queries name rows by their number in `asked`. */
+/* What is to be known of the logits, as backend->output.ask has it; count 0: nothing. Queries name rows by their number in `asked`. */
 struct forward_questions {
     int32_t first;
     struct kept_query *queries;
     int count;
 };
 /* The same in two halves, for who fetches rows in between. The device may still be at work after the first; then forward_end has the answers.
- * With questions, or without a place for them, logits stay where the device keeps them (where backend->fetch is there). questions: or NULL */
+ * With questions, or without a place for them, logits stay where the device keeps them (where backend->output.fetch is there). questions: or NULL */
 enum status forward_begin(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits,
                           const struct forward_questions *questions);
 enum status forward_end(struct forward *forward);

@@ -22,19 +22,19 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
 {
     size_t side = side_of(model, slots), bytes = kv_cache_need(model, slots);
 
-    TRY(model->backend->memory_check(model->context, "the cache of this rank", bytes));
+    TRY(model->backend->memory.check(model->context, "the cache of this rank", bytes));
     struct kv_cache opened = {.model = model, .slots = slots, .context = model->shape.context};
     opened.layer = calloc((size_t)model->config.layers, sizeof *opened.layer);
     if (opened.layer == NULL) {
         log_error("no memory for the cache's %d layers", model->config.layers);
         return STATUS_INTERNAL;
     }
-    enum status status = model->backend->memory_open(model->context, bytes, "the cache", &opened.arena);
+    enum status status = model->backend->memory.open(model->context, bytes, "the cache", &opened.arena);
     if (status != STATUS_OK) {
         free(opened.layer);
         return status;
     }
-    if (model->backend->device == NULL) /* a sequence fills the first places of each head of each layer, megabytes apart */
+    if (model->backend->device.which == NULL) /* a sequence fills the first places of each head of each layer, megabytes apart */
         arena_expect_gaps(&opened.arena);
     for (int i = 0; i < model->config.layers; i++) {
         opened.layer[i].dtype = model->cache_dtype;
@@ -48,7 +48,7 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
 void kv_cache_close(struct kv_cache *cache)
 {
     if (cache->model != NULL)
-        cache->model->backend->memory_close(cache->model->context, &cache->arena);
+        cache->model->backend->memory.close(cache->model->context, &cache->arena);
     free(cache->layer);
     *cache = (struct kv_cache){0};
 }
@@ -63,5 +63,5 @@ void kv_cache_copy(struct kv_cache *cache, int from, int to, int first, int coun
     const struct model *model = cache->model;
 
     for (int i = 0; i < model->config.layers && from != to; i++)
-        model->backend->cache_copy(model->context, &model->shape, &cache->layer[i], from, to, first, count);
+        model->backend->cache.copy(model->context, &model->shape, &cache->layer[i], from, to, first, count);
 }

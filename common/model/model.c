@@ -68,12 +68,12 @@ enum status model_open_tables(struct model *model)
         log_error("no memory for the position tables of %d tokens", model->shape.context);
         goto free_tables;
     }
-    TRY_TO(model->backend->memory_open(model->context, 2 * arena_round(bytes), "the position tables", &model->tables), free_tables);
+    TRY_TO(model->backend->memory.open(model->context, 2 * arena_round(bytes), "the position tables", &model->tables), free_tables);
     rope_fill(&model->config, model->shape.context, cosine, sine);
     model->cosine = arena_take(&model->tables, bytes);
     model->sine = arena_take(&model->tables, bytes);
-    model->backend->write(model->context, model->cosine, cosine, bytes);
-    model->backend->write(model->context, model->sine, sine, bytes);
+    model->backend->memory.write(model->context, model->cosine, cosine, bytes);
+    model->backend->memory.write(model->context, model->sine, sine, bytes);
 
 free_tables:
     free(cosine);
@@ -115,7 +115,7 @@ static int widest(const struct layer_shape *shape)
 
 static enum status check_quantise(const struct model *model)
 {
-    if ((model->backend->packs >> model->quantise & 1) != 0)
+    if ((model->backend->linear.packs >> model->quantise & 1) != 0)
         return STATUS_OK;
     log_error("the %s backend computes with no weights in %s, which --quantise and --draft self:bits=N make, expected --backend cpu",
               model->backend->name, dtype_name(model->quantise));
@@ -126,8 +126,8 @@ static enum status choose_cache(struct model *model, enum cache_choice asked)
 {
     const struct backend *backend = model->backend;
 
-    model->cache_dtype = asked == CACHE_AUTO ? backend->cache : asked == CACHE_BF16 ? DTYPE_BF16 : DTYPE_F32;
-    if ((backend->caches >> model->cache_dtype & 1) != 0)
+    model->cache_dtype = asked == CACHE_AUTO ? backend->cache.dtype : asked == CACHE_BF16 ? DTYPE_BF16 : DTYPE_F32;
+    if ((backend->cache.dtypes >> model->cache_dtype & 1) != 0)
         return STATUS_OK;
     log_error("the %s backend keeps no cache in %s, which --cache asks for, expected --cache auto or --backend cpu", backend->name,
               dtype_name(model->cache_dtype));
@@ -162,8 +162,8 @@ static enum status load(const char *path, const struct model_options *options, s
                                             .isa = options->isa,
                                             .device = options->device};
     TRY(model->backend->open(&backend, &model->context));
-    if (model->backend->device != NULL) {
-        const struct backend_device *device = model->backend->device(model->context);
+    if (model->backend->device.which != NULL) {
+        const struct backend_device *device = model->backend->device.which(model->context);
 
         snprintf(model->computing, sizeof model->computing, "computing on device %d [%s] %s", device->number, device->place, device->name);
     }
@@ -233,8 +233,8 @@ void model_close(struct model *model)
     if (model == NULL)
         return;
     if (model->context != NULL) {
-        model->backend->memory_close(model->context, &model->weights);
-        model->backend->memory_close(model->context, &model->tables);
+        model->backend->memory.close(model->context, &model->weights);
+        model->backend->memory.close(model->context, &model->tables);
         model->backend->close(model->context);
     }
     if (model->checkpoint != NULL)
@@ -245,7 +245,7 @@ void model_close(struct model *model)
 
 int model_prompt_rows(const struct model *model)
 {
-    return model->max_rows < model->backend->prompt_rows ? model->max_rows : model->backend->prompt_rows;
+    return model->max_rows < model->backend->step.prompt_rows ? model->max_rows : model->backend->step.prompt_rows;
 }
 
 size_t model_bytes(const struct model *model)

@@ -73,7 +73,7 @@ static enum dtype packed_dtype(const struct packing *packing, int outputs)
     for (int i = 1; i < outputs; i++)
         if (packing->rows[i] != NULL && packing->dtypes[i] != first)
             return DTYPE_F32;
-    return (packing->model->backend->packs >> first & 1) != 0 ? first : DTYPE_F32;
+    return (packing->model->backend->linear.packs >> first & 1) != 0 ? first : DTYPE_F32;
 }
 
 /* Whether some row is not of this dtype. */
@@ -155,11 +155,11 @@ static enum status pack(struct packing *packing, struct matrix_source *source, s
     source->rows = packing->rows;
     choose_dtype(packing, source);
     if (packing->measuring) {
-        packing->bytes += arena_round(backend->matrix_bytes(source)) + ARENA_ALIGN;
+        packing->bytes += arena_round(backend->linear.matrix_bytes(source)) + ARENA_ALIGN;
         packing->reading.total += bytes;
         return STATUS_OK;
     }
-    TRY(backend->matrix_pack(packing->model->context, source, &packing->model->weights, matrix));
+    TRY(backend->linear.matrix_pack(packing->model->context, source, &packing->model->weights, matrix));
     tell(packing, bytes, file);
     return STATUS_OK;
 }
@@ -187,7 +187,7 @@ static void give(struct packing *packing, int64_t count, const float **vector)
         return;
     }
     into = arena_take(&model->weights, bytes);
-    model->backend->write(model->context, into, packing->vector, bytes);
+    model->backend->memory.write(model->context, into, packing->vector, bytes);
     *vector = into;
 }
 
@@ -359,13 +359,13 @@ static void give_table(struct packing *packing)
     into = arena_take(&model->weights, bytes);
     model->table = into;
     if (model->table_dtype == model->embedding.dtype) {
-        model->backend->write(model->context, into, model->embedding.data, bytes);
+        model->backend->memory.write(model->context, into, model->embedding.data, bytes);
         return;
     }
     for (int64_t row = 0; row < model->config.vocab; row++) {
         progress_made("copying the embeddings");
         dtype_widen(model->embedding.dtype, checkpoint_row(&model->embedding, row), packing->vector, columns);
-        model->backend->write(model->context, into + (size_t)row * row_bytes, packing->vector, row_bytes);
+        model->backend->memory.write(model->context, into + (size_t)row * row_bytes, packing->vector, row_bytes);
     }
 }
 
@@ -376,7 +376,7 @@ static enum status pack_head(struct packing *packing)
 
     TRY(take_vector(packing, FAMILY_FINAL_NORM, model->config.hidden, &model->final_norm));
     TRY(find(packing, FAMILY_EMBEDDING, model->config.vocab, model->config.hidden, &model->embedding));
-    if (model->drafts && model->backend->draft_begin != NULL)
+    if (model->drafts && model->backend->draft.begin != NULL)
         give_table(packing);
     head = model->embedding;
     if (!model->config.tied)
@@ -447,9 +447,9 @@ enum status weights_pack(struct model *model, const struct model_options *option
     snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB of activations,",
              (double)cache / 0x1p30, (double)activations / 0x1p30);
     TRY_TO(first_pass(&packing), release);
-    TRY_TO(model->backend->memory_check(model->context, what, packing.bytes + cache + activations),
+    TRY_TO(model->backend->memory.check(model->context, what, packing.bytes + cache + activations),
            release);
-    TRY_TO(model->backend->memory_open(model->context, packing.bytes, "the weights", &model->weights), release);
+    TRY_TO(model->backend->memory.open(model->context, packing.bytes, "the weights", &model->weights), release);
     packing.wide = malloc(packing.wide_room * sizeof *packing.wide + 1);
     if (packing.wide == NULL) {
         log_error("no memory to widen a matrix of %zu weights", packing.wide_room);

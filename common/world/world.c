@@ -60,8 +60,8 @@ static enum status start_mpi(int *argc, char ***argv, struct world *world)
     TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &world->rank));
     TRY_MPI(MPI_Comm_size(MPI_COMM_WORLD, &world->size));
     TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &world->wire));
-    TRY_MPI(MPI_Comm_split(MPI_COMM_WORLD, (int)world->role, world->rank, &world->team));
-    TRY_MPI(MPI_Comm_rank(world->team, &world->team_rank));
+    TRY_MPI(MPI_Comm_split(MPI_COMM_WORLD, (int)world->role, world->rank, &world->role_comm));
+    TRY_MPI(MPI_Comm_rank(world->role_comm, &world->role_rank));
     TRY_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, world->rank, MPI_INFO_NULL, &world->node));
     TRY_MPI(MPI_Comm_rank(world->node, &world->node_rank));
     TRY_MPI(MPI_Comm_size(world->node, &world->node_size));
@@ -98,8 +98,8 @@ static enum status learn_roles(struct world *world)
     for (int i = 0; code == MPI_SUCCESS && i < world->size; i++) {
         int is_near = all[i].role == mine.role && strcmp(all[i].host, mine.host) == 0;
 
-        world->node_team_rank += is_near && i < world->rank;
-        world->node_team_size += is_near;
+        world->node_role_rank += is_near && i < world->rank;
+        world->node_role_size += is_near;
     }
     free(all);
     if (code != MPI_SUCCESS)
@@ -144,7 +144,7 @@ static int is_first_to_warn(const struct world *world)
 int world_threads(const struct world *world, int asked, int alone)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), own = own_cores(cores);
-    long share = cores / (alone ? world->node_team_size : world->node_size);
+    long share = cores / (alone ? world->node_role_size : world->node_size);
 
     if (asked > own && is_first_to_warn(world))
         log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not started", asked, own,
@@ -171,12 +171,12 @@ void world_keep_apart(const struct world *world, int threads)
     const cpu_set_t *own = cores_own();
     cpu_set_t chosen;
 
-    if (own == NULL || CPU_COUNT(own) < world->cores || world->node_size <= world->cores || world->node_team_size * threads > world->cores)
+    if (own == NULL || CPU_COUNT(own) < world->cores || world->node_size <= world->cores || world->node_role_size * threads > world->cores)
         return;
-    choose_cores(own, world->node_team_rank * threads, threads, &chosen);
+    choose_cores(own, world->node_role_rank * threads, threads, &chosen);
     if (sched_setaffinity(0, sizeof chosen, &chosen) == 0) /* where it is not allowed the rank is as well off as before */
-        log_debug("keeps to cores %d to %d of this host's %d, which its ranks share", world->node_team_rank * threads,
-                  (world->node_team_rank + 1) * threads - 1, world->cores);
+        log_debug("keeps to cores %d to %d of this host's %d, which its ranks share", world->node_role_rank * threads,
+                  (world->node_role_rank + 1) * threads - 1, world->cores);
 }
 
 struct standing {
@@ -271,7 +271,7 @@ void world_close(struct world *world, enum status status)
     doorbells_close(world);
     life_close(world);
     MPI_Comm_free(&world->node);
-    MPI_Comm_free(&world->team);
+    MPI_Comm_free(&world->role_comm);
     MPI_Comm_free(&world->wire);
     free(world->verifier_rank);
     free(world->drafter_rank);

@@ -18,11 +18,11 @@ struct world {
     int rank;
     int size;
     enum role role;
-    int team_rank; /* among the ranks of its role */
+    int role_rank; /* among the ranks of its role */
     int node_rank; /* among the ranks of this host */
     int node_size;
-    int node_team_rank; /* among the ranks of its role on this host */
-    int node_team_size;
+    int node_role_rank; /* among the ranks of its role on this host */
+    int node_role_size;
     int spread; /* some rank is on another host */
     int verifiers;
     int drafters;
@@ -32,7 +32,7 @@ struct world {
     int cores;         /* of this host */
     char host[WORLD_HOST_BYTES];
     MPI_Comm wire; /* every rank; the wire's own */
-    MPI_Comm team; /* the ranks of this role, in world order */
+    MPI_Comm role_comm; /* the ranks of this role, in world order */
     MPI_Comm node; /* the ranks of this host */
     struct doorbells *doorbells;
     struct pulse *pulse; /* NULL where all ranks are on one host */

@@ -38,8 +38,13 @@ int cuda_rig_skip(void)
 
 void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_context, int max_vocab)
 {
-    const struct backend_options options = {
-        .threads = 2, .max_rows = CUDA_RIG_ROWS, .max_hidden = max_hidden, .max_qkv = max_qkv, .max_context = max_context, .max_vocab = max_vocab, .device = device_number};
+    const struct backend_options options = {.threads = 2,
+                                            .max_rows = CUDA_RIG_ROWS,
+                                            .max_hidden = max_hidden,
+                                            .max_qkv = max_qkv,
+                                            .max_context = max_context,
+                                            .max_vocab = max_vocab,
+                                            .device = device_number};
 
     *rig = (struct cuda_rig){0};
     assert_int_equal(backend_cuda.open(&options, &rig->cuda), STATUS_OK);
@@ -49,7 +54,7 @@ void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_co
 void cuda_rig_close(struct cuda_rig *rig)
 {
     for (int i = 0; i < rig->count; i++)
-        backend_cuda.memory_close(rig->cuda, &rig->arena[i]);
+        backend_cuda.memory.close(rig->cuda, &rig->arena[i]);
     free(rig->arena);
     backend_cuda.close(rig->cuda);
     backend_cpu.close(rig->cpu);
@@ -64,7 +69,7 @@ static struct arena *take(struct cuda_rig *rig, size_t bytes)
     assert_non_null(arena);
     rig->arena = arena;
     arena += rig->count++;
-    assert_int_equal(backend_cuda.memory_open(rig->cuda, bytes, "a test's array", arena), STATUS_OK);
+    assert_int_equal(backend_cuda.memory.open(rig->cuda, bytes, "a test's array", arena), STATUS_OK);
     return arena;
 }
 
@@ -74,7 +79,7 @@ float *cuda_rig_put(struct cuda_rig *rig, const float *from, size_t count)
 
     for (size_t i = 0; i < count; i++)
         nothing[i] = NAN;
-    backend_cuda.write(rig->cuda, at, from != NULL ? from : nothing, count * sizeof *at);
+    backend_cuda.memory.write(rig->cuda, at, from != NULL ? from : nothing, count * sizeof *at);
     free(nothing);
     return at;
 }
@@ -82,7 +87,7 @@ float *cuda_rig_put(struct cuda_rig *rig, const float *from, size_t count)
 void cuda_rig_get(struct cuda_rig *rig, const float *from, float *to, size_t count)
 {
     device_copy_out(rig->cuda->device, to, from, count * sizeof *to);
-    assert_int_equal(backend_cuda.finish(rig->cuda), STATUS_OK);
+    assert_int_equal(backend_cuda.step.finish(rig->cuda), STATUS_OK);
 }
 
 void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int first, int columns, struct cuda_pair *pair)
@@ -93,8 +98,9 @@ void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int firs
 
     for (int o = 0; o < weights->outputs; o++)
         rows[o] = (const char *)weights->data + (size_t)o * (size_t)weights->columns * dtype_bytes(weights->dtype);
-    assert_int_equal(arena_open(&pair->arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
-    assert_int_equal(backend_cuda.matrix_pack(rig->cuda, &source, take(rig, backend_cuda.matrix_bytes(&source)), &pair->cuda), STATUS_OK);
+    assert_int_equal(arena_open(&pair->arena, backend_cpu.linear.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
+    assert_int_equal(backend_cuda.linear.matrix_pack(rig->cuda, &source, take(rig, backend_cuda.linear.matrix_bytes(&source)), &pair->cuda),
+                     STATUS_OK);
     free(rows);
 }

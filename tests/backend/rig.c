@@ -146,8 +146,8 @@ struct matrix *weights_pack(const struct weights *weights, struct backend_contex
         relative[i] = bounds[i] - bounds[0];
     for (int o = 0; o < weights->outputs; o++)
         rows[o] = (const char *)weights->data + (size_t)o * dtype_row_bytes(weights->dtype, (size_t)weights->columns);
-    assert_int_equal(arena_open(arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, arena, &matrix), STATUS_OK);
+    assert_int_equal(arena_open(arena, backend_cpu.linear.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, arena, &matrix), STATUS_OK);
     assert_true(arena->used == arena->size);
     free(rows);
     return matrix;

@@ -90,16 +90,16 @@ static void ask_all(struct head *head)
 
 static void run_head(struct head *head)
 {
-    backend_cpu.head(head->context, HIDDEN, 1e-5f, head->norm, head->matrix, head->rows, head->x, head->logits);
+    backend_cpu.output.head(head->context, HIDDEN, 1e-5f, head->norm, head->matrix, head->rows, head->x, head->logits);
 }
 
 static void ask_with(struct head *head)
 {
-    (void)backend_cpu.ask_begin(head->context, FIRST, head->query, head->queries);
+    (void)backend_cpu.output.ask_begin(head->context, FIRST, head->query, head->queries);
     run_head(head);
-    backend_cpu.ask_run(head->context);
-    backend_cpu.ask_end(head->context);
-    assert_int_equal(backend_cpu.finish(head->context), STATUS_OK);
+    backend_cpu.output.ask_run(head->context);
+    backend_cpu.output.ask_end(head->context);
+    assert_int_equal(backend_cpu.step.finish(head->context), STATUS_OK);
 }
 
 static void spoil(struct head *head)
@@ -159,8 +159,8 @@ static void check_head(struct backend_context *context, struct backend_context *
     ask_with(&head);
     check_answers(&head, plain);
     spoil(&head);
-    backend_cpu.ask(context, FIRST, head.query, head.queries);
-    assert_int_equal(backend_cpu.finish(context), STATUS_OK);
+    backend_cpu.output.ask(context, FIRST, head.query, head.queries);
+    assert_int_equal(backend_cpu.step.finish(context), STATUS_OK);
     check_answers(&head, plain);
     head_release(&head);
 }

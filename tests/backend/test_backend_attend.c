@@ -140,7 +140,7 @@ static void attend(struct backend_context *context, struct step *step, int first
                         .base = step->base + first,
                         .ancestors = step->ancestors + first};
 
-    backend_cpu.attend(context, &step->shape, NULL, &rows, step->q + (size_t)first * row_floats(step), &step->cache, to);
+    backend_cpu.layer.attend(context, &step->shape, NULL, &rows, step->q + (size_t)first * row_floats(step), &step->cache, to);
 }
 
 /* One shape: near the naive result, same bits everywhere, each row the same alone, with NaN where nothing is seen. */
@@ -356,7 +356,7 @@ static void check_copy(struct backend_context *context, enum dtype dtype, int he
                 memcpy(expected[side] + number_at(&shape, side == 0, to, i / head_dim, place, i % head_dim) * bytes,
                        expected[side] + number_at(&shape, side == 0, from, i / head_dim, place, i % head_dim) * bytes, bytes);
     }
-    backend_cpu.cache_copy(context, &shape, &cache, from, to, first, count);
+    backend_cpu.cache.copy(context, &shape, &cache, from, to, first, count);
     for (int side = 0; side < 2; side++) {
         assert_memory_equal(found[side], expected[side], all * bytes);
         free(expected[side]);

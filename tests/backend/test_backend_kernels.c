@@ -168,9 +168,9 @@ static void test_kernels__every_f16_widens_as_dtype_widen_does(void **state)
 
             for (int o = 0; o < 4096; o++)
                 rows[o] = &halves[first + o];
-            assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
-            assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
-            backend_cpu.matmul(context, matrix, 1, &one, to);
+            assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+            assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+            backend_cpu.linear.matmul(context, matrix, 1, &one, to);
             for (int o = 0; o < 4096; o++) {
                 dtype_widen(DTYPE_F16, rows[o], &wide, 1);
                 assert_true(to[o] == wide);

@@ -184,7 +184,7 @@ static void attend_in(struct layer *layer, struct backend_context *context, int 
 {
     struct rows rows = {.count = count, .position = layer->position + first, .slot = layer->slot + first, .place = layer->place + first};
 
-    backend_cpu.attend_in(context, &layer->shape, &layer->weights, &rows, layer->x + first * HIDDEN, layer->cosine, layer->sine,
+    backend_cpu.layer.attend_in(context, &layer->shape, &layer->weights, &rows, layer->x + first * HIDDEN, layer->cosine, layer->sine,
                           &outcome->cache, outcome->q + first * layer->shape.heads * layer->shape.head_dim);
 }
 
@@ -338,7 +338,7 @@ static void check_mlp_in(int ffn)
             continue;
         layer.weights.gate_up = weights_pack(&layer.gate_up, context, (const int[]){0, HIDDEN}, 1, &arena);
         to[ROWS * ffn] = 5.0f;
-        backend_cpu.mlp_in(context, &layer.shape, &layer.weights, ROWS, layer.x, to);
+        backend_cpu.layer.mlp_in(context, &layer.shape, &layer.weights, ROWS, layer.x, to);
         assert_true(to[ROWS * ffn] == 5.0f);
         for (int r = 0; r < ROWS && i == 0; r++) {
             naive_linear(&layer.gate_up, layer.norm, layer.x + r * HIDDEN, expected);
@@ -353,7 +353,7 @@ static void check_mlp_in(int ffn)
             memcpy(first, to, (size_t)(ROWS * ffn) * sizeof *first);
         assert_same_bits(to, first, (size_t)(ROWS * ffn));
         for (int r = 0; r < ROWS; r++)
-            backend_cpu.mlp_in(context, &layer.shape, &layer.weights, 1, layer.x + r * HIDDEN, to + r * ffn);
+            backend_cpu.layer.mlp_in(context, &layer.shape, &layer.weights, 1, layer.x + r * HIDDEN, to + r * ffn);
         assert_same_bits(to, first, (size_t)(ROWS * ffn));
         arena_close(&arena);
         backend_cpu.close(context);
@@ -393,7 +393,7 @@ static void test_head__is_the_product_of_the_norm(void **state)
         if (context != NULL) {
             struct matrix *head = weights_pack(&layer.gate_up, context, (const int[]){0, HIDDEN}, 1, &arena);
 
-            backend_cpu.head(context, HIDDEN, 1e-5f, layer.norm, head, ROWS, layer.x, logits);
+            backend_cpu.output.head(context, HIDDEN, 1e-5f, layer.norm, head, ROWS, layer.x, logits);
             for (int r = 0; r < ROWS; r++) {
                 naive_linear(&layer.gate_up, layer.norm, layer.x + r * HIDDEN, expected);
                 assert_close(logits + (size_t)r * outputs, expected, outputs, 1e-4, 1e-5);
@@ -423,10 +423,10 @@ static void test_outs__are_the_product_of_their_matrix(void **state)
     (void)state;
     layer_init(&layer, 1, 1, 8, 16, 0);
     layer.weights.out = layer.weights.down = weights_pack(&layer.gate_up, context, (const int[]){0, 20, HIDDEN}, 2, &arena);
-    backend_cpu.matmul(context, layer.weights.out, ROWS, layer.x, to);
-    backend_cpu.attend_out(context, &layer.shape, &layer.weights, ROWS, layer.x, other);
+    backend_cpu.linear.matmul(context, layer.weights.out, ROWS, layer.x, to);
+    backend_cpu.layer.attend_out(context, &layer.shape, &layer.weights, ROWS, layer.x, other);
     assert_same_bits(to, other, ROWS * 32);
-    backend_cpu.mlp_out(context, &layer.shape, &layer.weights, ROWS, layer.x, other);
+    backend_cpu.layer.mlp_out(context, &layer.shape, &layer.weights, ROWS, layer.x, other);
     assert_same_bits(to, other, ROWS * 32);
     arena_close(&arena);
     layer_release(&layer);
@@ -446,7 +446,7 @@ static void test_add__adds_in_place(void **state)
                 x[k] = (float)k;
                 sum[k] = 0.5f;
             }
-            backend_cpu.add(context, x, sum, count);
+            backend_cpu.linear.add(context, x, sum, count);
             for (size_t k = 0; k < 71; k++)
                 assert_true(x[k] == (float)k + (k < count ? 0.5f : 0.0f));
         }

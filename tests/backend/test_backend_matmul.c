@@ -38,7 +38,7 @@ static void check_rows(struct backend_context *context, const struct matrix *mat
 
     for (int rows = 1; rows <= ROWS; rows += rows < 17 ? 1 : rows < 64 ? 47 : 6) {
         to[(size_t)rows * outputs] = 12345.0f;
-        backend_cpu.matmul(context, matrix, rows, from, to);
+        backend_cpu.linear.matmul(context, matrix, rows, from, to);
         assert_same_bits(to, expected, (size_t)rows * outputs);
         assert_true(to[(size_t)rows * outputs] == 12345.0f); /* nothing beyond the rows */
     }
@@ -119,7 +119,7 @@ static void test_matmul__is_near_the_product_in_double(void **state)
     for (int i = 0; i < RIGS; i += 3) {
         if ((context = rig_open(i)) == NULL)
             continue;
-        backend_cpu.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), 1, from, to);
+        backend_cpu.linear.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), 1, from, to);
         for (int o = 0; o < OUTPUTS; o++) {
             double exact = 0, size = 0;
 
@@ -150,13 +150,13 @@ static void test_matmul__slices_of_one_rank_equal_the_tree_of_its_shards(void **
     cut(COLUMNS, SLICES, bounds);
     weights_init(&weights, &random, DTYPE_BF16, OUTPUTS, COLUMNS);
     random_floats(&random, from, COLUMNS);
-    backend_cpu.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
+    backend_cpu.linear.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
     arena_close(&arena);
     for (int ranks = 2; ranks <= RANKS_MAX; ranks *= 2) {
         for (int rank = 0; rank < ranks; rank++) {
             const int *own = bounds + rank * (SLICES / ranks);
 
-            backend_cpu.matmul(context, weights_pack(&weights, context, own, SLICES / ranks, &arena), 1, from + own[0], part[rank]);
+            backend_cpu.linear.matmul(context, weights_pack(&weights, context, own, SLICES / ranks, &arena), 1, from + own[0], part[rank]);
             arena_close(&arena);
         }
         for (int o = 0; o < OUTPUTS; o++) {
@@ -188,7 +188,7 @@ static void test_matmul__odd_columns_do_not_touch_their_neighbour(void **state)
 
         if (context == NULL)
             continue;
-        backend_cpu.matmul(context, weights_pack(&weights, context, (const int[]){0, 5}, 1, &arena), 1, from, to);
+        backend_cpu.linear.matmul(context, weights_pack(&weights, context, (const int[]){0, 5}, 1, &arena), 1, from, to);
         for (int o = 0; o < 20; o++)
             assert_false(isnan(to[o]));
         arena_close(&arena);
@@ -208,9 +208,9 @@ static void test_matmul__null_rows_are_zero(void **state)
     float to[3];
 
     (void)state;
-    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
-    backend_cpu.matmul(context, matrix, 1, from, to);
+    assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+    backend_cpu.linear.matmul(context, matrix, 1, from, to);
     assert_true(to[0] == 6.0f && to[1] == 0.0f && to[2] == 6.0f);
     arena_close(&arena);
     backend_cpu.close(context);

@@ -102,7 +102,7 @@ static void check_add(struct backend_context *context, const struct matrix *matr
 
     for (size_t i = 0; i <= count; i++)
         x[i] = 0.25f * (float)(i % 97);
-    backend_cpu.matmul_add(context, matrix, rows, from, x);
+    backend_cpu.linear.matmul_add(context, matrix, rows, from, x);
     for (size_t i = 0; i < count; i++) {
         float sum = 0.25f * (float)(i % 97) + expected[i];
 
@@ -119,7 +119,7 @@ static void check_rows(struct backend_context *context, const struct matrix *mat
 
     for (int rows = 1; rows <= ROWS; rows += rows < 17 ? 1 : rows < 64 ? 47 : 6) {
         to[(size_t)rows * outputs] = 12345.0f;
-        backend_cpu.matmul(context, matrix, rows, from, to);
+        backend_cpu.linear.matmul(context, matrix, rows, from, to);
         assert_same_bits(to, expected, (size_t)rows * outputs);
         assert_true(to[(size_t)rows * outputs] == 12345.0f); /* nothing beyond the rows */
         check_add(context, matrix, rows, from, expected, to);
@@ -209,7 +209,7 @@ static void multiply(struct backend_context *context, enum dtype dtype, const fl
     struct arena arena;
 
     weights_init(weights, &random, dtype, OUTPUTS, COLUMNS);
-    backend_cpu.matmul(context, weights_pack(weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
+    backend_cpu.linear.matmul(context, weights_pack(weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
     arena_close(&arena);
 }
 
@@ -332,7 +332,7 @@ static void check_ends(struct backend_context *context, enum dtype dtype)
         from[COLUMNS + k] = -128;
         from[2 * COLUMNS + k] = k % 2 == 0 ? 128 : -128; /* of which only one can be whole */
     }
-    backend_cpu.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
+    backend_cpu.linear.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
     for (int i = 0; i < COMPANY * OUTPUTS; i++) {
         int exact = 0;
 
@@ -372,13 +372,13 @@ static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void
         struct arena arena;
 
         weights_init(&weights, &random, dtypes[d], OUTPUTS, ALL);
-        backend_cpu.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
+        backend_cpu.linear.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
         arena_close(&arena);
         for (int ranks = 2; ranks <= RANKS; ranks *= 2) {
             for (int rank = 0; rank < ranks; rank++) {
                 const int *own = bounds + rank * (SLICES / ranks);
 
-                backend_cpu.matmul(context, weights_pack(&weights, context, own, SLICES / ranks, &arena), 1, from + own[0], part[rank]);
+                backend_cpu.linear.matmul(context, weights_pack(&weights, context, own, SLICES / ranks, &arena), 1, from + own[0], part[rank]);
                 arena_close(&arena);
             }
             for (int o = 0; o < OUTPUTS; o++) {
@@ -453,13 +453,13 @@ static void check_rounded(struct backend_context *context, const struct rounded 
 
     for (int i = 0; i <= slices; i++)
         relative[i] = bounds[i] - bounds[0];
-    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &expected), STATUS_OK);
+    assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &expected), STATUS_OK);
     source.rows = rounded->rows;
     source.row_dtype = rounded->dtypes;
     source.row_columns = rounded->whole;
-    assert_int_equal(arena_open(&again, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, &again, &found), STATUS_OK);
+    assert_int_equal(arena_open(&again, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &again, &found), STATUS_OK);
     assert_int_equal(again.size, arena.size);
     assert_int_equal(found->panel_bytes, expected->panel_bytes);
     assert_memory_equal(found->data, expected->data, (size_t)expected->panels * expected->panel_bytes);
@@ -502,9 +502,9 @@ static void check_null_rows(struct backend_context *context, enum dtype dtype)
     float from[COLUMNS], to[3];
 
     random_floats(&random, from, COLUMNS);
-    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
-    backend_cpu.matmul(context, matrix, 1, from, to);
+    assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+    backend_cpu.linear.matmul(context, matrix, 1, from, to);
     assert_true(to[1] == 0.0f && to[0] == to[2] && to[0] == chain(dtype, row, from, 0, COLUMNS));
     arena_close(&arena);
     free(row);
@@ -528,9 +528,9 @@ static void test_quantised__a_matrix_wider_than_the_scratch_is_refused(void **st
     char line[256];
 
     (void)state;
-    assert_int_equal(arena_open(&arena, backend_cpu.matrix_bytes(&source), "test"), STATUS_OK);
+    assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
     capture_begin(&capture);
-    assert_int_equal(backend_cpu.matrix_pack(context, &source, &arena, &matrix), STATUS_INTERNAL);
+    assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_INTERNAL);
     capture_end(&capture, line, sizeof line);
     capture_assert_one_line(line, "a quantised matrix of 1025 columns, and the backend was opened for 1024");
     arena_close(&arena);

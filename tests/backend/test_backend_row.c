@@ -41,7 +41,7 @@ static void test_row_scan__is_max_lowest_index_and_sum(void **state)
                 argmax = logits[k] > logits[argmax] ? k : argmax;
             for (int k = 0; k < counts[c]; k++)
                 sum += (double)math32_exp(logits[k] - logits[argmax]);
-            backend_cpu.row_scan(context, logits, counts[c], 1, &stats);
+            backend_cpu.row.scan(context, logits, counts[c], 1, &stats);
             assert_int_equal(stats.argmax, argmax);
             assert_true(stats.max == logits[argmax]);
             assert_true(fabs(stats.sum - sum) <= 1e-12 * sum);
@@ -66,9 +66,9 @@ static void test_row__not_a_number_hides_no_logit(void **state)
             continue;
         for (int k = 0; k < COUNT; k++) /* the largest stands before what is none, which stands before others */
             logits[k] = k >= 64 && k < 128 ? NAN : -(float)abs(k - 5);
-        backend_cpu.row_scan(context, logits, COUNT, 1, &stats);
+        backend_cpu.row.scan(context, logits, COUNT, 1, &stats);
         assert_int_equal(stats.argmax, 5);
-        assert_int_equal(backend_cpu.row_top(context, logits, COUNT, KEPT, best), KEPT);
+        assert_int_equal(backend_cpu.row.top(context, logits, COUNT, KEPT, best), KEPT);
         for (int k = 0; k < KEPT; k++)
             assert_true(best[k].score == -(float)((k + 1) / 2));
         backend_cpu.close(context);
@@ -82,7 +82,7 @@ static void test_row_scan__minus_infinity_alone_has_no_mass(void **state)
     struct row_stats stats;
 
     (void)state;
-    backend_cpu.row_scan(context, logits, 3, 1, &stats);
+    backend_cpu.row.scan(context, logits, 3, 1, &stats);
     assert_true(stats.max == -INFINITY && stats.argmax == 0 && stats.sum == 0);
     backend_cpu.close(context);
 }
@@ -121,7 +121,7 @@ static void check_races(struct backend_context *context, int count, int position
         for (int i = 0; i < (count + 31) / 32; i++)
             excluded[i] = random_word(&random) | (position % 4 == 1 ? 0xfffffff0 : 0);
         expected = naive_race(logits, count, first, &key, set);
-        backend_cpu.row_gumbel_max(context, logits, count, first, &key, RNG_RESIDUAL, set, &winner);
+        backend_cpu.row.gumbel_max(context, logits, count, first, &key, RNG_RESIDUAL, set, &winner);
         assert_int_equal(winner.token, expected.token);
         assert_memory_equal(&winner.score, &expected.score, sizeof winner.score);
     }
@@ -150,9 +150,9 @@ static void test_row_race__nothing_to_win_gives_no_token(void **state)
     struct scored_token winner;
 
     (void)state;
-    backend_cpu.row_gumbel_max(context, logits, 4, 0, &key, RNG_RESIDUAL, &all, &winner);
+    backend_cpu.row.gumbel_max(context, logits, 4, 0, &key, RNG_RESIDUAL, &all, &winner);
     assert_int_equal(winner.token, -1);
-    backend_cpu.row_gumbel_max(context, low, 4, 0, &key, RNG_RESIDUAL, NULL, &winner);
+    backend_cpu.row.gumbel_max(context, low, 4, 0, &key, RNG_RESIDUAL, NULL, &winner);
     assert_int_equal(winner.token, -1);
     backend_cpu.close(context);
 }
@@ -184,7 +184,7 @@ static void test_row_top__is_the_head_of_the_sorted_row(void **state)
             for (int w = 0; w < 6; w++) {
                 int kept = wanted[w] < counts[c] ? wanted[w] : counts[c];
 
-                assert_int_equal(backend_cpu.row_top(context, logits, counts[c], wanted[w], best), kept);
+                assert_int_equal(backend_cpu.row.top(context, logits, counts[c], wanted[w], best), kept);
                 assert_memory_equal(best, sorted, (size_t)kept * sizeof *best);
             }
         }

@@ -242,7 +242,7 @@ static double check_against_cpu(const struct step *step, const float *to)
     double used = 0;
 
     assert_int_equal(backend_cpu.open(&options, &context), STATUS_OK);
-    backend_cpu.attend(context, &step->shape, NULL, &step->rows, step->q, &step->cache, expected);
+    backend_cpu.layer.attend(context, &step->shape, NULL, &step->rows, step->q, &step->cache, expected);
     for (int r = 0; r < step->rows.count; r++)
         for (int head = 0; head < step->shape.heads; head++) {
             bound_init(&bound, step, r, head);

@@ -79,12 +79,12 @@ static void begin_step(struct head *head)
     const struct rows rows = {head->rows, zero, zero, zero, zero, zero, ancestors};
     float *away = cuda_rig_put(&head->rig, NULL, (size_t)head->rows * HIDDEN);
 
-    backend_cuda.embed(head->rig.cuda, &rows, asked, head->rows, DTYPE_F32, table, HIDDEN, away);
+    backend_cuda.step.embed(head->rig.cuda, &rows, asked, head->rows, DTYPE_F32, table, HIDDEN, away);
 }
 
 static void run_head(struct head *head)
 {
-    backend_cuda.head(head->rig.cuda, HIDDEN, 1e-5f, head->norm, head->pair.cuda, head->rows, head->x, NULL);
+    backend_cuda.output.head(head->rig.cuda, HIDDEN, 1e-5f, head->norm, head->pair.cuda, head->rows, head->x, NULL);
 }
 
 /* Asked beforehand. Whether the head kept no logits */
@@ -94,12 +94,12 @@ static int ask_before(struct head *head)
     int told;
 
     begin_step(head);
-    (void)backend_cuda.ask_begin(context, FIRST, head->query, head->rows);
+    (void)backend_cuda.output.ask_begin(context, FIRST, head->query, head->rows);
     run_head(head);
     told = context->head.told;
-    backend_cuda.ask_run(context);
-    backend_cuda.ask_end(context);
-    assert_int_equal(backend_cuda.finish(context), STATUS_OK);
+    backend_cuda.output.ask_run(context);
+    backend_cuda.output.ask_end(context);
+    assert_int_equal(backend_cuda.step.finish(context), STATUS_OK);
     return told;
 }
 
@@ -107,8 +107,8 @@ static void ask_after(struct head *head)
 {
     begin_step(head);
     run_head(head);
-    backend_cuda.ask(head->rig.cuda, FIRST, head->query, head->rows);
-    assert_int_equal(backend_cuda.finish(head->rig.cuda), STATUS_OK);
+    backend_cuda.output.ask(head->rig.cuda, FIRST, head->query, head->rows);
+    assert_int_equal(backend_cuda.step.finish(head->rig.cuda), STATUS_OK);
 }
 
 static void compare(const struct head *before, const struct head *after)
@@ -137,12 +137,12 @@ static void check_head(enum dtype dtype, int outputs, int rows)
     assert_true(ask_before(&head));
     before = head;
     memset(head.logit, 0, sizeof head.logit);
-    backend_cuda.fetch(head.rig.cuda, rows - 1, kept); /* which it has not kept */
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+    backend_cuda.output.fetch(head.rig.cuda, rows - 1, kept); /* which it has not kept */
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     write_queries(&head);
     ask_after(&head);
-    backend_cuda.fetch(head.rig.cuda, rows - 1, expected);
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+    backend_cuda.output.fetch(head.rig.cuda, rows - 1, expected);
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     compare(&before, &head);
     assert_same_bits(kept, expected, (size_t)outputs);
     head_close(&head);
@@ -157,20 +157,20 @@ static void test_cuda_head__more_rows_are_fetched_than_pinned_memory_holds(void 
 
     (void)state;
     head_open(&head, DTYPE_BF16, OUTPUTS, ROWS);
-    backend_cuda.head(head.rig.cuda, HIDDEN, 1e-5f, head.norm, head.pair.cuda, ROWS, head.x, expected);
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+    backend_cuda.output.head(head.rig.cuda, HIDDEN, 1e-5f, head.norm, head.pair.cuda, ROWS, head.x, expected);
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     head.rig.cuda->fetch_rows = 2;
-    backend_cuda.head(head.rig.cuda, HIDDEN, 1e-5f, head.norm, head.pair.cuda, ROWS, head.x, got);
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+    backend_cuda.output.head(head.rig.cuda, HIDDEN, 1e-5f, head.norm, head.pair.cuda, ROWS, head.x, got);
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     assert_same_bits(got, expected, ROWS * OUTPUTS);
     memset(got, 0, sizeof got);
     write_queries(&head);
     begin_step(&head);
     run_head(&head);
-    backend_cuda.ask(head.rig.cuda, FIRST, head.query, ROWS); /* is answered all the same */
+    backend_cuda.output.ask(head.rig.cuda, FIRST, head.query, ROWS); /* is answered all the same */
     for (int r = ROWS - 1; r >= 0; r--)
-        backend_cuda.fetch(head.rig.cuda, r, got + (size_t)r * OUTPUTS);
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+        backend_cuda.output.fetch(head.rig.cuda, r, got + (size_t)r * OUTPUTS);
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     assert_same_bits(got, expected, ROWS * OUTPUTS);
     for (int r = 0; r < ROWS; r++) {
         const struct row_stats *stats = &head.query[r].query.stats;
@@ -224,12 +224,12 @@ static void test_cuda_head__keeps_logits_that_are_asked_for(void **state)
     assert_same_bits(&best[0].score, &head.query[1].query.stats.max, 1);
     write_queries(&head);
     begin_step(&head);
-    (void)backend_cuda.ask_begin(head.rig.cuda, FIRST, head.query + 1, 2);
+    (void)backend_cuda.output.ask_begin(head.rig.cuda, FIRST, head.query + 1, 2);
     run_head(&head);
     assert_false(head.rig.cuda->head.told);
-    backend_cuda.ask_run(head.rig.cuda);
-    backend_cuda.ask_end(head.rig.cuda);
-    assert_int_equal(backend_cuda.finish(head.rig.cuda), STATUS_OK);
+    backend_cuda.output.ask_run(head.rig.cuda);
+    backend_cuda.output.ask_end(head.rig.cuda);
+    assert_int_equal(backend_cuda.step.finish(head.rig.cuda), STATUS_OK);
     head_close(&head);
 }
 

@@ -298,7 +298,7 @@ static void check_copy(int from, int to, int first, int count)
     struct cache_layer cache = {DTYPE_BF16, cuda_rig_put(&rig, (float *)(void *)expected, all / 2),
                                 cuda_rig_put(&rig, (float *)(void *)expected, all / 2)};
 
-    backend_cuda.cache_copy(rig.cuda, &shape, &cache, from, to, first, count);
+    backend_cuda.cache.copy(rig.cuda, &shape, &cache, from, to, first, count);
     for (int h = 0; h < shape.kv_heads; h++)
         for (size_t i = (size_t)first * dim; i < (size_t)(first + count) * dim; i++)
             expected[(size_t)to * slot + (size_t)h * head + i] = expected[(size_t)from * slot + (size_t)h * head + i];
@@ -347,8 +347,8 @@ static float *attend_in(const struct heads *heads, const struct layer_shape *sha
                                   .q_norm = cuda_rig_put(&rig, heads->q_norm, dim),
                                   .k_norm = cuda_rig_put(&rig, heads->k_norm, dim)};
 
-    backend_cuda.embed(rig.cuda, &rows, NULL, 0, DTYPE_F32, x, HIDDEN, cuda_rig_put(&rig, NULL, ROWS * HIDDEN)); /* which sends the rows */
-    backend_cuda.attend_in(rig.cuda, shape, &layer, &rows, device_x, cuda_rig_put(&rig, heads->cosine, table),
+    backend_cuda.step.embed(rig.cuda, &rows, NULL, 0, DTYPE_F32, x, HIDDEN, cuda_rig_put(&rig, NULL, ROWS * HIDDEN)); /* which sends the rows */
+    backend_cuda.layer.attend_in(rig.cuda, shape, &layer, &rows, device_x, cuda_rig_put(&rig, heads->cosine, table),
                            cuda_rig_put(&rig, heads->sine, table), &cache, device_q);
     cuda_rig_get(&rig, device_q, found, q);
     cuda_rig_get(&rig, cache.keys, found + q, side);

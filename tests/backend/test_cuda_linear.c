@@ -57,9 +57,9 @@ static void run_both(struct cuda_rig *rig, const struct weights *weights, int ro
     struct cuda_pair pair;
 
     cuda_rig_pack(rig, weights, 0, weights->columns, &pair);
-    backend_cuda.matmul(rig->cuda, pair.cuda, rows, cuda_rig_put(rig, from, (size_t)rows * (size_t)weights->columns), device_to);
+    backend_cuda.linear.matmul(rig->cuda, pair.cuda, rows, cuda_rig_put(rig, from, (size_t)rows * (size_t)weights->columns), device_to);
     cuda_rig_get(rig, device_to, to, outputs);
-    backend_cpu.matmul(rig->cpu, pair.cpu, rows, from, expected);
+    backend_cpu.linear.matmul(rig->cpu, pair.cpu, rows, from, expected);
     arena_close(&pair.arena);
 }
 
@@ -146,16 +146,16 @@ static struct case_of now;
 
 static void run_matmul(struct cuda_rig *rig, int rows, const float *from, float *to)
 {
-    backend_cuda.matmul(rig->cuda, now.pair.cuda, rows, from, to);
+    backend_cuda.linear.matmul(rig->cuda, now.pair.cuda, rows, from, to);
 }
 
 static struct matrix *pack_on_device(struct cuda_rig *rig, const struct matrix_source *source)
 {
-    struct arena device = {.base = (char *)cuda_rig_put(rig, NULL, backend_cuda.matrix_bytes(source) / sizeof(float)),
-                           .size = backend_cuda.matrix_bytes(source)};
+    struct arena device = {.base = (char *)cuda_rig_put(rig, NULL, backend_cuda.linear.matrix_bytes(source) / sizeof(float)),
+                           .size = backend_cuda.linear.matrix_bytes(source)};
     struct matrix *matrix = NULL;
 
-    assert_int_equal(backend_cuda.matrix_pack(rig->cuda, source, &device, &matrix), STATUS_OK);
+    assert_int_equal(backend_cuda.linear.matrix_pack(rig->cuda, source, &device, &matrix), STATUS_OK);
     return matrix;
 }
 
@@ -184,8 +184,8 @@ static void run_mlp_in(struct cuda_rig *rig, int rows, const float *from, float 
         .gate_up = now.pair.cuda, .mlp_norm = now.norm, .down = pack_identity(rig, now.down, now.ffn)};
     float *left = cuda_rig_put(rig, NULL, (size_t)rows * (size_t)now.ffn);
 
-    backend_cuda.mlp_in(rig->cuda, &shape, &weights, rows, from, left);
-    backend_cuda.mlp_out(rig->cuda, &shape, &weights, rows, left, to);
+    backend_cuda.layer.mlp_in(rig->cuda, &shape, &weights, rows, from, left);
+    backend_cuda.layer.mlp_out(rig->cuda, &shape, &weights, rows, left, to);
 }
 
 /* Rows alone, and the same rows among up to MOST_ROWS others, in every order of threads that is tried. */
@@ -251,8 +251,8 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
         for (int up = 0; up < 2; up++)
             rows[c / BACKEND_PANEL * 2 * BACKEND_PANEL + up * BACKEND_PANEL + c % BACKEND_PANEL] =
                 (const char *)weights->data + (size_t)(up * ffn + c) * bytes;
-    assert_int_equal(arena_open(&pair->arena, backend_cpu.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
-    assert_int_equal(backend_cpu.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
+    assert_int_equal(arena_open(&pair->arena, backend_cpu.linear.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
+    assert_int_equal(backend_cpu.linear.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
     pair->cuda = pack_on_device(rig, &source);
     free(rows);
 }
@@ -355,7 +355,7 @@ static void check_mlp_in(struct random *random, enum dtype dtype, int hidden, in
         norm[k] = k % 2 == 0 ? 0.5f : 2.0f; /* so that x norm is exact too */
     pack_gate_up(&rig, &weights, ffn, &now.pair);
     weights_of = (struct layer_weights){.gate_up = now.pair.cpu, .mlp_norm = norm};
-    backend_cpu.mlp_in(rig.cpu, &shape, &weights_of, rows, x, expected);
+    backend_cpu.layer.mlp_in(rig.cpu, &shape, &weights_of, rows, x, expected);
     now.ffn = ffn;
     now.down = dtype == DTYPE_F16 ? DTYPE_BF16 : DTYPE_F16;
     now.norm = cuda_rig_put(&rig, norm, in);
@@ -451,15 +451,15 @@ static void check_rounded(struct random *random, int device, enum dtype dtype, i
     cuda_rig_pack(&rig, &weights, 0, columns, &now.pair);
     layer.down = now.pair.cuda;
     device_to = cuda_rig_put(&rig, NULL, values);
-    backend_cuda.matmul(rig.cuda, now.pair.cuda, rows, cuda_rig_put(&rig, row.wide, numbers), device_to);
+    backend_cuda.linear.matmul(rig.cuda, now.pair.cuda, rows, cuda_rig_put(&rig, row.wide, numbers), device_to);
     cuda_rig_get(&rig, device_to, expected, values);
     from = cuda_rig_put(&rig, NULL, (numbers + 1) / 2);
-    backend_cuda.write(rig.cuda, from, row.data, numbers * sizeof(uint16_t));
-    backend_cuda.mlp_out(rig.cuda, &shape, &layer, rows, from, device_to);
+    backend_cuda.memory.write(rig.cuda, from, row.data, numbers * sizeof(uint16_t));
+    backend_cuda.layer.mlp_out(rig.cuda, &shape, &layer, rows, from, device_to);
     cuda_rig_get(&rig, device_to, to, values);
     assert_same_bits(to, expected, values);
     device_to = cuda_rig_put(&rig, x, values);
-    backend_cuda.matmul_add(rig.cuda, now.pair.cuda, rows, from, device_to);
+    backend_cuda.linear.matmul_add(rig.cuda, now.pair.cuda, rows, from, device_to);
     cuda_rig_get(&rig, device_to, to, values);
     for (size_t i = 0; i < values; i++)
         expected[i] += x[i];
@@ -511,7 +511,7 @@ static void test_cuda_linear__shards_add_up_to_the_whole(void **state)
         for (int r = 0; r < ROWS; r++)
             memcpy(shard + r * columns, from + r * COLUMNS + first, (size_t)columns * sizeof *shard);
         cuda_rig_pack(&rig, &weights, first, columns, &now.pair);
-        backend_cuda.matmul(rig.cuda, now.pair.cuda, ROWS, cuda_rig_put(&rig, shard, (size_t)(ROWS * columns)), device_to);
+        backend_cuda.linear.matmul(rig.cuda, now.pair.cuda, ROWS, cuda_rig_put(&rig, shard, (size_t)(ROWS * columns)), device_to);
         cuda_rig_get(&rig, device_to, to, VALUES);
         for (int i = 0; i < VALUES; i++)
             sum[i] += to[i];
@@ -544,14 +544,14 @@ static void test_cuda_linear__weights_of_f32_are_rounded_with_one_warning(void *
     cuda_rig_open(&rig, 0, 0, 0, 0);
     capture_begin(&capture);
     for (int i = 0; i < 2; i++) {
-        device = (struct arena){.base = (char *)cuda_rig_put(&rig, NULL, backend_cuda.matrix_bytes(&source) / sizeof(float)),
-                                .size = backend_cuda.matrix_bytes(&source)};
-        assert_int_equal(backend_cuda.matrix_pack(rig.cuda, &source, &device, &matrix), STATUS_OK);
+        device = (struct arena){.base = (char *)cuda_rig_put(&rig, NULL, backend_cuda.linear.matrix_bytes(&source) / sizeof(float)),
+                                .size = backend_cuda.linear.matrix_bytes(&source)};
+        assert_int_equal(backend_cuda.linear.matrix_pack(rig.cuda, &source, &device, &matrix), STATUS_OK);
     }
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "weights of dtype F32 are rounded to BF16");
     device_to = cuda_rig_put(&rig, NULL, 6);
-    backend_cuda.matmul(rig.cuda, matrix, 3, cuda_rig_put(&rig, from, 9), device_to);
+    backend_cuda.linear.matmul(rig.cuda, matrix, 3, cuda_rig_put(&rig, from, 9), device_to);
     cuda_rig_get(&rig, device_to, to, 6);
     assert_same_bits(to, expected, 6);
     cuda_rig_close(&rig);
@@ -574,12 +574,12 @@ static void test_cuda_linear__logits_are_there_when_finish_says_so(void **state)
     fill_exact(&random, x, ROWS * HIDDEN);
     for (int k = 0; k < HIDDEN; k++)
         norm[k] = 1.0f;
-    backend_cpu.head(rig.cpu, HIDDEN, 1e-5f, norm, now.pair.cpu, ROWS, x, expected);
+    backend_cpu.output.head(rig.cpu, HIDDEN, 1e-5f, norm, now.pair.cpu, ROWS, x, expected);
     now.norm = cuda_rig_put(&rig, norm, HIDDEN);
     const float *device_x = cuda_rig_put(&rig, x, ROWS * HIDDEN);
-    backend_cuda.head(rig.cuda, HIDDEN, 1e-5f, now.norm, now.pair.cuda, ROWS, device_x, logits);
-    backend_cuda.head(rig.cuda, HIDDEN, 1e-5f, now.norm, now.pair.cuda, 2, device_x, again); /* a second one in the step */
-    assert_int_equal(backend_cuda.finish(rig.cuda), STATUS_OK);
+    backend_cuda.output.head(rig.cuda, HIDDEN, 1e-5f, now.norm, now.pair.cuda, ROWS, device_x, logits);
+    backend_cuda.output.head(rig.cuda, HIDDEN, 1e-5f, now.norm, now.pair.cuda, 2, device_x, again); /* a second one in the step */
+    assert_int_equal(backend_cuda.step.finish(rig.cuda), STATUS_OK);
     bound = size_of_sums(&weights, ROWS, x);
     for (int r = 0; r < ROWS; r++) {
         double squares = 0.0;
@@ -614,7 +614,7 @@ static void test_cuda_linear__embed_widens_the_rows_of_the_table(void **state)
         struct weights table;
 
         weights_init(&table, &random, dtypes[d], TOKENS, HIDDEN);
-        backend_cuda.embed(rig.cuda, &rows, NULL, 0, dtypes[d], table.data, HIDDEN, device_to);
+        backend_cuda.step.embed(rig.cuda, &rows, NULL, 0, dtypes[d], table.data, HIDDEN, device_to);
         cuda_rig_get(&rig, device_to, to, ROWS * HIDDEN);
         for (int r = 0; r < ROWS; r++)
             assert_same_bits(to + r * HIDDEN, table.wide + token[r] * HIDDEN, HIDDEN);
@@ -637,13 +637,13 @@ static void test_cuda_linear__tree_sum_gives_the_bits_of_the_cpu(void **state)
     device_terms = cuda_rig_put(&rig, terms, BACKEND_MAX_TERMS * SIZE);
     device_to = cuda_rig_put(&rig, NULL, SIZE);
     for (int count = 1; count <= BACKEND_MAX_TERMS; count += count < 10 ? 1 : 9) {
-        backend_cpu.tree_sum(rig.cpu, terms, count, SIZE, expected);
-        backend_cuda.tree_sum(rig.cuda, device_terms, count, SIZE, device_to);
+        backend_cpu.linear.tree_sum(rig.cpu, terms, count, SIZE, expected);
+        backend_cuda.linear.tree_sum(rig.cuda, device_terms, count, SIZE, device_to);
         cuda_rig_get(&rig, device_to, to, SIZE);
         assert_same_bits(to, expected, SIZE);
     }
-    assert_true(backend_cuda.idle(rig.cuda));
-    assert_int_equal(backend_cuda.device(rig.cuda)->number, 0);
+    assert_true(backend_cuda.device.idle(rig.cuda));
+    assert_int_equal(backend_cuda.device.which(rig.cuda)->number, 0);
     cuda_rig_close(&rig);
 }
 
@@ -674,14 +674,14 @@ static void test_cuda_linear__what_cannot_be_is_refused_in_one_line(void **state
     }
     assert_int_equal(backend_cuda.open(&(struct backend_options){.threads = 1}, &context), STATUS_OK);
     capture_begin(&capture);
-    assert_int_equal(backend_cuda.memory_open(context, (size_t)1 << 50, "the weights", &arena), STATUS_INTERNAL);
+    assert_int_equal(backend_cuda.memory.open(context, (size_t)1 << 50, "the weights", &arena), STATUS_INTERNAL);
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "the weights of 1048576.000 GiB: device 0");
     capture_begin(&capture);
-    assert_int_equal(backend_cuda.memory_check(context, "a cache", (size_t)1 << 50), STATUS_INTERNAL);
+    assert_int_equal(backend_cuda.memory.check(context, "a cache", (size_t)1 << 50), STATUS_INTERNAL);
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "a cache takes 1048576.0 GiB, device 0");
-    assert_int_equal(backend_cuda.memory_check(context, "a cache", 1), STATUS_OK);
+    assert_int_equal(backend_cuda.memory.check(context, "a cache", 1), STATUS_OK);
     backend_cuda.close(context);
 }
 
@@ -703,18 +703,18 @@ static void test_cuda_linear__a_failure_is_told_by_finish_and_stays(void **state
         skip();
     }
     assert_int_equal(backend_cuda.open(&(struct backend_options){.threads = 1, .device = 7}, &context), STATUS_OK);
-    assert_int_equal(backend_cuda.memory_open(context, backend_cuda.matrix_bytes(&source) + 128, "a matrix", &arena), STATUS_OK);
-    assert_int_equal(backend_cuda.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+    assert_int_equal(backend_cuda.memory.open(context, backend_cuda.linear.matrix_bytes(&source) + 128, "a matrix", &arena), STATUS_OK);
+    assert_int_equal(backend_cuda.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
     float *x = arena_take(&arena, sizeof *x), *to = arena_take(&arena, sizeof *to);
-    assert_int_equal(backend_cuda.finish(context), STATUS_OK);
+    assert_int_equal(backend_cuda.step.finish(context), STATUS_OK);
     capture_begin(&capture);
-    backend_cuda.matmul(context, matrix, 1, x, to);
-    backend_cuda.add(context, x, to, 1);
-    assert_int_equal(backend_cuda.finish(context), STATUS_INTERNAL);
-    assert_int_equal(backend_cuda.finish(context), STATUS_INTERNAL);
+    backend_cuda.linear.matmul(context, matrix, 1, x, to);
+    backend_cuda.linear.add(context, x, to, 1);
+    assert_int_equal(backend_cuda.step.finish(context), STATUS_INTERNAL);
+    assert_int_equal(backend_cuda.step.finish(context), STATUS_INTERNAL);
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "matmul on device 7");
-    backend_cuda.memory_close(context, &arena);
+    backend_cuda.memory.close(context, &arena);
     backend_cuda.close(context);
 }
 

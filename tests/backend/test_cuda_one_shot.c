@@ -71,21 +71,21 @@ static void open_ring(struct ring *ring)
     const char *reason = "";
 
     check(backend_cuda.open(&(struct backend_options){.threads = 1, .max_rows = 1, .device = ring->rank}, &ring->context) == STATUS_OK, "no device");
-    check(backend_cuda.memory_open(ring->context, 2 * MOST * sizeof(float), "a test's arrays", &ring->arena) == STATUS_OK, "no memory");
+    check(backend_cuda.memory.open(ring->context, 2 * MOST * sizeof(float), "a test's arrays", &ring->arena) == STATUS_OK, "no memory");
     ring->partial = (float *)(void *)ring->arena.base;
     ring->x = ring->partial + MOST;
-    check(backend_cuda.one_shot->open(ring->context, ring->rank, ring->size, MOST, &ring->page->handle[ring->rank], &reason), reason);
+    check(backend_cuda.device.one_shot->open(ring->context, ring->rank, ring->size, MOST, &ring->page->handle[ring->rank], &reason), reason);
     meet(ring);
-    check(backend_cuda.one_shot->connect(ring->context, ring->page->handle, &reason), reason);
+    check(backend_cuda.device.one_shot->connect(ring->context, ring->page->handle, &reason), reason);
     meet(ring);
 }
 
 static void close_ring(struct ring *ring)
 {
-    backend_cuda.one_shot->leave(ring->context);
+    backend_cuda.device.one_shot->leave(ring->context);
     meet(ring);
-    backend_cuda.one_shot->close(ring->context);
-    backend_cuda.memory_close(ring->context, &ring->arena);
+    backend_cuda.device.one_shot->close(ring->context);
+    backend_cuda.memory.close(ring->context, &ring->arena);
     backend_cuda.close(ring->context);
 }
 
@@ -142,8 +142,8 @@ static void sum_many(struct ring *ring)
         put(ring, count, n);
         for (size_t i = 0; i < count; i++)
             ring->x[i] = 100.0f;
-        backend_cuda.one_shot->sum(ring->context, ring->partial, count, ring->x, adds);
-        check(backend_cuda.finish(ring->context) == STATUS_OK, "the device failed");
+        backend_cuda.device.one_shot->sum(ring->context, ring->partial, count, ring->x, adds);
+        check(backend_cuda.step.finish(ring->context) == STATUS_OK, "the device failed");
         for (size_t i = 0; i < count; i++) {
             float expected = tree(ring, i, n);
 
@@ -164,9 +164,9 @@ static void test_cuda_one_shot__sums_are_the_trees(void **state)
 static void stop_rank_0(struct ring *ring)
 {
     if (ring->rank == 0) {
-        backend_cuda.one_shot->stop(ring->context);
-        backend_cuda.one_shot->sum(ring->context, ring->partial, 10, ring->x, 0);
-        check(backend_cuda.finish(ring->context) == STATUS_OK, "the device failed");
+        backend_cuda.device.one_shot->stop(ring->context);
+        backend_cuda.device.one_shot->sum(ring->context, ring->partial, 10, ring->x, 0);
+        check(backend_cuda.step.finish(ring->context) == STATUS_OK, "the device failed");
     }
 }
 

@@ -40,11 +40,11 @@ static void test_cuda_progress__each_panel_that_is_packed(void **state)
     weights_init(&weights, &random, DTYPE_BF16, PANEL * PANELS, RIG_HIDDEN);
     for (int o = 0; o < PANEL * PANELS; o++)
         rows[o] = (const char *)weights.data + (size_t)o * RIG_HIDDEN * dtype_bytes(DTYPE_BF16);
-    assert_int_equal(backend_cuda.memory_open(rig.cuda, backend_cuda.matrix_bytes(&source), "a test's matrix", &arena), STATUS_OK);
+    assert_int_equal(backend_cuda.memory.open(rig.cuda, backend_cuda.linear.matrix_bytes(&source), "a test's matrix", &arena), STATUS_OK);
     before = counted();
-    assert_int_equal(backend_cuda.matrix_pack(rig.cuda, &source, &arena, &matrix), STATUS_OK);
+    assert_int_equal(backend_cuda.linear.matrix_pack(rig.cuda, &source, &arena, &matrix), STATUS_OK);
     assert_true(counted() - before >= PANELS);
-    backend_cuda.memory_close(rig.cuda, &arena);
+    backend_cuda.memory.close(rig.cuda, &arena);
     weights_release(&weights);
     cuda_rig_close(&rig);
 }
@@ -60,12 +60,12 @@ static void test_cuda_progress__each_step_that_is_recorded(void **state)
 
     (void)state;
     cuda_rig_open(&rig, RIG_HIDDEN, RIG_QKV, RIG_CONTEXT, RIG_VOCAB);
-    assert_int_equal(backend_cuda.replay(rig.cuda, state, &rows, 1), 0);
-    assert_int_equal(backend_cuda.replay(rig.cuda, state, &rows, 1), 0);
+    assert_int_equal(backend_cuda.step.replay(rig.cuda, state, &rows, 1), 0);
+    assert_int_equal(backend_cuda.step.replay(rig.cuda, state, &rows, 1), 0);
     before = counted();
-    assert_int_equal(backend_cuda.replayed(rig.cuda), 1);
+    assert_int_equal(backend_cuda.step.replayed(rig.cuda), 1);
     assert_true(counted() > before);
-    assert_int_equal(backend_cuda.replay(rig.cuda, state, &rows, 1), 1);
+    assert_int_equal(backend_cuda.step.replay(rig.cuda, state, &rows, 1), 1);
     cuda_rig_close(&rig);
 }
 

@@ -100,9 +100,8 @@ static enum status decode(struct job *job)
 static enum status work(struct job *job, const char *path, int resume)
 {
     const struct engine_terms terms = {.team = &job->team,
-                                       .draft = job->drafts ? &job->draft : NULL,
-                                       .draft_vocab = draft_model->vocab,
-                                       .draft_context = draft_model->shape.context,
+                                       .draft[0] = {.draft = &job->draft, .vocab = draft_model->vocab, .context = draft_model->shape.context},
+                                       .drafters = job->drafts,
                                        .tokenizer = tokenizer,
                                        .requests = &job->requests,
                                        .watch = &job->audience.watch,

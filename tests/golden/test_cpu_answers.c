@@ -226,6 +226,6 @@ int main(void)
 
     golden_path("tests/golden/models/qwen3", model_path);
     from_rows = backend_cpu;
-    from_rows.ask = NULL;
+    from_rows.output.ask = NULL;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,8 +83,8 @@ static int draft_beside_the_host(int rounds)
     int played;
 
     stepwise = backend_cuda;
-    stepwise.draft_begin = NULL;
-    stepwise.prompt_rows = BACKEND_MAX_ROWS; /* so the long prompt goes in parts */
+    stepwise.draft.begin = NULL;
+    stepwise.step.prompt_rows = BACKEND_MAX_ROWS; /* so the long prompt goes in parts */
     side_open(&device, &backend_cuda);
     side_open(&host, &stepwise);
     for (int round = 0; round < rounds; round++) {

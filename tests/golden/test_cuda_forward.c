@@ -197,7 +197,7 @@ static void step_of_three(struct sample *sample, const float *expected)
 
     assert_int_equal(forward_begin(&sample->rig.forward, &rows, (const int32_t[]){1, 2}, 2, NULL, NULL), STATUS_OK);
     for (int r = 0; r < 2; r++)
-        backend_cuda.fetch(context, r, got + (size_t)r * vocab);
+        backend_cuda.output.fetch(context, r, got + (size_t)r * vocab);
     assert_int_equal(forward_end(&sample->rig.forward), STATUS_OK);
     assert_memory_equal(got, expected + vocab, 2 * vocab * sizeof *got);
     free(got);
@@ -238,7 +238,7 @@ static void test_cuda_forward__a_recorded_step_gives_the_bits_of_a_new_one(void 
 
         assert_int_equal(forward_begin(&sample.rig.forward, &rows, asked[slot], ROWS, NULL, NULL), STATUS_OK);
         for (int r = 0; r < ROWS; r++)
-            backend_cuda.fetch(context, r, got + (size_t)asked[slot][r] * vocab);
+            backend_cuda.output.fetch(context, r, got + (size_t)asked[slot][r] * vocab);
         assert_int_equal(forward_end(&sample.rig.forward), STATUS_OK);
         assert_memory_equal(got, expected + (size_t)first * vocab, ROWS * vocab * sizeof *got);
     }

@@ -26,19 +26,19 @@ static int asks, fetches;
 static void count_asks(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
 {
     asks += count;
-    backend_cuda.ask(context, first, queries, count);
+    backend_cuda.output.ask(context, first, queries, count);
 }
 
 static uint64_t count_begun(struct backend_context *context, int32_t first, struct kept_query *queries, int count)
 {
     asks += count;
-    return backend_cuda.ask_begin(context, first, queries, count);
+    return backend_cuda.output.ask_begin(context, first, queries, count);
 }
 
 static void count_fetches(struct backend_context *context, int row, float *to)
 {
     fetches++;
-    backend_cuda.fetch(context, row, to);
+    backend_cuda.output.fetch(context, row, to);
 }
 
 static struct backend counted; /* the same, counting */
@@ -95,11 +95,11 @@ static void open_all(void)
     char path[GOLDEN_PATH];
 
     counted = to_the_host = backend_cuda;
-    counted.ask = count_asks;
-    counted.ask_begin = count_begun;
-    counted.fetch = count_fetches;
-    to_the_host.ask = NULL;
-    to_the_host.fetch = NULL;
+    counted.output.ask = count_asks;
+    counted.output.ask_begin = count_begun;
+    counted.output.fetch = count_fetches;
+    to_the_host.output.ask = NULL;
+    to_the_host.output.fetch = NULL;
     golden_path("tests/golden/models/qwen3", path);
     group_open_self(&self);
     assert_int_equal(model_open(path, &self, &(struct model_options){.threads = 1, .max_rows = OUTPUTS, .backend = &counted}, &model), STATUS_OK);

@@ -37,7 +37,7 @@ static void attend_in_and_round(struct backend_context *context, const struct la
     size_t dim = (size_t)shape->head_dim;
     float *keys = cache->keys, *values = cache->values;
 
-    backend_cpu.attend_in(context, shape, weights, rows, x, cosine, sine, cache, q);
+    backend_cpu.layer.attend_in(context, shape, weights, rows, x, cosine, sine, cache, q);
     for (int r = 0; r < rows->count; r++)
         for (int h = 0; h < shape->kv_heads; h++) {
             size_t head = (size_t)(rows->slot[r] * shape->kv_heads + h) * (size_t)shape->context * dim, place = (size_t)rows->place[r];
@@ -55,7 +55,7 @@ static int make_backend(void **state)
 {
     (void)state;
     rounding = backend_cpu;
-    rounding.attend_in = attend_in_and_round;
+    rounding.layer.attend_in = attend_in_and_round;
     return 0;
 }
 

@@ -112,7 +112,7 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
     int ids = toy_law_ids(law);
 
     *toy = (struct toy_model){.law = law, .is_draft = is_draft, .backend = backend_cpu};
-    toy->backend.ask = NULL; /* there is no head to ask */
+    toy->backend.output.ask = NULL; /* there is no head to ask */
     toy->model = (struct model){.backend = &toy->backend,
                                 .context = context,
                                 .group = group,

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 
     if (watchdog_open(terms.watchdog_s) != STATUS_OK || world_open(&argc, &argv, ROLE_VERIFIER, &world) != STATUS_OK)
         world_abort(STATUS_INTERNAL);
-    watchdog_stand_behind(world.team_rank);
+    watchdog_stand_behind(world.role_rank);
     snprintf(label, sizeof label, "nccl_job[%d]", world.rank);
     log_init(label, LOG_DEBUG);
     if (pretended_device_open(&rig, terms.same_device ? 0 : world.rank) != STATUS_OK)

@@ -56,7 +56,7 @@ static void put(float *x, size_t count, int number)
 
     for (size_t i = 0; i < count; i++)
         mine[i] = given(group.rank, i, number);
-    backend_cuda.write(context, x, mine, count * sizeof *x);
+    backend_cuda.memory.write(context, x, mine, count * sizeof *x);
 }
 
 /* x is the sum of number `number`, with `before` added. */
@@ -65,7 +65,7 @@ static void expect(const float *x, size_t count, int number, float before)
     static float found[COUNT];
 
     device_copy_out(context->device, found, x, count * sizeof *x);
-    check(group_settle(&group) == STATUS_OK && backend_cuda.finish(context) == STATUS_OK, "the step failed", number);
+    check(group_settle(&group) == STATUS_OK && backend_cuda.step.finish(context) == STATUS_OK, "the step failed", number);
     for (size_t i = 0; i < count; i++) {
         float expected = before + tree(i, number);
 
@@ -89,9 +89,9 @@ static void test_group_cuda__sums_memory_of_devices(void **state)
     struct arena arena;
 
     (void)state;
-    check(backend_cuda.memory_open(context, BYTES, "a test's array", &arena) == STATUS_OK, "no memory", 0);
+    check(backend_cuda.memory.open(context, BYTES, "a test's array", &arena) == STATUS_OK, "no memory", 0);
     check_sums((float *)(void *)arena.base);
-    backend_cuda.memory_close(context, &arena);
+    backend_cuda.memory.close(context, &arena);
 }
 
 static void test_group_cuda__sums_its_own_buffer(void **state)
@@ -111,7 +111,7 @@ static void test_group_cuda__one_shot_sums_are_recorded(void **state)
 
     (void)state;
     check(group_sums_alone(&group, FEW), "they are not alone", 0);
-    check(backend_cuda.memory_open(context, BYTES, "a test's array", &arena) == STATUS_OK, "no memory", 0);
+    check(backend_cuda.memory.open(context, BYTES, "a test's array", &arena) == STATUS_OK, "no memory", 0);
     x = (float *)(void *)arena.base;
     put(partial, FEW, 3);
     device_record(context->device);
@@ -123,7 +123,7 @@ static void test_group_cuda__one_shot_sums_are_recorded(void **state)
         device_play(context->device, graph);
     static float found[FEW];
     device_copy_out(context->device, found, x, sizeof found);
-    check(group_settle(&group) == STATUS_OK && backend_cuda.finish(context) == STATUS_OK, "the steps failed", 0);
+    check(group_settle(&group) == STATUS_OK && backend_cuda.step.finish(context) == STATUS_OK, "the steps failed", 0);
     for (size_t i = 0; i < FEW; i++) {
         float expected = 0.0f;
 
@@ -132,7 +132,7 @@ static void test_group_cuda__one_shot_sums_are_recorded(void **state)
         check(memcmp(&expected, &found[i], sizeof expected) == 0, "what was played is not what was recorded", (long)i);
     }
     device_graph_close(graph);
-    backend_cuda.memory_close(context, &arena);
+    backend_cuda.memory.close(context, &arena);
 }
 
 static void test_group_cuda__says_how_it_sums(void **state)
@@ -149,9 +149,9 @@ static void test_group_cuda__a_sum_that_is_stopped_ends(void **state)
 
     (void)state;
     if (group.size > 1 && group.rank == 0) {
-        backend_cuda.one_shot->stop(context);
+        backend_cuda.device.one_shot->stop(context);
         check(group_sum(&group, x, 10) == STATUS_OK, "sum failed", 0);
-        check(backend_cuda.finish(context) == STATUS_OK, "the device failed", 0);
+        check(backend_cuda.step.finish(context) == STATUS_OK, "the device failed", 0);
     }
 }
 

@@ -107,7 +107,7 @@ static void test_group_nccl__settle_waits_for_the_device(void **state)
     check(group_sum(&group, &x, 1) == STATUS_OK, "sum failed", 0);
     pretended_device_busy(50);
     check(group_settle(&group) == STATUS_OK, "settle failed", 0);
-    check(rig.backend.idle(rig.context), "the device was not waited for", 0);
+    check(rig.backend.device.idle(rig.context), "the device was not waited for", 0);
 }
 
 static void test_group_nccl__says_what_it_took(void **state)

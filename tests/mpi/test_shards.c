@@ -122,7 +122,7 @@ static void test_shards__give_the_bits_of_the_whole_or_are_refused(void **state)
         for (int i = 0; i < 3; i++)
             compare(each->folder, path, quantised[i]);
     assert_string_equal(allowed, each->widths);
-    assert_int_equal(MPI_Barrier(world.team), MPI_SUCCESS);
+    assert_int_equal(MPI_Barrier(world.role_comm), MPI_SUCCESS);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,7 @@
 
 static struct channel *end_of(const struct actor *actor)
 {
-    return actor->simulation->end[actor->number + 1];
+    return actor->simulation->engine.end[ENGINE_DRAFTER + actor->number];
 }
 
 /* A forward of the draft takes its time. */
@@ -19,38 +19,28 @@ static void pass_draft_time(struct toy_model *toy, const struct rows *rows)
     actor->simulation->now_ns += (int64_t)((double)(actor->simulation->plan->draft_ns * (16 + rows->count) / 16) * actor->slowness);
 }
 
-static void start(struct actor *actor)
+/* A life begins: the drafter is there, and knows nothing. */
+static void begin_life(struct actor *actor)
 {
-    struct simulation *simulation = actor->simulation;
-    const struct drafter_terms terms = {.channel = end_of(actor),
-                                        .draft = &simulation->stage->draft[actor->number],
-                                        .lead = SIMULATION_LEAD,
-                                        .run = SIMULATION_RUN,
-                                        .vocab = TOY_IDS,
-                                        .context = simulation->plan->context[actor->number],
-                                        .slots = simulation->plan->slots};
-
-    stage_renew_draft(simulation->stage, actor->number);
-    assert_int_equal(drafter_open(&actor->drafter, &terms), STATUS_OK);
     actor->is_alive = 1;
-    actor->busy_ns = actor->stalled_ns = simulation->now_ns;
+    actor->busy_ns = actor->stalled_ns = actor->simulation->now_ns;
 }
 
 void actor_open(struct simulation *simulation, int number)
 {
     struct actor *actor = &simulation->actor[number];
 
-    *actor = (struct actor){.simulation = simulation, .number = number, .slowness = 1.0};
+    *actor = (struct actor){.simulation = simulation, .number = number, .drafter = &simulation->engine.drafter[number], .slowness = 1.0};
     simulation->stage->draft_model[number].ran = pass_draft_time;
     simulation->stage->draft_model[number].user = actor;
-    start(actor);
+    begin_life(actor);
 }
 
 static void end_life(struct actor *actor)
 {
-    actor->refused += actor->drafter.refused;
-    actor->proposals += actor->drafter.proposals;
-    drafter_close(&actor->drafter);
+    actor->refused += actor->drafter->refused;
+    actor->proposals += actor->drafter->proposals;
+    engine_stop_drafter(&actor->simulation->engine, actor->number);
     actor->is_alive = 0;
 }
 
@@ -75,7 +65,9 @@ static void come_back(struct actor *actor)
 {
     simulation_tell(actor->simulation, "drafter %d is back, knowing nothing", actor->number + 1);
     channel_loop_return(end_of(actor));
-    start(actor);
+    stage_renew_draft(actor->simulation->stage, actor->number);
+    assert_int_equal(engine_start_drafter(&actor->simulation->engine, actor->number), STATUS_OK);
+    begin_life(actor);
 }
 
 int64_t actor_next_ns(const struct actor *actor)
@@ -95,11 +87,11 @@ static void turn(struct actor *actor)
     struct simulation *simulation = actor->simulation;
     int64_t started = simulation->now_ns;
 
-    assert_int_equal(drafter_turn(&actor->drafter, started), STATUS_OK);
+    assert_int_equal(engine_turn_drafter(&simulation->engine, actor->number, started), STATUS_OK);
     actor->busy_ns = simulation->now_ns + 1000;
     simulation->now_ns = started;
     oracle_check_mirrors(simulation, actor);
-    if (!actor->drafter.ended)
+    if (!actor->drafter->ended)
         return;
     simulation_tell(simulation, "drafter %d ends, for it was told so", actor->number + 1);
     if (!simulation->is_over)
@@ -113,10 +105,10 @@ static void be_hostile(struct actor *actor)
 
     for (int frames = 1 + dice_below(&simulation->dice, 6); frames > 0; frames--) {
         struct frame frame = hostile_make(&simulation->hostile, &simulation->dice, SIMULATION_RUN, TOY_IDS);
-        int self = actor->number + 1, nobody = simulation->actors + 1, to_lead = dice_chance(&simulation->dice, 0.7);
-        int from = dice_chance(&simulation->dice, 0.3) ? nobody : to_lead ? self : SIMULATION_LEAD, taken;
+        int self = ENGINE_DRAFTER + actor->number, nobody = ENGINE_DRAFTER + simulation->actors, to_lead = dice_chance(&simulation->dice, 0.7);
+        int from = dice_chance(&simulation->dice, 0.3) ? nobody : to_lead ? self : ENGINE_LEAD, taken;
 
-        assert_int_equal(channel_send(simulation->end[from], to_lead ? SIMULATION_LEAD : self, frame, &taken), STATUS_OK);
+        assert_int_equal(channel_send(simulation->engine.end[from], to_lead ? ENGINE_LEAD : self, frame, &taken), STATUS_OK);
         simulation->tally.hostile_frames += taken;
     }
 }

@@ -84,15 +84,15 @@ int oracle_must_be_refused(const struct simulation *simulation, int from, int to
 {
     struct message_space *space = simulation->hostile.space;
 
-    if (to == SIMULATION_LEAD)
+    if (to == ENGINE_LEAD)
         return from > simulation->actors || !is_for_lead(space, frame);
-    return from != SIMULATION_LEAD || !is_for_drafter(space, frame);
+    return from != ENGINE_LEAD || !is_for_drafter(space, frame);
 }
 
 static int is_one_there(const struct simulation *simulation)
 {
-    for (int i = 0; i < simulation->peers.count; i++)
-        if (!simulation->peers.peer[i].lost)
+    for (int i = 0; i < simulation->engine.peers.count; i++)
+        if (!simulation->engine.peers.peer[i].lost)
             return 1;
     return 0;
 }
@@ -101,10 +101,11 @@ void oracle_check_admission(const struct simulation *simulation)
 {
     if (simulation->plan->faults.outbox > 0) /* its message may be the one that finds no place */
         return;
-    for (int i = 0; i < simulation->lead.slots.count; i++) {
-        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
+    for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
+        int is_new = sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link.drafter >= 0;
 
-        if (sequence->request != NULL && sequence->started_ns == clock_ns() && sequence->link.drafter >= 0 && simulation->peers.peer[sequence->link.drafter].lost && is_one_there(simulation))
+        if (is_new && simulation->engine.peers.peer[sequence->link.drafter].lost && is_one_there(simulation))
             simulation_fail(simulation, "request %u is given to drafter %d, which is lost", sequence->request->index, sequence->link.drafter + 1);
     }
 }
@@ -114,8 +115,8 @@ void oracle_note_losses(struct simulation *simulation)
     const struct plan *plan = simulation->plan;
     int is_late = plan->faults.delay_us * 8000 > (int64_t)(plan->deadline_ms * 1e6) || plan->incident[INCIDENT_HOSTILE] > 0;
 
-    for (int i = 0; i < simulation->peers.count; i++) {
-        const struct peer *peer = &simulation->peers.peer[i];
+    for (int i = 0; i < simulation->engine.peers.count; i++) {
+        const struct peer *peer = &simulation->engine.peers.peer[i];
         int is_busy = simulation->actor[i].busy_ns > simulation->now_ns + 1000;
 
         simulation->losses_allowed[i] = is_late || is_busy || peer->lost || peer->misses > 0 ? -1 : peer->losses;
@@ -193,8 +194,8 @@ enum status __wrap_output_add(struct output *output, const struct request *reque
 /* What the lead has committed of a request: those of its sequence, or of its result. NULL: it has no such request. */
 static const int32_t *truth_of(const struct simulation *simulation, uint32_t request, int *count)
 {
-    for (int i = 0; i < simulation->lead.slots.count; i++) {
-        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
+    for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
 
         if (sequence->request != NULL && sequence->request->index == request) {
             *count = sequence->length;
@@ -237,16 +238,16 @@ static void check_mirror(const struct simulation *simulation, const struct actor
 
 void oracle_check_mirrors(const struct simulation *simulation, const struct actor *actor)
 {
-    for (int i = 0; i < actor->drafter.terms.slots; i++)
-        if (actor->drafter.mirror[i].open)
-            check_mirror(simulation, actor, &actor->drafter.mirror[i]);
+    for (int i = 0; i < actor->drafter->terms.slots; i++)
+        if (actor->drafter->mirror[i].open)
+            check_mirror(simulation, actor, &actor->drafter->mirror[i]);
 }
 
 void oracle_check_mirrors_at_end(const struct simulation *simulation, const struct actor *actor)
 {
-    for (int i = 0; simulation->plan->is_peaceful && i < actor->drafter.terms.slots; i++)
-        if (actor->drafter.mirror[i].open)
-            simulation_fail(simulation, "drafter %d still has request %u, which is over", actor->number + 1, actor->drafter.mirror[i].request);
+    for (int i = 0; simulation->plan->is_peaceful && i < actor->drafter->terms.slots; i++)
+        if (actor->drafter->mirror[i].open)
+            simulation_fail(simulation, "drafter %d still has request %u, which is over", actor->number + 1, actor->drafter->mirror[i].request);
 }
 
 static void check_target_cache(const struct simulation *simulation, const struct sequence *sequence)
@@ -268,8 +269,8 @@ void oracle_check_round(const struct simulation *simulation)
     int64_t waited = simulation->now_ns - simulation->round_ns - simulation->verified_ns;
     int of[PLAN_DRAFTERS] = {0};
 
-    for (int i = 0; i < simulation->lead.slots.count; i++) {
-        const struct sequence *sequence = &simulation->lead.slots.sequence[i];
+    for (int i = 0; i < simulation->engine.lead.slots.count; i++) {
+        const struct sequence *sequence = &simulation->engine.lead.slots.sequence[i];
 
         if (sequence->request == NULL)
             continue;
@@ -277,9 +278,9 @@ void oracle_check_round(const struct simulation *simulation)
         if (sequence->link.drafter >= 0)
             of[sequence->link.drafter]++;
     }
-    for (int i = 0; i < simulation->peers.count; i++)
-        if (simulation->peers.peer[i].sequences != of[i])
-            simulation_fail(simulation, "drafter %d has %d sequences, the lead counts %d", i + 1, of[i], simulation->peers.peer[i].sequences);
+    for (int i = 0; i < simulation->engine.peers.count; i++)
+        if (simulation->engine.peers.peer[i].sequences != of[i])
+            simulation_fail(simulation, "drafter %d has %d sequences, the lead counts %d", i + 1, of[i], simulation->engine.peers.peer[i].sequences);
     if (waited > (int64_t)(simulation->plan->deadline_ms * 1e6) + SLACK_NS)
         simulation_fail(simulation, "the lead waited %.3f ms in a round, with a deadline of %g ms", (double)waited / 1e6,
                         simulation->plan->deadline_ms);
@@ -287,18 +288,18 @@ void oracle_check_round(const struct simulation *simulation)
 
 static void check_counts(const struct simulation *simulation)
 {
-    const struct figures *figures = &simulation->lead.figures;
+    const struct figures *figures = &simulation->engine.lead.figures;
     const struct tally *tally = &simulation->tally;
     int64_t answers = 0;
 
-    for (int i = 0; i < simulation->peers.count; i++)
-        answers += simulation->peers.peer[i].answers;
+    for (int i = 0; i < simulation->engine.peers.count; i++)
+        answers += simulation->engine.peers.peer[i].answers;
     if (tally->refused != simulation->refusals_due)
         simulation_fail(simulation, "%lld messages came that are none for their receiver, %lld were refused",
                         (long long)simulation->refusals_due, (long long)tally->refused);
-    if (!is_damaged(simulation) && simulation->peers.stale + answers != simulation->proposals_received)
+    if (!is_damaged(simulation) && simulation->engine.peers.stale + answers != simulation->proposals_received)
         simulation_fail(simulation, "%lld proposals came, %lld were taken and %lld stale", (long long)simulation->proposals_received,
-                        (long long)answers, (long long)simulation->peers.stale);
+                        (long long)answers, (long long)simulation->engine.peers.stale);
     if (figures->fallback_rounds != simulation->expected_fallbacks)
         simulation_fail(simulation, "%lld rounds went without a proposal, the lead counts %lld", (long long)simulation->expected_fallbacks,
                         (long long)figures->fallback_rounds);
@@ -307,9 +308,9 @@ static void check_counts(const struct simulation *simulation)
                         (long long)figures->rounds, (long long)figures->accepted, (long long)figures->drafted);
     if (!is_damaged(simulation) && tally->refused > 0)
         simulation_fail(simulation, "%lld messages were refused, and none was damaged", (long long)tally->refused);
-    if (simulation->plan->is_peaceful && (simulation->peers.stale > 0 || tally->refused > 0 || tally->losses > 0))
+    if (simulation->plan->is_peaceful && (simulation->engine.peers.stale > 0 || tally->refused > 0 || tally->losses > 0))
         simulation_fail(simulation, "nothing went wrong, yet %lld proposals were stale, %lld messages refused, %lld drafters lost",
-                        (long long)simulation->peers.stale, (long long)tally->refused, (long long)tally->losses);
+                        (long long)simulation->engine.peers.stale, (long long)tally->refused, (long long)tally->losses);
 }
 
 void oracle_check_end(const struct simulation *simulation)
@@ -317,11 +318,11 @@ void oracle_check_end(const struct simulation *simulation)
     for (int i = 0; i < simulation->plan->requests; i++)
         if (simulation->result[i].times != 1)
             simulation_fail(simulation, "request %d has %d results", i, simulation->result[i].times);
-    for (int i = 0; i < simulation->lead.queue.next - simulation->plan->requests; i++)
+    for (int i = 0; i < simulation->engine.lead.queue.next - simulation->plan->requests; i++)
         if (simulation->times_after[i] != 1)
             simulation_fail(simulation, "request %d has %d results", simulation->plan->requests + i, simulation->times_after[i]);
     check_counts(simulation);
-    for (int i = 0; i < simulation->peers.count; i++)
-        if (simulation->losses_allowed[i] >= 0 && simulation->peers.peer[i].losses > simulation->losses_allowed[i])
+    for (int i = 0; i < simulation->engine.peers.count; i++)
+        if (simulation->losses_allowed[i] >= 0 && simulation->engine.peers.peer[i].losses > simulation->losses_allowed[i])
             simulation_fail(simulation, "drafter %d was lost after the faults had stopped", i + 1);
 }

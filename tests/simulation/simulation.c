@@ -48,7 +48,7 @@ void simulation_pass(struct simulation *simulation, int64_t until_ns, int listen
 {
     for (;;) {
         struct actor *next = NULL;
-        int64_t at = until_ns, due = listens ? channel_loop_due_ns(simulation->end[SIMULATION_LEAD]) : INT64_MAX;
+        int64_t at = until_ns, due = listens ? channel_loop_due_ns(simulation->engine.end[ENGINE_LEAD]) : INT64_MAX;
 
         at = due < at ? due : at;
         for (int i = 0; i < simulation->actors; i++)
@@ -65,7 +65,7 @@ void simulation_pass(struct simulation *simulation, int64_t until_ns, int listen
 
 static void wait_for_frame(void *user, int end, int64_t deadline_ns)
 {
-    assert_int_equal(end, SIMULATION_LEAD); /* drafters take a turn only when a frame is there */
+    assert_int_equal(end, ENGINE_LEAD); /* drafters take a turn only when a frame is there */
     simulation_pass(user, deadline_ns, 1);
 }
 
@@ -76,7 +76,7 @@ static void note_frame(void *user, enum loop_fate fate, int from, int to, struct
 
     simulation->tally.frames[fate]++;
     simulation->damaged += fate == LOOP_CORRUPTED || fate == LOOP_TRUNCATED;
-    simulation->proposals_received += fate == LOOP_RECEIVED && to == SIMULATION_LEAD && message_type(frame) == MESSAGE_PROPOSAL;
+    simulation->proposals_received += fate == LOOP_RECEIVED && to == ENGINE_LEAD && message_type(frame) == MESSAGE_PROPOSAL;
     simulation->refusals_due += fate == LOOP_RECEIVED && oracle_must_be_refused(simulation, from, to, frame);
     if (fate == LOOP_SENT)
         hostile_see(&simulation->hostile, frame);
@@ -92,54 +92,46 @@ static void pass_target_time(struct toy_model *toy, const struct rows *rows)
     simulation_pass(simulation, simulation->now_ns + ns, 0);
 }
 
-static void open_channel(struct simulation *simulation)
-{
-    const struct loop_hooks hooks = {.user = simulation, .wait = wait_for_frame, .note = note_frame};
-
-    assert_int_equal(channel_loop_open(simulation->plan->drafters + 2, &simulation->plan->faults, simulation->end), STATUS_OK);
-    channel_loop_hook(simulation->end[0], &hooks);
-}
-
-/* The lead, with so many drafters. */
-static void open_lead(struct simulation *simulation, int drafters)
+static void open_engine(struct simulation *simulation, int drafters)
 {
     const struct plan *plan = simulation->plan;
-    int names[PLAN_DRAFTERS];
+    const struct loop_hooks hooks = {.user = simulation, .wait = wait_for_frame, .note = note_frame};
+    struct engine_terms terms = {.team = simulation->target->team,
+                                 .drafters = drafters,
+                                 .tokenizer = simulation->stage->tokenizer,
+                                 .requests = &simulation->requests,
+                                 .watch = &simulation->audience.watch,
+                                 .faults = &plan->faults,
+                                 .hooks = &hooks,
+                                 .run = SIMULATION_RUN,
+                                 .slots = plan->slots,
+                                 .outputs = STAGE_ASKED,
+                                 .ids = STAGE_IDS,
+                                 .deadline_ms = plan->deadline_ms};
 
-    for (int i = 0; i < drafters; i++)
-        names[i] = i + 1;
-    simulation->actors = 0;
-    simulation->peers = (struct peers){0};
-    if (drafters > 0)
-        assert_int_equal(peers_open(&simulation->peers, simulation->end[SIMULATION_LEAD], names, drafters, SIMULATION_RUN, TOY_IDS,
-                                    plan->deadline_ms),
-                         STATUS_OK);
-    for (int i = 0; i < drafters; i++)
-        simulation->peers.peer[i].context = plan->context[i];
-    assert_int_equal(verify_open(&simulation->verify, simulation->target->team, PLAN_SLOTS, STAGE_ASKED, STAGE_IDS), STATUS_OK);
-    assert_int_equal(output_open(&simulation->output, NULL, 0, plan->requests + SIMULATION_AFTER), STATUS_OK);
+    for (int i = 0; i < drafters; i++) {
+        stage_renew_draft(simulation->stage, i);
+        terms.draft[i] = (struct engine_draft){.draft = &simulation->stage->draft[i], .vocab = TOY_IDS, .context = plan->context[i]};
+    }
+    assert_int_equal(engine_open(&simulation->engine, &terms), STATUS_OK);
+}
+
+/* The engine with so many drafters, and where its results go. */
+static void open_all(struct simulation *simulation, int drafters)
+{
+    assert_int_equal(output_open(&simulation->output, NULL, 0, simulation->plan->requests + SIMULATION_AFTER), STATUS_OK);
     simulation->show = (struct show){0};
     audience_init(&simulation->audience, &simulation->output, &simulation->show, NULL);
-    simulation->lead = (struct lead){.team = simulation->target->team,
-                                     .verify = &simulation->verify,
-                                     .peers = &simulation->peers,
-                                     .watch = &simulation->audience.watch,
-                                     .tokenizer = simulation->stage->tokenizer,
-                                     .queue.requests = &simulation->requests,
-                                     .slots.count = plan->slots};
-    assert_int_equal(lead_open(&simulation->lead), STATUS_OK);
+    open_engine(simulation, drafters);
     simulation->round = 0;
-    for (; simulation->actors < drafters; simulation->actors++)
+    for (simulation->actors = 0; simulation->actors < drafters; simulation->actors++)
         actor_open(simulation, simulation->actors);
 }
 
-static void close_lead(struct simulation *simulation)
+static void close_all(struct simulation *simulation)
 {
-    lead_close(&simulation->lead);
+    engine_close(&simulation->engine);
     assert_int_equal(output_close(&simulation->output), STATUS_OK);
-    verify_close(&simulation->verify);
-    if (simulation->peers.count > 0)
-        peers_close(&simulation->peers);
 }
 
 /* The plan's requests that have come by now; when there are none left, greedy ones after them. */
@@ -186,7 +178,7 @@ static void stop_faults(struct simulation *simulation)
 {
     simulation->is_after = 1;
     simulation_tell(simulation, "from here on nothing goes wrong");
-    channel_loop_set_faults(simulation->end[0], &simulation->plan->peace);
+    channel_loop_set_faults(simulation->engine.end[0], &simulation->plan->peace);
     for (int i = 0; i < simulation->actors; i++)
         actor_settle(&simulation->actor[i]);
     oracle_note_losses(simulation);
@@ -199,9 +191,18 @@ static void take_round(struct simulation *simulation)
     simulation->verified_ns = 0;
     for (int i = 0; i < simulation->actors && !simulation->is_after; i++)
         actor_draw_incident(&simulation->actor[i]);
-    assert_int_equal(lead_round(&simulation->lead), STATUS_OK);
+    assert_int_equal(lead_round(&simulation->engine.lead), STATUS_OK);
     if (simulation->actors > 0)
         oracle_check_round(simulation);
+}
+
+/* Completes the requests that are there. */
+static void run_out(struct simulation *simulation)
+{
+    struct lead *lead = &simulation->engine.lead;
+
+    for (assert_int_equal(lead_admit(lead), STATUS_OK); lead->slots.actives > 0; assert_int_equal(lead_admit(lead), STATUS_OK))
+        take_round(simulation);
 }
 
 /* Completes the plan's requests. The faults stop on their way or at their end. */
@@ -213,9 +214,9 @@ static void run_plan(struct simulation *simulation)
         if (!simulation->is_after && simulation->round >= plan->rounds_of_faults)
             stop_faults(simulation);
         arrive(simulation);
-        assert_int_equal(lead_admit(&simulation->lead), STATUS_OK);
+        assert_int_equal(lead_admit(&simulation->engine.lead), STATUS_OK);
         oracle_check_admission(simulation);
-        if (simulation->lead.slots.actives > 0)
+        if (simulation->engine.lead.slots.actives > 0)
             take_round(simulation);
         else if (simulation->requests.count < plan->requests)
             simulation_pass(simulation, plan->arrival_ns[simulation->requests.count], 0);
@@ -232,7 +233,7 @@ static int is_recovered(const struct simulation *simulation)
     int used = 0, expected = simulation->plan->slots < simulation->actors ? simulation->plan->slots : simulation->actors;
 
     for (int i = 0; i < simulation->actors; i++) {
-        if (simulation->peers.peer[i].lost)
+        if (simulation->engine.peers.peer[i].lost)
             return 0;
         used += simulation->used[i] > 0;
     }
@@ -245,8 +246,8 @@ static void pass_rests(struct simulation *simulation)
     for (int i = 0; i < simulation->actors; i++)
         simulation_pass(simulation, simulation->actor[i].busy_ns, 0);
     for (int i = 0; i < simulation->actors; i++)
-        if (simulation->peers.peer[i].lost)
-            simulation_pass(simulation, simulation->peers.peer[i].ask_ns, 0);
+        if (simulation->engine.peers.peer[i].lost)
+            simulation_pass(simulation, simulation->engine.peers.peer[i].ask_ns, 0);
 }
 
 /* More requests, until all drafters are used again: a bound says how long that may take. */
@@ -255,15 +256,14 @@ static void run_after(struct simulation *simulation)
     int first = simulation->round, rounds;
 
     while (!is_recovered(simulation)) {
-        while (simulation->requests.count < simulation->lead.queue.next + simulation->plan->slots)
+        while (simulation->requests.count < simulation->engine.lead.queue.next + simulation->plan->slots)
             add_request_after(simulation);
         pass_rests(simulation);
-        assert_int_equal(lead_admit(&simulation->lead), STATUS_OK);
+        assert_int_equal(lead_admit(&simulation->engine.lead), STATUS_OK);
         take_round(simulation);
     }
-    simulation->requests.count = simulation->lead.queue.next;
-    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.slots.actives > 0; lead_admit(&simulation->lead))
-        take_round(simulation);
+    simulation->requests.count = simulation->engine.lead.queue.next;
+    run_out(simulation);
     rounds = simulation->round - first;
     simulation->tally.rounds_after += rounds;
     if (rounds > simulation->tally.most_rounds_after)
@@ -274,12 +274,12 @@ static void run_after(struct simulation *simulation)
 static void end_drafters(struct simulation *simulation)
 {
     simulation->is_over = 1;
-    assert_int_equal(peers_shutdown(&simulation->peers), STATUS_OK);
+    assert_int_equal(peers_shutdown(&simulation->engine.peers), STATUS_OK);
     for (int i = 0; i < simulation->actors; i++)
         simulation_pass(simulation, simulation->actor[i].busy_ns, 0);
     simulation_pass(simulation, simulation->now_ns + (int64_t)1000000000, 0);
     for (int i = 0; i < simulation->actors; i++) {
-        if (!simulation->actor[i].drafter.ended)
+        if (!simulation->actor[i].drafter->ended)
             simulation_fail(simulation, "drafter %d goes on after the end", i + 1);
         oracle_check_mirrors_at_end(simulation, &simulation->actor[i]);
         actor_close(&simulation->actor[i]);
@@ -290,7 +290,7 @@ static void end_drafters(struct simulation *simulation)
 static void add_up(struct simulation *simulation)
 {
     struct tally *tally = &simulation->tally;
-    const struct figures *figures = &simulation->lead.figures;
+    const struct figures *figures = &simulation->engine.lead.figures;
 
     tally->schedules = 1;
     tally->rounds = figures->rounds;
@@ -298,10 +298,10 @@ static void add_up(struct simulation *simulation)
     tally->drafted = figures->drafted;
     tally->accepted = figures->accepted;
     tally->fallbacks = figures->fallback_rounds;
-    tally->stale = simulation->peers.stale;
-    for (int i = 0; i < simulation->peers.count; i++)
-        tally->losses += simulation->peers.peer[i].losses;
-    tally->refused += simulation->peers.refused;
+    tally->stale = simulation->engine.peers.stale;
+    for (int i = 0; i < simulation->engine.peers.count; i++)
+        tally->losses += simulation->engine.peers.peer[i].losses;
+    tally->refused += simulation->engine.peers.refused;
 }
 
 static void tally_add(struct tally *sum, const struct tally *one)
@@ -319,11 +319,10 @@ static void run_solo(struct simulation *simulation)
     int verbose = simulation->verbose;
 
     simulation->verbose = 0;
-    open_lead(simulation, 0);
+    open_all(simulation, 0);
     simulation->requests.count = simulation->plan->requests + 1;
-    for (assert_int_equal(lead_admit(&simulation->lead), STATUS_OK); simulation->lead.slots.actives > 0; lead_admit(&simulation->lead))
-        take_round(simulation);
-    close_lead(simulation);
+    run_out(simulation);
+    close_all(simulation);
     simulation->verbose = verbose;
 }
 
@@ -342,21 +341,18 @@ void simulation_run(struct simulation *simulation, struct stage *stage, const st
     simulation->target->model[0].user = simulation;
     oracle_watch(simulation);
     hostile_open(&simulation->hostile);
-    open_channel(simulation);
     set_requests(simulation);
     run_solo(simulation);
     simulation->requests.count = 0;
     simulation->now_ns = 0;
-    open_lead(simulation, plan->drafters);
+    open_all(simulation, plan->drafters);
     run_plan(simulation);
     run_after(simulation);
     end_drafters(simulation);
     add_up(simulation);
     oracle_check_end(simulation);
     tally_add(tally, &simulation->tally);
-    close_lead(simulation);
-    for (int i = 0; i < plan->drafters + 2; i++)
-        channel_close(simulation->end[i]);
+    close_all(simulation);
     hostile_close(&simulation->hostile);
     clock_pretend(NULL);
 }

@@ -4,18 +4,18 @@
 #ifndef TANDEM_TESTS_SIMULATION_SIMULATION_H
 #define TANDEM_TESTS_SIMULATION_SIMULATION_H
 
-#include "drafter/drafter.h"
+#include "launch/engine/engine.h"
 #include "tests/simulation/hostile.h"
 #include "tests/simulation/stage.h"
 #include "verifier/job/audience.h"
 
-enum { SIMULATION_RUN = 77, SIMULATION_LEAD = 0, SIMULATION_ENDS = PLAN_DRAFTERS + 2, SIMULATION_AFTER = 64 };
+enum { SIMULATION_RUN = 77, SIMULATION_AFTER = 64 };
 
-/* A drafter's process. Its name on the channel is its number + 1. */
+/* A drafter's process. Its name on the channel is ENGINE_DRAFTER + its number. */
 struct actor {
     struct simulation *simulation;
     int number;
-    struct drafter drafter;
+    struct drafter *drafter; /* the engine's */
     int is_alive;
     int64_t busy_ns, stalled_ns; /* until then it takes no turn */
     double slowness;             /* 1 is its usual speed */
@@ -48,18 +48,15 @@ struct simulation {
     struct dice dice;
 
     struct stage_target *target;
-    struct channel *end[SIMULATION_ENDS]; /* lead, drafters, and one that is nobody's */
     struct actor actor[PLAN_DRAFTERS];
     int actors; /* 0: solo */
     struct hostile hostile;
     struct request request[PLAN_REQUESTS + SIMULATION_AFTER]; /* those of the plan, then greedy ones for as long as it takes */
     struct request_list requests;
-    struct verify verify;
     struct output output;
     struct show show;
     struct audience audience;
-    struct peers peers;
-    struct lead lead;
+    struct engine engine; /* its last end is nobody's */
 
     int round;
     int is_after;              /* faults have stopped */

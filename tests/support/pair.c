@@ -132,9 +132,10 @@ void pair_run(struct pair *pair, const struct request_list *requests, int with_d
     struct audience audience;
     struct engine engine;
     const struct engine_terms terms = {.team = &pair->team[0],
-                                       .draft = with_drafter ? &pair->draft : NULL,
-                                       .draft_vocab = pair->draft_model->vocab,
-                                       .draft_context = pair->draft_model->shape.context,
+                                       .draft[0] = {.draft = &pair->draft,
+                                                    .vocab = pair->draft_model->vocab,
+                                                    .context = pair->draft_model->shape.context},
+                                       .drafters = with_drafter,
                                        .tokenizer = pair->tokenizer,
                                        .requests = requests,
                                        .watch = &audience.watch,
@@ -149,7 +150,7 @@ void pair_run(struct pair *pair, const struct request_list *requests, int with_d
     assert_int_equal(engine_open(&engine, &terms), STATUS_OK);
     while (take_round(&engine))
         continue;
-    assert_int_equal(engine.peers.refused + engine.drafter.refused, 0); /* every message of ours is a good one */
+    assert_int_equal(engine.peers.refused + engine.drafter[0].refused, 0); /* every message of ours is a good one */
     if (figures != NULL)
         *figures = engine.lead.figures;
     engine_close(&engine);

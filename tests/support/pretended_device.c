@@ -24,8 +24,8 @@ enum status pretended_device_open(struct pretended_device *rig, int number)
 
     TRY(backend_cpu.open(&options, &rig->context));
     rig->backend = backend_cpu;
-    rig->backend.device = give_device;
-    rig->backend.idle = say_idle;
+    rig->backend.device.which = give_device;
+    rig->backend.device.idle = say_idle;
     device.number = number;
     snprintf(device.place, sizeof device.place, "0000:%02x:00.0", 24 + number);
     return STATUS_OK;

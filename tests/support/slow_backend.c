@@ -51,7 +51,7 @@ static void take_time(const char *variable, const char *name)
 static enum status slow_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena, struct matrix **matrix)
 {
     take_time("SLOW_PACK", "pack");
-    return backend_cpu.matrix_pack(context, source, arena, matrix);
+    return backend_cpu.linear.matrix_pack(context, source, arena, matrix);
 }
 
 static void slow_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *layer, const struct rows *rows,
@@ -59,7 +59,7 @@ static void slow_attend(struct backend_context *context, const struct layer_shap
 {
     take_time("SLOW_LAYER", "layer");
     take_times("SLOW_ROW", "row", rows->count);
-    backend_cpu.attend(context, shape, layer, rows, q, cache, attended);
+    backend_cpu.layer.attend(context, shape, layer, rows, q, cache, attended);
 }
 
 void __real_dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to);
@@ -87,10 +87,10 @@ enum status backend_choose(enum backend_choice choice, const struct backend **ba
 
     (void)choice;
     slow = backend_cpu;
-    slow.matrix_pack = slow_pack;
-    slow.attend = slow_attend;
+    slow.linear.matrix_pack = slow_pack;
+    slow.layer.attend = slow_attend;
     if (getenv("SLOW_WIDEN") != NULL || is_stuck("widen"))
-        slow.packs = 1u << DTYPE_F32;
+        slow.linear.packs = 1u << DTYPE_F32;
     *backend = &slow;
     return STATUS_OK;
 }

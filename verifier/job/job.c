@@ -24,7 +24,9 @@ static int max_outputs(const struct options *options)
 /* A round of all sequences, and beside it a part of a prompt. */
 static int max_rows(const struct options *options, const struct backend *backend)
 {
-    return max_outputs(options) + (options->rounds.prefill_chunk > backend->prompt_rows ? options->rounds.prefill_chunk : backend->prompt_rows);
+    int prompt_rows = backend->step.prompt_rows;
+
+    return max_outputs(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
 }
 
 static int max_ids(const struct options *options)
@@ -68,7 +70,7 @@ static enum status load(struct job *job)
     int device;
 
     TRY(backend_choose((enum backend_choice)job->options->ranks.backend, &backend));
-    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_team_rank : job->world.node_rank, &device));
+    TRY(backend_choose_device(backend, devices, devices != NULL ? job->world.node_role_rank : job->world.node_rank, &device));
     TRY(config_read(job->target, &config));
     paths_tokenizer(job->target, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &job->tokenizer));
@@ -84,8 +86,8 @@ static enum status load(struct job *job)
                                         .cache = job->options->model.cache,
                                         .backend = backend,
                                         .device = device};
-    world_claim_threads(&job->world, backend->device == NULL ? model.threads : 1);
-    if (backend->device == NULL)
+    world_claim_threads(&job->world, backend->device.which == NULL ? model.threads : 1);
+    if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
     TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_outputs(job->options), max_ids(job->options)));

@@ -102,7 +102,7 @@ static int has_devices(const struct options *options)
 /* Where this build has no CUDA the weights are counted as the CPU packs them: 16 bits are 16 bits there, too. */
 static enum status need_of(const struct options *options, const char *model, int width, int drafts, struct model_need *need)
 {
-    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.prompt_rows;
+    int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.step.prompt_rows;
     const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
                                         .max_outputs = asked,
                                         .context = options->model.context,

@@ -473,19 +473,6 @@ enum status peers_wait(struct peers *peers, struct sequence *sequences, int coun
     return STATUS_OK;
 }
 
-enum status peers_collect(struct peers *peers, struct sequence *sequences, int count)
-{
-    int64_t wake;
-
-    TRY(peers_begin(peers, sequences, count));
-    for (;;) {
-        TRY(peers_gather(peers, sequences, count, &wake));
-        if (wake == 0)
-            return STATUS_OK;
-        TRY(peers_wait(peers, sequences, count, wake));
-    }
-}
-
 enum status peers_keep_in_touch(struct peers *peers)
 {
     int64_t now = clock_ns();

@@ -117,7 +117,7 @@ static void process(struct shard *shard, const struct step *step, int output)
 /* Does the backend compute this row's evidence? Rows whose logits need more than scaling are processed on the host instead. */
 static int is_answered(const struct shard *shard, const struct slot_terms *terms)
 {
-    return shard->model->backend->ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
+    return shard->model->backend->output.ask != NULL && logits_are_only_scaled(&terms->sampling, &terms->bias);
 }
 
 /* Where the row's processed logits are. For a row that the backend answers they are there only after shard_row. */
@@ -141,8 +141,8 @@ static struct evidence_row row_of(const struct shard *shard, const struct step *
 /* Copies a row of logits from the device to the host. */
 static void fetch(const struct shard *shard, int output)
 {
-    if (shard->model->backend->fetch != NULL)
-        shard->model->backend->fetch(shard->model->context, output, row_at(shard, shard->logits, output));
+    if (shard->model->backend->output.fetch != NULL)
+        shard->model->backend->output.fetch(shard->model->context, output, row_at(shard, shard->logits, output));
 }
 
 enum status shard_row(struct shard *shard, const struct step *step, int output, const float **logits)
@@ -151,7 +151,7 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
 
     if (is_answered(shard, terms)) {
         fetch(shard, output);
-        TRY(shard->model->backend->finish(shard->model->context));
+        TRY(shard->model->backend->step.finish(shard->model->context));
         if (is_processed(terms))
             process(shard, step, output);
     }
@@ -164,7 +164,7 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
  * later is cheap. */
 static void ask_draw(const struct shard *shard, const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
 {
-    if (shard->model->backend->fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
+    if (shard->model->backend->output.fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
         return;
     query->gumbel = 1;
     query->purpose = RNG_RESIDUAL;
@@ -293,8 +293,8 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
     }
     if (queries == 0)
         return STATUS_OK;
-    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
-    TRY(model->backend->finish(model->context));
+    model->backend->output.ask(model->context, model->vocab_first, shard->queries, queries);
+    TRY(model->backend->step.finish(model->context));
     for (int i = 0; i < queries; i++)
         winners[order_of[i]] = winner_of(&shard->queries[i].query, model->vocab_first);
     return STATUS_OK;
@@ -316,8 +316,8 @@ static enum status look_up_noted(struct shard *shard, const struct step *step, c
     }
     if (queries == 0)
         return STATUS_OK;
-    model->backend->ask(model->context, model->vocab_first, shard->queries, queries);
-    return model->backend->finish(model->context);
+    model->backend->output.ask(model->context, model->vocab_first, shard->queries, queries);
+    return model->backend->step.finish(model->context);
 }
 
 enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count)

@@ -343,63 +343,81 @@ static enum status cuda_matrix_pack(struct backend_context *context, const struc
 
 static void cuda_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
 {
-    backend_cpu.row_scan(context->host, logits, count, sums, stats);
+    backend_cpu.row.scan(context->host, logits, count, sums, stats);
 }
 
 static void cuda_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                           enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner)
 {
-    backend_cpu.row_gumbel_max(context->host, logits, count, first_token, key, purpose, excluded, winner);
+    backend_cpu.row.gumbel_max(context->host, logits, count, first_token, key, purpose, excluded, winner);
 }
 
 static int cuda_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best)
 {
-    return backend_cpu.row_top(context->host, logits, count, wanted, best);
+    return backend_cpu.row.top(context->host, logits, count, wanted, best);
 }
 
 const struct backend backend_cuda = {
     .name = "cuda",
-    .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
-    .cache = DTYPE_BF16,
-    .caches = 1u << DTYPE_BF16,
-    .prompt_rows = 512,
     .open = cuda_open,
     .close = cuda_close,
     .describe = cuda_describe,
-    .memory_check = cuda_memory_check,
-    .memory_open = cuda_memory_open,
-    .memory_close = cuda_memory_close,
-    .write = cuda_write,
-    .matrix_bytes = cuda_matrix_bytes,
-    .matrix_pack = cuda_matrix_pack,
-    .embed = cuda_embed,
-    .replay = cuda_replay,
-    .replayed = cuda_replayed,
-    .pick = cuda_pick,
-    .matmul = cuda_matmul,
-    .attend_in = cuda_attend_in,
-    .attend = cuda_attend,
-    .cache_copy = cuda_cache_copy,
-    .attend_out = cuda_attend_out,
-    .mlp_in = cuda_mlp_in,
-    .mlp_out = cuda_mlp_out,
-    .matmul_add = cuda_matmul_add,
-    .add = cuda_add,
-    .tree_sum = cuda_tree_sum,
-    .head = cuda_head,
-    .ask = cuda_ask,
-    .ask_begin = cuda_ask_begin,
-    .ask_run = cuda_ask_run,
-    .ask_end = cuda_ask_end,
-    .fetch = cuda_fetch,
-    .draft_begin = cuda_draft_begin,
-    .draft_step = cuda_draft_step,
-    .draft_end = cuda_draft_end,
-    .finish = cuda_finish,
-    .device = cuda_device,
-    .idle = cuda_idle,
-    .one_shot = &cuda_one_shot,
-    .row_scan = cuda_row_scan,
-    .row_gumbel_max = cuda_row_gumbel_max,
-    .row_top = cuda_row_top,
+    .memory = {
+        .check = cuda_memory_check,
+        .open = cuda_memory_open,
+        .close = cuda_memory_close,
+        .write = cuda_write,
+    },
+    .linear = {
+        .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
+        .matrix_bytes = cuda_matrix_bytes,
+        .matrix_pack = cuda_matrix_pack,
+        .matmul = cuda_matmul,
+        .matmul_add = cuda_matmul_add,
+        .add = cuda_add,
+        .tree_sum = cuda_tree_sum,
+    },
+    .step = {
+        .prompt_rows = 512,
+        .embed = cuda_embed,
+        .replay = cuda_replay,
+        .replayed = cuda_replayed,
+        .pick = cuda_pick,
+        .finish = cuda_finish,
+    },
+    .layer = {
+        .attend_in = cuda_attend_in,
+        .attend = cuda_attend,
+        .attend_out = cuda_attend_out,
+        .mlp_in = cuda_mlp_in,
+        .mlp_out = cuda_mlp_out,
+    },
+    .cache = {
+        .dtype = DTYPE_BF16,
+        .dtypes = 1u << DTYPE_BF16,
+        .copy = cuda_cache_copy,
+    },
+    .output = {
+        .head = cuda_head,
+        .ask = cuda_ask,
+        .ask_begin = cuda_ask_begin,
+        .ask_run = cuda_ask_run,
+        .ask_end = cuda_ask_end,
+        .fetch = cuda_fetch,
+    },
+    .draft = {
+        .begin = cuda_draft_begin,
+        .step = cuda_draft_step,
+        .end = cuda_draft_end,
+    },
+    .device = {
+        .which = cuda_device,
+        .idle = cuda_idle,
+        .one_shot = &cuda_one_shot,
+    },
+    .row = {
+        .scan = cuda_row_scan,
+        .gumbel_max = cuda_row_gumbel_max,
+        .top = cuda_row_top,
+    },
 };

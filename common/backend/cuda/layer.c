@@ -32,7 +32,7 @@ void cuda_embed(struct backend_context *context, const struct rows *rows, const 
 {
     context->head.told = context->asking.count = 0; /* of the step before */
     send_rows(context, rows, asked, output_count);
-    backend_cpu.embed(context->host, rows, asked, output_count, dtype, table, hidden, context->pinned_x);
+    backend_cpu.step.embed(context->host, rows, asked, output_count, dtype, table, hidden, context->pinned_x);
     device_copy_in(context->device, x, context->pinned_x, (size_t)rows->count * (size_t)hidden * sizeof *x);
 }
 

@@ -35,7 +35,7 @@ static void fill(struct rig *rig, enum operation operation, size_t count)
     for (size_t i = 0; i < count; i++)
         rig->host[i] = given(rig->group.rank, i);
     if (operation == SUM && rig->context != NULL)
-        rig->backend->write(rig->context, rig->sums, rig->host, count * sizeof(float));
+        rig->backend->memory.write(rig->context, rig->sums, rig->host, count * sizeof(float));
 }
 
 static enum status run_once(struct rig *rig, enum operation operation, size_t count)
@@ -53,7 +53,7 @@ static enum status run_once(struct rig *rig, enum operation operation, size_t co
     else
         TRY(group_sum(&rig->group, rig->sums, count));
     TRY(group_settle(&rig->group));
-    return rig->backend->finish(rig->context);
+    return rig->backend->step.finish(rig->context);
 }
 
 /* How many numbers are not what they must be, on the lead; -1 where they are on a device. */
@@ -146,15 +146,15 @@ static enum status open_rig(struct rig *rig, struct latency *latency)
     if (rig->host == NULL || rig->all == NULL)
         status = STATUS_INTERNAL;
     rig->sums = rig->host;
-    if (status == STATUS_OK && rig->backend->device != NULL) {
+    if (status == STATUS_OK && rig->backend->device.which != NULL) {
         const char *devices = latency->options->ranks.verifier_devices;
         struct backend_options options = {.threads = 1, .max_rows = 1};
 
-        status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_team_rank : world->node_rank, &options.device);
+        status = backend_choose_device(rig->backend, devices, devices != NULL ? world->node_role_rank : world->node_rank, &options.device);
         if (status == STATUS_OK)
             status = rig->backend->open(&options, &rig->context);
         if (status == STATUS_OK)
-            status = rig->backend->memory_open(rig->context, 2 * (size_t)LARGEST, "the numbers to be summed", &rig->arena);
+            status = rig->backend->memory.open(rig->context, 2 * (size_t)LARGEST, "the numbers to be summed", &rig->arena);
     }
     TRY(group_agree(&rig->group, status));
     if (rig->context == NULL)
@@ -171,7 +171,7 @@ static void close_rig(struct rig *rig)
 {
     group_close(&rig->group);
     if (rig->context != NULL) {
-        rig->backend->memory_close(rig->context, &rig->arena);
+        rig->backend->memory.close(rig->context, &rig->arena);
         rig->backend->close(rig->context);
     }
     free(rig->host);

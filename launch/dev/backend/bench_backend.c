@@ -71,8 +71,8 @@ static struct matrix *pack_random(struct backend_context *context, enum dtype dt
     }
     for (int o = 0; o < outputs; o++)
         rows[o] = weights + (size_t)o * (row_bytes / 2);
-    if (arena_open(arena, backend_cpu.matrix_bytes(&source), "the matrix") != STATUS_OK ||
-        backend_cpu.matrix_pack(context, &source, arena, &matrix) != STATUS_OK)
+    if (arena_open(arena, backend_cpu.linear.matrix_bytes(&source), "the matrix") != STATUS_OK ||
+        backend_cpu.linear.matrix_pack(context, &source, arena, &matrix) != STATUS_OK)
         exit(STATUS_INTERNAL);
     free(rows);
     free(weights);
@@ -86,7 +86,7 @@ static double best_ns(struct backend_context *context, const struct matrix *matr
     for (int i = 0; i < times; i++) {
         int64_t start = clock_ns(), took;
 
-        backend_cpu.matmul(context, matrix, rows, from, to);
+        backend_cpu.linear.matmul(context, matrix, rows, from, to);
         took = clock_ns() - start;
         best = took < best ? took : best;
     }

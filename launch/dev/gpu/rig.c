@@ -97,7 +97,7 @@ enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count
     const struct rows rows = lay_out(&chain, tokens, first, count, asked);
     const struct forward_questions questions = {.queries = rig->query, .count = asked};
 
-    if (rig->model->backend->ask == NULL)
+    if (rig->model->backend->output.ask == NULL)
         return rig_step(rig, tokens, first, count, asked);
     for (int i = 0; i < asked; i++)
         rig->query[i] = (struct kept_query){.row = i, .scale = 1.0f, .query = {.scans = 1}};
@@ -151,7 +151,7 @@ int32_t rig_best(const struct rig *rig, int i)
 
     if (rig->answered)
         return rig->query[i].query.stats.argmax;
-    model->backend->row_scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, 0, &stats);
+    model->backend->row.scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, 0, &stats);
     return stats.argmax;
 }
 

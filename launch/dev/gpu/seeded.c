@@ -48,10 +48,10 @@ static enum status pack(struct seeding *seeding, const struct matrix_source *sou
     const struct model *model = seeding->model;
 
     if (seeding->measuring) {
-        seeding->bytes += arena_round(model->backend->matrix_bytes(source)) + ARENA_ALIGN;
+        seeding->bytes += arena_round(model->backend->linear.matrix_bytes(source)) + ARENA_ALIGN;
         return STATUS_OK;
     }
-    return model->backend->matrix_pack(model->context, source, &seeding->model->weights, matrix);
+    return model->backend->linear.matrix_pack(model->context, source, &seeding->model->weights, matrix);
 }
 
 static enum status pack_plain(struct seeding *seeding, int id, int outputs, double gain, struct matrix **matrix)
@@ -112,7 +112,7 @@ static void give_ones(struct seeding *seeding, const float *ones, const float **
         return;
     }
     into = arena_take(&model->weights, bytes);
-    model->backend->write(model->context, into, ones, bytes);
+    model->backend->memory.write(model->context, into, ones, bytes);
     *norm = into;
 }
 
@@ -151,7 +151,7 @@ static enum status pack_all(struct seeding *seeding)
         ones[i] = 1.0f;
     seeding->measuring = 1;
     TRY_TO(pass(seeding, ones), free_list);
-    TRY_TO(model->backend->memory_open(model->context, seeding->bytes, "the weights", &model->weights), free_list);
+    TRY_TO(model->backend->memory.open(model->context, seeding->bytes, "the weights", &model->weights), free_list);
     seeding->measuring = 0;
     TRY_TO(pass(seeding, ones), free_list);
 
@@ -188,9 +188,9 @@ static enum status give_table(struct seeded_model *seeded)
     size_t bytes = (size_t)model->vocab * (size_t)model->shape.hidden * sizeof *seeded->embedding;
     void *table;
 
-    TRY(model->backend->memory_open(model->context, arena_round(bytes), "the embedding", &seeded->table));
+    TRY(model->backend->memory.open(model->context, arena_round(bytes), "the embedding", &seeded->table));
     table = arena_take(&seeded->table, bytes);
-    model->backend->write(model->context, table, seeded->embedding, bytes);
+    model->backend->memory.write(model->context, table, seeded->embedding, bytes);
     model->table = table;
     model->table_dtype = DTYPE_BF16;
     return STATUS_OK;
@@ -244,7 +244,7 @@ static enum status fill(const struct seeded_options *options, struct seeded_mode
     TRY(model->backend->open(&backend, &model->context));
     TRY(fill_embedding(seeded));
     TRY(pack_all(&seeding));
-    if (options->drafts && model->backend->draft_begin != NULL)
+    if (options->drafts && model->backend->draft.begin != NULL)
         TRY(give_table(seeded));
     return model_open_tables(model);
 }
@@ -260,7 +260,7 @@ enum status seeded_model_open(const struct seeded_options *options, const struct
         return STATUS_INTERNAL;
     }
     seeded->model.backend = backend;
-    seeded->model.cache_dtype = backend->cache;
+    seeded->model.cache_dtype = backend->cache.dtype;
     seeded->model.group = group;
     set_shape(options, &seeded->model);
     status = fill(options, seeded);
@@ -280,9 +280,9 @@ void seeded_model_close(struct seeded_model *seeded)
         return;
     model = &seeded->model;
     if (model->context != NULL) {
-        model->backend->memory_close(model->context, &model->weights);
-        model->backend->memory_close(model->context, &model->tables);
-        model->backend->memory_close(model->context, &seeded->table);
+        model->backend->memory.close(model->context, &model->weights);
+        model->backend->memory.close(model->context, &model->tables);
+        model->backend->memory.close(model->context, &seeded->table);
         model->backend->close(model->context);
     }
     free(model->layer);

@@ -139,7 +139,7 @@ enum status speculation_run(const struct settings *settings, const struct backen
                                      .first = settings->first,
                                      .further = settings->further,
                                      .context = pair.context + pair.tokens + BACKEND_MAX_ROWS,
-                                     .max_rows = backend->prompt_rows,
+                                     .max_rows = backend->step.prompt_rows,
                                      .max_outputs = BACKEND_MAX_ROWS,
                                      .threads = settings->threads};
     enum status status;

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUN = 1 };
+enum { RUN = 1, RANKS = ENGINE_DRAFTER + 1 }; /* the lead and its drafter */
 #define DEADLINE_MS 3.6e6 /* the drafter answers as soon as the lead waits, however late that is */
 
 static int max_outputs(const struct options *options)
@@ -60,12 +60,12 @@ static enum status open_target(struct job *job)
 /* What a roll call would have: the report says who ran. */
 static enum status introduce(struct job *job, const struct inner_drafter *inner)
 {
-    job->hello = calloc(ENGINE_ENDS, sizeof *job->hello);
+    job->hello = calloc(RANKS, sizeof *job->hello);
     if (job->hello == NULL) {
         log_error("no memory for who takes part");
         return STATUS_INTERNAL;
     }
-    for (int i = 0; i < ENGINE_ENDS; i++) {
+    for (int i = 0; i < RANKS; i++) {
         struct hello *hello = &job->hello[i];
 
         *hello = (struct hello){.role = i == ENGINE_LEAD ? ROLE_VERIFIER : ROLE_DRAFTER, .run = RUN, .pid = (uint32_t)getpid()};
@@ -86,9 +86,8 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
 {
     const struct options *options = job->options;
     const struct engine_terms terms = {.team = &job->team,
-                                       .draft = &inner->draft,
-                                       .draft_vocab = tokenizer_size(job->tokenizer),
-                                       .draft_context = inner->context,
+                                       .draft[0] = {.draft = &inner->draft, .vocab = tokenizer_size(job->tokenizer), .context = inner->context},
+                                       .drafters = 1,
                                        .tokenizer = job->tokenizer,
                                        .requests = requests,
                                        .watch = watch,
@@ -98,7 +97,8 @@ static enum status open_engine(struct job *job, struct inner_drafter *inner, con
                                        .ids = max_ids(options),
                                        .hash_logits = options->report.hash_logits,
                                        .prefill_chunk = options->rounds.prefill_chunk,
-                                       .deadline_ms = DEADLINE_MS};
+                                       .deadline_ms = DEADLINE_MS,
+                                       .patient = 1};
 
     TRY(engine_open(engine, &terms));
     engine->lead.drain.seconds = options->limits.drain_s;
@@ -112,7 +112,7 @@ static enum status say(struct job *job, const struct engine *engine)
     struct stats stats = {.options = job->options,
                             .target = job->target,
                             .hello = job->hello,
-                            .ranks = ENGINE_ENDS,
+                            .ranks = RANKS,
                             .figures = &engine->lead.figures,
                             .peers = &engine->peers};
 
@@ -193,7 +193,7 @@ static int threads_of(const char *text)
 int main(int argc, char **argv)
 {
     struct options options = {0};
-    struct job job = {.options = &options, .world = {.node_size = 1, .node_team_size = 1}};
+    struct job job = {.options = &options, .world = {.node_size = 1, .node_role_size = 1}};
     int draft_threads = argc > 1 ? threads_of(argv[1]) : 0;
     enum status status;
 

@@ -51,7 +51,7 @@ static enum status rig_open(struct rig *rig, int threads, const char *isa, enum 
     rig->layers = places >= CACHED_PLACES ? 1 : CACHED_PLACES / places > LAYERS ? LAYERS : CACHED_PLACES / places;
     bytes = 2 * (size_t)rig->layers * arena_round(side * dtype_bytes(dtype)) + 2 * arena_round(rows * sizeof(float));
     TRY(backend_cpu.open(&options, &rig->context));
-    TRY(backend_cpu.memory_open(rig->context, bytes, "the cache", &rig->arena));
+    TRY(backend_cpu.memory.open(rig->context, bytes, "the cache", &rig->arena));
     for (int i = 0; i < rig->layers; i++) {
         rig->layer[i] = (struct cache_layer){dtype, arena_take(&rig->arena, side * dtype_bytes(dtype)), arena_take(&rig->arena, side * dtype_bytes(dtype))};
         fill(rig->layer[i].keys, dtype, side);
@@ -67,7 +67,7 @@ static void rig_close(struct rig *rig)
 {
     if (rig->context == NULL)
         return;
-    backend_cpu.memory_close(rig->context, &rig->arena);
+    backend_cpu.memory.close(rig->context, &rig->arena);
     backend_cpu.close(rig->context);
 }
 
@@ -98,7 +98,7 @@ static double best_ns(struct rig *rig, int row_count)
         for (int i = 0; i < rig->layers; i++) {
             int64_t start = time_ns(rig->threads), took;
 
-            backend_cpu.attend(rig->context, &shape, NULL, &rows, rig->q, &rig->layer[i], rig->to);
+            backend_cpu.layer.attend(rig->context, &shape, NULL, &rows, rig->q, &rig->layer[i], rig->to);
             took = time_ns(rig->threads) - start;
             best = took < best ? took : best;
         }

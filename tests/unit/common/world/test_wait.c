@@ -148,7 +148,7 @@ static void test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time(void 
 
 static int counts_its_one_core(void)
 {
-    const struct world crowd = {.node_size = 3, .node_team_size = 2};
+    const struct world crowd = {.node_size = 3, .node_role_size = 2};
     cpu_set_t all, one;
 
     CPU_ZERO(&one);
@@ -157,7 +157,7 @@ static int counts_its_one_core(void)
     for (int i = 0; CPU_COUNT(&one) == 0; i++)
         if (CPU_ISSET(i, &all))
             CPU_SET(i, &one);
-    return sched_setaffinity(0, sizeof one, &one) == 0 && world_threads(&(struct world){.node_size = 1, .node_team_size = 1}, 0, 0) == 1 &&
+    return sched_setaffinity(0, sizeof one, &one) == 0 && world_threads(&(struct world){.node_size = 1, .node_role_size = 1}, 0, 0) == 1 &&
            world_threads(&crowd, 5, 0) == 1;
 }
 
@@ -177,7 +177,7 @@ static void test_world__a_rank_that_is_bound_to_a_core_has_one_thread(void **sta
 /* Three ranks on this host, two of this one's role. */
 static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use(void **state)
 {
-    const struct world crowd = {.node_size = 3, .node_team_size = 2};
+    const struct world crowd = {.node_size = 3, .node_role_size = 2};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_set_t all;
 
@@ -188,7 +188,7 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
     if (CPU_COUNT(&all) == cores) {
         assert_int_equal(world_threads(&crowd, 0, 0), cores < 6 ? 1 : cores / 3);
         assert_int_equal(world_threads(&crowd, 0, 1), cores < 4 ? 1 : cores / 2);
-        assert_int_equal(world_threads(&(struct world){.node_size = 3, .node_team_size = 1}, 0, 1), cores);
+        assert_int_equal(world_threads(&(struct world){.node_size = 3, .node_role_size = 1}, 0, 1), cores);
     }
 }
 
@@ -203,7 +203,7 @@ static void test_world__too_many_threads_are_warned_of_once_on_a_host(void **sta
     (void)state;
     capture_begin(&capture);
     for (int i = 0; i < 2; i++)
-        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_team_size = 1, .doorbells = &pages[i]}, 1 << 20, 0);
+        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_role_size = 1, .doorbells = &pages[i]}, 1 << 20, 0);
     capture_end(&capture, said, sizeof said);
     capture_assert_one_line(said, "--threads 1048576, but a rank may run on");
 }

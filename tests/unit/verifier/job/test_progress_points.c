@@ -67,8 +67,8 @@ static void test_progress_points__each_row_that_is_widened(void **state)
     uint64_t before = counted();
 
     (void)state;
-    float32_alone.packs = 1u << DTYPE_F32;
-    float32_alone.matrix_pack = pack_nothing;
+    float32_alone.linear.packs = 1u << DTYPE_F32;
+    float32_alone.linear.matrix_pack = pack_nothing;
     open_model(&rig, &float32_alone);
     assert_true(counted() - before >= ROWS);
     model_rig_close(&rig);
@@ -83,7 +83,7 @@ static uint64_t counted_to_open(const char *path, int drafts)
     struct model *model;
     struct group self;
 
-    drafting.draft_begin = begin_no_draft;
+    drafting.draft.begin = begin_no_draft;
     group_open_self(&self);
     assert_int_equal(model_open(path, &self, &options, &model), STATUS_OK);
     model_close(model);

@@ -138,9 +138,18 @@ static void assign(struct rig *rig)
     assert_hears_open(rig, rig->sequence.link.wanted);
 }
 
+/* A round's collecting, waits and all. */
 static void collect(struct rig *rig)
 {
-    assert_int_equal(peers_collect(&rig->peers, &rig->sequence, 1), STATUS_OK);
+    int64_t wake;
+
+    assert_int_equal(peers_begin(&rig->peers, &rig->sequence, 1), STATUS_OK);
+    for (;;) {
+        assert_int_equal(peers_gather(&rig->peers, &rig->sequence, 1, &wake), STATUS_OK);
+        if (wake == 0)
+            return;
+        assert_int_equal(peers_wait(&rig->peers, &rig->sequence, 1, wake), STATUS_OK);
+    }
 }
 
 static void commit(struct rig *rig, int count, enum finish_reason finish)

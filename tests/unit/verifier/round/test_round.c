@@ -105,9 +105,8 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     audience_init(&run->audience, &run->output, &run->show, NULL);
     team.shard.hash = 0;
     const struct engine_terms engine = {.team = &team,
-                                        .draft = with_drafter ? drafting : NULL,
-                                        .draft_vocab = draft_model->vocab,
-                                        .draft_context = draft_model->shape.context,
+                                        .draft[0] = {.draft = drafting, .vocab = draft_model->vocab, .context = draft_model->shape.context},
+                                        .drafters = with_drafter,
                                         .tokenizer = tokenizer,
                                         .requests = &run->requests,
                                         .watch = &run->audience.watch,
@@ -250,9 +249,9 @@ static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted
         int64_t asked, answered;
 
         open_run(&run, ACCEPT_REJECTION, 0.8, SHORT, NULL, 1);
-        run.engine.drafts = answers; /* else it has no turn */
+        run.engine.is_there[0] = answers; /* else it has no turn */
         (void)hash_of(&run);
-        run.engine.drafts = 1;
+        run.engine.is_there[0] = 1;
         asked = run.engine.lead.figures.asked_rounds;
         answered = run.engine.lead.figures.answered_rounds;
         assert_true(asked >= (answers ? 4 : 4 * (SHORT - 1))); /* all but the last of a sequence, whose token needs no draft */
@@ -281,7 +280,7 @@ static void assert_faults_cost_only_speed(enum accept_mode accept, double temper
         open_run(&run, accept, temperature, SHORT, &faults, 1);
         assert_int_equal(hash_of(&run), solo);
         accepted += run.engine.lead.figures.accepted;
-        refused += run.engine.peers.refused + run.engine.drafter.refused;
+        refused += run.engine.peers.refused + run.engine.drafter[0].refused;
         stale += run.engine.peers.stale;
         fallbacks += run.engine.lead.figures.fallback_rounds;
         close_run(&run);
@@ -445,7 +444,7 @@ static void assert_shared(enum accept_mode accept, double temperature, int with_
                     tokens_to_read(&run) / PROMPTS + 40); /* once, and what is each one's own */
     assert_int_equal(run.engine.lead.figures.accepted > 0, with_drafter);
     if (with_drafter)
-        assert_true(slots == 1 || run.engine.drafter.reused > 200);
+        assert_true(slots == 1 || run.engine.drafter[0].reused > 200);
     close_run(&run);
 }
 

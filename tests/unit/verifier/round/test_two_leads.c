@@ -95,15 +95,17 @@ static void begin(struct side *one, const char *const *texts, enum accept_mode a
     one->watch = (struct lead_watch){.state = one, .end = keep_result};
     one->results = one->waits = 0;
     const struct engine_terms engine = {.team = &one->team,
-                                        .draft = drafts ? &one->draft : NULL,
-                                        .draft_vocab = one->draft_model->vocab,
-                                        .draft_context = one->draft_model->shape.context,
+                                        .draft[0] = {.draft = &one->draft,
+                                                     .vocab = one->draft_model->vocab,
+                                                     .context = one->draft_model->shape.context},
+                                        .drafters = drafts,
                                         .tokenizer = tokenizer,
                                         .requests = &one->requests,
                                         .watch = &one->watch,
                                         .run = RUN,
                                         .slots = SLOTS,
                                         .deadline_ms = 1000,
+                                        .patient = 1,
                                         .outputs = OUTPUTS,
                                         .ids = IDS};
     assert_int_equal(engine_open(&one->engine, &engine), STATUS_OK);
