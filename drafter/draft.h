@@ -33,8 +33,8 @@ struct draft_parts {
 struct draft_kind {
     const char *name;
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
-    /* Drafts mirrors[i]->wanted tokens, or fewer where it has none, for each of `count` mirrors, in one batch; outputs: [count], alive until the
-     * next call. It leaves the draft in the mirror, too: its tokens behind the committed ones, `drafted` of them, and `cached` at what it has read. */
+    /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. Also writes
+     * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     /* Goes on with the drafts that the mirrors have, or with what is drafted ahead where a text is expected; outputs[i]->count is what of it was given before.
      * After each step but the last it asks `stop`, and ends where that says so. NULL: it cannot. */

@@ -1,7 +1,7 @@
 /* The whole engine in one process: it owns a lead and some drafters, whose messages are packed, checked and unpacked over a loop channel in memory.
- * Either the caller gives each its turn, and no wait blocks, so that results do not depend on a clock; or the lead runs as in a job, and the drafters take
- * their turns where the lead waits for them; or the caller passes the time of such a wait (hooks) and says whose turn comes when. One thread; local. For
- * tests and measurements; no program of a job uses it, and it starts no MPI. */
+ * Either the caller gives each its turn, and no wait blocks, so that results do not depend on a clock; or the lead runs as in a job, and drafters
+ * take their turns where it waits for them; or the caller lets time pass in such a wait (hooks) and chooses whose turn comes when. One thread; local.
+ * For tests and measurements; no program of a job uses it, and it starts no MPI. */
 #ifndef TANDEM_LAUNCH_ENGINE_ENGINE_H
 #define TANDEM_LAUNCH_ENGINE_ENGINE_H
 

@@ -127,7 +127,7 @@ static void check_races(struct backend_context *context, int count, int position
     }
 }
 
-static void test_row_race__winner_is_that_of_rng_gumbel(void **state)
+static void test_row_gumbel_max__winner_is_that_of_rng_gumbel(void **state)
 {
     (void)state;
     for (int i = 0; i < RIGS; i += 3) {
@@ -141,7 +141,7 @@ static void test_row_race__winner_is_that_of_rng_gumbel(void **state)
     }
 }
 
-static void test_row_race__nothing_to_win_gives_no_token(void **state)
+static void test_row_gumbel_max__nothing_to_win_gives_no_token(void **state)
 {
     const struct rng_key key = {.seed = 1};
     const uint32_t all = 0xffffffff;
@@ -196,7 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_scan__is_max_lowest_index_and_sum),  cmocka_unit_test(test_row_scan__minus_infinity_alone_has_no_mass),
-        cmocka_unit_test(test_row_race__winner_is_that_of_rng_gumbel), cmocka_unit_test(test_row_race__nothing_to_win_gives_no_token),
+        cmocka_unit_test(test_row_gumbel_max__winner_is_that_of_rng_gumbel), cmocka_unit_test(test_row_gumbel_max__nothing_to_win_gives_no_token),
         cmocka_unit_test(test_row_top__is_the_head_of_the_sorted_row), cmocka_unit_test(test_row__not_a_number_hides_no_logit),
     };
 

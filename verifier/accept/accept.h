@@ -26,30 +26,31 @@ struct target_row {
     double log_z;                    /* TARGET_SUPPORT: log of the sum of exp(logit) over the vocabulary */
 };
 
-/* How the round's last token, behind the accepted ones, comes about. */
+/* How the round's last token, after the accepted drafts, is found. */
 enum draw_kind {
-    DRAW_NONE,     /* it is known: verdict.token */
-    DRAW_PLAIN,    /* from p at the path's end */
-    DRAW_RESIDUAL, /* from norm(max(0, p - q)) there, q of the node that was refused */
+    DRAW_NONE,     /* it is known already: verdict.token */
+    DRAW_PLAIN,    /* drawn from p at the path's end */
+    DRAW_RESIDUAL, /* drawn from the residual norm(max(0, p - q)) there, with q of the rejected node */
 };
 
-/* A path through the proposal's nodes, which are its drafted tokens by their index: from the newest committed token down, each behind the one before it.
- * At its end one token more is drawn. */
+/* A path through the proposal's nodes (its drafted tokens, by index) from the newest committed token down, each node the child of the one before it.
+ * At its end one more token is drawn. */
 struct verdict {
     int accepted;                   /* nodes of the path */
     int8_t node[MESSAGE_MAX_DRAFT]; /* [accepted]; in a chain 0, 1, 2 .. */
-    int8_t refused;                 /* the node that was tested at the path's end, without which a residual is; -1: none was */
+    int8_t refused;                 /* the node that was tested and rejected at the path's end; -1: none */
     enum draw_kind draw;
     int32_t token; /* for DRAW_NONE */
 };
 
-/* The target row that the token behind `depth` nodes of the path follows, 0 .. accepted: 0 is the newest committed token's row, i + 1 that of node i. */
+/* The target row that predicts the token after the first `depth` nodes of the path, 0 .. accepted: row 0 is the newest committed token's, row i + 1
+ * that of node i. */
 int verdict_row(const struct verdict *verdict, int depth);
-/* Of a chain of `drafted` nodes the first so many are accepted, and the next is not. */
+/* The verdict that accepts the first `accepted` of a chain of `drafted` nodes and rejects the next, if there is one. */
 struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
 
-/* Which of the proposal's `drafted` tokens, a chain, are accepted (targets: [drafted + 1], by row; key->position is the position of the first drafted token).
- * The verdict of a proposal without tokens is the plain draw. */
+/* Which of the proposal's `drafted` tokens, a chain, are accepted (targets: [drafted + 1], by row; key->position is the position of the first drafted
+ * token). An empty proposal's verdict is a plain draw. */
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key);
 

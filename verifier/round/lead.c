@@ -139,7 +139,7 @@ static void count(struct lead *lead, struct sequence *sequence, const struct out
 {
     struct figures *figures = &lead->figures;
     int accepted = kept < outcome->accepted ? kept : outcome->accepted;
-    /* The accepted drafts and the first rejected one, unless the completion was cut before it. */
+    /* The accepted drafts and the rejected one, unless the completion was cut before it. */
     int tested = kept > outcome->accepted && outcome->refused >= 0 ? accepted + 1 : accepted;
 
     for (int i = 0; i < tested; i++) {

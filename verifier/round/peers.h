@@ -60,11 +60,11 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
 /* Local. Is the sequence held out of rounds? With a fixed draft length the text must not depend on how long the drafter reads, so the sequence waits
  * until its drafter has answered or was silent for longest_ns. With an adaptive one it is decoded plainly meanwhile. */
 int peers_holds(const struct sequence *sequence);
-/* A round's collecting begins. sequences: [count], free ones included. Point to point. */
+/* Starts collecting a round's proposals. sequences: [count], free ones included. Point to point. */
 enum status peers_begin(struct peers *peers, struct sequence *sequences, int count);
-/* Takes what has come, and never waits. wake: 0 when every sequence whose prompt is read and that expects a proposal has it or its deadline has passed
- * (one that is held is waited for, some time, where nobody else can go on); else until when waiting is worth while: then, or when a message came,
- * gather again. Point to point. */
+/* Takes what has come, without waiting. wake: 0 when each sequence whose prompt is read and that expects a proposal has it or its deadline has
+ * passed; else gather again at that time or when a message has come. Held sequences are waited for only where no other can go on, and not for ever.
+ * Point to point. */
 enum status peers_gather(struct peers *peers, struct sequence *sequences, int count, int64_t *wake);
 /* Waits for a message until `wake` at most, and takes it; may return earlier, to see whether awaited drafters have ended. Point to point. */
 enum status peers_wait(struct peers *peers, struct sequence *sequences, int count, int64_t wake);

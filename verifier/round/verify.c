@@ -238,7 +238,7 @@ static enum status redraw_empty(struct verify *verify, const int *first_output, 
     return STATUS_OK;
 }
 
-/* Tested drafts are the accepted ones, which are the path, and the one that was rejected at its end. */
+/* Tested drafts are those of the path and the one rejected at its end. */
 static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, const struct verdict *verdict)
 {
     for (int depth = 0; depth <= verdict->accepted; depth++) {
@@ -283,7 +283,7 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         row = verdict_row(&verdict, verdict.accepted);
         key.position += (uint32_t)verdict.accepted;
         if (verdict.draw != DRAW_NONE && targets[row].kind == TARGET_LIST) {
-            int node = verdict.refused >= 0 ? verdict.refused : 0; /* a plain draw asks for no q */
+            int node = verdict.refused >= 0 ? verdict.refused : 0; /* a plain draw uses no q */
 
             verdict.token = accept_draw_list(&targets[row], &proposal->q[node], proposal->token[node], verdict.draw, &key, RNG_RESIDUAL);
             verdict.draw = DRAW_NONE;

@@ -66,8 +66,7 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
  * Collective over the group. */
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes);
 
-/* Tells the shards what was committed of the last round (after cutting: the first kept[s] tokens of each outcome), for --hash-logits. Collective over the
- * group. */
+/* Tells the shards which tokens of the last round were committed, the first kept[s] of each outcome, for --hash-logits. Collective over the group. */
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
 
 #endif
