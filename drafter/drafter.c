@@ -361,14 +361,6 @@ static int has_way_ahead(const struct drafter *drafter, const struct mirror *mir
            mirror->length + mirror->drafted + 1 < drafter->terms.context && !mirror->ahead.is_sent;
 }
 
-static int any_has_way_ahead(const struct drafter *drafter)
-{
-    for (int i = 0; i < drafter->terms.slots; i++)
-        if (has_way_ahead(drafter, &drafter->mirror[i]))
-            return 1;
-    return 0;
-}
-
 /* A message comes first: what is drafted ahead may be for nothing. */
 static int take_one(void *user)
 {
@@ -382,6 +374,7 @@ static int take_one(void *user)
     if (frame.count == 0 && !refused)
         return 0;
     take(drafter, peer, frame, refused);
+    drafter->interrupted = 1;
     return 1;
 }
 
@@ -430,12 +423,12 @@ static enum status run_ahead(struct drafter *drafter)
 
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 {
-    struct mirror *unread = drafter->terms.silent ? NULL : next_to_read(drafter);
+    struct mirror *unread;
     struct frame frame;
     int64_t began = trace_begin();
     int peer, refused = 0;
 
-    if (unread == NULL && (drafter->terms.silent || !any_has_way_ahead(drafter)))
+    if (drafter->terms.silent || next_to_read(drafter) == NULL)
         TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
     else
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
@@ -446,10 +439,15 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     }
     if (drafter->terms.silent)
         return STATUS_OK;
-    TRY(draft(drafter));
-    unread = next_to_read(drafter); /* messages may have changed that */
+    do { /* what a message asks for that came meanwhile is done in this turn, too */
+        drafter->interrupted = 0;
+        TRY(draft(drafter));
+        unread = next_to_read(drafter); /* messages may have changed that */
+        if (unread == NULL)
+            TRY(run_ahead(drafter));
+    } while (drafter->interrupted);
     if (unread == NULL)
-        return any_has_way_ahead(drafter) ? run_ahead(drafter) : STATUS_OK;
+        return STATUS_OK;
     TRY(read_part(drafter, unread));
     return is_long(drafter, unread) ? STATUS_OK : draft(drafter); /* the text is read: drafts at once, as the next turn may begin by waiting */
 }

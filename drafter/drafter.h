@@ -32,7 +32,8 @@ struct drafter {
     struct draft_output *ahead;    /* [slots], by slot: what is drafted ahead */
     struct draft_output **each;    /* [slots] of those */
     int ended;                     /* a Shutdown came */
-    enum status stopped; /* how taking a message went while it drafted ahead */
+    int interrupted;               /* a message was taken while it drafted ahead, */
+    enum status stopped;           /* and how that went */
     int64_t refused, unfitting, proposals;
     int64_t heard;    /* valid messages of the lead */
     int64_t told_ns;  /* when the lead was last sent anything */

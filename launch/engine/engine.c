@@ -80,7 +80,8 @@ static enum status open_drafters(struct engine *engine, const struct engine_term
                                                    .run = terms->run,
                                                    .vocab = terms->draft[i].vocab,
                                                    .context = terms->draft[i].context,
-                                                   .slots = terms->slots};
+                                                   .slots = terms->slots,
+                                                   .run_ahead = terms->run_ahead};
         TRY_TO(engine_start_drafter(engine, i), stop_drafters);
     }
     return STATUS_OK;

@@ -39,6 +39,7 @@ struct plan {
     double deadline_ms;
     int64_t verify_ns, draft_ns;  /* of a forward */
     int is_peaceful;              /* nothing goes wrong */
+    int run_ahead;                /* drafters do */
     int rounds_of_faults;
     struct loop_faults faults;    /* until then */
     struct loop_faults peace;     /* and from then on: small delays */

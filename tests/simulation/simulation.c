@@ -107,6 +107,7 @@ static void open_engine(struct simulation *simulation, int drafters)
                                  .slots = plan->slots,
                                  .outputs = STAGE_ASKED,
                                  .ids = STAGE_IDS,
+                                 .run_ahead = plan->run_ahead,
                                  .deadline_ms = plan->deadline_ms};
 
     for (int i = 0; i < drafters; i++) {

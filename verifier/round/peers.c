@@ -161,7 +161,7 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
     sequence->link.asked_ns = clock_ns();
     TRY(send(peers, peer, message_pack_commit(peers->space, &commit)));
     if (finish == FINISH_NOT)
-        peers->hits += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
+        peers->fetched += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
     return STATUS_OK;
 }
 
@@ -180,7 +180,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     peer->misses = 0;
     peer->vain_ns = 0;
     if (own > whole) { /* begun before it was asked for: that says nothing of how long the drafter takes, but for what was waited for it */
-        peers->hits++;
+        peers->early++;
         clock_add(&peers->draft, whole);
         clock_add(&peers->wire, 0);
         return;

@@ -85,6 +85,8 @@ struct run {
 static const char *const short_prompts[PROMPTS] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
 static const char *const *prompts = short_prompts;
 
+static int run_ahead = 1;
+
 static void open_run(struct run *run, enum accept_mode accept, double temperature, int tokens, const struct loop_faults *faults, int with_drafter)
 {
     memset(run, 0, sizeof *run);
@@ -115,6 +117,7 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
                                         .slots = SLOTS,
                                         .outputs = OUTPUTS,
                                         .ids = IDS,
+                                        .run_ahead = run_ahead,
                                         .hash_logits = 1};
     assert_int_equal(engine_open(&run->engine, &engine), STATUS_OK);
 }
