@@ -50,7 +50,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->cached = same < open->count ? same : open->count - 1;
     mirror->wanted = (int)open->draft_length;
     mirror->drafted = 0;
-    mirror->ahead.length = 0;
+    mirror->ahead.length = mirror->ahead.is_sent = 0;
     mirror->asked_ns = clock_ns();
     return 1;
 }
@@ -60,7 +60,7 @@ void mirror_close(struct mirror *mirror)
     mirror->open = 0;
     mirror->wanted = 0;
     mirror->drafted = 0;
-    mirror->ahead.length = 0;
+    mirror->ahead.length = mirror->ahead.is_sent = 0;
 }
 
 void mirror_expect(struct mirror *mirror, int32_t token)
@@ -108,7 +108,7 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit)
         mirror->wanted = mirror->ahead.is_sent ? 0 : mirror->wanted;
         keep += mirror->drafted;
     }
-    mirror->ahead.length = 0;
+    mirror->ahead.length = mirror->ahead.is_sent = 0;
     mirror->cached = mirror->cached < keep ? mirror->cached : keep;
     if (mirror->cached > mirror->length + mirror->drafted - 1)
         mirror->cached = mirror->length + mirror->drafted - 1;

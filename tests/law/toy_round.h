@@ -26,6 +26,7 @@ struct toy_run {
     int support;      /* most tokens of a q */
     int length;       /* tokens to commit */
     int beyond;       /* tokens that a request may have beyond them, which are cut off */
+    int run_ahead;    /* the drafter does, after each proposal: all of a draft, or one token of it */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */
     int count;        /* requests */
@@ -42,6 +43,7 @@ struct toy_round {
     /* Called for every finished request: its tokens after the prompt, [run->length]. */
     void (*on_end)(void *user, uint32_t request, const int32_t *tokens);
     void *user;
+    int64_t fetched; /* drafts made ahead that were used */
 };
 
 /* Runs all requests. What goes wrong fails the test. overlap: may be NULL; gets the verifier's own sums of min(p, q) */

@@ -40,11 +40,12 @@ void toy_setting_fill(struct toy_setting *setting, int i, uint64_t seed)
                                    .support = supports[2 * i % 3],
                                    .length = size == 3 ? 2 : size == 1 ? 3 : 4,
                                    .beyond = size == 3 ? 4 : (i + i / 5) % 2 == 0 ? 6 : 1,
+                                   .run_ahead = (i + i / 6) % 2,
                                    .loss = lost ? 0.3 : 0};
     setting->run.sampling.seed = seed + (uint64_t)i;
     setting->terms = (struct toy_terms){
         .tokens = size == 3 ? TOY_MOST : 4, .overlap = regimes[setting->regime], .zeros = zeros, .seed = TABLE_SEED + (uint64_t)i};
-    snprintf(setting->name, sizeof setting->name, "%2d: %s, V %d, L %d, K %d, m %.2f, %d shards, %d slots, support %d%s%s", i, name,
+    snprintf(setting->name, sizeof setting->name, "%2d: %s, V %d, L %d, K %d, m %.2f, %d shards, %d slots, support %d%s%s%s", i, name,
              setting->terms.tokens, setting->run.length, setting->run.draft_length, setting->terms.overlap, setting->run.shards,
-             setting->run.slots, setting->run.support, zeros ? ", zeros" : "", lost ? ", loss" : "");
+             setting->run.slots, setting->run.support, zeros ? ", zeros" : "", lost ? ", loss" : "", setting->run.run_ahead ? ", ahead" : "");
 }

@@ -300,6 +300,7 @@ static void add_up(struct simulation *simulation)
     tally->accepted = figures->accepted;
     tally->fallbacks = figures->fallback_rounds;
     tally->stale = simulation->engine.peers.stale;
+    tally->fetched = simulation->engine.peers.fetched;
     for (int i = 0; i < simulation->engine.peers.count; i++)
         tally->losses += simulation->engine.peers.peer[i].losses;
     tally->refused += simulation->engine.peers.refused;

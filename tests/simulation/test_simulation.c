@@ -63,9 +63,9 @@ static void print_tally(void)
                   " cut, %" PRId64 " without a place; %" PRId64 " hostile\n",
                   tally.frames[LOOP_SENT], tally.frames[LOOP_LOST], tally.frames[LOOP_REPEATED], tally.frames[LOOP_OVERTOOK],
                   tally.frames[LOOP_CORRUPTED], tally.frames[LOOP_TRUNCATED], tally.frames[LOOP_FULL], tally.hostile_frames);
-    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals stale, %" PRId64
+    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals fetched from the shelf, %" PRId64 " stale, %" PRId64
                   " messages refused; %" PRId64 " rounds until all were used again, at most %" PRId64 " in one\n",
-                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.stale, tally.refused,
+                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.fetched, tally.stale, tally.refused,
                   tally.rounds_after, tally.most_rounds_after);
 }
 
@@ -100,7 +100,7 @@ static void test_simulation__everything_that_can_go_wrong_did(void **state)
         assert_true(tally.frames[fate] > 0);
     for (int incident = 1; incident < INCIDENTS; incident++)
         assert_true(tally.incidents[incident] > 0);
-    assert_true(tally.fallbacks > 0 && tally.stale > 0 && tally.refused > 0);
+    assert_true(tally.fallbacks > 0 && tally.stale > 0 && tally.refused > 0 && tally.fetched > 0);
     assert_true(2 * tally.accepted > tally.drafted && tally.accepted > tally.rounds / 4); /* and drafting went on */
 }
 

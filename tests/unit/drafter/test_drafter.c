@@ -58,6 +58,62 @@ static void copy_text(void *state, int from, int to, int first, int count)
     copied += count;
 }
 
+/* A kind that can run ahead: its k-th draft of any text is 100 + k, and it expects EXPECTED. What the lead says during its first step ahead. */
+enum { EXPECTED = 77 };
+static const struct commit *said_meanwhile;
+static int looks_meanwhile; /* or that it asks whether the drafter is there */
+
+static enum status propose_and_keep(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+{
+    for (int i = 0; i < count; i++) {
+        mirrors[i]->drafted = mirrors[i]->wanted;
+        for (int k = 0; k < mirrors[i]->wanted; k++)
+            mirrors[i]->tokens[mirrors[i]->length + k] = 100 + k;
+    }
+    return propose(state, mirrors, count, outputs);
+}
+
+static enum status expect(void *state, struct mirror *const *mirrors, int count)
+{
+    (void)state;
+    for (int i = 0; i < count; i++)
+        mirror_expect(mirrors[i], EXPECTED);
+    return STATUS_OK;
+}
+
+static int step_on(struct mirror *mirror, struct draft_output *output)
+{
+    int ahead = mirror->ahead.length > 0, base = ahead ? mirror->ahead.length : mirror->length;
+    int *made = ahead ? &mirror->ahead.count : &mirror->drafted;
+
+    output->q[*made].count = 0;
+    output->token[*made] = mirror->tokens[base + *made] = 100 + *made;
+    output->count = ++*made;
+    return *made < (ahead ? mirror->ahead.wanted : mirror->wanted);
+}
+
+static enum status go_on(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user), void *user)
+{
+    int taken, left = 1;
+
+    (void)state;
+    while (left) {
+        left = 0;
+        for (int i = 0; i < count; i++)
+            left |= step_on(mirrors[i], outputs[i]);
+        if (said_meanwhile != NULL)
+            assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_commit(space, said_meanwhile), &taken), STATUS_OK);
+        said_meanwhile = NULL;
+        if (looks_meanwhile)
+            assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
+        looks_meanwhile = 0;
+        if (left && stop(user))
+            break;
+    }
+    return STATUS_OK;
+}
+
+static const struct draft_kind running = {.name = "running", .propose = propose_and_keep, .expect = expect, .go_on = go_on};
 static const struct draft_kind counting = {.name = "counting", .propose = propose};
 static const struct draft_kind reading = {.name = "reading", .propose = propose, .read = read_text, .copy = copy_text};
 
@@ -154,6 +210,109 @@ static void assert_hears_proposal(uint32_t request, int base, uint64_t digest, i
     assert_int_equal(proposal.count, count);
     for (int k = 0; k < count; k++)
         assert_int_equal(proposal.token[k], 100 + k);
+}
+
+/* Of all drafts and the expected token, or another one. tokens: [LENGTH + 1] */
+static struct commit committing_all(int32_t *tokens, int32_t last)
+{
+    for (int k = 0; k < LENGTH; k++)
+        tokens[k] = 100 + k;
+    tokens[LENGTH] = last;
+    return (struct commit){.run = RUN,
+                           .request = REQUEST,
+                           .old_length = PROMPT,
+                           .accepted = LENGTH,
+                           .tokens = tokens,
+                           .count = LENGTH + 1,
+                           .keep = PROMPT + LENGTH,
+                           .digest = digest_tokens(digest_of_prompt(), tokens, LENGTH + 1),
+                           .draft_length = 2};
+}
+
+static void say_commit(const struct commit *commit)
+{
+    say(LEAD, message_pack_commit(space, commit));
+}
+
+static uint64_t digest_ahead(uint64_t digest, int drafts)
+{
+    int32_t token[] = {100, 101, 102, 103, 104, 105, 106, 107};
+
+    token[drafts] = EXPECTED;
+    return digest_tokens(digest, token, drafts + 1);
+}
+
+static void begin_ahead(void)
+{
+    draft.kind = &running;
+    drafter.terms.run_ahead = 1;
+}
+
+static void test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand(void **state)
+{
+    int32_t tokens[LENGTH + 1];
+    int base = PROMPT + LENGTH + 1;
+
+    (void)state;
+    begin_ahead();
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    assert_hears_proposal(REQUEST, base, digest_ahead(digest_of_prompt(), LENGTH), LENGTH);
+    assert_hears_nothing();
+    const struct commit commit = committing_all(tokens, EXPECTED);
+    say_commit(&commit);
+    assert_hears_proposal(REQUEST, base + 2 + 1, digest_ahead(commit.digest, 2), 2); /* of the four the lead takes two */
+    assert_hears_nothing();
+}
+
+static void test_drafter__drafts_anew_where_another_text_comes(void **state)
+{
+    int32_t tokens[LENGTH + 1];
+
+    (void)state;
+    begin_ahead();
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, digest_ahead(digest_of_prompt(), LENGTH), LENGTH);
+    const struct commit commit = committing_all(tokens, EXPECTED + 1);
+    say_commit(&commit);
+    assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, 2);
+    assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1 + 3, digest_ahead(commit.digest, 2), 2);
+    assert_hears_nothing();
+}
+
+/* A message ends it: a part is never sent, but gone on with where its text is committed. */
+static void test_drafter__what_is_drafted_ahead_gives_way_to_a_message(void **state)
+{
+    (void)state;
+    for (int same = 0; same <= 1; same++) {
+        int32_t tokens[LENGTH + 1];
+        const struct commit commit = committing_all(tokens, same ? EXPECTED : EXPECTED + 1);
+
+        begin_ahead();
+        said_meanwhile = &commit;
+        say_open(LEAD, RUN, REQUEST);
+        assert_null(said_meanwhile);
+        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, 2);
+        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1 + 3, digest_ahead(commit.digest, 2), 2);
+        assert_hears_nothing();
+    }
+}
+
+/* A message that changes nothing is answered, and then the draft is gone on with. */
+static void test_drafter__what_is_drafted_ahead_is_sent_whole(void **state)
+{
+    struct frame frame;
+
+    (void)state;
+    begin_ahead();
+    looks_meanwhile = 1;
+    say_open(LEAD, RUN, REQUEST);
+    assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+    assert_int_equal(hear(&frame), MESSAGE_HEARTBEAT);
+    assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, digest_ahead(digest_of_prompt(), LENGTH), LENGTH);
+    assert_hears_nothing();
 }
 
 /* LONG tokens, of which all but the last ten are the same. */
@@ -389,6 +548,10 @@ int main(void)
 {
 #define OPENED(test) cmocka_unit_test_setup_teardown(test, open_drafter, close_drafter)
     const struct CMUnitTest tests[] = {
+        OPENED(test_drafter__what_is_drafted_ahead_is_sent_whole),
+        OPENED(test_drafter__what_is_drafted_ahead_gives_way_to_a_message),
+        OPENED(test_drafter__drafts_anew_where_another_text_comes),
+        OPENED(test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand),
         OPENED(test_drafter__an_open_is_answered_by_one_proposal),
         OPENED(test_drafter__a_commit_is_answered_by_a_proposal_on_all_tokens),
         OPENED(test_drafter__a_commit_that_does_not_fit_is_followed_by_silence_until_an_open),

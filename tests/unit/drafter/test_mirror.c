@@ -122,6 +122,74 @@ static void test_mirror__commit_of_another_draft_keeps_what_agrees(void **state)
     }
 }
 
+/* What was drafted ahead of K drafts and an expected token, which is the same in the commit or another one. */
+static void run_ahead(int drafts, int ahead, int is_sent)
+{
+    open_anew();
+    mirror.cached = PROMPT - 1;
+    draft(drafts);
+    mirror.cached++; /* the last draft was fed to see what is expected behind it */
+    mirror_expect(&mirror, 7);
+    for (int i = 0; i < ahead; i++)
+        mirror.tokens[mirror.ahead.length + i] = 200 + i;
+    mirror.ahead.count = ahead;
+    mirror.ahead.is_sent = is_sent;
+    mirror.cached += ahead; /* the expected token and all but the last behind it */
+}
+
+static void test_mirror__a_commit_of_the_expected_text_takes_what_was_drafted_ahead(void **state)
+{
+    const int32_t tokens[] = {100, 101, 7};
+
+    (void)state;
+    for (int is_sent = 0; is_sent <= 1; is_sent++)
+        for (int ahead = is_sent; ahead <= 2; ahead++) {
+            run_ahead(2, ahead, is_sent);
+            const struct commit commit = committing(tokens, 3, 2);
+
+            assert_true(mirror.ahead.digest == commit.digest);
+            assert_true(mirror_commit(&mirror, &commit));
+            assert_int_equal(mirror.length, PROMPT + 3);
+            assert_int_equal(mirror.drafted, ahead);
+            assert_int_equal(mirror.wanted, is_sent ? 0 : 2);
+            assert_int_equal(mirror.cached, PROMPT + 3 + ahead - 1);
+            assert_int_equal(mirror.ahead.length, 0);
+            for (int i = 0; i < ahead; i++)
+                assert_int_equal(mirror.tokens[mirror.length + i], 200 + i);
+        }
+}
+
+static void test_mirror__a_commit_of_another_text_drops_what_was_drafted_ahead(void **state)
+{
+    static const int32_t other[][3] = {{100, 101, 8}, {100, 55, 0}, {9, 0, 0}};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        for (int is_sent = 0; is_sent <= 1; is_sent++) {
+            run_ahead(2, 2, is_sent);
+            const struct commit commit = committing(other[i], 3 - i, 2 - i);
+
+            assert_true(mirror_commit(&mirror, &commit));
+            assert_int_equal(mirror.drafted, 0);
+            assert_int_equal(mirror.wanted, 2);
+            assert_int_equal(mirror.cached, PROMPT + 2 - i);
+            assert_int_equal(mirror.ahead.length, 0);
+        }
+}
+
+/* The lead cuts what is longer than it asked for. */
+static void test_mirror__of_what_was_drafted_ahead_as_much_counts_as_is_asked_for(void **state)
+{
+    const int32_t tokens[] = {100, 101, 102, 103, 7};
+
+    (void)state;
+    run_ahead(4, 4, 1);
+    const struct commit commit = committing(tokens, 5, 4);
+    assert_true(mirror_commit(&mirror, &commit));
+    assert_int_equal(mirror.drafted, 2);
+    assert_int_equal(mirror.cached, PROMPT + 5 + 2 - 1);
+}
+
 /* Said again, or late: the draft in progress goes on. */
 static void test_mirror__commit_of_what_is_known_changes_nothing(void **state)
 {
@@ -242,6 +310,9 @@ static int close_arena(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mirror__a_commit_of_the_expected_text_takes_what_was_drafted_ahead),
+        cmocka_unit_test(test_mirror__a_commit_of_another_text_drops_what_was_drafted_ahead),
+        cmocka_unit_test(test_mirror__of_what_was_drafted_ahead_as_much_counts_as_is_asked_for),
         cmocka_unit_test(test_mirror__commit_keeps_what_was_fed_and_stands),
         cmocka_unit_test(test_mirror__commit_after_a_fallback_drops_what_differs),
         cmocka_unit_test(test_mirror__commit_of_another_draft_keeps_what_agrees),

@@ -238,7 +238,7 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
     wrong[1].request++;
     wrong[2].base_digest++;
     wrong[3].sampling_digest++;
-    wrong[4].base_length++;
+    wrong[4].base_length--;
     assign(rig);
     for (int i = 0; i < 5; i++)
         propose(rig, &wrong[i]);

@@ -158,17 +158,60 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
         if (i == 0)
             proposal.base_digest ^= 1;
         else if (i == 1)
-            proposal.base_length++;
+            proposal.base_length += MESSAGE_MAX_COMMIT + 1; /* more than a round may commit */
         else if (i == 2)
             proposal.sampling_digest ^= 1;
         else if (i == 3)
-            proposal.count = 5; /* more than were asked for */
+            rig->sequence.link.wanted = 0; /* nothing was asked for */
         else if (i == 4)
             proposal.is_tree = 1; /* two first tokens, of which a chain has one */
         else
             proposal.q[1].count = ROOM + 1;
-        assert_false(sequence_offer(&rig->sequence, &proposal));
+        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_REFUSED);
         assert_false(rig->sequence.link.has_proposal);
+        assert_false(rig->sequence.link.has_shelf);
+        rig->sequence.link.wanted = 4;
+    }
+}
+
+static void test_sequence__offer_of_more_than_was_asked_for_is_cut(void **state)
+{
+    struct rig *rig = *state;
+    struct proposal proposal = fitting(rig);
+
+    rig->sequence.link.wanted = 1;
+    assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_TAKEN);
+    assert_int_equal(rig->sequence.link.proposal.count, 1);
+}
+
+/* A proposal for tokens that are not committed yet is used when they are, once, and only for just these. */
+static void test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed(void **state)
+{
+    const int32_t tokens[] = {9, 8}, others[] = {9, 7};
+    struct rig *rig = *state;
+
+    for (int same = 0; same <= 1; same++) {
+        struct proposal proposal = fitting(rig), now = fitting(rig);
+        int32_t own_ids[ROOM];
+
+        memcpy(own_ids, ids, sizeof own_ids);
+        proposal.q[1].id = own_ids;
+        proposal.base_length += 2;
+        proposal.base_digest = digest_tokens(rig->sequence.digest, tokens, 2);
+        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+        memset(own_ids, 0, sizeof own_ids);
+        now.q[1].id = own_ids;
+        assert_false(rig->sequence.link.has_proposal);
+        assert_int_equal(sequence_offer(&rig->sequence, &now), OFFER_TAKEN); /* beside it */
+        sequence_commit(&rig->sequence, same ? tokens : others, 2);
+        assert_false(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest)); /* nothing was asked for */
+        rig->sequence.link.wanted = 4;
+        assert_int_equal(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest), same);
+        assert_int_equal(rig->sequence.link.has_proposal, same);
+        if (same)
+            assert_memory_equal(rig->sequence.link.proposal.q[1].id, ids, sizeof own_ids);
+        rig->sequence.link.has_proposal = 0;
+        assert_int_equal(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest), 0); /* it is used up */
     }
 }
 
@@ -249,6 +292,8 @@ int main(void)
         RIGGED(test_sequence__open_gathers_what_is_asked_of_tokens),
         RIGGED(test_sequence__offer_copies_what_fits),
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
+        RIGGED(test_sequence__offer_of_more_than_was_asked_for_is_cut),
+        RIGGED(test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed),
         RIGGED(test_sequence__commit_uses_the_proposal_up),
         RIGGED(test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it),
         RIGGED(test_sequence__wants_one_less_than_may_come),
