@@ -101,7 +101,7 @@ DEVICE_CODE static void sink(struct scored_token *tokens, int at, int count)
     tokens[at] = moved;
 }
 
-void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count)
+DEVICE_CODE void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count)
 {
     for (int to = count + more_count - 1; more_count > 0; to--) {
         int is_last = count > 0 && before(&more[more_count - 1], &tokens[count - 1]);

@@ -21,6 +21,6 @@ DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const str
 /* Sorts tokens by falling score, ties by rising id: a list as above. No allocation. */
 DEVICE_CODE void distribution_sort(struct scored_token *tokens, int count);
 /* Merges another such list into a list, as those of several shards are.  tokens: [count + more_count], of which `count` are there */
-void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count);
+DEVICE_CODE void distribution_merge(struct scored_token *tokens, int count, const struct scored_token *more, int more_count);
 
 #endif
