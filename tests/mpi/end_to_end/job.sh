@@ -32,6 +32,9 @@ beside() {
     while [ "$(jobs -rp | wc -l)" -ge $AT_ONCE ]; do wait -n; done
     (
         failures=0 checks=0
+        # mpirun removes the folder of all its jobs when it is empty, and fails where another one is about to make its own in it.
+        export TMPDIR=$WORK/aside.$asides.tmp
+        mkdir -p "$TMPDIR"
         "$@"
         echo $checks $failures >"$WORK/aside.$asides.counts"
     ) </dev/null >"$WORK/aside.$asides.out" &
