@@ -22,7 +22,7 @@ check() {
     shift
     checks=$((checks + 1))
     "$@" && return
-    fail "$what: $(tail -n 5 "$WORK"/tandem-"${JOB:-none}"*.out 2>/dev/null)"
+    fail "$what: $(tail -n 60 "$WORK"/tandem-"${JOB:-none}"*.out 2>/dev/null)"
     return 1
 }
 
