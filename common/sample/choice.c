@@ -57,22 +57,6 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     return winner < 0 ? 0 : winner;
 }
 
-DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
-                                struct sparse_q *q)
-{
-    q->count = 0;
-    switch (rule_draw(sampling)) {
-    case RULE_DRAWS_ARGMAX:
-        return query->stats.argmax;
-    case RULE_DRAWS_NOISE:
-        return draw_by_noise(sampling, vocab, query, RNG_NOISE, p);
-    case RULE_DRAWS_Q:
-        break;
-    }
-    sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
-    return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
-}
-
 DEVICE_CODE int32_t choice_expect(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
     switch (rule_draw(sampling)) {
@@ -84,4 +68,14 @@ DEVICE_CODE int32_t choice_expect(const struct sampling *sampling, int vocab, co
         break;
     }
     return draw_by_noise(sampling, vocab, query, RNG_RESIDUAL, p);
+}
+
+DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
+                                struct sparse_q *q)
+{
+    q->count = 0;
+    if (rule_draw(sampling) != RULE_DRAWS_Q)
+        return choice_expect(sampling, vocab, query, p); /* a point mass is on the token that is expected of the target */
+    sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
+    return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
 }
