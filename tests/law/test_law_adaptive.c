@@ -25,13 +25,8 @@ static int64_t counts[MOST_CELLS], rounds_of[MESSAGE_MAX_DRAFT + 1];
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
-    const struct toy_run *run = user;
-    int index = 0;
-
     (void)request;
-    for (int i = 0; i < run->length; i++)
-        index = index * law.tokens + law.token_of[tokens[i]];
-    counts[index]++;
+    counts[toy_exact_cell(&law, user, tokens)]++;
 }
 
 static void count_length(void *user, const struct sequence *sequence, const struct outcome *outcome)

@@ -30,13 +30,8 @@ static int64_t fetched; /* drafts made ahead that were used */
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
-    const struct toy_run *run = user;
-    int index = 0;
-
     (void)request;
-    for (int i = 0; i < run->length; i++)
-        index = index * law.tokens + law.token_of[tokens[i]];
-    counts[index]++;
+    counts[toy_exact_cell(&law, user, tokens)]++;
 }
 
 /* Fills the laws of a setting, right and broken; returns the degrees of freedom. */

@@ -46,6 +46,15 @@ int toy_exact_cells(const struct toy_law *law, const struct toy_run *run)
     return cells;
 }
 
+int toy_exact_cell(const struct toy_law *law, const struct toy_run *run, const int32_t *tokens)
+{
+    int cell = 0;
+
+    for (int i = 0; i < run->length; i++)
+        cell = cell * law->tokens + law->token_of[tokens[i]];
+    return cell;
+}
+
 /* The q that the real code ships for the processed law p.  p, q: [TOY_IDS] */
 static void quantise(const double *p, int support, double *q)
 {

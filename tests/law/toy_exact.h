@@ -39,6 +39,8 @@ void toy_exact_init(struct toy_exact *exact, const struct toy_law *law, const st
 const char *toy_exact_name(enum toy_mutant mutant);
 /* Cells of the joint law of run->length tokens. */
 int toy_exact_cells(const struct toy_law *law, const struct toy_run *run);
+/* The cell of these tokens.  tokens: [run->length] */
+int toy_exact_cell(const struct toy_law *law, const struct toy_run *run, const int32_t *tokens);
 /* cells: [toy_exact_cells], by tokens in base law->tokens, the first one highest. TOY_RIGHT is the target's law, without any round. */
 void toy_exact_joint(struct toy_exact *exact, enum toy_mutant mutant, double *cells);
 
