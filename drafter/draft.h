@@ -37,7 +37,7 @@ struct draft_kind {
      * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
     /* Goes on with the drafts that the mirrors have, or with what is drafted ahead where a text is expected; outputs[i]->count is what of it was given before.
-     * After each step but the last it asks `stop`, and ends where that says so. NULL: it cannot. */
+     * After each step but the last it asks `stop`, unless that is NULL, and ends where that says so. NULL: it cannot. */
     enum status (*go_on)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
                          void *user);
     /* Has each mirror expect the text behind its drafts (mirror_expect). With go_on. */

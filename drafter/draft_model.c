@@ -159,7 +159,7 @@ static struct row_query answer_here(struct model_draft *state, const struct mirr
 }
 
 /* One step of the batch: the last row of each mirror that still wants a token gives it, or where outputs is NULL the token that is expected there. */
-static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int *left)
+static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     int asked = 0, queries = 0, of[count];
     struct mirror *asking[count];
@@ -173,7 +173,6 @@ static enum status step(struct model_draft *state, struct mirror *const *mirrors
         asking[asked] = mirrors[i];
         state->asked[asked++] = state->rows.count - 1;
     }
-    *left = asked;
     if (asked == 0)
         return STATUS_OK;
     TRY(run_forward(state, asking, asked));
@@ -270,11 +269,25 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
     return STATUS_OK;
 }
 
+static enum status model_go_on(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
+                               void *user)
+{
+    struct model_draft *state = opaque;
+    int left;
+
+    do {
+        TRY(step(state, mirrors, count, outputs));
+        left = 0;
+        for (int i = 0; i < count; i++)
+            left |= !is_done(mirrors[i]);
+    } while (left && (stop == NULL || !stop(user)));
+    return STATUS_OK;
+}
+
 static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
 {
     struct model_draft *state = opaque;
     struct draft_output *each[count];
-    int left = 1;
 
     for (int i = 0; i < count; i++) {
         each[i] = &outputs[i];
@@ -285,31 +298,12 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
     }
     if (is_left_to_device(state, mirrors, count))
         return propose_on_device(state, mirrors, count, outputs);
-    while (left > 0)
-        TRY(step(state, mirrors, count, each, &left));
-    return STATUS_OK;
-}
-
-static enum status model_go_on(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
-                               void *user)
-{
-    struct model_draft *state = opaque;
-    int left;
-
-    do {
-        TRY(step(state, mirrors, count, outputs, &left));
-        left = 0;
-        for (int i = 0; i < count; i++)
-            left |= !is_done(mirrors[i]);
-    } while (left && !stop(user));
-    return STATUS_OK;
+    return model_go_on(state, mirrors, count, each, NULL, NULL);
 }
 
 static enum status model_expect(void *opaque, struct mirror *const *mirrors, int count)
 {
-    int left;
-
-    return step(opaque, mirrors, count, NULL, &left);
+    return step(opaque, mirrors, count, NULL);
 }
 
 static void model_draft_close(void *opaque)

@@ -293,12 +293,6 @@ static enum status read_part(struct drafter *drafter, struct mirror *mirror)
     return STATUS_OK;
 }
 
-static int never(void *user)
-{
-    (void)user;
-    return 0;
-}
-
 /* Those that want tokens; `begun`: those whose drafts were begun ahead, and not sent. */
 static int choose_batch(struct drafter *drafter, int begun)
 {
@@ -341,7 +335,7 @@ static enum status draft_batch(struct drafter *drafter, int begun)
     }
     recorder_note("drafts for # sequences", count, 0, 0);
     if (begun)
-        TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, never, NULL));
+        TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, NULL, NULL));
     else
         TRY(draft->kind->propose(draft->state, drafter->batch, count, drafter->output));
     trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);

@@ -173,12 +173,6 @@ static int always(void *user)
     return 1;
 }
 
-static int never(void *user)
-{
-    (void)user;
-    return 0;
-}
-
 /* As drafter.c does: for the text that is expected a draft as long as the last one, of which a message may leave the first token alone, unsent. */
 static void run_ahead(struct toy_round *round, struct mirror *mirror)
 {
@@ -192,7 +186,7 @@ static void run_ahead(struct toy_round *round, struct mirror *mirror)
     assert_int_equal(parts->draft.kind->expect(parts->draft.state, &mirror, 1), STATUS_OK);
     mirror->ahead.wanted = mirror->drafted;
     output->count = 0;
-    assert_int_equal(parts->draft.kind->go_on(parts->draft.state, &mirror, 1, &output, is_cut_short ? always : never, NULL), STATUS_OK);
+    assert_int_equal(parts->draft.kind->go_on(parts->draft.state, &mirror, 1, &output, is_cut_short ? always : NULL, NULL), STATUS_OK);
     if (mirror->ahead.count < mirror->ahead.wanted)
         return;
     enum offer what = offer(round, mirror, mirror->ahead.length, mirror->ahead.digest, output);
@@ -220,7 +214,7 @@ static void draft_some(struct toy_round *round, int begun)
     if (count == 0)
         return;
     if (begun)
-        assert_int_equal(parts->draft.kind->go_on(parts->draft.state, batch, count, each, never, NULL), STATUS_OK);
+        assert_int_equal(parts->draft.kind->go_on(parts->draft.state, batch, count, each, NULL, NULL), STATUS_OK);
     else
         assert_int_equal(parts->draft.kind->propose(parts->draft.state, batch, count, output), STATUS_OK);
     for (int i = 0; i < count; i++) {

@@ -107,7 +107,7 @@ static enum status go_on(void *state, struct mirror *const *mirrors, int count, 
         if (looks_meanwhile)
             assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
         looks_meanwhile = 0;
-        if (left && stop(user))
+        if (left && stop != NULL && stop(user))
             break;
     }
     return STATUS_OK;
