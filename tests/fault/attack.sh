@@ -132,6 +132,12 @@ few() {
     expect few "ulimit -n $files: expected exit 71 and its line" '[ $CODE = 71 ] && [ "$(cat "$WORK/few.err")" = "tandem: '"$what"'" ]'
 }
 for files in 6 30 63; do few $files "too few files may be open at once, expected 64 or more; ulimit -n is $files" --verifiers 1; done
+# Where none is left beside the script itself, the shell says it; with fewer than 4 it does not start.
+for files in 4 5; do
+    (ulimit -n $files && exec timeout -k 5 60 "$WORK/bin/tandem" run --prompt x --max-tokens 2) >"$WORK/few.out" 2>"$WORK/few.err"
+    CODE=$?
+    expect few "ulimit -n $files: expected exit 71 and a line" '[ $CODE = 71 ] && grep -q "Too many open files" "$WORK/few.err"'
+done
 few 70 "70 files may be open at once (ulimit -n), and mpirun has more for 8 ranks: expected 80 or more" --verifiers 4 --drafters 4
 if unshare -m true 2>/dev/null; then
     # tiny FOLDER NAME CODE PATTERN: a job where FOLDER is a filesystem of 1 MB
