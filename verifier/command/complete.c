@@ -37,9 +37,9 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->launch.terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->reading = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->clears_errors = options->launch.terminal & TERMINAL_STDERR;
+    show->reading.to = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->reading.redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->reading.clears_errors = options->launch.terminal & TERMINAL_STDERR;
     if (options->input.prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
@@ -143,7 +143,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     enum status status, wrong;
 
     set_up_show(job, requests, &show);
-    measuring = (struct measuring){.to = show.reading, .bar = show.redrawn != 0, .clears_errors = show.clears_errors};
+    measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (compare)
         TRY(measure(job, drafters, requests, 1, &measuring, &solo)); /* solo first */

@@ -46,8 +46,8 @@ static enum status read_model(struct job *job, struct model_options options)
     options.tell_state = &loading;
     log_clear_lines(bar);
     status = model_open(job->target, &job->group, &options, &job->model);
-    log_clear_lines(options_have_bar(job->options));
     loading_end(&loading);
+    log_clear_lines(options_have_bar(job->options));
     return status;
 }
 

@@ -85,7 +85,7 @@ static void test_loading__a_terminals_line_is_redrawn_and_taken_away(void **stat
     assert_int_equal(lines(), 0);
     assert_ptr_equal(strstr(said, "\r\033[Kreading shard 1 of 8, 1.1 of 17.6 GB, 1.1 GB/s\r\033[K"), said);
     assert_string_equal(said + length - strlen(clear), clear);
-    assert_false(loading.stands);
+    assert_false(loading.line.stands);
 }
 
 static void test_loading__one_file_is_no_shard_and_a_small_one_has_megabytes(void **state)
