@@ -1,6 +1,6 @@
-/* How far counts of independent samples may lie from the distribution that they are said to follow, and from how far off a wrong one is found. Every
- * bound is proven: it holds for every number of samples and every distribution, without the chi-square or the normal approximation, so a caller may
- * state its chance of a false alarm. Pure functions. */
+/* How far counts of independent samples may lie from the distribution that they are said to follow, and how large an error they are sure to show.
+ * Every bound is proven: it holds for every number of samples and every distribution, without the chi-square or the normal approximation, so a caller
+ * may state its chance of a false alarm. Owns nothing; pure. */
 #ifndef TANDEM_COMMON_BASE_BOUNDS_H
 #define TANDEM_COMMON_BASE_BOUNDS_H
 

@@ -1,5 +1,6 @@
-/* One line to stderr per event, whole or not at all (a single write), prefixed with the program and its rank. Levels: error (the
- * run or a request fails), warn (it goes on, differently from what was asked), info (shown unless --quiet), debug (--verbose). */
+/* One line to stderr per event, whole or not at all (a single write), prefixed with the program and its rank. Levels: error (the run or a request
+ * fails), warn (it goes on, differently from what was asked), info (shown unless --quiet), debug (--verbose). It owns the process's label and level,
+ * which are set before threads start; then any thread may log, but where a function says otherwise. Never ends the process. */
 #ifndef TANDEM_COMMON_BASE_LOG_H
 #define TANDEM_COMMON_BASE_LOG_H
 

@@ -1,4 +1,5 @@
-/* Where the program's own files are: the other programs, the embedded pair, and the tokenizer of a model. */
+/* Where the program's own files are: the other programs, the embedded pair, and the tokenizer of a model. Owns nothing: paths are written to the
+ * caller's memory. Local. It looks at names and folders, and opens no file. */
 #ifndef TANDEM_COMMON_BASE_PATHS_H
 #define TANDEM_COMMON_BASE_PATHS_H
 

@@ -1,6 +1,6 @@
-/* The one status type. Values are the program's exit codes (sysexits), so only `main` turns a status into an exit code and it
- * needs no table. A function that can fail returns `enum status`; the first to know the reason logs it; callers pass the status
- * up silently and leave their outputs untouched. */
+/* The one status type. Values are the program's exit codes (sysexits), so only `main` turns a status into an exit code and it needs no table. A
+ * function that can fail returns `enum status`; the first to know the reason logs it; callers pass the status up silently and leave their outputs
+ * untouched. Plain values; pure. */
 #ifndef TANDEM_COMMON_BASE_STATUS_H
 #define TANDEM_COMMON_BASE_STATUS_H
 

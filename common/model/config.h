@@ -1,4 +1,5 @@
-/* What a model is, from its config.json (or the keys of a GGUF file, or the header of a llama2.c .bin): plain data, checked. */
+/* What a model is, from its config.json (or the keys of a GGUF file, or the header of a llama2.c .bin). Plain data. Invariant: every number is in a
+ * range that the rest can compute with, and nothing that would change the arithmetic was ignored. Local; reads no weight. */
 #ifndef TANDEM_COMMON_MODEL_CONFIG_H
 #define TANDEM_COMMON_MODEL_CONFIG_H
 

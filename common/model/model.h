@@ -1,9 +1,10 @@
-/* A model is one rank's shard of the weights, packed once and immutable, with the shapes that follow from the group. It does not
- * know sequences: those are places in a kv_cache, fed by forward.
+/* A model is one rank's shard of the weights, packed once, with the shapes that follow from the group. It owns the packed weights, the backend's
+ * context and the mapped files. Invariant: immutable after open. It knows no sequences: those are places in a kv_cache, fed by forward. Opening is
+ * collective over the group; after that one thread uses it.
  *
- * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from
- * the mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not depend on R where R
- * divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
+ * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from the
+ * mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not
+ * depend on R where R divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
  * does not divide the slices, such as 3 for 9 kv heads, works and has bits of its own. */
 #ifndef TANDEM_COMMON_MODEL_MODEL_H
 #define TANDEM_COMMON_MODEL_MODEL_H

@@ -1,4 +1,5 @@
-/* Packing: which rows of which tensors make up this rank's matrices. Used by model_open alone. */
+/* Which rows of which tensors make up this rank's matrices. It owns nothing that outlives a call: the packed weights are the model's. For model.c,
+ * and for measurements that make weights of their own. It never looks at a dtype: that is packing.h's part. */
 #ifndef TANDEM_COMMON_MODEL_WEIGHTS_H
 #define TANDEM_COMMON_MODEL_WEIGHTS_H
 

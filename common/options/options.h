@@ -1,5 +1,6 @@
-/* Every option of the two programs and of `tandem run`, in one table: parsing, --help, the manual pages and config files (INI, the
- * same names) all come from it. A value that is out of range or an unknown name gives one line that names it. */
+/* Every option of the two programs and of `tandem run`, in one table: parsing, --help, the manual pages and config files (INI, the same names) all
+ * come from it. The struct owns the texts of a config file and the paths that names of models stand for; all others point into argv. Invariant: after
+ * options_parse every value is in its range. A value that is out of range or an unknown name gives one line that names it. Local; one thread. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_H
 

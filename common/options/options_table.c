@@ -159,7 +159,7 @@ const struct option_entry option_table[] = {
      "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0,
      RANKS_ALWAYS,
-     "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
+     "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
      "so "
      "wherever the job says anything"},
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.support), 1, SPARSE_Q_MAX, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,

@@ -1,4 +1,6 @@
-/* The table of options, for options*.c alone. */
+/* The table of options: a constant row for each, with where its value lies in struct options. Invariant: a row says of itself whether results depend
+ * on it and whether ranks are given it, so that journals, launch lines and help follow from the table. For options*.c, and for whoever goes through
+ * all rows; what one option was set to is read from struct options. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
 

@@ -1,5 +1,5 @@
-/* How a drafter draws its next token from what is known of a row of logits: at temperature 0 the argmax, in coupled mode the argmax with the
- * target's own noise (point masses both), else from q. Compiled for the device, too. */
+/* How a drafter draws its next token from what is known of a row of logits: at temperature 0 the argmax, in coupled mode the argmax with the target's
+ * own noise (point masses both), else from q. Owns nothing; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_CHOICE_H
 #define TANDEM_COMMON_SAMPLE_CHOICE_H
 

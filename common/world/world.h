@@ -79,7 +79,7 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 /* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */
 enum status world_meet(const struct world *world, MPI_Comm comm);
 /* Local. Ends when the operation of several ranks has. Such a wait is no hang while other ranks get something done, and it leaves its core to them.
- * Where MPI cannot tell, the job ends: nobody knows when the operation's memory is free again. */
+ * Where MPI cannot tell, the job ends: the operation may still use its memory, which could never be freed. */
 void world_await(const struct world *world, MPI_Request *request);
 /* Local. Changes whenever another rank gets something done (common/base/progress.h): on another host within a second, where it must be able to
  * tell. What a wait listens to. */

@@ -1,4 +1,5 @@
-/* The line, of mpirun or srun, that would run a job, written once the checks before a job (verifier/job/launch_check.h, launch_look.h) have passed. */
+/* The line, of mpirun or srun, that would run a job, written once the checks before a job (verifier/job/launch_check.h, launch_look.h) have passed.
+ * Owns nothing. It starts no rank: the launcher, a shell script, runs the line. */
 #ifndef TANDEM_LAUNCH_SUBMIT_LAUNCH_LINE_H
 #define TANDEM_LAUNCH_SUBMIT_LAUNCH_LINE_H
 

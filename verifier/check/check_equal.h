@@ -1,5 +1,5 @@
-/* The first check: where the output is a function of seed and target (greedy, and a rule such as coupled at a temperature), it is the same with drafts of
- * any length as without. */
+/* The first check: where the output is a function of seed and target (greedy, and a rule such as coupled at a temperature), it is the same with
+ * drafts of any length as without. It owns the outputs, which it compares token by token; the lead alone runs it. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
 #define TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
 

@@ -1,4 +1,5 @@
-/* What a check found: a table and one line for a person, one JSON object for a program. */
+/* What a check found: a table and one line for a person, one JSON object for a program. Owns nothing, and judges only by what the three checks say of
+ * themselves; the lead alone calls; local. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_REPORT_H
 #define TANDEM_VERIFIER_CHECK_CHECK_REPORT_H
 

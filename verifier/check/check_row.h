@@ -1,4 +1,5 @@
-/* The target's own row after a text, asked for directly: no drafter, no acceptance. */
+/* The target's own row after a text, asked for directly: no drafter, no acceptance. Owns nothing; it uses slot 0 of the team, which no sequence may
+ * have meanwhile. The lead alone calls. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_ROW_H
 #define TANDEM_VERIFIER_CHECK_CHECK_ROW_H
 

@@ -1,5 +1,6 @@
-/* The second check: at a temperature, after several texts, many requests are completed with drafts, and the law of their first two tokens is
- * held against the target's exact one (check_law.h; the bounds are common/base/bounds.h). */
+/* The second check: at a temperature, after several texts, many requests are completed with drafts, and the law of their first two tokens is compared
+ * with the target's exact one (check_law.h; the bounds are common/base/bounds.h). It owns its figures by text; the lead alone runs it. It never
+ * decides by chance alone: the chance of a false alarm is CHECK_ALARM. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
 #define TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
 

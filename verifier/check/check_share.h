@@ -1,5 +1,5 @@
-/* Was enough drafted for a check to have seen anything? Rounds that a drafter left without an answer are the target's own, and hold whatever the
- * code does. Pure. */
+/* Was enough drafted for a check to have seen anything? Rounds that a drafter left without an answer are the target's own, and pass whatever the code
+ * does. Plain counts; pure. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
 #define TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
 

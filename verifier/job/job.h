@@ -1,4 +1,6 @@
-/* A job from one rank's side: what is opened, in which order, and what runs on it. */
+/* A job from one rank's side. It owns what the rank holds while the job runs: the world, tokenizer, model, group, team, channel and the lead's
+ * output. Invariant: parts are opened in one order on all ranks, and closed in the reverse order also where opening failed. Which command runs, the
+ * caller chooses (struct job_command); the job never knows more of it. The main thread alone calls; collective where so said. */
 #ifndef TANDEM_VERIFIER_JOB_JOB_H
 #define TANDEM_VERIFIER_JOB_JOB_H
 

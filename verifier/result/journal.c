@@ -208,7 +208,7 @@ enum status journal_sync(struct journal *journal, int now)
 
     if (!journal->dirty || (!now && !is_due(journal, started)))
         return STATUS_OK;
-    journal->dirty = 0; /* once it has failed, nobody knows what a second call would say of the same bytes */
+    journal->dirty = 0; /* also where it fails: the kernel may have dropped the bytes, and a second sync that succeeds would prove nothing */
     if (journal_file_sync(&journal->file) != STATUS_OK) {
         journal->failed = 1;
         return STATUS_IO;

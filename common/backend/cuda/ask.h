@@ -1,4 +1,6 @@
-/* Questions about logits that stay on the device, and their answers. */
+/* Questions about logits that stay on the device, and their answers. It owns nothing: queries and answers lie in the context's memory, laid out alike
+ * in pinned memory and on the device. Invariant: the answers to a step's questions are good from its finish to the next step. For the files of this
+ * folder alone; it computes no logits. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_ASK_H
 #define TANDEM_COMMON_BACKEND_CUDA_ASK_H
 

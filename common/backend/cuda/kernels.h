@@ -1,8 +1,9 @@
-/* What the host asks of the kernels: for each a struct of arguments and a launcher, which returns at once; the work is done in `stream`, in
- * the order of the launches. Launchers say nothing of failures: the host asks device_launched.
+/* What the host asks of the kernels: for each a struct of arguments and a launcher, which returns at once; the work is done in `stream`, in the order
+ * of the launches. Launchers say nothing of failures: the host asks device_launched. They own no memory and allocate none. For the files of this
+ * folder alone.
  *
- * Pointers are into the device's memory, arrays row-major float32 unless said otherwise. No kernel reads or writes beyond the shapes named
- * here. The bits of a row do not depend on how many rows, or which, are in the launch. */
+ * Pointers are into the device's memory, arrays row-major float32 unless said otherwise. No kernel reads or writes beyond the shapes named here.
+ * Invariant: the bits of a row do not depend on how many rows, or which, are in the launch. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 

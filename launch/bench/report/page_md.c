@@ -17,7 +17,7 @@ const char page_md_why_itl[] =
     "rest are whole rounds. Read TPOT (time per output token after the first) for speed, and `arrival`, the time from one bunch of tokens to the next, "
     "for how long a reader waits; of ITL only the p99 says something.";
 const char page_md_why_theory[] =
-    "Theorem 3.8 takes three things for granted: that each draft stands with the same probability alpha, independently; that the target's step over "
+    "Theorem 3.8 takes three things for granted: that each draft is accepted with the same probability alpha, independently; that the target's step over "
     "gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the other two: "
     "drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation (1) with its "
     "alpha over the time that these say. `best K 3.8` and `best K with v and wire` are the draft lengths that these two predict to be the fastest, be they "
@@ -149,7 +149,7 @@ static const char *blame(const struct run *run, const struct measured_placement 
     if (noise >= tokens && noise >= round && noise >= outside)
         return "noise: the repetitions differ";
     if (tokens >= round && tokens >= outside)
-        return "drafts do not stand independently with one alpha, or rounds were cut at the end of completions";
+        return "drafts are not accepted independently with one alpha, or rounds were cut at the end of completions";
     if (round >= outside && grows_with_length(run, all, at))
         return "its rounds took another time than those of the same size in other cells, the more so the more is drafted: what a draft costs, not noise";
     return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up" : "time outside of rounds: prompts";

@@ -1,5 +1,5 @@
-/* Order statistics and lines, as pure functions. Spread is 1.4826 times the median absolute deviation, which is the standard deviation where values
- * are normal and does not see a single outlier. */
+/* Order statistics and lines. Spread is 1.4826 times the median absolute deviation, which is the standard deviation where values are normal and does
+ * not see a single outlier. A list owns its values; the functions are pure. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_STATISTICS_H
 #define TANDEM_LAUNCH_BENCH_REPORT_STATISTICS_H
 

@@ -1,4 +1,4 @@
-/* The tables of a report, once for both of its forms. */
+/* The tables of a report, once for both of its forms. Owns nothing; a table's words are escaped as its form needs. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 

@@ -1,4 +1,5 @@
-/* The jobs that a sweep starts, through `tandem run`, so that whatever that knows (schedulers, signals, exit codes, stories) holds here too. */
+/* The jobs that a sweep starts, through `tandem run`, so that whatever that knows (schedulers, signals, exit codes, what it says of a failed rank)
+ * holds here too. It owns the process that it started, and waits for it. One at a time. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_CHILD_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_CHILD_H
 

@@ -1,4 +1,4 @@
-/* What a report says of where and how it was made. */
+/* What a report says of where and how it was made. Owns nothing; local. It only reads what the system says of itself. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_MACHINE_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_MACHINE_H
 

@@ -1,5 +1,6 @@
-/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward pass that drafters and
- * verifiers use: with logits for comparing bits, and for measuring with what they ask, which a device answers and records. */
+/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward pass that drafters and verifiers use: with
+ * logits for comparing bits, and for measuring with what they ask, which a device answers and records. It owns the model, its cache and its
+ * activations. One thread, one process; it never samples. */
 #ifndef TANDEM_LAUNCH_DEV_GPU_RIG_H
 #define TANDEM_LAUNCH_DEV_GPU_RIG_H
 

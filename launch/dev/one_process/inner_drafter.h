@@ -1,4 +1,5 @@
-/* What drafts for a lead in the same process, as a drafter's rank would open it: the model that --draft names, where it runs one, and the kind. */
+/* What drafts for a lead in the same process, as a drafter's rank would open it: the model that --draft names, where it runs one, and the kind. It
+ * owns both until it is closed. One thread; it sends nothing. */
 #ifndef TANDEM_LAUNCH_DEV_ONE_PROCESS_INNER_DRAFTER_H
 #define TANDEM_LAUNCH_DEV_ONE_PROCESS_INNER_DRAFTER_H
 

@@ -1,5 +1,5 @@
-/* How much of what the cores multiply at most attention gets, by itself: the backend's operation over caches of the shape of SmolLM2-135M (9 heads of 64,
- * 3 of keys), of so many layers in turns that they come from memory. */
+/* How much attention gets of the multiplications that the cores can do at most: the backend's operation alone, over caches of the shape of
+ * SmolLM2-135M (9 heads of 64, 3 of keys), of so many layers in turns that they come from memory. It owns its caches while it runs; local. */
 #ifndef TANDEM_LAUNCH_DEV_STEP_ATTEND_H
 #define TANDEM_LAUNCH_DEV_STEP_ATTEND_H
 

@@ -1,4 +1,5 @@
-/* How far the logits of a model are from those of the same weights in float32, over the positions of a text. */
+/* How far the logits of a model are from those of the same weights in float32, over the positions of a text. It owns both models while it runs;
+ * local. */
 #ifndef TANDEM_LAUNCH_DEV_STEP_QUALITY_H
 #define TANDEM_LAUNCH_DEV_STEP_QUALITY_H
 

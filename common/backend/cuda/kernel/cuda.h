@@ -1,4 +1,5 @@
-/* The language of the kernels: CUDA's own, or its emulation on the CPU. What a kernel needs and plain C++ lacks is here, twice. */
+/* The language of the kernels: CUDA's own, or its emulation on the CPU. What a kernel needs and plain C++ lacks is here, twice, with the same
+ * meaning. For kernels alone: no host file includes it. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_CUDA_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_CUDA_H
 

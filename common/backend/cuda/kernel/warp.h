@@ -1,5 +1,6 @@
-/* What a warp does at once, on the device and, as a plain twin, in the emulation: the matrix instruction, streaming loads, numbers of 16
- * bits. struct bf16 and struct f16 only name a type of number; two of them lie in 32 bits, the first in the low half. */
+/* What a warp does at once, on the device and, as a plain twin, in the emulation: the matrix instruction, streaming loads, numbers of 16 bits. struct
+ * bf16 and struct f16 only name a type of number; two of them lie in 32 bits, the first in the low half. Device code, for kernels alone; all lanes of
+ * a warp call together. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
 
