@@ -28,7 +28,8 @@ struct progress progress_look(void);
 
 /* Where others look for the number of things done: a word that they can read; NULL: nowhere. */
 void progress_publish(_Atomic uint64_t *word);
-/* As something gets done on this thread, `tell` is called, four times a second at most: it tells those who cannot read the word. NULL: nobody does. */
+/* As something gets done on this thread, `tell` is called, four times a second at most: it tells those who cannot read the word. NULL: nobody
+ * does. */
 void progress_tell(void (*tell)(void *state), void *state);
 
 #endif

@@ -163,5 +163,6 @@ json_t *json_text_string(const char *text)
 
 int json_text_is(const json_t *value, const char *expected)
 {
-    return json_is_string(value) && json_string_length(value) == strlen(expected) && memcmp(json_string_value(value), expected, strlen(expected)) == 0;
+    return json_is_string(value) && json_string_length(value) == strlen(expected) &&
+           memcmp(json_string_value(value), expected, strlen(expected)) == 0;
 }

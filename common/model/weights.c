@@ -250,7 +250,8 @@ enum status weights_pack(struct model *model, const struct model_options *option
     enum status status;
     char what[192];
 
-    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB of activations,",
+    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB "
+                                "of activations,",
              (double)cache / 0x1p30, (double)activations / 0x1p30);
     TRY_TO(first_pass(&packing, model, options), release);
     TRY_TO(model->backend->memory.check(model->context, what, packing.bytes + cache + activations),

@@ -13,10 +13,16 @@ struct options_text {
     char text[];
 };
 
-enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
-enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER, OPTION_HIDDEN };
+enum option_kind {
+    OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT
+};
+enum option_group {
+    OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER,
+    OPTION_HIDDEN
+};
 
-/* Whether results depend on the option's value, so that no job goes on from the results of one that had another. Zero is no answer: each row gives one. */
+/* Whether results depend on the option's value, so that no job goes on from the results of one that had another. Zero is no answer: each row gives
+ * one. */
 enum option_results {
     RESULTS_UNSAID,
     RESULTS_NEVER,

@@ -46,7 +46,8 @@ struct chat_template {
     int starts_with_bos;                 /* beside the families whose form does */
     int takes_system;                    /* Gemma's later templates do */
     int system_first;                    /* in the first user's turn, where the form has it in the last */
-    int only_turns;                      /* Phi-3's first templates drop what is not the user's or the assistant's, and open an answer behind each user's turn */
+    /* Phi-3's first templates drop what is not the user's or the assistant's, and open an answer behind each user's turn */
+    int only_turns;
     int drops_empty_system;              /* Phi-3.5's does */
     int drops_thoughts;                  /* what assistants said before </think> is not repeated */
     int keeps_last_thoughts;             /* ... but for what comes after the last question, which the answer of a tool is not */

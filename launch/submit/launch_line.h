@@ -10,9 +10,9 @@
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks);
 /* Checks, then writes the line, quoted for a shell. argv: the program's own, passed on. */
 enum status launch_line_print(const struct options *options, int argc, char **argv, FILE *to);
-/* What a launcher must know of the options, as one line that sets variables of a shell: dry_run and from_stdin (whether the prompts are stdin's), 0 or
- * 1, ranks_here (those that mpirun starts on this host; 0 where hosts are named), recorder (a folder, or nothing) and line, which is checked and made
- * only where it is to be run. A launcher that looked itself would take a prompt's words for options. */
+/* What a launcher must know of the options, as one line that sets variables of a shell: dry_run and from_stdin (whether the prompts are stdin's),
+ * 0 or 1, ranks_here (those that mpirun starts on this host; 0 where hosts are named), recorder (a folder, or nothing) and line, which is checked
+ * and made only where it is to be run. A launcher that looked itself would take a prompt's words for options. */
 enum status launch_line_facts(const struct options *options, int argc, char **argv, FILE *to);
 
 #endif

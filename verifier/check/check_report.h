@@ -16,7 +16,8 @@ struct check_result {
     char found[200];  /* and what came out */
 };
 
-/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts, STATUS_IO. */
+/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts,
+ * STATUS_IO. */
 enum status check_report(const struct check *check);
 
 /* One JSON object with every figure. `path` may be "-". STATUS_IO. */

@@ -11,8 +11,8 @@
 enum status check_row_take(struct team *team, const struct request *request, const int32_t *tokens, int cached, int count,
                            float *logits);
 
-/* Their distribution after top-k, top-p and min-p.  p: [vocab]; order, kept: [vocab] scratch. Returns 0 when a cut falls where rounding may decide it:
- * such a row is no measure. */
+/* Their distribution after top-k, top-p and min-p.  p: [vocab]; order, kept: [vocab] scratch. Returns 0 when a cut falls where rounding may decide
+ * it: such a row is no measure. */
 int check_row_law(const struct sampling *sampling, const float *logits, int vocab, struct scored_token *order, double *kept,
                   double *p);
 

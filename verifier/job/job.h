@@ -41,14 +41,16 @@ struct job_command {
 
 /* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
 enum status job_run(struct job *job, const struct job_command *command);
-/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on the lead. */
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on
+ * the lead. */
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison);
-/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0: all there are.
- * Collective over the group, on the lead. */
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0:
+ * all there are. Collective over the group, on the lead. */
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
                      const struct lead_watch *watch, struct figures *figures);
-/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its line. */
+/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its
+ * line. */
 enum status job_read_requests(struct job *job, struct request_list *requests);
 /* What a pass is made with; the lead has what it borrows beside that. Closing closes both. */
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead);

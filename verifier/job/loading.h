@@ -1,5 +1,5 @@
-/* How far the target is read, for a person who waits for it. It owns the line of progress (progress_line.h) and what it says, and never reads itself: the
- * model reports to it. One rank says it, of its own share; local, one thread. */
+/* How far the target is read, for a person who waits for it. It owns the line of progress (progress_line.h) and what it says, and never reads
+ * itself: the model reports to it. One rank says it, of its own share; local, one thread. */
 #ifndef TANDEM_VERIFIER_JOB_LOADING_H
 #define TANDEM_VERIFIER_JOB_LOADING_H
 

@@ -1,7 +1,7 @@
-/* What a person sees while a job runs: the completion as it grows (with its drafts coloured as in Leviathan et al. 2023, Figure 1, where that is asked
- * for), or progress over prompts. Where the completion is shown, a prompt that takes long has a line of progress until the text begins. It owns the
- * counts that the lines are made of; the streams are the caller's. Invariant: a terminal gets no byte of a model or a prompt that it would obey. The
- * lead's thread alone calls; local. Never writes results. */
+/* What a person sees while a job runs: the completion as it grows (with its drafts coloured as in Leviathan et al. 2023, Figure 1, where that is
+ * asked for), or progress over prompts. Where the completion is shown, a prompt that takes long has a line of progress until the text begins. It
+ * owns the counts that the lines are made of; the streams are the caller's. Invariant: a terminal gets no byte of a model or a prompt that it
+ * would obey. The lead's thread alone calls; local. Never writes results. */
 #ifndef TANDEM_VERIFIER_JOB_SHOW_H
 #define TANDEM_VERIFIER_JOB_SHOW_H
 

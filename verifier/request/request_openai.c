@@ -38,8 +38,8 @@ static int is_of_no_effect(const char *key)
 static const struct {
     const char *key;
     double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"n", 1},          {"best_of", 1},       {"echo", 0},   {"stream", 0},       {"logprobs", -1},        {"suffix", -1},    {"stream_options", -1},
-                {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
+} not_done[] = {{"n", 1},      {"best_of", 1},         {"echo", 0},          {"stream", 0}, {"logprobs", -1},    {"suffix", -1},
+                {"stream_options", -1}, {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
 
 static double number_of(const json_t *value)
 {
@@ -53,7 +53,10 @@ static int take_not_done(const char *key, const json_t *value, char *reason, siz
         if (strcmp(key, not_done[i].key) != 0)
             continue;
         if (number_of(value) != not_done[i].only && !(not_done[i].only < 0 && json_is_false(value))) /* a chat's "logprobs": false */
-            say(reason, size, "body.%s is not supported%s", key, not_done[i].only == 1 ? ", expected 1" : not_done[i].only == 0 ? ", expected false" : "");
+            say(reason, size, "body.%s is not supported%s", key,
+                not_done[i].only == 1   ? ", expected 1"
+                : not_done[i].only == 0 ? ", expected false"
+                                        : "");
         return 1;
     }
     return 0;

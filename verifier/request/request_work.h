@@ -1,4 +1,5 @@
-/* How much completing requests takes at most, for who says how far it is. Owns nothing; pure. What was reused or ended early, the caller takes away. */
+/* How much completing requests takes at most, for who says how far it is. Owns nothing; pure. What was reused or ended early, the caller takes
+ * away. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_WORK_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_WORK_H
 

@@ -37,7 +37,8 @@ static enum status look_at_found(struct journal *journal)
         return STATUS_IO;
     }
     if (scan->wrong != NULL) {
-        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu '%s', then --resume",
+        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu '%s', then "
+                  "--resume",
                   file->path, (unsigned long long)scan->end, scan->wrong, scan->entries, (unsigned long long)scan->end, file->path);
         return STATUS_IO;
     }
@@ -75,7 +76,8 @@ static enum status look_at_result(const struct journal *journal, const struct re
     TRY(result_look_at(request, entry->text, entry->length, &wrong));
     if (wrong == NULL)
         return STATUS_OK;
-    log_error("%s is damaged at byte %llu: what is kept as result %u is %s", journal->file.path, (unsigned long long)entry->offset, entry->index, wrong);
+    log_error("%s is damaged at byte %llu: what is kept as result %u is %s", journal->file.path, (unsigned long long)entry->offset, entry->index,
+              wrong);
     return STATUS_IO;
 }
 

@@ -32,7 +32,8 @@ static void count_fallbacks(struct lead *lead)
 
         lead->figures.asked_rounds += sequence_wants(sequence) > 0;
         lead->figures.answered_rounds += sequence_wants(sequence) > 0 && sequence->link.has_proposal;
-        lead->figures.fallback_rounds += !sequence->link.has_proposal && sequence->link.drafter >= 0 && !sequence->link.behind && sequence_wants(sequence) > 0;
+        lead->figures.fallback_rounds +=
+            !sequence->link.has_proposal && sequence->link.drafter >= 0 && !sequence->link.behind && sequence_wants(sequence) > 0;
         lead->figures.empty_rounds += sequence->link.has_proposal && sequence->link.proposal.count == 0;
     }
 }

@@ -1,6 +1,6 @@
 /* A CUDA context owns what the backend has between open and close: a device, what a step needs on it and in pinned memory of the host, the packed
- * matrices, and a context of the CPU backend for what is done on logits that have come back. Invariant: memory of a step is taken at open, and no kernel
- * reads memory that is freed. One thread at a time may call; only the files of this folder look inside. */
+ * matrices, and a context of the CPU backend for what is done on logits that have come back. Invariant: memory of a step is taken at open, and no
+ * kernel reads memory that is freed. One thread at a time may call; only the files of this folder look inside. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
 #define TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
 

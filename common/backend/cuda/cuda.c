@@ -58,8 +58,8 @@ static enum status prepare_kernels(const struct backend_context *context)
     int bytes = device_block_bytes(context->device), error;
 
     if (linear_rows(bytes) == 0) {
-        log_error("device %d (%s) gives a block %d KiB of shared memory, too little for these kernels: devices of compute capability 8.0 and later have "
-                  "enough; choose another device, or --backend cpu",
+        log_error("device %d (%s) gives a block %d KiB of shared memory, too little for these kernels: devices of compute capability 8.0 and later "
+                  "have enough; choose another device, or --backend cpu",
                   device_index(context->device), device_name(context->device), bytes / 1024);
         return STATUS_USAGE;
     }

@@ -35,8 +35,8 @@ enum status cuda_memory_check(struct backend_context *context, const char *what,
     TRY(device_memory_left(context->device, &left, &all));
     if (bytes <= left)
         return STATUS_OK;
-    log_error("%s takes %.1f GiB, device %d (%s) has %.1f of %.1f GiB free: a smaller --context, fewer --max-sequences or more verifiers take less, and "
-              "nvidia-smi shows who has the rest",
+    log_error("%s takes %.1f GiB, device %d (%s) has %.1f of %.1f GiB free: a smaller --context, fewer --max-sequences or more verifiers take less, "
+              "and nvidia-smi shows who has the rest",
               what, (double)bytes / 0x1p30, device_index(context->device),
               device_name(context->device), (double)left / 0x1p30, (double)all / 0x1p30);
     return STATUS_INTERNAL;

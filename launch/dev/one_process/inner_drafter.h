@@ -15,7 +15,8 @@ struct inner_drafter {
     int context; /* tokens of a sequence */
 };
 
-/* What --draft names, for a target with this tokenizer; the options' threads are not looked at. STATUS_DATA where the draft's tokenizer is another. */
+/* What --draft names, for a target with this tokenizer; the options' threads are not looked at. STATUS_DATA where the draft's tokenizer is
+ * another. */
 enum status inner_drafter_open(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads);
 void inner_drafter_close(struct inner_drafter *inner);
 

@@ -1,5 +1,5 @@
-/* llama_quality: what `bench_step quality` says of Tandem, of llama.cpp: how far its logits are from its own in float32, over the same positions. launch/bench/
- * vs-llama-cpp compiles it against the library of the peer; the build does not know it.
+/* llama_quality: what `bench_step quality` says of Tandem, of llama.cpp: how far its logits are from its own in float32, over the same positions.
+ * launch/bench/vs-llama-cpp compiles it against the library of the peer; the build does not know it.
  *
  *   llama_quality THREADS FLOAT32 MODEL TEXT POSITIONS
  *

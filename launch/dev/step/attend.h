@@ -5,8 +5,8 @@
 
 #include "common/base/status.h"
 
-/* One JSON object a line for each dtype of cache and number of rows and places, up to 131,072 of these, whose caches and scores take 0.2 GB and what they
- * do some 15 s of a core; `isa` may be NULL for the best one. */
+/* One JSON object a line for each dtype of cache and number of rows and places, up to 131,072 of these, whose caches and scores take 0.2 GB and
+ * what they do some 15 s of a core; `isa` may be NULL for the best one. */
 enum status attend_measure(int threads, const char *isa);
 
 #endif

@@ -3,7 +3,8 @@
 #ifndef TANDEM_LAUNCH_DEV_STEP_DIFFERENCE_H
 #define TANDEM_LAUNCH_DEV_STEP_DIFFERENCE_H
 
-/* Positions are those of a text's tokens in chunks of so many, each fed anew behind nothing; the second half of each is compared, as llama-perplexity does. */
+/* Positions are those of a text's tokens in chunks of so many, each fed anew behind nothing; the second half of each is compared, as
+ * llama-perplexity does. */
 enum { DIFFERENCE_CHUNK = 512 };
 
 struct difference {

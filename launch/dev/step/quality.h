@@ -6,7 +6,8 @@
 #include "common/model/model.h"
 #include "launch/dev/step/difference.h"
 
-/* cache: the numbers in the cache of `model`; those of `reference` are float32. STATUS_NOINPUT, STATUS_DATA (a text that is too short), STATUS_INTERNAL, logged. */
+/* cache: the numbers in the cache of `model`; those of `reference` are float32. STATUS_NOINPUT, STATUS_DATA (a text that is too short),
+ * STATUS_INTERNAL, logged. */
 enum status quality_measure(const char *reference, const char *model, enum cache_choice cache, const char *text, int threads, int positions,
                             struct difference *difference);
 

@@ -42,7 +42,8 @@ static void read_model(int bar, int ms)
     loading_begin(&loading, to, bar);
     for (int i = 1; i <= 64; i++) {
         now += ms * SECOND / 1000 / 64;
-        loading_tell(&loading, &(struct model_reading){.file = (i + 7) / 8, .files = 8, .bytes = (size_t)i * 275000000, .total = (size_t)64 * 275000000});
+        loading_tell(&loading,
+                     &(struct model_reading){.file = (i + 7) / 8, .files = 8, .bytes = (size_t)i * 275000000, .total = (size_t)64 * 275000000});
     }
     loading_end(&loading);
     clock_pretend(NULL);

@@ -13,7 +13,8 @@
 #define SECOND ((int64_t)1000000000)
 #define CLEARED "\r\033[K"
 
-static struct request asked[] = {{.prompt_count = 4000, .max_tokens = 50}, {.error = (char *)"wrong", .max_tokens = 9}, {.prompt_count = 7, .max_tokens = 0}};
+static struct request asked[] = {
+    {.prompt_count = 4000, .max_tokens = 50}, {.error = (char *)"wrong", .max_tokens = 9}, {.prompt_count = 7, .max_tokens = 0}};
 static const struct request_list requests = {.request = asked, .count = 3};
 
 /* A pass that reads 4,000 tokens in so many ms and then generates 50 in as many. */
