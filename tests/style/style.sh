@@ -117,7 +117,7 @@ for header in "${headers[@]}"; do
     words="$noun|$folder|$(awk -v h="$header" '$1 == h { print $2 }' tests/style/names.allowed | paste -sd'|')"
     structs=$(grep -oE '^struct [a-z_0-9]+' "$header" | cut -d' ' -f2 | paste -sd'|')
     grep -nHE '^(extern )?[a-z][a-z_0-9 ]*[ *]+[a-z_0-9]+\(' "$header" | grep -vE ':(static|typedef|return|#)' |
-        sed -E 's/^([^:]+:[0-9]+):.*[ *]([a-z_0-9]+)\(.*/\1:\2/' | grep -vE ":($words${structs:+|$structs})(_|$)" |
+        sed -E 's/ *__attribute__.*//; s/^([^:]+:[0-9]+):.*[ *]([a-z_0-9]+)\(.*/\1:\2/' | grep -vE ":($words${structs:+|$structs})(_|$)" |
         grep '^common\|^drafter\|^verifier' | expect "a name that begins with $noun (or a line in tests/style/names.allowed)"
 done
 
