@@ -37,7 +37,7 @@ struct check {
     double seconds;
     int64_t started_ns, told_ns; /* the checks began; the last line of progress was written */
     int is_law, at;              /* the step of check_progress that is being done */
-    int has_advised;             /* how to make it smaller was said */
+    int has_advised;             /* the user was told how to make the check smaller */
 };
 
 /* The rule that --accept names, where it is lossless and its text depends on the drafts or not, as is asked; else the first that is so. */

@@ -24,7 +24,7 @@ struct check_law {
     double expected[CHECK_LAW_MOST];
     int64_t count[CHECK_LAW_MOST];
     struct check_law_entry *order;      /* [vocab] scratch */
-    unsigned char *leans;               /* [vocab] is p(x1) > q(x1)? On these tokens the law loses what it leans towards the draft. */
+    unsigned char *leans;               /* [vocab] is p(x1) > q(x1)? A law that leans to the draft gives these tokens less than p */
     double lean_expected;               /* their p */
     int64_t leaning;                    /* samples with such an x1 */
     int64_t samples;

@@ -99,7 +99,7 @@ static void sum_draws(const struct check *check, struct check_result *result)
         snprintf(result->found, sizeof result->found, "%s equal", grouped(draws->drawn, drawn));
 }
 
-/* In one line, whatever it has. */
+/* A text in one line, without its line breaks. */
 static void put_quoted(FILE *to, const char *text, size_t length)
 {
     fputc('"', to);
@@ -246,5 +246,6 @@ enum status check_report(const struct check *check)
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!is_shown(&results[i]))
             return STATUS_CHECK;
-    return options->checks.breakage == BREAKAGE_NONE ? STATUS_OK : STATUS_CHECK; /* broken on purpose, and nothing saw it */
+    /* a fault was put in on purpose (--break), and no check noticed it */
+    return options->checks.breakage == BREAKAGE_NONE ? STATUS_OK : STATUS_CHECK;
 }

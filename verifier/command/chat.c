@@ -26,7 +26,7 @@ struct chat {
     json_t *messages; /* [{"role", "content"}]: the turns so far */
     int turn;         /* since the last reset */
     int64_t wall_ns;  /* of all replies */
-    FILE *signs;      /* where a person is told that a line is expected; NULL: nobody is there */
+    FILE *signs;      /* where the prompt sign for a line of input goes; NULL: stdin or stdout is no terminal */
     enum status status; /* of what happened during a reply */
 };
 

@@ -107,7 +107,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     return output_begin_under(&job->output, &terms, &begun);
 }
 
-/* Each has said why when its turn came; in a long log that is far above. A file of which no line is right is not what it should be. */
+/* Each wrong request was reported when its turn came, which in a long log is far above; so their number is said again at the end. A file without
+ * one valid line is an error of its own. */
 static enum status say_wrong(const struct request_list *requests)
 {
     int wrong = 0;
@@ -119,8 +120,8 @@ static enum status say_wrong(const struct request_list *requests)
     return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
-/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from
- * timed steps. */
+/* Warns where drafts of the length that was asked for make it slower than decoding without. The time of rounds with drafts is measured, that of
+ * rounds without follows from timed steps. */
 static void warn_of_cost(const struct job *job, const struct adaptive *adaptive)
 {
     double with, without;

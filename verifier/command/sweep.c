@@ -35,7 +35,7 @@ struct sweep_pass {
 struct sweep_end {
     int64_t started_ns, first_ns, ended_ns;
     int prompt_tokens, tokens;
-    uint64_t digest; /* of the latter, and of how they ended */
+    uint64_t digest; /* of the tokens generated, and of how the completion ended */
 };
 
 static enum status read_plan(const char *path, json_t **plan)
@@ -89,7 +89,7 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
     return STATUS_DATA;
 }
 
-/* The prompts that can be completed, from the first on and again from the first, as this pass wants them. */
+/* The prompts that can be completed, in order and again from the first, as many as this pass asks for. */
 static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass, struct request_list *list)
 {
     int good = 0;

@@ -24,7 +24,7 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
-    int follows;              /* this rank carries out the lead's orders: the lead hears of no failure of it, so one ends the job (main) */
+    int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;
 };

@@ -53,7 +53,7 @@ static void put_prompt(struct show *show, const struct sequence *sequence)
     char out[4];
 
     if (show->notes == NULL || request->chat)
-        return; /* who chats has just written it, and has no use for the template's marks */
+        return; /* in a chat the user has just typed the prompt, and the template's marks would only confuse */
     fputs("\n", show->notes);
     for (int i = 0; i < request->prompt_count; i++)
         put_prompt_token(show, sequence, i);
@@ -148,7 +148,7 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
 
 void show_end(struct show *show, const struct sequence *sequence)
 {
-    if (sequence->request->max_tokens > 0) /* one that ended early leaves no more to do */
+    if (sequence->request->max_tokens > 0) /* a completion that ended early counts as all done */
         show->past += sequence->request->max_tokens - sequence->completion.count;
     if (show->text == NULL)
         return;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A reason that could not be written down: as an error it is as good as any, but the run cannot go on. */
+/* The reason where there was no memory for a reason: the request counts as wrong, and the run ends. */
 static char no_words[] = "no memory to say what is wrong";
 
 enum status request_no_memory(void)
@@ -79,7 +79,7 @@ enum status request_encode(struct request *request, const struct request_terms *
     size_t bad;
 
     if (request->tokens != NULL)
-        return STATUS_OK; /* both were given: that has been refused */
+        return STATUS_OK; /* two prompts were given, which is refused elsewhere */
     if (terms->options->input.chat != NULL)
         return encode_chat(request, terms, text, length);
     status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
@@ -95,7 +95,7 @@ enum status request_encode(struct request *request, const struct request_terms *
     return STATUS_OK;
 }
 
-/* Tokenizer and model may be of different sizes. */
+/* The tokenizer may have more ids than the model. */
 static void check_vocabulary(struct request *request, int vocab)
 {
     for (int i = 0; i < request->prompt_count && request->error == NULL; i++)

@@ -84,7 +84,7 @@ static void take_accept(struct request *request, const json_t *value)
         request->sampling.accept = accept;
 }
 
-/* Where there is another prompt already, that has been refused. */
+/* Two prompts in one line are refused elsewhere, so the second is not looked at. */
 static enum status take_messages(struct request *request, const struct request_terms *terms, const json_t *value)
 {
     char reason[REQUEST_CHAT_REASON];
@@ -165,7 +165,7 @@ static enum status take_object(struct request *request, const struct request_ter
         request_fail(request, "not a JSON object");
         return STATUS_OK;
     }
-    json_object_foreach (object, key, value) /* an unknown key comes before the prompt that it was meant for */
+    json_object_foreach (object, key, value) /* keys first: a misspelt "prompt" is reported as an unknown key, and not as a missing prompt */
         TRY(take_field(request, terms, key, value));
     if (count_prompts(object) != 1)
         request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
@@ -173,7 +173,7 @@ static enum status take_object(struct request *request, const struct request_ter
     return request_end_chat(request, terms);
 }
 
-/* Who has ten thousand lines finds the wrong one by its number. */
+/* In a file of ten thousand lines the wrong one is found by its number. */
 static enum status place_error(struct request *request, int number)
 {
     char *words = NULL;
@@ -187,7 +187,7 @@ static enum status place_error(struct request *request, int number)
     return STATUS_OK;
 }
 
-/* Each line says by itself of which form it is, where it says anything. */
+/* A line's form shows in its own keys; a line that shows none is taken for the form of the line before. */
 static enum status take_line(struct request *request, const struct request_terms *terms, json_t *line, int number)
 {
     if (request_openai_knows(line))

@@ -67,7 +67,7 @@ enum status journal_open(struct journal *journal, const char *output, int resume
     return look_at_found(journal);
 }
 
-/* The sum says that it was written, not what. */
+/* The sum proves that the line is what was written, not that its contents make sense. */
 static enum status look_at_result(const struct journal *journal, const struct request *request, const struct journal_entry *entry)
 {
     const char *wrong;
@@ -134,7 +134,8 @@ static enum status add_header(struct journal *journal, const struct journal_job 
                                 .text = job->terms,
                                 .length = strlen(job->terms)};
 
-    if (journal->scan.entries > 0) { /* the same in the words of the header before, so that one job is seen to have written all */
+    /* the terms are written as the header before has them, so that one comparison shows that all jobs had the same */
+    if (journal->scan.entries > 0) {
         line.text = journal->scan.header.text;
         line.length = journal->scan.header.length;
     }
