@@ -25,7 +25,7 @@ struct breakage_entry {
     const char *name;
     const char *what;      /* what goes wrong */
     const char *resembles; /* a published fault of this kind */
-    const char *seen_by;   /* the check that must see it: equality, law or draws */
+    const char *seen_by;   /* the check that must notice it: equality, law or draws */
 };
 
 extern const struct breakage_entry breakage_table[BREAKAGE_COUNT];

@@ -34,11 +34,11 @@ struct model_options {
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */
-    int drafts;      /* a device that can is to draft by itself: it needs the embeddings, too */
+    int drafts;      /* a device that can draft by itself is to do so, and is given the embeddings for it */
     enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
     int cache;           /* enum cache_choice: of its caches' numbers */
     const struct backend *backend; /* NULL for the CPU's */
-    void (*tell)(void *state, const struct model_reading *reading); /* after each matrix; NULL: nobody wants to know */
+    void (*tell)(void *state, const struct model_reading *reading); /* called after each matrix; NULL: nobody is told */
     void *tell_state;
 };
 

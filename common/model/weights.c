@@ -75,7 +75,7 @@ static int own_slices(const struct model *model, int64_t whole, int first_column
     int slices = weights_slices(&model->config), size = model->group->size;
     int own = slices / size;
 
-    if (slices % size != 0) { /* such a width has bits of its own */
+    if (slices % size != 0) { /* results of such a width differ in their last bits from those of other widths */
         bounds[0] = 0;
         bounds[1] = columns;
         return 1;

@@ -61,7 +61,8 @@ extern const char *const option_group_title[];
 
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);
-/* Is argv[at], behind an option without '=', its value? One that may be left out is no option, but any other is taken as it is. */
+/* Is argv[at], which follows an option without '=', its value? Where the value may be left out, a word that is an option is not; otherwise any
+ * word is taken as it stands. */
 int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at);
 /* The known name that is nearest to `name`. */
 const char *option_nearest(const char *name);

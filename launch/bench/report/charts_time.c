@@ -9,7 +9,7 @@
 
 enum { WIDE = 940, LABEL = 190, BAR = 20, MOST_SERIES = 8, MOST_SIZES = 64 };
 
-/* What is shown as one colour; the rest of the phases is small. */
+/* The colours of a round, each of one phase or of two that are small. */
 static const struct {
     const char *name;
     enum round_phase first, second;

@@ -149,7 +149,7 @@ static void write_rank(struct page *page, const struct run_placement *placement,
     }
 }
 
-/* The step that verified a proposal is the next one after it arrived: the arrow goes on within the lead. */
+/* A proposal is verified by the first step after it arrived, so an arrow on the lead's own track joins the two. */
 static void write_verify_flows(struct page *page, const struct run_placement *placement, const struct window *windows, int count)
 {
     const struct run_rank *lead = &placement->rank[placement->lead];
