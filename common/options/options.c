@@ -310,6 +310,12 @@ int options_have_colours(const struct options *options)
     return (options->launch.terminal & TERMINAL_STDOUT) != 0 && (options->launch.terminal & TERMINAL_PLAIN) == 0;
 }
 
+int options_is_showcase(const struct options *options)
+{
+    return options->input.prompt == NULL && options->input.prompts == NULL && !options->input.conversation && options->checks.size == CHECK_OFF &&
+           options->report.sweep == NULL;
+}
+
 int options_show_whole(const struct options *options)
 {
     return options->input.prompt != NULL && options->results.path == NULL && (options->launch.terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;

@@ -132,6 +132,9 @@ struct options {
         int colour;
         int quiet;
         int verbose;
+        int measures_plain;  /* the target alone in this one process, and nothing but its speed is told */
+        double plain_speed;  /* what that told, tokens per second; 0: nothing */
+        int plain_threads;   /* of that process */
         int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
     } report;
     struct { /* of `tandem check` */
@@ -170,6 +173,8 @@ int options_have_bar(const struct options *options);
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);
 
+/* Is it `tandem run` without anything to complete: the built-in prompts, shown to whom it is new? */
+int options_is_showcase(const struct options *options);
 /* Are the completion and the figures written to one stream? They are where stdout and stderr go to one place, as on a terminal: mpirun passes two
  * streams on in any order, and the figures could come in the midst of the text. */
 int options_show_whole(const struct options *options);

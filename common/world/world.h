@@ -61,6 +61,11 @@ int world_is_gone(const struct world *world, int rank);
 /* Local. Ends the whole job at once with `status` as its exit code. */
 void world_abort(enum status status) __attribute__((noreturn));
 
+/* How long waits of one kind usually are: those of one place in the program, for one thing. All zero: none has ended yet. */
+struct wait_usual {
+    int64_t ns;
+};
+
 /* A wait in progress. Start one with world_wait_begin before the first look for what is awaited; call world_wait_step after each
  * look that found nothing. The order matters: a ring between begin and step is never lost. */
 struct wait {
@@ -69,11 +74,17 @@ struct wait {
     uint32_t heard;  /* the doorbell's value at the last look */
     int looks;       /* since the beginning, or since the last ring */
     int naps;        /* how often it slept */
+    struct wait_usual *usual; /* borrowed; NULL: nobody counts such waits */
     int deaf;        /* what is awaited may ring no doorbell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
 /* Local. */
 void world_wait_begin(const struct world *world, struct wait *wait);
+/* Local. The same for a wait of a kind: where it usually ends soon, and no other thread needs the core, it looks until it should have ended, for a
+ * sleeper wakes late. */
+void world_wait_begin_usual(const struct world *world, struct wait *wait, struct wait_usual *usual);
+/* Local. To be called when what such a wait was for is there, and not when it was given up: its length counts. */
+void world_wait_end(const struct wait *wait, int64_t now);
 /* Local. Spins, yields, then sleeps until the doorbell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
 /* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */

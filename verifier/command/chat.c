@@ -236,5 +236,5 @@ enum status chat_run(struct job *job, struct peers *drafters, const struct reque
     json_decref(chat.messages);
     chat_input_release(&chat.input);
     chat_template_release(&chat.template);
-    return status == STATUS_OK && figures.rounds > 0 ? job_report(job, drafters, NULL, &figures, NULL) : status;
+    return status == STATUS_OK && figures.rounds > 0 ? job_report(job, drafters, NULL, &figures, NULL, NULL) : status;
 }

@@ -86,6 +86,7 @@ static enum status load(struct job *job)
                                         .cache = job->options->model.cache,
                                         .backend = backend,
                                         .device = device};
+    job->threads = model.threads;
     world_claim_threads(&job->world, backend->device.which == NULL ? model.threads : 1);
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
@@ -122,7 +123,7 @@ static enum status meet(struct job *job)
 
 static const char *output_path(const struct options *options)
 {
-    if (options->checks.size != CHECK_OFF)
+    if (options->checks.size != CHECK_OFF || options->report.measures_plain)
         return NULL;
     if (options->results.path != NULL)
         return options->results.path;
@@ -209,7 +210,7 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 }
 
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
-                       const struct comparison *comparison)
+                       const struct comparison *comparison, const struct adaptive_terms *terms)
 {
     struct stats stats = {.options = job->options,
                             .target = job->target,
@@ -218,6 +219,9 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                             .solo = solo,
                             .figures = figures,
                             .comparison = comparison,
+                            .terms = terms,
+                            .drafters = job->world.drafters,
+                            .threads = job->threads,
                             .peers = drafters};
 
     if (job->options->report.hash_logits)

@@ -18,6 +18,7 @@ struct job {
     struct tokenizer *tokenizer;
     struct group group;
     struct model *model;
+    int threads; /* of this rank */
     struct team team;
     int team_is_open;
     struct channel *channel;
@@ -41,10 +42,10 @@ struct job_command {
 
 /* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
 enum status job_run(struct job *job, const struct job_command *command);
-/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on
- * the lead. */
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared; terms: of the drafts, NULL where they
+ * are not known. Collective over the group, on the lead. */
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
-                       const struct comparison *comparison);
+                       const struct comparison *comparison, const struct adaptive_terms *terms);
 /* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0:
  * all there are. Collective over the group, on the lead. */
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,

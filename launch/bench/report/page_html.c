@@ -80,6 +80,12 @@ static const char *text(const json_t *object, const char *key)
 /* The fastest fixed draft length of each group, as a tile. */
 static void write_tiles(const struct run *run, const struct measured_placement *all, FILE *to)
 {
+    char withheld[512];
+
+    if (page_md_withholds(run, all, withheld, sizeof withheld)) {
+        write_paragraph("p class=\"warn\"", withheld, to);
+        return;
+    }
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
         int best = measured_best(run, all, b);
@@ -90,7 +96,7 @@ static void write_tiles(const struct run *run, const struct measured_placement *
         snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; predicted %.2fx, alpha %.2f", run->cell[b].temperature,
                  run->cell[b].temperature > 0 ? " " : "", run->cell[b].temperature > 0 ? run->cell[b].accept : "", run->cell[best].draft_length,
                  all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, all->cell[best].improvement_measured, all->cell[best].alpha);
-        fprintf(to, "<div class=\"tile\"><b>%.2fx</b><span>", all->cell[best].speedup);
+        fprintf(to, "<div class=\"tile\"><b>%s%.2fx</b><span>", measured_is_noisy(run, &all->cell[best]) ? "~" : "", all->cell[best].speedup);
         table_escape(to, line);
         fputs("</span></div>\n", to);
     }
@@ -100,7 +106,7 @@ static void write_tiles(const struct run *run, const struct measured_placement *
 static void write_head(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     const json_t *machine = json_object_get(run->json, "machine");
-    double worst, noise = measured_noise(run, all, &worst);
+    const struct measured_noise noise = measured_noise(run, all, run->placements);
     char line[512], loss[RUN_LOSS];
 
     fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
@@ -118,12 +124,11 @@ static void write_head(const struct run *run, const struct measured_placement *a
     }
     write_command(text(run->json, "command"), to);
     write_paragraph("p", page_md_how_measured, to);
-    snprintf(line, sizeof line, "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%); the limit is %.1f "
-                                "%%.", 100 * noise, 100 * worst,
-             100 * json_number_value(json_object_get(run->json, "noise_limit")));
+    snprintf(line, sizeof line,
+             "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%), of which there were %d to %d: a standard error of %.1f %% (the worst "
+             "%.1f %%); the limit is %.1f %%.",
+             100 * noise.spread, 100 * noise.spread_worst, noise.least, noise.most, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     write_paragraph("p", line, to);
-    if (noise > json_number_value(json_object_get(run->json, "noise_limit")))
-        write_paragraph("p class=\"warn\"", page_md_noisy, to);
 }
 
 static void write_placement(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)

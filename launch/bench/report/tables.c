@@ -7,16 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-static double limit_of(const struct run *run)
-{
-    return json_number_value(json_object_get(run->json, "noise_limit"));
-}
-
 void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,spread %,by TPOT,tokens/round,acceptance %,equal");
+    table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,error %,by TPOT,tokens/round,acceptance %,equal");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *measured = &all->cell[i];
         char name[128], equal[48] = "", speedup[32] = "";
@@ -24,13 +19,13 @@ void table_speed(const struct run *run, const struct measured_placement *all, en
         summary_name(&run->cell[i], name, sizeof name);
         if (measured->outputs_equal >= 0)
             snprintf(equal, sizeof equal, "%d of %d", measured->outputs_equal, measured->outputs);
-        snprintf(speedup, sizeof speedup, "%s%.2fx", measured->speedup_spread > limit_of(run) ? "~" : "", measured->speedup);
+        snprintf(speedup, sizeof speedup, "%s%.2fx", measured_is_noisy(run, measured) ? "~" : "", measured->speedup);
         if (run->cell[i].solo)
             table_row(&table, "%s\t%.0f\t%.1f\t\t\t\t%.2f\t\t", name, measured->tokens_per_second, 100 * measured->tokens_per_second_spread,
                       measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0);
         else
             table_row(&table, "%s\t%.0f\t%.1f\t%s\t%.1f\t%.2fx\t%.2f\t%.1f\t%s", name, measured->tokens_per_second,
-                      100 * measured->tokens_per_second_spread, speedup, 100 * measured->speedup_spread, measured->speedup_tpot,
+                      100 * measured->tokens_per_second_spread, speedup, 100 * measured->speedup_error, measured->speedup_tpot,
                       measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0,
                       measured->drafted > 0 ? 100 * measured->accepted / measured->drafted : 0, equal);
     }

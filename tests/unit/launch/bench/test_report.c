@@ -214,17 +214,68 @@ static void test_report__theory_stands_beside_it(void **state)
 static void test_report__noise_is_what_repetitions_differ_by(void **state)
 {
     struct bench_folder still = {.command = "c", .lossless = 1}, noisy = {.command = "c", .lossless = 1, .slower = {0, 600}};
-    double worst, expected;
+    struct measured_noise noise;
+    double expected;
 
     (void)state;
     compute(&still);
-    assert_true(near(measured_noise(&run, all, &worst), 0) && near(worst, 0));
+    noise = measured_noise(&run, all, 1);
+    assert_true(near(noise.spread, 0) && near(noise.spread_worst, 0) && near(noise.error_worst, 0));
+    assert_true(noise.cells == 2 && noise.beyond == 0 && noise.least == 2 && noise.most == 2 && !measured_withholds(&noise));
     release(&still);
     compute(&noisy);
     /* Speedups 2500 / 1900 and 2500 / 2500: the median is between, and both are as far from it. */
-    expected = 1.4826 * (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
-    assert_true(near(measured_noise(&run, all, &worst), expected) && near(worst, expected));
+    expected = (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
+    noise = measured_noise(&run, all, 1);
+    assert_true(near(noise.spread, 1.4826 * expected) && near(noise.spread_worst, 1.4826 * expected));
+    assert_true(near(noise.error, expected) && near(noise.error_worst, expected) && noise.beyond == 2 && measured_withholds(&noise));
+    noise.beyond = 1; /* one of two: the other may be quoted */
+    assert_false(measured_withholds(&noise));
     release(&noisy);
+}
+
+static char *page_of(void (*write)(const struct run *, const struct measured_placement *, FILE *))
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    write(&run, all, file);
+    fclose(file);
+    return text;
+}
+
+/* A noisy bench has its report: every figure beyond the limit is marked, in the table and in JSON, and none of them is a headline. */
+static void test_report__noisy_figures_are_marked_and_no_headline(void **state)
+{
+    struct bench_folder folders[] = {{.command = "c", .lossless = 1}, {.command = "c", .lossless = 1, .slower = {0, 600}}};
+
+    (void)state;
+    for (int noisy = 0; noisy < 2; noisy++) {
+        char *text, *page;
+        json_t *summary, *placement, *cell;
+
+        compute(&folders[noisy]);
+        text = page_of(page_md_write);
+        page = page_of(page_html_write);
+        summary = summary_make(&run, all);
+        placement = json_array_get(json_object_get(summary, "placements"), 0);
+        cell = json_array_get(json_object_get(placement, "cells"), 1);
+        assert_int_equal(strstr(text, "No headline: the machine was too noisy. 2 of 2 speedups have a standard error beyond the limit of 5.0 %") != NULL, noisy);
+        assert_int_equal(strstr(text, "| ~") != NULL || strstr(text, " ~1.16x") != NULL, noisy);
+        assert_int_equal(strstr(text, "Prediction with v and wire against measurement") != NULL, !noisy);
+        assert_int_equal(strstr(page, "No headline") != NULL, noisy);
+        assert_int_equal(strstr(page, "class=\"tile\"") != NULL, !noisy);
+        assert_int_equal(json_is_true(json_object_get(placement, "headline")), !noisy);
+        assert_int_equal(json_is_true(json_object_get(cell, "beyond_noise_limit")), noisy);
+        assert_true(near(json_real_value(json_object_get(cell, "speedup_standard_error")), all[0].cell[1].speedup_error));
+        assert_int_equal(json_integer_value(json_object_get(summary, "speedups_beyond_limit")), 2 * noisy);
+        assert_null(json_object_get(json_array_get(json_object_get(placement, "cells"), 0), "beyond_noise_limit")); /* solo is the measure */
+        json_decref(summary);
+        free(page);
+        free(text);
+        release(&folders[noisy]);
+    }
 }
 
 /* Tags are closed in order, and attributes have quotes. Void ones of HTML are known. */
@@ -667,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_report__lost_spans_change_no_rate),
         cmocka_unit_test(test_report__theory_stands_beside_it),
         cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
+        cmocka_unit_test(test_report__noisy_figures_are_marked_and_no_headline),
         cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),
         cmocka_unit_test(test_report__no_name_breaks_out_of_a_markdown_table),
         cmocka_unit_test(test_report__two_placements_stand_side_by_side),
