@@ -67,12 +67,12 @@ static void test_sweep_noise__noisy_cells_want_more_and_so_does_their_baseline(v
 static void test_sweep_noise__a_pass_counts_when_both_are_there(void **state)
 {
     struct sweep_noise noise = {.limit = 0.02};
-    double before;
+    double before = 0;
 
     (void)state;
     for (int r = 0; r < 7; r++) {
         measure(&noise, SHAKY, r);
-        assert_true(sweep_noise_error(&noise, SHAKY) == (r == 0 ? 0 : before));
+        assert_true(sweep_noise_error(&noise, SHAKY) == before);
         measure(&noise, SOLO, r);
         before = sweep_noise_error(&noise, SHAKY);
         assert_true(r > 0 || before == 1); /* one pair says nothing of how sure it is */
