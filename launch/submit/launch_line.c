@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ranks that share a model on devices need one each, and NCCL: nobody gets that without having asked. */
+/* Several verifiers on devices need a device each, and NCCL, so the default is one: more must be asked for. */
 static int is_for_devices(const struct options *options)
 {
     const struct backend *backend = NULL;

@@ -114,8 +114,8 @@ static void test_law_speed__first_round_is_as_long_as_p_and_q_say(void **state)
     }
 }
 
-/* Stood minus the sum of min(p, q) over judged drafts is a sum of martingale differences: given all that was before, a judged draft stands
- * with probability min(p, q) summed, and that is what the verifier measures. */
+/* Accepted drafts minus the sum of min(p, q) over tested drafts are a sum of martingale differences: given all that was before, a tested draft is
+ * accepted with probability min(p, q) summed, and that is what the verifier measures. */
 static void test_law_speed__alpha_by_counting_is_the_mean_overlap(void **state)
 {
     (void)state;

@@ -63,10 +63,10 @@ static void print_tally(void)
                   " cut, %" PRId64 " without a place; %" PRId64 " hostile\n",
                   tally.frames[LOOP_SENT], tally.frames[LOOP_LOST], tally.frames[LOOP_REPEATED], tally.frames[LOOP_OVERTOOK],
                   tally.frames[LOOP_CORRUPTED], tally.frames[LOOP_TRUNCATED], tally.frames[LOOP_FULL], tally.hostile_frames);
-    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals fetched from the shelf, %" PRId64 " stale, %" PRId64
-                  " messages refused; %" PRId64 " rounds until all were used again, at most %" PRId64 " in one\n",
-                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.fetched, tally.stale, tally.refused,
-                  tally.rounds_after, tally.most_rounds_after);
+    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals fetched from the shelf, %" PRId64
+                  " stale, %" PRId64 " messages refused; %" PRId64 " rounds until all were used again, at most %" PRId64 " in one\n",
+                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.fetched, tally.stale,
+                  tally.refused, tally.rounds_after, tally.most_rounds_after);
 }
 
 static void test_simulation__faults_cost_only_speed(void **state)

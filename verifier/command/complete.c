@@ -37,9 +37,9 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->launch.terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->reading = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->clears_errors = options->launch.terminal & TERMINAL_STDERR;
+    show->reading.to = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->reading.redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->reading.clears_errors = options->launch.terminal & TERMINAL_STDERR;
     if (options->input.prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
@@ -107,7 +107,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     return output_begin_under(&job->output, &terms, &begun);
 }
 
-/* Each has said why when its turn came; in a long log that is far above. A file of which no line is right is not what it should be. */
+/* Each wrong request was reported when its turn came, which in a long log is far above; so their number is said again at the end. A file without
+ * one valid line is an error of its own. */
 static enum status say_wrong(const struct request_list *requests)
 {
     int wrong = 0;
@@ -119,8 +120,8 @@ static enum status say_wrong(const struct request_list *requests)
     return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
-/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from
- * timed steps. */
+/* Warns where drafts of the length that was asked for make it slower than decoding without. The time of rounds with drafts is measured, that of
+ * rounds without follows from timed steps. */
 static void warn_of_cost(const struct job *job, const struct adaptive *adaptive)
 {
     double with, without;
@@ -143,7 +144,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     enum status status, wrong;
 
     set_up_show(job, requests, &show);
-    measuring = (struct measuring){.to = show.reading, .bar = show.redrawn != 0, .clears_errors = show.clears_errors};
+    measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (compare)
         TRY(measure(job, drafters, requests, 1, &measuring, &solo)); /* solo first */

@@ -35,7 +35,7 @@ struct sweep_pass {
 struct sweep_end {
     int64_t started_ns, first_ns, ended_ns;
     int prompt_tokens, tokens;
-    uint64_t digest; /* of the latter, and of how they ended */
+    uint64_t digest; /* of the tokens generated, and of how the completion ended */
 };
 
 static enum status read_plan(const char *path, json_t **plan)
@@ -89,7 +89,7 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
     return STATUS_DATA;
 }
 
-/* The prompts that can be completed, from the first on and again from the first, as this pass wants them. */
+/* The prompts that can be completed, in order and again from the first, as many as this pass asks for. */
 static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass, struct request_list *list)
 {
     int good = 0;
@@ -191,10 +191,10 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                                (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds, "steps", (json_int_t)figures->steps,
                                "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted);
     int failed = json_object_update_new(
-        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at", counts_of(figures->accepted_at),
-                          "full_rounds", (json_int_t)figures->full_rounds, "full_tokens", (json_int_t)figures->full_tokens, "fallback_rounds",
-                          (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
-                          "ends", ends_of(ends, pass->prompts)));
+        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at",
+                          counts_of(figures->accepted_at), "full_rounds", (json_int_t)figures->full_rounds, "full_tokens",
+                          (json_int_t)figures->full_tokens, "fallback_rounds", (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q",
+                          figures->overlap, "overlap_error", figures->overlap_error, "ends", ends_of(ends, pass->prompts)));
 
     if (sweep->job->options->report.hash_logits)
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)hash));

@@ -41,8 +41,8 @@ double comparison_median(const double *speed, int count, double *spread)
     return middle;
 }
 
-/* The median of what was measured is the distribution's to about sqrt(passes) / 2 places among the sorted, whatever it is: where others use the machine,
- * some pairs are far off. Rounded so that few passes are not believed too much. */
+/* The standard error of the median: it lies within about sqrt(passes) / 2 places of the true one among the sorted values, whatever their
+ * distribution, and some pairs are far off where others use the machine. Rounded so that few passes are not trusted too much. */
 double comparison_speedup(const struct comparison *comparison, double *error)
 {
     double ratio[COMPARISON_MOST] = {0}, middle;

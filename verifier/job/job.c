@@ -46,12 +46,12 @@ static enum status read_model(struct job *job, struct model_options options)
     options.tell_state = &loading;
     log_clear_lines(bar);
     status = model_open(job->target, &job->group, &options, &job->model);
-    log_clear_lines(options_have_bar(job->options));
     loading_end(&loading);
+    log_clear_lines(options_have_bar(job->options));
     return status;
 }
 
-/* Its ranks may fail one by one, for memory, and go on together or not at all. */
+/* Each rank may fail alone, for want of memory. They agree on it, so that all go on or none does. */
 static enum status load_model(struct job *job, const struct model_options *options)
 {
     size_t largest = (size_t)options->max_rows * sizeof(float);
@@ -322,7 +322,7 @@ void job_release(struct job *job)
     message_space_close(job->space);
     if (job->team_is_open)
         team_close(&job->team);
-    group_close(&job->group); /* which may have memory and a stream of the model's device */
+    group_close(&job->group); /* before the model, whose device may hold memory and a stream of the group */
     model_close(job->model);
     if (job->tokenizer != NULL)
         tokenizer_close(job->tokenizer);

@@ -73,7 +73,7 @@ static json_t *positions_of(const struct figures *figures)
     return json_text_whole(array, failed);
 }
 
-/* Drafters that were lost, whether or not they were heard again. */
+/* Drafters that were lost at some time, also those that came back. */
 static json_t *lost_of(const struct peers *peers)
 {
     json_t *array = json_array();
@@ -201,7 +201,7 @@ void stats_line(const struct stats *stats, FILE *to)
     fputc('\n', to);
 }
 
-/* Speeds, and how far they are known: one pass of each way knows nothing of that. */
+/* Speeds and their spread, which one pass of each way does not have. */
 static void print_speeds(const struct comparison *comparison, FILE *to)
 {
     double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);

@@ -1,4 +1,5 @@
-/* Reports: the JSON object of --stats, and the table that a person sees. */
+/* Reports: the JSON object of --stats, and the table that a person sees. All that a report is made of is borrowed, and nothing is computed here that
+ * a figure does not say already (verifier/round/figures.h). The lead alone calls, when the job is over; local. */
 #ifndef TANDEM_VERIFIER_JOB_STATS_H
 #define TANDEM_VERIFIER_JOB_STATS_H
 

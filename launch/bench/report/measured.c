@@ -158,7 +158,8 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
-    measured->alpha_overlap = measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
+    measured->alpha_overlap =
+        measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
     return STATUS_OK;
 }
 

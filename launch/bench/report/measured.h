@@ -1,5 +1,6 @@
 /* The figures of a run: of each cell in each placement what was measured, and what the theory says of it. Names are those of vLLM's bench where it
- * has one. */
+ * has one. It owns the rounds that it puts together; the run is borrowed. Invariant: a figure that was not measured is -1 or 0, as its line says, and
+ * never a guess. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 #define TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 

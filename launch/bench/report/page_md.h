@@ -1,4 +1,4 @@
-/* report.md: the report as text, readable in a terminal and as Markdown. */
+/* report.md: the report as text, readable in a terminal and as Markdown. Owns nothing; the sentences here serve both forms of the report. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PAGE_MD_H
 

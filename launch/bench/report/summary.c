@@ -49,12 +49,13 @@ static json_t *speculation_of(const struct measured *measured)
 {
     double drafts = measured->tested[0]; /* each round that had some tested its first, also where spans were lost */
 
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(measured->accepted, measured->drafted),
-                     "spec_decode_acceptance_length", drafts > 0 ? 1 + measured->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
-                     "spec_decode_draft_tokens", measured->drafted, "spec_decode_accepted_tokens", measured->accepted,
-                     "spec_decode_per_position_acceptance_rates", ratios(measured->accepted_at, measured->tested, drafts),
-                     "accepted_of_tested_per_position", ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round",
-                     share(measured->output_tokens, measured->rounds), "fallback_rounds", measured->fallback_rounds);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate",
+                     100 * share(measured->accepted, measured->drafted), "spec_decode_acceptance_length",
+                     drafts > 0 ? 1 + measured->accepted / drafts : 1, "spec_decode_num_drafts", drafts, "spec_decode_draft_tokens",
+                     measured->drafted, "spec_decode_accepted_tokens", measured->accepted, "spec_decode_per_position_acceptance_rates",
+                     ratios(measured->accepted_at, measured->tested, drafts), "accepted_of_tested_per_position",
+                     ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round", share(measured->output_tokens, measured->rounds),
+                     "fallback_rounds", measured->fallback_rounds);
 }
 
 /* A number, or null where it cannot be told. */
@@ -78,7 +79,8 @@ static json_t *theory_of(const struct measured *measured)
                      real_or_null(measured->improvement_measured, known), "theorem_3_11_operations", real_or_null(measured->operations, known),
                      "best_gamma_theorem_3_8", known ? json_integer(measured->best) : json_null(), "best_gamma_with_measured_v_and_wire",
                      known ? json_integer(measured->best_measured) : json_null(), "residual_tokens", real_or_null(measured->by_tokens, known),
-                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known), "residual_noise", real_or_null(measured->by_noise, known));
+                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known),
+                      "residual_noise", real_or_null(measured->by_noise, known));
 }
 
 static json_t *phases_of(const struct measured *measured)
@@ -104,8 +106,8 @@ static json_t *cell_of(const struct run_cell *cell, const struct measured *measu
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", measured->duration_s, "completed", measured->completed,
                           "total_input_tokens", measured->input_tokens, "total_output_tokens", measured->output_tokens, "request_throughput",
-                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second, "total_token_throughput",
-                          share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
+                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second,
+                          "total_token_throughput", share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
     failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", measured->tokens_per_second_spread,
                                                        "speedup", measured->speedup, "speedup_spread", measured->speedup_spread, "speedup_tpot",
                                                        measured->speedup_tpot));
@@ -124,7 +126,8 @@ static json_t *cell_of(const struct run_cell *cell, const struct measured *measu
         failed |= json_object_set_new(object, "theory", theory_of(measured));
     }
     if (measured->outputs_equal >= 0)
-        failed |= json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));
+        failed |=
+            json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));
     return json_text_whole(object, failed);
 }
 

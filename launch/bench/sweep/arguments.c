@@ -160,7 +160,7 @@ static enum status take_own(struct bench *bench, int argc, char **argv)
     return STATUS_OK;
 }
 
-/* What a sweep varies is not asked for once. In a config it may stand: it is for runs. */
+/* Options that a sweep varies are refused on its command line. A config may have them, for it serves other runs, too. */
 static enum status check_varied(const struct bench *bench)
 {
     static const char *const varied[][2] = {

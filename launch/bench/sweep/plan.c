@@ -140,7 +140,7 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
     const struct plan_cell *cell = &plan->cell[at];
     int prompts = plan->options.prompts;
 
-    /* A pass of many sequences is as long as the others only if it has more of them to do, and has fewer moments with an empty slot. */
+    /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
     prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
     return json_pack("{s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "repetition", repetition, "warm_up", warm_up, "solo",
                      cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept), "sequences",

@@ -1,4 +1,5 @@
-/* What a sweep measures: its own options, the cells that follow from them, and the order in which passes visit the cells. Pure. */
+/* What a sweep measures: its own options, the cells that follow from them, and the order in which passes visit the cells. Plain data; pure.
+ * Invariant: every cell with drafts has a baseline, solo under the same terms. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
 

@@ -203,7 +203,8 @@ static void test_world__too_many_threads_are_warned_of_once_on_a_host(void **sta
     (void)state;
     capture_begin(&capture);
     for (int i = 0; i < 2; i++)
-        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_role_size = 1, .doorbells = &pages[i]}, 1 << 20, 0);
+        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_role_size = 1, .doorbells = &pages[i]},
+                            1 << 20, 0);
     capture_end(&capture, said, sizeof said);
     capture_assert_one_line(said, "--threads 1048576, but a rank may run on");
 }

@@ -263,8 +263,9 @@ static void check_tags(const char *text)
 
 static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **state)
 {
-    static const char *const figures[] = {"Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes",
-                                          "rounds in time", "Time between arrivals", "Message latency by size", "operations by size"};
+    static const char *const figures[] = {
+        "Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes", "rounds in time",
+        "Time between arrivals",        "Message latency by size",    "operations by size"};
     struct bench_folder folder = {.command = "tandem bench --prompt '<script>alert(\\\"x\\\") & `date` \\u0007'", .lossless = 1};
     char *page;
 
@@ -355,9 +356,9 @@ static void test_report__drawn_verdicts_are_marked_everywhere(void **state)
 static void test_report__summary_has_vllms_names(void **state)
 {
     static const char *const names[] = {"mean_ttft_ms", "median_tpot_ms", "p99_itl_ms", "std_e2el_ms", "output_throughput", "request_throughput",
-                                        "total_token_throughput", "total_input_tokens", "spec_decode_acceptance_rate", "spec_decode_acceptance_length",
-                                        "spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
-                                        "spec_decode_per_position_acceptance_rates"};
+                                        "total_token_throughput", "total_input_tokens", "spec_decode_acceptance_rate",
+                                        "spec_decode_acceptance_length", "spec_decode_num_drafts", "spec_decode_draft_tokens",
+                                        "spec_decode_accepted_tokens", "spec_decode_per_position_acceptance_rates"};
     struct bench_folder folder = {.command = "c", .lossless = 1};
     json_t *summary, *cell;
 
@@ -410,8 +411,8 @@ static void test_report__the_timeline_is_json_with_flows(void **state)
 
 static json_t *summary_of(double speed, double spread, const char *name)
 {
-    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:i, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name, "solo", 1, "repetitions", 4,
-                     "output_throughput", speed, "output_throughput_spread", spread);
+    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:i, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name,
+                     "solo", 1, "repetitions", 4, "output_throughput", speed, "output_throughput_spread", spread);
 }
 
 static void test_compare__tells_what_is_beyond_noise(void **state)
@@ -463,8 +464,9 @@ static json_t *pair_of(double solo, double drafted)
     json_t *summary = summary_of(solo, 0.01, "T 0, solo");
     json_t *cells = json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells");
 
-    json_array_append_new(cells, json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "name", "T 0, K 4", "solo", 0, "repetitions", 4, "output_throughput", drafted,
-                                           "output_throughput_spread", 0.01, "speedup", drafted / solo, "speedup_spread", 0.01));
+    json_array_append_new(cells,
+                          json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "name", "T 0, K 4", "solo", 0, "repetitions", 4, "output_throughput",
+                                    drafted, "output_throughput_spread", 0.01, "speedup", drafted / solo, "speedup_spread", 0.01));
     return summary;
 }
 
@@ -575,7 +577,8 @@ static void test_report__what_grows_with_the_draft_length_is_no_noise(void **sta
         run.cells = 3;
         for (int i = 0; i < 3; i++) {
             run.cell[i] = (struct run_cell){.draft_length = 2 << i, .accept = "rejection", .sequences = 1};
-            all[0].cell[i] = (struct measured){.speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
+            all[0].cell[i] = (struct measured){
+                .speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
         }
         page_md_verdict(&run, all, TABLE_TEXT, file);
         fclose(file);
