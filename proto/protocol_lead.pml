@@ -1,4 +1,4 @@
-/* The lead: verifier/round/lead.c, peers.c and sequence.c, for one request and one drafter. */
+/* The lead: verifier/round/lead_round.c, lead_commit.c, peers.c and sequence.c, for one request and one drafter. */
 
 inline lose()
 {

@@ -37,9 +37,10 @@ const char *dtype_name(enum dtype dtype);
 void dtype_widen(enum dtype dtype, const void *from, float *to /* [count] */, size_t count);
 /* The columns [first, first + count) of a row, which need not begin or end with a block. */
 void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t count, float *to /* [count] */);
-/* One block of Q8_0 or Q4_0 of these values, byte for byte as ggml's reference makes it: d = max |x| / 127 and q = x / d to the nearest, ties away from
- * zero; or d = x / -8 for the first x of largest magnitude and q = min(15, trunc(x / d + 8.5)). d is stored as F16, and the quotients are
- * x times the float32 reciprocal of the d before that. A block with a value that is not finite stands for NaN alone; one whose d is below 2^-126, for zeros. */
+/* One block of Q8_0 or Q4_0 of these values, byte for byte as ggml's reference makes it: d = max |x| / 127 and q = x / d to the nearest, ties away
+ * from zero; or d = x / -8 for the first x of largest magnitude and q = min(15, trunc(x / d + 8.5)). d is stored as F16, and the quotients are x
+ * times the float32 reciprocal of the d before that. A block with a value that is not finite stands for NaN alone; one whose d is below 2^-126,
+ * for zeros. */
 void dtype_round(enum dtype dtype, const float *from /* [DTYPE_BLOCK] */, void *block);
 /* Puts in place of each value what it is in blocks of `dtype`, made by dtype_round; a last block that is not full is filled with zeros. */
 void dtype_round_trip(enum dtype dtype, float *values /* [count] */, size_t count);
@@ -130,8 +131,8 @@ struct cache_layer {
     void *values;     /* [slots][kv_heads][context][head_dim] */
 };
 
-/* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the
- * 64 from base[i] on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i; where it is longer than
+/* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the 64 from base[i]
+ * on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i; where it is longer than
  * BACKEND_MAX_ROWS, the base of its rows moves on by so many. */
 struct rows {
     int count;

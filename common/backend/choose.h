@@ -1,4 +1,5 @@
-/* Which backend a program computes with: the choice is made when it runs, among those that it was built with. */
+/* Which backend a program computes with: the choice is made when it runs, among those that it was built with. Constant tables; it owns no context.
+ * Programs call it; the backends do not know it. */
 #ifndef TANDEM_COMMON_BACKEND_CHOOSE_H
 #define TANDEM_COMMON_BACKEND_CHOOSE_H
 

@@ -11,7 +11,8 @@ static const struct format {
     size_t bytes;
     int bits;
 } formats[DTYPES] = {
-    {"F32", 1, 4, 32}, {"F16", 1, 2, 16}, {"BF16", 1, 2, 16}, {"Q8_0", DTYPE_BLOCK, 34, 8}, {"Q4_0", DTYPE_BLOCK, 18, 4}, {"Q4_1", DTYPE_BLOCK, 20, 4},
+    {"F32", 1, 4, 32}, {"F16", 1, 2, 16}, {"BF16", 1, 2, 16},
+    {"Q8_0", DTYPE_BLOCK, 34, 8}, {"Q4_0", DTYPE_BLOCK, 18, 4}, {"Q4_1", DTYPE_BLOCK, 20, 4},
 };
 
 int dtype_is_quantised(enum dtype dtype)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 enum { HALVINGS = 100 };
-#define ROUNDING 1e-9 /* divergences and masses below come from rounding */
+#define ROUNDING 1e-9 /* smaller divergences and masses are rounding errors */
 #define NORMAL_0_999 3.0902
 
 static double term(double observed, double expected)

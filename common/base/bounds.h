@@ -1,6 +1,6 @@
-/* How far counts of independent samples may lie from the distribution that they are said to follow, and from how far off a wrong one is found. Every
- * bound is proven: it holds for every number of samples and every distribution, without the chi-square or the normal approximation, so a caller may
- * state its chance of a false alarm. Pure functions. */
+/* How far counts of independent samples may lie from the distribution that they are said to follow, and how large an error they are sure to show.
+ * Every bound is proven: it holds for every number of samples and every distribution, without the chi-square or the normal approximation, so a caller
+ * may state its chance of a false alarm. Owns nothing; pure. */
 #ifndef TANDEM_COMMON_BASE_BOUNDS_H
 #define TANDEM_COMMON_BASE_BOUNDS_H
 
@@ -28,8 +28,8 @@ double bounds_cell(int df, double alarm);
 /* The noncentrality 2 N KL(wrong || expected) at which fit.g is above bounds_g with probability 0.999: G is about normal there, with mean df
  * + it and variance 2 (df + 2 it). */
 double bounds_noncentrality(int df, double alarm);
-/* The total variation over the cells from which a wrong distribution is found with probability 0.999: by Pinsker's inequality its KL is at least 2 TV^2,
- * whatever its shape. For a sum over tables it is their mean, and `samples` all of them. */
+/* The total variation over the cells from which a wrong distribution is found with probability 0.999: by Pinsker's inequality its KL is at least 2
+ * TV^2, whatever its shape. For a sum over tables it is their mean, and `samples` all of them. */
 double bounds_variation(int df, double alarm, double samples);
 
 /* Samples at which `wrong` is found with twice what a chance of 0.999 needs, by G or by a cell that `expected` says is impossible; infinite where

@@ -12,7 +12,7 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
     [BREAKAGE_SHARED_COIN] = {"shared-coin", "the accept test throws the coin that drew the draft", "sgl-project/sglang#7231", "law"},
     [BREAKAGE_RESIDUAL_P] = {"residual-p", "a rejected draft is replaced by a draw from p, not from max(0, p - q)",
                              "vllm-project/vllm-ascend#7807", "law"},
-    [BREAKAGE_ACCEPT_ALL] = {"accept-all", "every draft stands", "sgl-project/sglang#35771", "equality"},
+    [BREAKAGE_ACCEPT_ALL] = {"accept-all", "every draft is accepted", "sgl-project/sglang#35771", "equality"},
     [BREAKAGE_STALE_ROW] = {"stale-row", "drafts after the first are tested by the target's row before theirs",
                             "openvinotoolkit/openvino.genai#4190", "equality"},
     [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",

@@ -1,6 +1,7 @@
-/* Faults that can be put into the real code on purpose, so that a user of `tandem check --break KIND` sees which check bites. Each resembles
- * one that was published. Off by default, and refused outside a check: no result that is kept can come from broken code. Three places
- * look at it: drafter/draft_broken.c, verifier/accept/accept_broken.c, and the row that verifier/round/verify.c asks for. */
+/* Faults that can be put into the real code on purpose, so that a user of `tandem check --break KIND` sees which check notices it. Each resembles one
+ * that was published. It owns the one choice of the process, which is made before threads start. Invariant: off by default, and refused outside a
+ * check: no result that is kept can come from broken code. Three places look at it: drafter/draft_broken.c, verifier/accept/accept_broken.c, and the
+ * row that verifier/round/verify.c asks for. */
 #ifndef TANDEM_COMMON_BASE_BREAKAGE_H
 #define TANDEM_COMMON_BASE_BREAKAGE_H
 
@@ -24,7 +25,7 @@ struct breakage_entry {
     const char *name;
     const char *what;      /* what goes wrong */
     const char *resembles; /* a published fault of this kind */
-    const char *seen_by;   /* the check that must see it: equality, law or draws */
+    const char *seen_by;   /* the check that must notice it: equality, law or draws */
 };
 
 extern const struct breakage_entry breakage_table[BREAKAGE_COUNT];

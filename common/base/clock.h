@@ -1,4 +1,5 @@
-/* Monotonic time, and the means by phase that a report is made of. */
+/* Monotonic time, and the means by phase that a report is made of. Owns nothing but the time that a test pretends. Invariant: it never goes back, and
+ * nobody sets it; what people call the time of day is not here. Any thread. */
 #ifndef TANDEM_COMMON_BASE_CLOCK_H
 #define TANDEM_COMMON_BASE_CLOCK_H
 

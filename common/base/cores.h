@@ -1,5 +1,6 @@
-/* The cores that this process was given by whoever started it. They are looked at once, for later a thread may be bound to a part of them
- * (common/backend/cpu/nodes.h), and what it starts would take that part for the whole. So the first call comes before that. */
+/* The cores that this process was given by whoever started it. It owns the set, which is looked at once: later a thread may be bound to a part of the
+ * cores (common/backend/cpu/nodes.h), and what it starts would take that part for the whole. So the first call comes before that, while one thread
+ * runs. It binds nothing itself. */
 #ifndef TANDEM_COMMON_BASE_CORES_H
 #define TANDEM_COMMON_BASE_CORES_H
 

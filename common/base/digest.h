@@ -1,5 +1,6 @@
-/* 64-bit digests (XXH64; XXH3 for lines of files). A digest of a token sequence grows by one token at a time, so both sides of the wire keep it up to date
- * for nothing; two sequences with the same digest and length are taken to be the same. */
+/* 64-bit digests (XXH64; XXH3 for lines of files). A digest of a token sequence grows by one token at a time, so both sides of the wire keep it up to
+ * date for nothing; two sequences with the same digest and length are taken to be the same. Owns nothing; pure. It protects from accidents and not
+ * from somebody who looks for two of one digest. */
 #ifndef TANDEM_COMMON_BASE_DIGEST_H
 #define TANDEM_COMMON_BASE_DIGEST_H
 

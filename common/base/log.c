@@ -81,7 +81,7 @@ void log_line(enum log_level level, const char *format, ...)
     va_end(arguments);
     if (used > LONGEST - 1)
         used = LONGEST - 1;
-    /* What is quoted in a line came from files and peers: it may not end the line early, nor move a terminal's cursor. */
+    /* Text that is quoted in a line may come from files or peers, so it must not end the line or move a terminal's cursor. */
     count = strlen(clear);
     memcpy(shown, clear, count);
     count += visible_write(line, (size_t)used, "", shown + count);

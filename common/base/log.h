@@ -1,5 +1,6 @@
-/* One line to stderr per event, whole or not at all (a single write), prefixed with the program and its rank. Levels: error (the
- * run or a request fails), warn (it goes on, differently from what was asked), info (shown unless --quiet), debug (--verbose). */
+/* One line to stderr per event, whole or not at all (a single write), prefixed with the program and its rank. Levels: error (the run or a request
+ * fails), warn (it goes on, differently from what was asked), info (shown unless --quiet), debug (--verbose). It owns the process's label and level,
+ * which are set before threads start; then any thread may log, but where a function says otherwise. Never ends the process. */
 #ifndef TANDEM_COMMON_BASE_LOG_H
 #define TANDEM_COMMON_BASE_LOG_H
 
@@ -14,12 +15,12 @@ int log_shows(enum log_level level);
 void log_leave_files(void);
 void log_file_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Many ranks often fail for one reason, which must be told once. From log_hold on errors wait; log_let_go writes them (`told` set) or
- * forgets them, and later ones are written at once. Local; between the two no second thread logs. */
+/* Many ranks often fail for one reason, which is to be told once. Between log_hold and log_let_go errors are kept; log_let_go writes them (`told`
+ * set) or drops them, and later errors are written at once. Local; between the two no second thread logs. */
 void log_hold(void);
 void log_let_go(int told);
 
-/* Where a bar of progress may stand on the terminal, which has no end of line, it is cleared before each line. */
+/* With `clear`, a line of progress may stand on the terminal without an end of line, and is cleared before each line that is logged. */
 void log_clear_lines(int clear);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,6 @@
-/* exp and log in single precision, defined operation by operation with explicit fused multiply-adds, so that scalar and vector
- * code, on every instruction set, give the same bits. common/backend/cpu has the vector forms, tested to be equal. Accuracy: 2 ulp
- * over the ranges named. */
+/* exp and log in single precision, defined operation by operation with explicit fused multiply-adds. Invariant: scalar and vector code, on every
+ * instruction set, give the same bits; common/backend/cpu has the vector forms, tested to be equal. Accuracy: 2 ulp over the ranges named. Owns
+ * nothing; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_BASE_MATH32_H
 #define TANDEM_COMMON_BASE_MATH32_H
 

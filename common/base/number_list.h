@@ -1,4 +1,4 @@
-/* A text that is a list of numbers ("0,1,2") or a part of a whole ("3/8"). Pure. */
+/* A text that is a list of numbers ("0,1,2") or a part of a whole ("3/8"). Owns nothing; pure. */
 #ifndef TANDEM_COMMON_BASE_NUMBER_LIST_H
 #define TANDEM_COMMON_BASE_NUMBER_LIST_H
 

@@ -89,7 +89,8 @@ enum status paths_check(const char *option, const char *model)
     for (int i = 0; i < FETCHED && near == NULL; i++)
         if (strcasecmp(model, fetched[i]) == 0 || spelling_distance(model, fetched[i]) <= MISSPELT)
             near = fetched[i];
-    log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch lists%s%s%s",
+    log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch "
+              "lists%s%s%s",
               option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
     return STATUS_NOINPUT;
 }

@@ -1,4 +1,5 @@
-/* Where the program's own files are: the other programs, the embedded pair, and the tokenizer of a model. */
+/* Where the program's own files are: the other programs, the embedded pair, and the tokenizer of a model. Owns nothing: paths are written to the
+ * caller's memory. Local. It looks at names and folders, and opens no file. */
 #ifndef TANDEM_COMMON_BASE_PATHS_H
 #define TANDEM_COMMON_BASE_PATHS_H
 
@@ -16,8 +17,8 @@ int paths_model(const char *model, char *path, size_t size);
 void paths_tell_taken(const char *option, const char *model);
 /* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */
 enum status paths_check(const char *option, const char *model);
-/* How many GGUF files `model` may mean: 1 for a .gguf file, those of a folder that has no config.json, and 0 for anything else. The first
- * one's path goes to `path`. */
+/* How many GGUF files `model` may mean: 1 for a .gguf file, or as many as a folder without config.json has; 0 for anything else. `path` gets the
+ * first one's. */
 int paths_gguf(const char *model, char *path, size_t size);
 /* The path to give to tokenizer_open for a model: the folder itself, or its GGUF file, or for a llama2.c model.bin the tokenizer.bin, or else
  * the one tok*.bin, that stands beside it. */

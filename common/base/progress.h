@@ -8,10 +8,10 @@
 
 /* Something got done. `doing` (a literal) is what a later line says was going on; NULL: what went on before. Costs some nanoseconds. */
 void progress_made(const char *doing);
-/* Nothing got done, and that is no fault: there is nothing to do, or somebody else is at work. The watchdog is content, and others learn nothing:
- * ranks that wait for each other must not take that for work. */
+/* Nothing got done, and that is right: there is nothing to do, or another rank is at work. It contents this process's watchdog, but is not shown
+ * to other ranks: ranks that wait for each other must not take waiting for work. */
 void progress_excused(const char *doing);
-/* This process waits for others, until it makes progress: a watchdog leaves them the first word. */
+/* This process waits for others until it makes progress itself. The watchdogs of the ranks that it waits for get the first chance to report. */
 void progress_awaits(void);
 /* Other words, up to the next report or until the caller puts back what it was given: the words before. NULL and empty words change nothing,
  * and NULL is returned. */
@@ -28,7 +28,8 @@ struct progress progress_look(void);
 
 /* Where others look for the number of things done: a word that they can read; NULL: nowhere. */
 void progress_publish(_Atomic uint64_t *word);
-/* As something gets done on this thread, `tell` is called, four times a second at most: it tells those who cannot read the word. NULL: nobody does. */
+/* As something gets done on this thread, `tell` is called, four times a second at most: it tells those who cannot read the word. NULL: nobody
+ * does. */
 void progress_tell(void (*tell)(void *state), void *state);
 
 #endif

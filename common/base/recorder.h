@@ -1,9 +1,9 @@
-/* The flight recorder: the last 256 things that this process did, kept in memory and written to a file only when the job breaks: by the
- * watchdog, an abort, a fatal signal, or SIGTERM when the job is torn down because of another rank. Nothing is written when all went well.
+/* The flight recorder: the last 256 things that this process did, kept in memory and written to a file only when the job breaks: by the watchdog, an
+ * abort, a fatal signal, or SIGTERM when the job is torn down because of another rank. Nothing is written when all went well.
  *
- * One per process by nature, as the watchdog is. A note takes no lock and no memory; the main thread alone makes them, and a dump from
- * another thread or a signal may at worst tear the newest. A line of the file begins with the time of the wall clock, so that the files
- * of all ranks, sorted together, are one story; between hosts it is as good as their clocks agree. */
+ * One per process, as the watchdog is. A note takes no lock and no memory; the main thread alone makes them, and a dump from another thread or a
+ * signal may at worst tear the newest. A line of the file begins with the time of the wall clock, so that the files of all ranks can be sorted
+ * together; between hosts that order is as good as their clocks agree. */
 #ifndef TANDEM_COMMON_BASE_RECORDER_H
 #define TANDEM_COMMON_BASE_RECORDER_H
 

@@ -1,4 +1,4 @@
-/* The signals that end a process, each told to the recorder before it takes its course. */
+/* The signals that end a process: each is written to the recorder, then has the effect that it would have had. */
 #include "common/base/recorder.h"
 
 #include <signal.h>

@@ -34,7 +34,7 @@ DEVICE_CODE float rng_gumbel_of(uint32_t word)
     float v = ((float)word + 0.5f) * 0x1p-32f;
     float v_below_one = v < 0x1.fffffep-1f ? v : 0x1.fffffep-1f;
     float t = 1.0f - v_below_one;
-    float lost = 1.0f - t; /* v as t remembers it; 0 when v is below half an ulp of 1 */
+    float lost = 1.0f - t; /* v after rounding in t; 0 when v is below half an ulp of 1 */
     /* log1p(-v) = log(t) v / (1 - t), exact where t is (Kahan). */
     float exponential = lost == 0.0f ? v_below_one : -math32_log(t) * (v_below_one / lost);
 

@@ -1,4 +1,4 @@
-/* How far a name that was typed is from one that is known. Pure. */
+/* How far a name that was typed is from one that is known. Owns nothing; pure. */
 #ifndef TANDEM_COMMON_BASE_SPELLING_H
 #define TANDEM_COMMON_BASE_SPELLING_H
 

@@ -1,4 +1,4 @@
-/* The end of what a program tells on stdout. It is buffered: whether it has arrived is known at the end alone. Local. */
+/* The end of what a program writes to stdout. It is buffered: whether it has arrived is known only at the end. Owns nothing; for main alone. */
 #ifndef TANDEM_COMMON_BASE_STANDARD_OUTPUT_H
 #define TANDEM_COMMON_BASE_STANDARD_OUTPUT_H
 

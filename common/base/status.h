@@ -1,12 +1,13 @@
-/* The one status type. Values are the program's exit codes (sysexits), so only `main` turns a status into an exit code and it
- * needs no table. A function that can fail returns `enum status`; the first to know the reason logs it; callers pass the status
- * up silently and leave their outputs untouched. */
+/* The one status type. Values are the program's exit codes (sysexits), so only `main` turns a status into an exit code and it needs no table. A
+ * function that can fail returns `enum status`; the first to know the reason logs it; callers pass the status up silently and leave their outputs
+ * untouched. Plain values; pure. */
 #ifndef TANDEM_COMMON_BASE_STATUS_H
 #define TANDEM_COMMON_BASE_STATUS_H
 
 enum status {
     STATUS_OK = 0,
-    STATUS_CHECK = 10,    /* `tandem check` found something that does not hold: launch/tandem makes 1 of it, which mpirun says of itself */
+    /* `tandem check` found something that does not hold. launch/tandem turns it into 1, which mpirun uses for failures of its own */
+    STATUS_CHECK = 10,
     STATUS_ELSEWHERE = 2, /* another rank failed and says why: never an exit code, for its own status is larger and the job ends with that */
     STATUS_USAGE = 64,    /* the command line */
     STATUS_DATA = 65,     /* a model or an input that is wrong */

@@ -43,7 +43,7 @@ enum status trace_open(int spans)
 
     TRY(arena_open(&trace.arena, arena_round(bytes), "the trace"));
     trace.span = arena_take(&trace.arena, bytes);
-    memset(trace.span, 0, bytes); /* no round pays for a page's first touch */
+    memset(trace.span, 0, bytes); /* touches all pages now, so that no page fault falls into a round */
     trace.room = spans;
     trace.count = 0;
     trace.dropped = 0;

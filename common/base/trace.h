@@ -1,9 +1,9 @@
-/* The trace: what this process did in each round, as spans of time by phase, for `tandem bench`. Memory is taken and touched once, at open; a span
- * then costs two looks at the clock and 40 bytes, and without a trace one comparison. When the memory is full later spans are counted and not
- * kept. The file is written when the run is over.
+/* The trace: what this process did in each round, as spans of time by phase, for `tandem bench`. It owns its memory, taken and touched once, at open;
+ * a span then costs two looks at the clock and 40 bytes, and without a trace one comparison. When the memory is full later spans are counted and not
+ * kept. The file is written when the run is over, never in a round.
  *
- * One per process by nature, as the recorder is; the main thread alone makes spans. Times are of this host's monotonic clock: those of other
- * hosts differ by what common/world/clock_offset.h measures. */
+ * One per process, as the recorder is; the main thread alone makes spans. Times are of this host's monotonic clock: those of other hosts differ by
+ * what common/world/clock_offset.h measures. */
 #ifndef TANDEM_COMMON_BASE_TRACE_H
 #define TANDEM_COMMON_BASE_TRACE_H
 

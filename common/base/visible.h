@@ -8,9 +8,9 @@
 
 enum { VISIBLE_MOST = 4 }; /* bytes that one byte may become */
 
-/* Writes `count` bytes of text so that they are seen and not obeyed: a control character of ASCII that is not one of `kept` becomes \x1b,
- * one of C1 (U+0080 to U+009F, of two bytes) \u009b, a byte that is no UTF-8 \xff. All else stays. Returns the bytes written.  out:
- * [VISIBLE_MOST * count] */
+/* Writes `count` bytes of text so that a terminal shows them and obeys none: a control character of ASCII that is not one of `kept` becomes \x1b,
+ * one of C1 (U+0080 to U+009F, of two bytes) \u009b, a byte that is no UTF-8 \xff. All else stays. Returns the bytes written.  out: [VISIBLE_MOST
+ * * count] */
 size_t visible_write(const char *text, size_t count, const char *kept, char *out);
 /* Bytes of the character that the text begins with; 0 where that is a control character or no UTF-8, which visible_write would change. */
 size_t visible_character(const char *text, size_t count);

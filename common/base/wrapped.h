@@ -1,4 +1,5 @@
-/* Writes help texts wrapped to the width of the terminal that they go to. */
+/* Writes help texts wrapped to the width of the terminal that they go to. Owns nothing; local. Texts are the program's own: nothing in them is made
+ * harmless. */
 #ifndef TANDEM_COMMON_BASE_WRAPPED_H
 #define TANDEM_COMMON_BASE_WRAPPED_H
 

@@ -40,7 +40,7 @@ enum status file_map_open(const char *path, struct file_map *file)
         log_error("%s: no memory for its name", path);
         return STATUS_INTERNAL;
     }
-    opened.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not hold us up */
+    opened.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* without O_NONBLOCK a pipe of that name would block here */
     if (opened.descriptor < 0) {
         log_error("%s: %s", path, strerror(errno));
         status = STATUS_NOINPUT;

@@ -1,6 +1,6 @@
-/* A file in memory as it is on disk, mapped read-only: a model's weights, or a file of which only a part is looked at. Its size is taken from the open
- * descriptor and is the only size that anything is checked against; a file that is cut short after that cannot be guarded against by a mapping, so
- * model files must not be rewritten in place while a job runs. */
+/* A file in memory as it is on disk, mapped read-only: a model's weights, or a file of which only a part is looked at. It owns the mapping until it
+ * is closed. Invariant: its size is taken from the open descriptor and is the only size that anything is checked against. A file that is cut short
+ * after that cannot be guarded against by a mapping, so model files must not be rewritten in place while a job runs. Any thread may read. */
 #ifndef TANDEM_COMMON_FILE_FILE_MAP_H
 #define TANDEM_COMMON_FILE_FILE_MAP_H
 

@@ -101,7 +101,7 @@ static enum status pass_texts(struct cursor *cursor, uint64_t count)
 {
     struct gguf_text text;
 
-    while (count-- > 0) /* each takes 8 bytes at least, so a wrong count ends with the file */
+    while (count-- > 0) /* each takes 8 bytes at least, so a count that is too large runs into the file's end */
         TRY(take_text(cursor, "a list of texts", &text));
     return STATUS_OK;
 }

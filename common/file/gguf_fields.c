@@ -77,7 +77,7 @@ static int integer_of(const struct gguf_value *value, int64_t *number)
     case GGUF_U64:
         *number = bits.u64 > INT64_MAX ? INT64_MAX : (int64_t)bits.u64;
         break;
-    default: /* the bytes above a small unsigned one are 0 */
+    default: /* the upper bytes of a shorter unsigned integer are 0 */
         *number = bits.i64;
         break;
     }
@@ -118,7 +118,7 @@ static void show(const struct gguf_value *value, char *text)
     } else {
         found = gguf_next_text(&at);
         snprintf(text, SHOWN, "\"%.*s\"", (int)(found.length < 64 ? found.length : 64), found.bytes);
-        for (char *c = text; *c != '\0'; c++) /* what would break a line of the log */
+        for (char *c = text; *c != '\0'; c++) /* characters that would break a line of the log */
             *c = *c < ' ' || *c > '~' ? '?' : *c;
     }
 }

@@ -115,7 +115,7 @@ enum status json_text_read(const char *text, size_t size, size_t flags, const st
         *root = tree;
         return STATUS_OK;
     }
-    for (char *c = error.text; *c != '\0'; c++) /* it quotes the text, cut anywhere */
+    for (char *c = error.text; *c != '\0'; c++) /* jansson's message quotes the text, and may cut it within a character */
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             *c = '?';
     snprintf(fault, JSON_TEXT_FAULT, "not valid JSON at byte %d: %s", error.position, error.text);
@@ -163,5 +163,6 @@ json_t *json_text_string(const char *text)
 
 int json_text_is(const json_t *value, const char *expected)
 {
-    return json_is_string(value) && json_string_length(value) == strlen(expected) && memcmp(json_string_value(value), expected, strlen(expected)) == 0;
+    return json_is_string(value) && json_string_length(value) == strlen(expected) &&
+           memcmp(json_string_value(value), expected, strlen(expected)) == 0;
 }

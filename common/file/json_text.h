@@ -1,6 +1,6 @@
-/* JSON from outside, read as untrusted text: bounded in depth and in values before a parser that recurses sees it, without duplicate keys,
- * in strict UTF-8. When memory runs out in the middle, all that was taken is given back and the status says so: it is never mistaken for
- * a text that is wrong.
+/* JSON from outside, read as untrusted text: bounded in depth and in values before a parser that recurses sees it, without duplicate keys, in strict
+ * UTF-8. When memory runs out in the middle, all that was taken is given back and the status says so: it is never mistaken for a text that is wrong.
+ * The caller owns what is returned.
  *
  * For one thread at a time. It replaces jansson's allocator by one that gives and takes what malloc does. */
 #ifndef TANDEM_COMMON_FILE_JSON_TEXT_H

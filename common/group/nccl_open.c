@@ -165,8 +165,8 @@ static enum status split_communicator(struct nccl *nccl)
     return group_agree(&nccl->host, status);
 }
 
-/* NCCL connects devices when a sum first needs it, and has ways of summing for different sizes that need different connections. Its calls wait for these;
- * so all sizes come once, before anybody counts on a call that returns. */
+/* NCCL connects devices when a sum first needs it, and has ways of summing for different sizes that need different connections. Its calls wait for
+ * these; so all sizes come once, before anybody counts on a call that returns. */
 static enum status connect_devices(struct nccl *nccl)
 {
     struct group group = {.rank = nccl->host.rank, .size = nccl->host.size, .kind = &nccl_kind, .state = nccl};

@@ -21,7 +21,7 @@ enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH
 
 struct checkpoint {
     char *path;
-    const char *tied_head; /* the name of a classifier that is not looked for: it is the embedding; NULL: it is */
+    const char *tied_head; /* the classifier's name where a tied model must not have its own looked up; NULL: it is looked up */
     struct file_map *files; /* [SHARDS_MAX] */
     int file_count;
     struct checkpoint_table table;

@@ -1,6 +1,7 @@
-/* A checkpoint is a model's tensors on disk, mapped and checked: safetensors (one file, or shards with an index), GGUF, or a llama2.c .bin.
- * Reading a tensor's rows touches only their pages, so a rank reads its own shard and no more. Everything in the file is
- * untrusted: sizes are multiplied with overflow checks, offsets must tile the data exactly, names and counts are bounded. */
+/* A checkpoint is a model's tensors on disk: safetensors (one file, or shards with an index), GGUF, or a llama2.c .bin. It owns the mapped files and
+ * the table of tensors. Reading a tensor's rows touches only their pages, so a rank reads its own shard and no more. Invariant: after open every
+ * tensor lies within its file; everything in the file is untrusted: sizes are multiplied with overflow checks, offsets must tile the data exactly,
+ * names and counts are bounded. Local; immutable after open. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_H
 

@@ -45,7 +45,7 @@ static enum status translate(const struct gguf *gguf, const struct model_family 
     within = part == FAMILY_PARTS ? layer_of(family, there, &layer) : NULL;
     if (within != NULL)
         part = part_named(family, within, 1);
-    if (part == FAMILY_PARTS || !family_has(family, part)) { /* one that is left out would change what the model says */
+    if (part == FAMILY_PARTS || !family_has(family, part)) { /* a tensor that was left out would change the model's output */
         log_error("%s: tensor %s is not one of a %s model", gguf->name, there, family->gguf);
         return STATUS_DATA;
     }

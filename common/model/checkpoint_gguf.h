@@ -1,6 +1,7 @@
-/* A model in a GGUF file as llama.cpp's converter writes it: architectures llama, qwen2 and qwen3. Its keys become a config, its tensors
- * answer to their Hugging Face names. The converter interleaves the rows of q and k for architecture llama, so that its RoPE turns adjacent
- * pairs: config.rope_adjacent says so, and weights.c puts them back. rope_freqs.weight holds what each frequency is divided by. */
+/* A model in a GGUF file as llama.cpp's converter writes it: architectures llama, qwen2 and qwen3. Its keys become a config, its tensors are found by
+ * their Hugging Face names. The converter interleaves the rows of q and k for architecture llama, so that its RoPE turns adjacent pairs:
+ * config.rope_adjacent says so, and weights.c puts them back. rope_freqs.weight holds what each frequency is divided by. Owns nothing; for
+ * checkpoint.c and config.c alone. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_GGUF_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_GGUF_H
 

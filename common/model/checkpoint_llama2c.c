@@ -71,7 +71,7 @@ enum status checkpoint_llama2c_config(const char *path, struct config *config)
         .rope_factor = 1,
         .rope_adjacent = 1,
         .bos = 1,
-        .eos = {1, 2}, /* its generator stops at either */
+        .eos = {1, 2}, /* llama2.c stops at either of them */
         .eos_count = 2,
     };
 close_file:

@@ -1,6 +1,6 @@
-/* The .bin of llama2.c, version 0: seven int32 (dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len), then float32
- * weights, each kind for all layers together. A negative vocab_size says that a classifier of its own follows at the end. Little-
- * endian, as the program that writes it and every machine this runs on. */
+/* The .bin of llama2.c, version 0: seven int32 (dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len), then float32 weights, each kind
+ * for all layers together. A negative vocab_size says that a classifier of its own follows at the end. Little-endian, as the program that writes it
+ * and every machine this runs on. Owns nothing; for checkpoint.c and config.c alone. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_LLAMA2C_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_LLAMA2C_H
 

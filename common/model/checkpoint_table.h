@@ -1,4 +1,5 @@
-/* The tensors of all files of a checkpoint, by name. Filled once at open, then sorted and read-only; lookups are by bisection. */
+/* The tensors of all files of a checkpoint, by name. It owns the entries and their names; the data lie in the mapped files. Invariant: filled once at
+ * open, then sorted and read-only; lookups are by bisection. For the readers of checkpoints alone. */
 #ifndef TANDEM_COMMON_MODEL_CHECKPOINT_TABLE_H
 #define TANDEM_COMMON_MODEL_CHECKPOINT_TABLE_H
 

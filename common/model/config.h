@@ -1,4 +1,5 @@
-/* What a model is, from its config.json (or the keys of a GGUF file, or the header of a llama2.c .bin): plain data, checked. */
+/* What a model is, from its config.json (or the keys of a GGUF file, or the header of a llama2.c .bin). Plain data. Invariant: every number is in a
+ * range that the rest can compute with, and nothing that would change the arithmetic was ignored. Local; reads no weight. */
 #ifndef TANDEM_COMMON_MODEL_CONFIG_H
 #define TANDEM_COMMON_MODEL_CONFIG_H
 
@@ -35,14 +36,15 @@ struct config {
     int eos_count;
 };
 
-/* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the keys of a GGUF file (PATH itself, or the
- * only one of a folder without config.json), or the header of a llama2.c .bin. The line that is logged names the file, the key and what was expected. STATUS_NOINPUT, STATUS_DATA. */
+/* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the keys of a GGUF file (PATH itself, or the only one
+ * of a folder without config.json), or the header of a llama2.c .bin. The line that is logged names the file, the key and what was expected.
+ * STATUS_NOINPUT, STATUS_DATA. */
 enum status config_read(const char *path, struct config *config);
 
 /* Tensor-parallel widths that divide the heads, kv heads and ffn of the model, as text "1, 2, 4". Returns whether `width` is one. */
 int config_allows_width(const struct config *config, int width, char *allowed, int allowed_size);
-/* Whether the first `layers` layers (0: all) and the classifier are so many weights for each of `width` ranks, CONFIG_LARGE at least, that a step takes
- * milliseconds of a core: drafters and verifiers, which take turns, had better use the same cores than each a part of them. */
+/* Whether the first `layers` layers (0: all) and the classifier are so many weights for each of `width` ranks, CONFIG_LARGE at least, that a step
+ * takes milliseconds of a core: drafters and verifiers, which take turns, had better use the same cores than each a part of them. */
 int config_is_large(const struct config *config, int layers, int width);
 
 #endif

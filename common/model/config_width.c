@@ -13,7 +13,7 @@ int config_allows_width(const struct config *config, int width, char *allowed, i
 
     if (allowed_size > 0)
         allowed[0] = '\0';
-    for (int each = 1; each <= config->kv_heads; each++) { /* no wider one divides the kv heads */
+    for (int each = 1; each <= config->kv_heads; each++) { /* a larger width cannot divide the kv heads */
         char item[16];
         int length;
 

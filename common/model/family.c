@@ -49,7 +49,7 @@ const struct model_family model_families[FAMILIES] = {
                       .gguf_norm_eps = "attention.layer_norm_rms_epsilon",
                       .activation = "silu",
                       .refuses = llama_refuses},
-    [FAMILY_MISTRAL] = {.model_type = "mistral", /* whose GGUF files say that they are llama's */
+    [FAMILY_MISTRAL] = {.model_type = "mistral", /* its GGUF files say that their architecture is llama */
                         .architecture = "MistralForCausalLM",
                         .names = &llama_names,
                         .block = {FAMILY_SELF, FAMILY_MLP},

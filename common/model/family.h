@@ -1,6 +1,6 @@
 /* Families of models, each one row: how it is called in the files, what its tensors are called there, what it has and has not, the blocks of its
- * layers, and which keys of its config.json would change the arithmetic. Constant data. The readers of files, the packing of weights and the
- * forward pass ask the row of a model's config, and no other file compares a family's name.
+ * layers, and which keys of its config.json would change the arithmetic. Constant data; any thread may read. The readers of files, the packing of
+ * weights and the forward pass ask the row of a model's config, and no other file compares a family's name.
  * What all rows share is not in them: RMS norms, rotary positions (common/model/rope.h) and SwiGLU are what the backend's blocks compute. */
 #ifndef TANDEM_COMMON_MODEL_FAMILY_H
 #define TANDEM_COMMON_MODEL_FAMILY_H

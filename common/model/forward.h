@@ -24,8 +24,8 @@ struct forward {
 enum status forward_open(struct forward *forward, struct model *model, struct kv_cache *cache);
 void forward_close(struct forward *forward);
 
-/* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this rank's
- * shard of the logits of the `output_count` rows named in `asked`.  logits: [output_count][vocab_count], in the host's memory */
+/* Collective over the model's group. Feeds the rows (1 .. max_rows of them; places and tokens are in range, the caller checked) and computes this
+ * rank's shard of the logits of the `output_count` rows named in `asked`.  logits: [output_count][vocab_count], in the host's memory */
 enum status forward_run(struct forward *forward, const struct rows *rows, const int32_t *asked, int output_count, float *logits);
 /* What is to be known of the logits, as backend->output.ask has it; count 0: nothing. Queries name rows by their number in `asked`. */
 struct forward_questions {

@@ -1,9 +1,10 @@
-/* A model is one rank's shard of the weights, packed once and immutable, with the shapes that follow from the group. It does not
- * know sequences: those are places in a kv_cache, fed by forward.
+/* A model is one rank's shard of the weights, packed once, with the shapes that follow from the group. It owns the packed weights, the backend's
+ * context and the mapped files. Invariant: immutable after open. It knows no sequences: those are places in a kv_cache, fed by forward. Opening is
+ * collective over the group; after that one thread uses it.
  *
- * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from
- * the mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not depend on R where R
- * divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
+ * Shards. Rank r of R owns a consecutive part of the heads, of the ffn channels and of the vocabulary. The embedding is read row by row from the
+ * mapped file; a device that drafts by itself has a copy. The two row-parallel maps (out, down) cut their reduced dimension into slices that do not
+ * depend on R where R divides them, so that widths that are powers of two give the same bits (and so does 3 where there are 3 kv heads). A width that
  * does not divide the slices, such as 3 for 9 kv heads, works and has bits of its own. */
 #ifndef TANDEM_COMMON_MODEL_MODEL_H
 #define TANDEM_COMMON_MODEL_MODEL_H
@@ -33,11 +34,11 @@ struct model_options {
     int vocab;       /* ids in use, at most config.vocab; 0 for all. Rows beyond are padding and get no logit */
     const char *isa; /* see backend_options */
     int device;      /* the same */
-    int drafts;      /* a device that can is to draft by itself: it needs the embeddings, too */
+    int drafts;      /* a device that can draft by itself is to do so, and is given the embeddings for it */
     enum dtype quantise; /* Q8_0 or Q4_0: matrices of more bits are rounded to it, as if the file had them so. DTYPE_F32: none is */
     int cache;           /* enum cache_choice: of its caches' numbers */
     const struct backend *backend; /* NULL for the CPU's */
-    void (*tell)(void *state, const struct model_reading *reading); /* after each matrix; NULL: nobody wants to know */
+    void (*tell)(void *state, const struct model_reading *reading); /* called after each matrix; NULL: nobody is told */
     void *tell_state;
 };
 

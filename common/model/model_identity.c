@@ -47,7 +47,7 @@ static enum status add_samples(int fd, const char *path, int64_t size, uint64_t 
 static enum status add_file(const char *path, uint64_t *identity)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not hold us up */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* without O_NONBLOCK a pipe of that name would block here */
     enum status status;
     struct stat found;
 
@@ -65,7 +65,7 @@ static enum status add_file(const char *path, uint64_t *identity)
     return status;
 }
 
-/* What decides about tokens and numbers. */
+/* The files that decide what the model's tokens and numbers are. */
 static int is_of_model(const struct dirent *entry)
 {
     static const char *const names[] = {"config.json", "generation_config.json", "tokenizer.json", "model.safetensors.index.json"};
@@ -104,7 +104,7 @@ enum status model_identity(const char *path, uint64_t *out)
 
     if (stat(path, &found) != 0)
         return cannot_read(path);
-    if (paths_gguf(path, file, sizeof file) == 1) { /* which has its tokenizer inside */
+    if (paths_gguf(path, file, sizeof file) == 1) { /* a GGUF file holds its own tokenizer */
         TRY(add_file(file, &identity));
     } else if (S_ISDIR(found.st_mode)) {
         TRY(add_folder(path, &identity));

@@ -1,5 +1,5 @@
-/* The angles of rotary position embedding (Su et al. 2021), as Hugging Face transformers computes them: frequencies in single
- * precision, with linear or Llama-3.1 scaling. */
+/* The angles of rotary position embedding (Su et al. 2021), as Hugging Face transformers computes them: frequencies in single precision, with linear
+ * or Llama-3.1 scaling. Owns nothing; pure. */
 #ifndef TANDEM_COMMON_MODEL_ROPE_H
 #define TANDEM_COMMON_MODEL_ROPE_H
 

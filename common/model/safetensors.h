@@ -1,6 +1,6 @@
-/* Reads the header of a safetensors file: 8 bytes of little-endian length, that many bytes of JSON, then the data. The header is
- * believed only where it agrees with itself and with the file's size: every tensor's bytes are shape times dtype, and the tensors
- * tile the data from its first byte to the file's last, without hole or overlap. */
+/* Reads the header of a safetensors file: 8 bytes of little-endian length, that many bytes of JSON, then the data. The header is believed only where
+ * it agrees with itself and with the file's size: every tensor's bytes are shape times dtype, and the tensors tile the data from its first byte to
+ * the file's last, without hole or overlap. Owns nothing; reads no weight; for checkpoint.c alone. */
 #ifndef TANDEM_COMMON_MODEL_SAFETENSORS_H
 #define TANDEM_COMMON_MODEL_SAFETENSORS_H
 

@@ -1,32 +1,12 @@
-/* Weights are taken row by row: a matrix to pack is a list of pointers to rows of tensors. So fusing q, k and v, interleaving gate
- * and up, cutting a shard, and turning adjacent RoPE pairs (llama2.c's and GGUF's) into halves are all the same thing: another order of the
- * list. The first pass adds up bytes, the second packs. Rows that the backend does not take (for some quantised ones, for all several dtypes
- * in one matrix) are widened to float32, one matrix at a time. Where the model is to be quantised, rows of more bits are rounded by the backend as it
- * packs them; a matrix with rows that have no more bits, in other blocks, stays as it is in the file. */
+/* A matrix to pack is a list of pointers to rows of tensors (packing.h). So fusing q, k and v, interleaving gate and up, cutting a shard, and turning
+ * adjacent RoPE pairs (llama2.c's and GGUF's) into halves are all the same thing: another order of the list. The first pass adds up bytes, the second
+ * packs. */
 #include "common/model/weights.h"
 
-#include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
+#include "common/model/packing.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct packing {
-    struct model *model;
-    int measuring; /* first pass: only `bytes` grows */
-    size_t bytes;
-    const void **rows;  /* the list, long enough for the largest matrix */
-    enum dtype *dtypes; /* of each row that is not NULL */
-    int64_t columns;    /* of each whole row */
-    float *vector;      /* one on its way to the device, as long as the list */
-    float *wide;        /* one matrix whose rows had to be widened */
-    size_t wide_room;   /* values of the largest of these */
-    int widened;        /* matrices of that kind */
-    int layer;
-    const struct model_options *options;
-    struct model_reading reading;
-};
 
 int weights_slices(const struct config *config)
 {
@@ -39,165 +19,6 @@ int weights_slices(const struct config *config)
     return power;
 }
 
-static enum status find(struct packing *packing, enum family_part part, int64_t rows, int64_t columns, struct tensor *tensor)
-{
-    char name[FAMILY_NAME_MAX];
-
-    family_tensor(packing->model->config.family, part, packing->layer, name);
-    return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
-}
-
-static void list_row(struct packing *packing, int at, const struct tensor *tensor, int64_t row)
-{
-    packing->rows[at] = checkpoint_row(tensor, row);
-    packing->dtypes[at] = tensor->dtype;
-    packing->columns = tensor->columns;
-}
-
-/* Whether each row is in the blocks that the model is to have, or can be rounded to them. */
-static int can_be_quantised(const struct packing *packing, int outputs)
-{
-    enum dtype to = packing->model->quantise;
-
-    for (int i = 0; i < outputs; i++)
-        if (packing->rows[i] != NULL && packing->dtypes[i] != to && dtype_bits(packing->dtypes[i]) <= dtype_bits(to))
-            return 0;
-    return dtype_is_quantised(to);
-}
-
-/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or the backend does not take them. */
-static enum dtype packed_dtype(const struct packing *packing, int outputs)
-{
-    enum dtype first = packing->dtypes[0];
-
-    for (int i = 1; i < outputs; i++)
-        if (packing->rows[i] != NULL && packing->dtypes[i] != first)
-            return DTYPE_F32;
-    return (packing->model->backend->linear.packs >> first & 1) != 0 ? first : DTYPE_F32;
-}
-
-/* Whether some row is not of this dtype. */
-static int has_others(const struct packing *packing, int outputs, enum dtype dtype)
-{
-    for (int i = 0; i < outputs; i++)
-        if (packing->rows[i] != NULL && packing->dtypes[i] != dtype)
-            return 1;
-    return 0;
-}
-
-/* Replaces the list by rows of float32 that have the matrix's own columns alone. One matrix at a time is held so. */
-static void widen_rows(struct packing *packing, struct matrix_source *source)
-{
-    size_t columns = (size_t)source->columns;
-
-    for (int i = 0; i < source->outputs; i++) {
-        float *to = packing->wide + (size_t)i * columns;
-
-        if (packing->rows[i] == NULL)
-            continue;
-        progress_made("widening the weights");
-        dtype_widen_columns(packing->dtypes[i], packing->rows[i], (size_t)source->column_first, columns, to);
-        packing->rows[i] = to;
-    }
-    source->column_first = 0;
-}
-
-/* What the listed rows are packed in, and what has to be done to them. */
-static void choose_dtype(struct packing *packing, struct matrix_source *source)
-{
-    size_t values = (size_t)source->outputs * (size_t)source->columns;
-
-    if (can_be_quantised(packing, source->outputs)) {
-        source->dtype = packing->model->quantise;
-        source->row_dtype = packing->dtypes;
-        source->row_columns = (int)packing->columns;
-        if (packing->measuring)
-            packing->model->rounded += has_others(packing, source->outputs, source->dtype);
-        return;
-    }
-    source->dtype = packed_dtype(packing, source->outputs);
-    if (!has_others(packing, source->outputs, source->dtype))
-        return;
-    packing->widened++;
-    packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
-    if (!packing->measuring)
-        widen_rows(packing, source);
-}
-
-/* What is read of the files for the listed rows, which are not widened yet. */
-static size_t read_bytes(const struct packing *packing, const struct matrix_source *source)
-{
-    size_t bits = 0;
-
-    for (int i = 0; i < source->outputs; i++)
-        bits += packing->rows[i] != NULL ? (size_t)source->columns * (size_t)dtype_bits(packing->dtypes[i]) : 0;
-    return bits / 8;
-}
-
-static void tell(struct packing *packing, size_t bytes, int file)
-{
-    struct model_reading *reading = &packing->reading;
-
-    reading->files = checkpoint_files(packing->model->checkpoint);
-    reading->file = file + 1;
-    reading->bytes += bytes;
-    if (packing->options->tell != NULL)
-        packing->options->tell(packing->options->tell_state, reading);
-}
-
-/* Packs the listed rows. */
-static enum status pack(struct packing *packing, struct matrix_source *source, struct matrix **matrix)
-{
-    const struct backend *backend = packing->model->backend;
-    size_t bytes = read_bytes(packing, source);
-    int file = checkpoint_file_of(packing->model->checkpoint, packing->rows[0]);
-
-    source->rows = packing->rows;
-    choose_dtype(packing, source);
-    if (packing->measuring) {
-        packing->bytes += arena_round(backend->linear.matrix_bytes(source)) + ARENA_ALIGN;
-        packing->reading.total += bytes;
-        return STATUS_OK;
-    }
-    TRY(backend->linear.matrix_pack(packing->model->context, source, &packing->model->weights, matrix));
-    tell(packing, bytes, file);
-    return STATUS_OK;
-}
-
-/* Takes a part of a vector to where the next `give` finds it. */
-static enum status widen(struct packing *packing, enum family_part part, int64_t count, int64_t first, int64_t taken, float *into)
-{
-    struct tensor tensor;
-
-    TRY(find(packing, part, count, 1, &tensor));
-    if (!packing->measuring)
-        dtype_widen(tensor.dtype, checkpoint_row(&tensor, first), into, (size_t)taken);
-    return STATUS_OK;
-}
-
-/* Gives the device the vector that was widened. */
-static void give(struct packing *packing, int64_t count, const float **vector)
-{
-    struct model *model = packing->model;
-    size_t bytes = (size_t)count * sizeof(float);
-    float *into;
-
-    if (packing->measuring) {
-        packing->bytes += arena_round(bytes);
-        return;
-    }
-    into = arena_take(&model->weights, bytes);
-    model->backend->memory.write(model->context, into, packing->vector, bytes);
-    *vector = into;
-}
-
-static enum status take_vector(struct packing *packing, enum family_part part, int64_t count, const float **vector)
-{
-    TRY(widen(packing, part, count, 0, count, packing->vector));
-    give(packing, count, vector);
-    return STATUS_OK;
-}
-
 /* Adds this rank's heads of a projection to the list. */
 static void add_heads(struct packing *packing, int *at, const struct tensor *tensor, struct model_part heads, int adjacent)
 {
@@ -208,7 +29,7 @@ static void add_heads(struct packing *packing, int *at, const struct tensor *ten
         for (int i = 0; i < dim; i++) {
             int within = !adjacent ? i : i < dim / 2 ? 2 * i : 2 * (i - dim / 2) + 1;
 
-            list_row(packing, (*at)++, tensor, (int64_t)h * dim + within);
+            packing_list_row(packing, (*at)++, tensor, (int64_t)h * dim + within);
         }
 }
 
@@ -220,15 +41,15 @@ static enum status pack_qkv(struct packing *packing, struct layer_weights *layer
     struct tensor q, k, v;
     int count = 0;
 
-    TRY(find(packing, FAMILY_Q, q_rows, config->hidden, &q));
-    TRY(find(packing, FAMILY_K, kv_rows, config->hidden, &k));
-    TRY(find(packing, FAMILY_V, kv_rows, config->hidden, &v));
+    TRY(packing_find(packing, FAMILY_Q, q_rows, config->hidden, &q));
+    TRY(packing_find(packing, FAMILY_K, kv_rows, config->hidden, &k));
+    TRY(packing_find(packing, FAMILY_V, kv_rows, config->hidden, &v));
     add_heads(packing, &count, &q, model->shard.heads, config->rope_adjacent);
     add_heads(packing, &count, &k, model->shard.kv_heads, config->rope_adjacent);
     add_heads(packing, &count, &v, model->shard.kv_heads, 0);
     struct matrix_source source = {.outputs = count, .columns = config->hidden, .slices = 1};
 
-    return pack(packing, &source, &layer->qkv);
+    return packing_matrix(packing, &source, &layer->qkv);
 }
 
 static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *layer)
@@ -241,10 +62,10 @@ static enum status pack_qkv_bias(struct packing *packing, struct layer_weights *
 
     if (!family_has(config->family, FAMILY_Q_BIAS))
         return STATUS_OK;
-    TRY(widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * dim, q_first, q, into));
-    TRY(widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q));
-    TRY(widen(packing, FAMILY_V_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q + kv));
-    give(packing, q + 2 * kv, &layer->qkv_bias);
+    TRY(packing_widen(packing, FAMILY_Q_BIAS, (int64_t)config->heads * dim, q_first, q, into));
+    TRY(packing_widen(packing, FAMILY_K_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q));
+    TRY(packing_widen(packing, FAMILY_V_BIAS, (int64_t)config->kv_heads * dim, kv_first, kv, into + q + kv));
+    packing_give(packing, q + 2 * kv, &layer->qkv_bias);
     return STATUS_OK;
 }
 
@@ -254,7 +75,7 @@ static int own_slices(const struct model *model, int64_t whole, int first_column
     int slices = weights_slices(&model->config), size = model->group->size;
     int own = slices / size;
 
-    if (slices % size != 0) { /* such a width has bits of its own */
+    if (slices % size != 0) { /* results of such a width differ in their last bits from those of other widths */
         bounds[0] = 0;
         bounds[1] = columns;
         return 1;
@@ -273,13 +94,13 @@ static enum status pack_partial(struct packing *packing, enum family_part part, 
     int bounds[BACKEND_MAX_SLICES + 1];
     struct tensor tensor;
 
-    TRY(find(packing, part, model->config.hidden, whole, &tensor));
+    TRY(packing_find(packing, part, model->config.hidden, whole, &tensor));
     for (int i = 0; i < model->config.hidden; i++)
-        list_row(packing, i, &tensor, i);
+        packing_list_row(packing, i, &tensor, i);
     struct matrix_source source = {
         .outputs = model->config.hidden, .columns = columns, .column_first = own.first * each, .slice_bounds = bounds};
     source.slices = own_slices(model, whole, source.column_first, columns, bounds);
-    return pack(packing, &source, matrix);
+    return packing_matrix(packing, &source, matrix);
 }
 
 /* The channels [at, at + BACKEND_PANEL) of this rank's `ffn`, which begin at row `first`; those beyond are zeros. */
@@ -287,7 +108,7 @@ static void list_panel(struct packing *packing, int *count, const struct tensor 
 {
     for (int i = at; i < at + BACKEND_PANEL; i++) {
         if (i < ffn)
-            list_row(packing, *count, tensor, first + i);
+            packing_list_row(packing, *count, tensor, first + i);
         else
             packing->rows[*count] = NULL;
         ++*count;
@@ -300,27 +121,27 @@ static enum status pack_gate_up(struct packing *packing, struct layer_weights *l
     int ffn = model->shard.ffn.count, first = model->shard.ffn.first, count = 0;
     struct tensor gate, up;
 
-    TRY(find(packing, FAMILY_GATE, model->config.ffn, model->config.hidden, &gate));
-    TRY(find(packing, FAMILY_UP, model->config.ffn, model->config.hidden, &up));
+    TRY(packing_find(packing, FAMILY_GATE, model->config.ffn, model->config.hidden, &gate));
+    TRY(packing_find(packing, FAMILY_UP, model->config.ffn, model->config.hidden, &up));
     for (int at = 0; at < ffn; at += BACKEND_PANEL) {
         list_panel(packing, &count, &gate, first, at, ffn);
         list_panel(packing, &count, &up, first, at, ffn);
     }
     struct matrix_source source = {.outputs = count, .columns = model->config.hidden, .slices = 1};
 
-    return pack(packing, &source, &layer->gate_up);
+    return packing_matrix(packing, &source, &layer->gate_up);
 }
 
 static enum status pack_self(struct packing *packing, struct layer_weights *layer)
 {
     const struct model *model = packing->model;
 
-    TRY(take_vector(packing, FAMILY_SELF_NORM, model->config.hidden, &layer->attn_norm));
+    TRY(packing_vector(packing, FAMILY_SELF_NORM, model->config.hidden, &layer->attn_norm));
     TRY(pack_qkv(packing, layer));
     TRY(pack_qkv_bias(packing, layer));
     if (family_has(model->config.family, FAMILY_Q_NORM)) {
-        TRY(take_vector(packing, FAMILY_Q_NORM, model->config.head_dim, &layer->q_norm));
-        TRY(take_vector(packing, FAMILY_K_NORM, model->config.head_dim, &layer->k_norm));
+        TRY(packing_vector(packing, FAMILY_Q_NORM, model->config.head_dim, &layer->q_norm));
+        TRY(packing_vector(packing, FAMILY_K_NORM, model->config.head_dim, &layer->k_norm));
     }
     return pack_partial(packing, FAMILY_SELF_OUT, model->shard.heads, model->config.head_dim, &layer->out);
 }
@@ -329,7 +150,7 @@ static enum status pack_mlp(struct packing *packing, struct layer_weights *layer
 {
     const struct model *model = packing->model;
 
-    TRY(take_vector(packing, FAMILY_MLP_NORM, model->config.hidden, &layer->mlp_norm));
+    TRY(packing_vector(packing, FAMILY_MLP_NORM, model->config.hidden, &layer->mlp_norm));
     TRY(pack_gate_up(packing, layer));
     return pack_partial(packing, FAMILY_DOWN, model->shard.ffn, 1, &layer->down);
 }
@@ -374,18 +195,18 @@ static enum status pack_head(struct packing *packing)
     struct model *model = packing->model;
     struct tensor head;
 
-    TRY(take_vector(packing, FAMILY_FINAL_NORM, model->config.hidden, &model->final_norm));
-    TRY(find(packing, FAMILY_EMBEDDING, model->config.vocab, model->config.hidden, &model->embedding));
+    TRY(packing_vector(packing, FAMILY_FINAL_NORM, model->config.hidden, &model->final_norm));
+    TRY(packing_find(packing, FAMILY_EMBEDDING, model->config.vocab, model->config.hidden, &model->embedding));
     if (model->drafts && model->backend->draft.begin != NULL)
         give_table(packing);
     head = model->embedding;
     if (!model->config.tied)
-        TRY(find(packing, FAMILY_HEAD, model->config.vocab, model->config.hidden, &head));
+        TRY(packing_find(packing, FAMILY_HEAD, model->config.vocab, model->config.hidden, &head));
     for (int i = 0; i < model->vocab_count; i++)
-        list_row(packing, i, &head, model->vocab_first + i);
+        packing_list_row(packing, i, &head, model->vocab_first + i);
     struct matrix_source source = {.outputs = model->vocab_count, .columns = model->config.hidden, .slices = 1};
 
-    return pack(packing, &source, &model->head);
+    return packing_matrix(packing, &source, &model->head);
 }
 
 static enum status pass(struct packing *packing)
@@ -407,62 +228,39 @@ static int longest_list(const struct model *model)
     return model->config.hidden > longest ? model->config.hidden : longest;
 }
 
-static enum status first_pass(struct packing *packing)
+static enum status first_pass(struct packing *packing, struct model *model, const struct model_options *options)
 {
-    packing->measuring = 1;
-    packing->rows = calloc((size_t)longest_list(packing->model), sizeof *packing->rows);
-    packing->dtypes = calloc((size_t)longest_list(packing->model), sizeof *packing->dtypes);
-    packing->vector = calloc((size_t)longest_list(packing->model), sizeof *packing->vector);
-    if (packing->rows == NULL || packing->dtypes == NULL || packing->vector == NULL) {
-        log_error("no memory for the list of rows of a matrix");
-        return STATUS_INTERNAL;
-    }
+    TRY(packing_open(packing, model, options, longest_list(model)));
     return pass(packing);
-}
-
-static void release(struct packing *packing)
-{
-    free(packing->rows);
-    free(packing->dtypes);
-    free(packing->vector);
-    free(packing->wide);
 }
 
 enum status weights_check(struct model *model, size_t *bytes)
 {
-    struct packing packing = {.model = model};
-    enum status status = first_pass(&packing);
+    struct packing packing;
+    enum status status = first_pass(&packing, model, NULL);
 
     *bytes = packing.bytes;
-    release(&packing);
+    packing_release(&packing);
     return status;
 }
 
 enum status weights_pack(struct model *model, const struct model_options *options, size_t cache, size_t activations)
 {
-    struct packing packing = {.model = model, .options = options};
+    struct packing packing;
     enum status status;
     char what[192];
 
-    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB of activations,",
+    snprintf(what, sizeof what, "this rank's share of the weights, with a cache of %.1f GiB (--context times --max-sequences, --cache) and %.1f GiB "
+                                "of activations,",
              (double)cache / 0x1p30, (double)activations / 0x1p30);
-    TRY_TO(first_pass(&packing), release);
+    TRY_TO(first_pass(&packing, model, options), release);
     TRY_TO(model->backend->memory.check(model->context, what, packing.bytes + cache + activations),
            release);
     TRY_TO(model->backend->memory.open(model->context, packing.bytes, "the weights", &model->weights), release);
-    packing.wide = malloc(packing.wide_room * sizeof *packing.wide + 1);
-    if (packing.wide == NULL) {
-        log_error("no memory to widen a matrix of %zu weights", packing.wide_room);
-        status = STATUS_INTERNAL;
-        goto release;
-    }
-    if (packing.widened > 0)
-        log_debug("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
-                  packing.widened);
-    packing.measuring = 0;
+    TRY_TO(packing_begin(&packing), release);
     TRY_TO(pass(&packing), release);
 
 release:
-    release(&packing);
+    packing_release(&packing);
     return status;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECK_SEQUENCES = 16 }; /* a check has thousands of short requests */
+enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short requests */
 
 static const struct options options_default = {
     .ranks.drafters = -1,
@@ -38,7 +38,8 @@ static enum status refuse_name(const char *name)
     return STATUS_USAGE;
 }
 
-/* There are none of one letter here; many mean something elsewhere, alone or with a value behind them: -n5. */
+/* This program has no options of one letter. Other programs have many, alone or with a value behind them, as -n5: the line says what to write
+ * here. */
 static enum status refuse_short(const char *text)
 {
     const char letter[] = {text[1], '\0'};
@@ -173,7 +174,8 @@ static enum status check_together(const struct options *options)
     return STATUS_OK;
 }
 
-/* The last one of an option counts, and the line before a config. Only of two texts to complete one would be lost without a word. */
+/* Where an option is given twice the last one counts, and the command line goes before a config. Only where two texts are given to be completed
+ * would one be lost without a word, so that is refused. */
 static enum status take_line(struct options *options, int argc, char **argv)
 {
     const char *const configured[] = {options->input.prompt, options->input.chat};
@@ -306,6 +308,12 @@ int options_have_colours(const struct options *options)
     if (options->report.colour != COLOUR_AUTO)
         return options->report.colour == COLOUR_ALWAYS;
     return (options->launch.terminal & TERMINAL_STDOUT) != 0 && (options->launch.terminal & TERMINAL_PLAIN) == 0;
+}
+
+int options_is_showcase(const struct options *options)
+{
+    return options->input.prompt == NULL && options->input.prompts == NULL && !options->input.conversation && options->checks.size == CHECK_OFF &&
+           options->report.sweep == NULL;
 }
 
 int options_show_whole(const struct options *options)

@@ -1,5 +1,6 @@
-/* Every option of the two programs and of `tandem run`, in one table: parsing, --help, the manual pages and config files (INI, the
- * same names) all come from it. A value that is out of range or an unknown name gives one line that names it. */
+/* Every option of the two programs and of `tandem run`, in one table: parsing, --help, the manual pages and config files (INI, the same names) all
+ * come from it. The struct owns the texts of a config file and the paths that names of models stand for; all others point into argv. Invariant: after
+ * options_parse every value is in its range. A value that is out of range or an unknown name gives one line that names it. Local; one thread. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_H
 
@@ -62,7 +63,7 @@ struct options {
     struct { /* what starts them, and what it tells */
         const char *config;
         int dry_run;
-        int launch_facts; /* print what a launcher must know, the line among it */
+        int launch_facts; /* print what a launcher must know, the command line of the ranks among it */
         const char *programs; /* what the names of the programs in the line of --dry-run begin with; NULL: tandem */
         const char *hosts;
         const char *mpirun_options;
@@ -80,7 +81,7 @@ struct options {
         struct option_texts sbatch_word; /* what `tandem sbatch` was given behind -- */
         int parts;                       /* array tasks that share the lines; 0: no array */
         const char *draft_lengths;       /* "1,2,4": an array task each; NULL: no array */
-        int batch_script;                /* print one instead of a line to run */
+        int batch_script;                /* print a batch script instead of a line to run */
     } slurm;
     struct { /* where prompts come from */
         const char *prompt;
@@ -131,6 +132,9 @@ struct options {
         int colour;
         int quiet;
         int verbose;
+        int measures_plain;  /* the target alone in this one process, and nothing but its speed is told */
+        double plain_speed;  /* what that told, tokens per second; 0: nothing */
+        int plain_threads;   /* of that process */
         int compare;  /* solo, then speculative, and a table of both: what `tandem run` without prompts does */
     } report;
     struct { /* of `tandem check` */
@@ -169,11 +173,13 @@ int options_have_bar(const struct options *options);
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);
 
-/* Do the completion and the figures come as one? Where stdout and stderr go to one place, as on a terminal, they do: two streams come
- * through mpirun in any order, and the figures would stand in the midst of the text. */
+/* Is it `tandem run` without anything to complete: the built-in prompts, shown to whom it is new? */
+int options_is_showcase(const struct options *options);
+/* Are the completion and the figures written to one stream? They are where stdout and stderr go to one place, as on a terminal: mpirun passes two
+ * streams on in any order, and the figures could come in the midst of the text. */
 int options_show_whole(const struct options *options);
-/* To how many bits weights are rounded as they are read: those of the target (`drafts` is 0) by --quantise, or of what drafts, for which
- * --draft self:bits=N goes before. 0: they are not. */
+/* To how many bits weights are rounded as they are read; 0: they are not. For the target (`drafts` is 0) --quantise says so; for what drafts,
+ * --draft self:bits=N does, or --quantise where that is not given. */
 int options_bits(const struct options *options, int drafts);
 /* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
 int options_draft_vocab(const struct options *options, int vocab);

@@ -1,7 +1,7 @@
-/* What --draft says: the path of a draft model, or a drafter kind that needs none. The registry of the kinds has a row for each, with what the command line,
- * the launcher's checks, reports and both roles must know of it; no other file compares the values of the enum. The drafter has its own part of each row
- * (drafter/draft.h). The name of a kind, alone or with keys behind a colon, is that kind; anything else is a path, so a folder of that name is ./lookup.
- * Constant; reading and writing are local and pure. */
+/* What --draft says: the path of a draft model, or a drafter kind that needs none. The registry of the kinds has a row for each, with what the
+ * command line, the launcher's checks, reports and both roles must know of it; no other file compares the values of the enum. The drafter has its
+ * own part of each row (drafter/draft.h). The name of a kind, alone or with keys behind a colon, is that kind; anything else is a path, so a
+ * folder of that name is ./lookup. Constant; reading and writing are local and pure. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_DRAFT_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_DRAFT_H
 
@@ -27,8 +27,8 @@ struct options_draft_key {
     const char *expected;
 };
 
-/* A kind is identified, in the journal and in Hello, by the model file that it reads for itself, or else by its name with all its keys and, where it reads
- * the target's file, the target. */
+/* A kind is identified, in the journal and in Hello, by the model file that it reads for itself, or else by its name with all its keys and, where
+ * it reads the target's file, the target. */
 struct options_draft_kind {
     const char *name;
     int own_model;      /* reads the model that --draft names, which needs a target to be named, too */
@@ -47,7 +47,8 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "self:bits=4", "self:layers=12", or a path; NULL is one. STATUS_USAGE with a line that names the key or its value. */
+/* "lookup", "lookup:min=2,max=6", "self:bits=4", "self:layers=12", or a path; NULL is one. STATUS_USAGE with a line that names the key or its
+ * value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path.  text: [OPTIONS_DRAFT_TEXT] */
 void options_draft_write(const struct options_draft *draft, char *text);

@@ -19,7 +19,7 @@ static enum status check_self(const struct options_draft *draft)
 }
 
 const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
-    /* Said by the path of the model, never by its name. */
+    /* This kind is chosen by giving a model's path, never by its name. */
     [DRAFT_MODEL] = {.name = "model", .own_model = 1, .draws = 1, .usual = {.kind = DRAFT_MODEL}},
     [DRAFT_LOOKUP] = {.name = "lookup",
                       .architecture = "copies",

@@ -104,7 +104,7 @@ static const struct {
     {"trust-remote-code", NULL, "no model brings code that is run"},
 };
 
-/* Behind one dash: of llama.cpp, where others have it too. */
+/* Options of one dash. Where several programs have the same one, llama.cpp's meaning is taken. */
 static const struct {
     const char *name, *here;
 } short_rows[] = {

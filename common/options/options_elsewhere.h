@@ -1,5 +1,6 @@
 /* Names that options have in other programs (llama.cpp, vLLM, Hugging Face, OpenAI), and this program's option for each. A user who types one of them
- * means it, and a guess by spelling would seldom be right. */
+ * means it, and a guess by spelling would seldom be right. Constant data; pure. None of these names is taken as an option: the words say what to
+ * write instead. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_ELSEWHERE_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_ELSEWHERE_H
 

@@ -1,4 +1,5 @@
-/* Where the models are that the options name. */
+/* Where the models are that the options name. Owns nothing: paths are written to the caller's memory. Local; it looks at the file system and opens no
+ * file. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_PATHS_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_PATHS_H
 

@@ -41,9 +41,9 @@ static void print_group(FILE *to, int group, int width)
 /* Of the programs and of `tandem`, which has some of its own. */
 static const char *const endings =
     "Exit codes: 0 done; 1 (10 from a bare mpirun) a check found what does not hold; 64 usage; 65 bad input or model; 66 input missing, or a model "
-    "that is not fetched yet; 69 (of tandem alone) a package or a GPU is missing; 70 internal; 71 (of tandem alone) the ranks could not be started; 74 I/O; "
-    "75 drained, run again; 76 no progress; 128 + N a verifier was killed by signal N, or tandem itself was told to end by it (130, 143), or nobody "
-    "reads its stdout any more (141).";
+    "that is not fetched yet; 69 (of tandem alone) a package or a GPU is missing; 70 internal; 71 (of tandem alone) the ranks could not be started; "
+    "74 I/O; 75 drained, run again; 76 no progress; 128 + N a verifier was killed by signal N, or tandem itself was told to end by it (130, 143), or "
+    "nobody reads its stdout any more (141).";
 
 static void print_help(const char *name, const char *what, FILE *to)
 {
@@ -132,13 +132,14 @@ void options_print(const struct options *options, const char *name, const char *
     else if (options->print == OPTIONS_PRINT_CHECK_HELP)
         print_help("tandem check [--quick | --long]",
                    "Checks that speculative output is lossless, for your models, prompts and options: output equal to the target's own where it is "
-                   "a function of the seed, its distribution where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when not. "
-                   "--quick is the default and takes less than 30 seconds with the embedded pair.",
+                   "a function of the seed, its distribution where it is drawn, and the drafts' own draws. Ends with 0 when all holds, with 1 when "
+                   "not. --quick is the default and takes less than 30 seconds with the embedded pair.",
                    to);
     else if (options->print == OPTIONS_PRINT_SBATCH_HELP)
         print_help("tandem sbatch [--print]",
-                   "Writes and submits a SLURM job that completes --prompts FILE to --output FILE, drains before its time limit, is queued again and goes "
-                   "on. --print shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- --time=4:00:00 -p gpu",
+                   "Writes and submits a SLURM job that completes --prompts FILE to --output FILE, drains before its time limit, is queued again and "
+                   "goes on. --print shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- --time=4:00:00 "
+                   "-p gpu",
                    to);
     else if (options->print == OPTIONS_PRINT_BREAKS)
         print_breaks(to);

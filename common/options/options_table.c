@@ -159,7 +159,7 @@ const struct option_entry option_table[] = {
      "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0,
      RANKS_ALWAYS,
-     "each draft stands with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
+     "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
      "so "
      "wherever the job says anything"},
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.support), 1, SPARSE_Q_MAX, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
@@ -173,8 +173,8 @@ const struct option_entry option_table[] = {
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "while the target verifies a draft, the drafter drafts on behind it, for the text that is most likely to come of it: where that comes, the next round waits "
-     "for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+     "while the target verifies a draft, the drafter drafts on behind it, for the text that is most likely to come of it: where that comes, the next "
+     "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "sequences decoded together; default 4 (1 with --prompt)"},
     {"prefill-chunk", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.prefill_chunk), 0, 65536, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
@@ -231,6 +231,12 @@ const struct option_entry option_table[] = {
     {"help-man", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_MAN, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS, "the manual page"},
     {"sweep", "FILE", OPTION_TEXT, OPTION_HIDDEN, AT(report.sweep), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "passes over the prompts, as JSON; `tandem bench` writes it"},
+    {"measure-plain", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(report.measures_plain), 0, 1, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "measure the target alone, and print its speed and threads, for a shell"},
+    {"plain-speed", "V", OPTION_DOUBLE, OPTION_HIDDEN, AT(report.plain_speed), 0, 1e9, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "tokens per second of the target alone in one process, which the launcher has measured"},
+    {"plain-threads", "N", OPTION_INT, OPTION_HIDDEN, AT(report.plain_threads), 0, 1024, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "threads of that process"},
     {"programs", "NAME", OPTION_TEXT, OPTION_HIDDEN, AT(launch.programs), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "start NAME-drafter and NAME-verifier (with --dry-run)"},
     {"tell-journal", NULL, OPTION_FLAG, OPTION_HIDDEN, AT(launch.tell_journal), 0, 1, NULL, 0, RESULTS_NEVER, RANKS_NEVER,

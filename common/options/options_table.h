@@ -1,4 +1,6 @@
-/* The table of options, for options*.c alone. */
+/* The table of options: a constant row for each, with where its value lies in struct options. Invariant: a row says of itself whether results depend
+ * on it and whether ranks are given it, so that journals, launch lines and help follow from the table. For options*.c, and for whoever goes through
+ * all rows; what one option was set to is read from struct options. */
 #ifndef TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
 #define TANDEM_COMMON_OPTIONS_OPTIONS_TABLE_H
 
@@ -11,10 +13,16 @@ struct options_text {
     char text[];
 };
 
-enum option_kind { OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT };
-enum option_group { OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER, OPTION_HIDDEN };
+enum option_kind {
+    OPTION_FLAG, OPTION_INT, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT, OPTION_TEXTS, OPTION_IDS, OPTION_BIAS, OPTION_CHOICE, OPTION_PRINT
+};
+enum option_group {
+    OPTION_MODELS, OPTION_RANKS, OPTION_CLUSTER, OPTION_INPUT, OPTION_SAMPLING, OPTION_SPECULATION, OPTION_REPORT, OPTION_CHECK, OPTION_OTHER,
+    OPTION_HIDDEN
+};
 
-/* Whether results depend on the option's value, so that no job goes on from the results of one that had another. Zero is no answer: each row gives one. */
+/* Whether results depend on the option's value, so that no job goes on from the results of one that had another. Zero is no answer: each row gives
+ * one. */
 enum option_results {
     RESULTS_UNSAID,
     RESULTS_NEVER,
@@ -53,7 +61,8 @@ extern const char *const option_group_title[];
 
 /* The entry of that name ('-' and '_' are the same), or NULL. */
 const struct option_entry *option_find(const char *name);
-/* Is argv[at], behind an option without '=', its value? One that may be left out is no option, but any other is taken as it is. */
+/* Is argv[at], which follows an option without '=', its value? Where the value may be left out, a word that is an option is not; otherwise any
+ * word is taken as it stands. */
 int option_takes_next(const struct option_entry *entry, int argc, char **argv, int at);
 /* The known name that is nearest to `name`. */
 const char *option_nearest(const char *name);

@@ -1,7 +1,7 @@
-/* What a request asks of single tokens' logits, beside penalties: biases (OpenAI's logit_bias), bad words (Hugging Face's
- * NoBadWordsLogitsProcessor) and tokens that may not end the completion early (MinNewTokensLengthLogitsProcessor). Plain data of fixed
- * capacity, so that a slot has its place from the start and a round allocates nothing. Both models apply it, so its digest goes on from
- * that of the sampling parameters. Only the parts in use are read: an empty one needs its four counts alone. */
+/* What a request asks of single tokens' logits, beside penalties: biases (OpenAI's logit_bias), bad words (Hugging Face's NoBadWordsLogitsProcessor)
+ * and tokens that may not end the completion early (MinNewTokensLengthLogitsProcessor). Plain data of fixed capacity, so that a slot has its place
+ * from the start and a round allocates nothing. Invariant: both models apply it, so its digest goes on from that of the sampling parameters. Only the
+ * parts in use are read: an empty one needs its four counts alone. Pure. */
 #ifndef TANDEM_COMMON_SAMPLE_BIAS_H
 #define TANDEM_COMMON_SAMPLE_BIAS_H
 

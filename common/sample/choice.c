@@ -25,7 +25,7 @@ DEVICE_CODE double choice_plain(const struct row_query *query, int i)
     return exp((double)query->best[i].score - (double)query->stats.max) / query->stats.sum;
 }
 
-/* The tokens that the draft keeps, the first of query->best. Their p sum to 1, or to what the list has of it. */
+/* How many of query->best the draft keeps. Their p sum to 1, or to the mass that the list covers. */
 DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
     int kept = 0;
@@ -45,7 +45,7 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     float best = -INFINITY;
 
     if (query->gumbel)
-        return query->winner.token < 0 ? 0 : query->winner.token; /* all that it may draft is banned: any token will do */
+        return query->winner.token < 0 ? 0 : query->winner.token; /* below 0: every id that may be drafted is banned, and any will do */
     for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
         float score = query->best[i].score + rng_gumbel(&query->key, noise, (uint32_t)query->best[i].token);
 
@@ -75,7 +75,7 @@ DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, in
 {
     q->count = 0;
     if (rule_draw(sampling) != RULE_DRAWS_Q)
-        return choice_expect(sampling, vocab, query, p); /* a point mass is on the token that is expected of the target */
+        return choice_expect(sampling, vocab, query, p); /* a point mass, on the token that is expected of the target */
     sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
     return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
 }

@@ -1,5 +1,5 @@
-/* How a drafter draws its next token from what is known of a row of logits: at temperature 0 the argmax, in coupled mode the argmax with the
- * target's own noise (point masses both), else from q. Compiled for the device, too. */
+/* How a drafter draws its next token from what is known of a row of logits: at temperature 0 the argmax, in coupled mode the argmax with the target's
+ * own noise (point masses both), else from q. Owns nothing; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_CHOICE_H
 #define TANDEM_COMMON_SAMPLE_CHOICE_H
 
@@ -12,8 +12,9 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
                                 struct sparse_q *q);
 
-/* From the same query: the token that the target would most probably come to here by itself, after drafts that were all accepted. In rejection mode the
- * bonus token is an argmax with noise that no draft and no coin uses (RNG_RESIDUAL): the draft's row with that noise tells which it may be. */
+/* From the same query: the token that the target would most probably come to here by itself, after drafts that were all accepted. In rejection
+ * mode the bonus token is an argmax with noise that no draft and no coin uses (RNG_RESIDUAL): the draft's row with that noise tells which it may
+ * be. */
 DEVICE_CODE int32_t choice_expect(const struct sampling *sampling, int vocab, const struct row_query *query, double *p);
 
 /* The parts of choice_draw where q is the row itself, cut to its most probable tokens: whether that is so, and p of the i-th of these. */

@@ -56,7 +56,7 @@ DEVICE_CODE static int normalise(const struct scored_token *best, int kept, doub
 DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const struct scored_token *best, int count, int complete, double sum,
                           double *p)
 {
-    int kept = count, whole = complete; /* whole: no token outside the first `kept` can stay */
+    int kept = count, whole = complete; /* whole: no token outside the list's first `kept` can be kept */
     int cut;
     double mass = sum;
 
@@ -67,12 +67,12 @@ DEVICE_CODE int distribution_truncate(const struct sampling *sampling, const str
         for (int i = 0; i < kept; i++)
             mass += weight(best, i);
     } else if (sampling->top_k > 0 && sampling->top_p < 1.0) {
-        return 0; /* top-p takes its share of a mass that is not known */
+        return 0; /* top-p cuts at a share of the mass, which is not known here */
     }
     if (sampling->top_p < 1.0) {
         cut = cut_top_p(sampling, best, kept, whole, mass);
         whole = whole || cut > 0;
-        kept = cut > 0 ? cut : kept; /* else its end lies beyond the list, where min-p may have cut before */
+        kept = cut > 0 ? cut : kept; /* otherwise top-p ends beyond the list; min-p may still cut within it */
     }
     if (sampling->min_p > 0.0) {
         cut = cut_min_p(sampling, best, kept);

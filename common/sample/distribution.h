@@ -1,4 +1,4 @@
-/* The processed distribution of one row on the tokens that truncation keeps. Compiled for the device, too. */
+/* The processed distribution of one row on the tokens that truncation keeps. Plain data; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 #define TANDEM_COMMON_SAMPLE_DISTRIBUTION_H
 

@@ -13,9 +13,9 @@ int logits_are_processed(const struct sampling *sampling, const struct bias *bia
 /* Would it do no more than multiply them by distribution_scale? bias may be NULL. */
 int logits_are_only_scaled(const struct sampling *sampling, const struct bias *bias);
 
-/* logits: [vocab_count], of the ids from vocab_first on, in place; a banned one becomes minus infinity. history: the tokens that the row follows, those
- * committed, then the drafted ones that lead to it. bias may be NULL.
- * tally: [vocab_count] scratch, all zero before and after. The result does not depend on how the vocabulary is cut. */
+/* logits: [vocab_count], of the ids from vocab_first on, in place; a banned one becomes minus infinity. history: the tokens that the row follows,
+ * those committed, then the drafted ones that lead to it. bias may be NULL. tally: [vocab_count] scratch, all zero before and after. The result
+ * does not depend on how the vocabulary is cut. */
 void logits_process(const struct sampling *sampling, const struct bias *bias, const struct history *history, float *logits,
                     int vocab_first, int vocab_count, int32_t *tally);
 

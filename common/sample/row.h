@@ -1,5 +1,5 @@
-/* What is asked of one row of logits, or of one shard of it, and what it answers: its statistics, its largest logits, the winner of a draw. Plain data
- * that whoever computes logits fills in, and that drafting and deciding read. Compiled for the device, too. */
+/* What is asked of one row of logits, or of one shard of it, and what it answers: its statistics, its largest logits, the winner of a draw. Plain
+ * data that the backend fills in, and that drafting and deciding read. Compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_ROW_H
 #define TANDEM_COMMON_SAMPLE_ROW_H
 

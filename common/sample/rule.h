@@ -1,5 +1,5 @@
-/* The acceptance rules: one row each, of what both roles, and whoever writes or reads a rule's name, need to know of it. How the verifier decides by a rule
- * is the row of verifier/accept/accept_rule.c. Plain data; pure; compiled for the device, too. */
+/* The acceptance rules: one row each, of what both roles, and whoever writes or reads a rule's name, need to know of it. How the verifier decides
+ * by a rule is the row of verifier/accept/accept_rule.c. Plain data; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_RULE_H
 #define TANDEM_COMMON_SAMPLE_RULE_H
 

@@ -1,5 +1,6 @@
-/* What a request asks of sampling: plain data that crosses the wire unchanged, with its defaults, its limits and its digest. Both
- * models apply it in the same way, so a digest that differs between drafter and verifier is a protocol error. */
+/* What a request asks of sampling: plain data that crosses the wire unchanged, with its defaults, its limits and its digest. Invariant: both models
+ * apply it in the same way, so a digest that differs between drafter and verifier is a protocol error. Pure; the acceptance rules that it names are
+ * the rows of rule.h. */
 #ifndef TANDEM_COMMON_SAMPLE_SAMPLING_H
 #define TANDEM_COMMON_SAMPLE_SAMPLING_H
 

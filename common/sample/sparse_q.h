@@ -1,6 +1,6 @@
-/* The drafter's distribution as both sides hold it: q(id[i]) = weight[i] / SPARSE_Q_SUM on a small support. It is quantised first, then
- * sampled from, then sent; so q is exact and the same on both sides, and the output is lossless for any truncation (Leviathan et al. 2023,
- * Theorem 1 asks only that the token was drawn from the q that is used). Compiled for the device, too. */
+/* The drafter's distribution as both sides hold it: q(id[i]) = weight[i] / SPARSE_Q_SUM on a small support. Invariant: it is quantised first, then
+ * sampled from, then sent; so q is exact and the same on both sides, and the output is lossless for any truncation (Leviathan et al. 2023, Theorem 1
+ * asks only that the token was drawn from the q that is used). Plain data; pure; compiled for the device, too. */
 #ifndef TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 #define TANDEM_COMMON_SAMPLE_SPARSE_Q_H
 

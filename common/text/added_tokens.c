@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 
 struct added_node {
-    int32_t child, sibling; /* index of a node, 0 for none (the root is nobody's child) */
+    int32_t child, sibling; /* index of a node, 0 for none (the root is no node's child) */
     int32_t token;          /* that ends here, or -1 */
     uint8_t byte, flags;
 };

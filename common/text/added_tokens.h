@@ -1,5 +1,5 @@
-/* Added tokens are found in a text before the model sees it, the leftmost first and of those the longest (Hugging Face's rules for
- * lstrip, rstrip and single_word). They hang in a trie of bytes. Filled at open, immutable after that. */
+/* Added tokens are found in a text before the model sees it, the leftmost first and of those the longest (Hugging Face's rules for lstrip, rstrip and
+ * single_word). Owns a trie of bytes, filled at open and immutable after that, so any thread may search it. */
 #ifndef TANDEM_COMMON_TEXT_ADDED_TOKENS_H
 #define TANDEM_COMMON_TEXT_ADDED_TOKENS_H
 

@@ -1,7 +1,7 @@
-/* Byte pair encoding of one piece of text (Sennrich et al. 2016): it starts as one symbol a byte (byte-level) or a character (with
- * bytes for what has no piece), and of all neighbours that merge, those of the lowest rank do first, the leftmost of equals, until
- * none is left. Neighbours wait in a heap keyed by rank and place, so n symbols take O(n log n); an entry whose symbols have changed
- * since is found out when it is popped. The model is immutable; each encode call has its own working space. */
+/* Byte pair encoding of one piece of text (Sennrich et al. 2016): it starts as one symbol a byte (byte-level) or a character (with bytes for what has
+ * no piece), and of all neighbours that merge, those of the lowest rank do first, the leftmost of equals, until none is left. Neighbours wait in a
+ * heap keyed by rank and place, so n symbols take O(n log n); an entry whose symbols have changed meanwhile is skipped when it is popped. The model
+ * is borrowed and immutable; each encode call has its own working space. */
 #ifndef TANDEM_COMMON_TEXT_BPE_H
 #define TANDEM_COMMON_TEXT_BPE_H
 

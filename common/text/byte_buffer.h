@@ -1,5 +1,5 @@
-/* A byte buffer owns bytes that grow at the end. It is the working space of one encode call (text, tokens, heap), kept between
- * pieces so that a long text allocates a few times and not once a piece. Not for use by two threads at once. */
+/* A byte buffer owns bytes that grow at the end. It is the working space of one encode call (text, tokens, heap), kept between pieces so that a long
+ * text allocates a few times and not once a piece. Invariant: a pointer into it is good until it grows. Not for use by two threads at once. */
 #ifndef TANDEM_COMMON_TEXT_BYTE_BUFFER_H
 #define TANDEM_COMMON_TEXT_BYTE_BUFFER_H
 

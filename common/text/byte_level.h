@@ -1,5 +1,5 @@
-/* GPT-2's spelling of bytes as printable characters (Radford et al. 2019, bytes_to_unicode): bytes that print stand for themselves,
- * the other 68 for U+0100 onwards in order. A byte-level tokenizer.json spells its pieces so; inside Tandem they are bytes. */
+/* GPT-2's spelling of bytes as printable characters (Radford et al. 2019, bytes_to_unicode): bytes that print stand for themselves, the other 68 for
+ * U+0100 onwards in order. A byte-level tokenizer.json spells its pieces so; inside Tandem they are bytes. Owns nothing; pure. */
 #ifndef TANDEM_COMMON_TEXT_BYTE_LEVEL_H
 #define TANDEM_COMMON_TEXT_BYTE_LEVEL_H
 

@@ -1,5 +1,5 @@
-/* The forms of the chat families, as data. In a pattern `...` is a mark, $ the role's name, ^ the begin-of-sequence token and ~ the
- * end-of-sequence token, each of which is a mark of its own; everything else is as it stands. For chat_template*.c alone. */
+/* The forms of the chat families, as data. In a pattern `...` is a mark, $ the role's name, ^ the begin-of-sequence token and ~ the end-of-sequence
+ * token, each of which is a mark of its own; everything else is as it stands. Constant; for chat_template*.c alone. */
 #ifndef TANDEM_COMMON_TEXT_CHAT_FORM_H
 #define TANDEM_COMMON_TEXT_CHAT_FORM_H
 

@@ -160,7 +160,8 @@ static enum status put_own_system(struct rendering *rendering, const struct chat
 {
     const struct chat_template *template = rendering->template;
     const struct chat_message none = {.role = CHAT_SYSTEM, .content = "", .length = 0};
-    const struct chat_message own = {.role = CHAT_SYSTEM, .content = template->system, .length = template->system != NULL ? strlen(template->system) : 0};
+    const struct chat_message own = {
+        .role = CHAT_SYSTEM, .content = template->system, .length = template->system != NULL ? strlen(template->system) : 0};
 
     if (!(rendering->form->flags & CHAT_FORM_DATES))
         return given == NULL && own.content != NULL ? put_turn(rendering, &own, 0) : STATUS_OK;
@@ -176,7 +177,8 @@ static enum status refuse(char *reason, size_t size, const struct chat_form *for
     return STATUS_DATA;
 }
 
-static enum status check_turns(const struct chat_form *form, const struct chat_message *messages, size_t count, size_t first, char *reason, size_t size)
+static enum status check_turns(const struct chat_form *form, const struct chat_message *messages, size_t count, size_t first, char *reason,
+                               size_t size)
 {
     char words[96];
 

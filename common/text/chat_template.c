@@ -156,6 +156,7 @@ enum status chat_template_learn(struct chat_template *template, const char *text
     template->drops_empty_system = found == CHAT_PHI3 && has(text, "'system' and message['content']");
     template->keeps_last_thoughts = found == CHAT_CHATML && has(text, "last_query_index");
     template->drops_thoughts = found == CHAT_CHATML && has(text, "</think>");
-    template->begins_thought = found == CHAT_CHATML && (has(text, "<|im_start|>assistant\\n<think>\\n'") || has(text, "<|im_start|>assistant\n<think>\n'"));
+    template->begins_thought =
+        found == CHAT_CHATML && (has(text, "<|im_start|>assistant\\n<think>\\n'") || has(text, "<|im_start|>assistant\n<think>\n'"));
     return found == CHAT_CHATML ? learn_system(template, text) : STATUS_OK;
 }

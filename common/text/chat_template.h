@@ -1,9 +1,10 @@
-/* A chat template turns messages into the text that a chat model was trained to go on from, and ends where its answer begins. Models ship
- * theirs as a program for Jinja. None is run here: a program is recognised by what it spells, as one of the families below, and the family's
- * form is written, with what the program says of its own (a system message that it puts in where there is none). Tools are left out of all of
- * them, and the date of llama3.1 is the one that its template has where there is no clock, so that the same input is the same prompt tomorrow.
+/* A chat template turns messages into the text that a chat model was trained to go on from, and ends where its answer begins. Models ship theirs as a
+ * program for Jinja. None is run here: a program is recognised by what it spells, as one of the families below, and the family's form is written,
+ * with what the program says of its own (a system message that it puts in where there is none). It owns that message; immutable after open, so any
+ * thread may use it. Tools are left out of all of them, and the date of llama3.1 is the one that its template has where there is no clock, so that
+ * the same input is the same prompt tomorrow.
  *
- * What the messages say is data. The marks between them become special tokens; the same spelling inside a message stays plain text. */
+ * Invariant: what the messages say is data. The marks between them become special tokens; the same spelling inside a message stays plain text. */
 #ifndef TANDEM_COMMON_TEXT_CHAT_TEMPLATE_H
 #define TANDEM_COMMON_TEXT_CHAT_TEMPLATE_H
 
@@ -45,7 +46,8 @@ struct chat_template {
     int starts_with_bos;                 /* beside the families whose form does */
     int takes_system;                    /* Gemma's later templates do */
     int system_first;                    /* in the first user's turn, where the form has it in the last */
-    int only_turns;                      /* Phi-3's first templates drop what is not the user's or the assistant's, and open an answer behind each user's turn */
+    /* Phi-3's first templates drop what is not the user's or the assistant's, and open an answer behind each user's turn */
+    int only_turns;
     int drops_empty_system;              /* Phi-3.5's does */
     int drops_thoughts;                  /* what assistants said before </think> is not repeated */
     int keeps_last_thoughts;             /* ... but for what comes after the last question, which the answer of a tool is not */

@@ -1,4 +1,5 @@
-/* What an assistant thought before it answered, in <think> tags: Qwen3's templates repeat it only behind the last question. For chat_render.c alone. */
+/* What an assistant thought before it answered, in <think> tags: Qwen3's templates repeat it only behind the last question. Owns nothing; pure; for
+ * chat_render.c alone. */
 #ifndef TANDEM_COMMON_TEXT_CHAT_THOUGHT_H
 #define TANDEM_COMMON_TEXT_CHAT_THOUGHT_H
 

@@ -1,5 +1,6 @@
-/* How a GGUF file's byte-level tokenizer cuts a text: the file has a name (tokenizer.ggml.pre), the expressions behind it are llama.cpp's.
- * A name that is not in the table is refused, because a text that is cut otherwise becomes other tokens. */
+/* How a GGUF file's byte-level tokenizer cuts a text: the file has a name (tokenizer.ggml.pre), the expressions behind it are llama.cpp's. A constant
+ * table; for the reader of GGUF tokenizers alone. A name that is not in the table is refused, because a text that is cut otherwise becomes other
+ * tokens. */
 #ifndef TANDEM_COMMON_TEXT_GGUF_PRETOKENIZER_H
 #define TANDEM_COMMON_TEXT_GGUF_PRETOKENIZER_H
 

@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Sequences may stand in sequences; nobody needs more. */
+/* A Sequence may hold others; no tokenizer nests them deeper. */
 enum { NESTING = 4 };
 
 /* GPT-2's pattern (Radford et al. 2019, encoder.py), which ByteLevel's use_regex means. */
@@ -209,7 +209,7 @@ static enum status read_decoder(const char *name, const json_t *node, int depth,
         return add_replace(name, node, "decoder Replace", &decoder->replace);
     if (json_parts_is(node, "Strip"))
         return add_strip(name, node, decoder);
-    if (json_parts_is(node, "Fuse")) /* pieces always stand together here */
+    if (json_parts_is(node, "Fuse")) /* the pieces of a text are always joined here */
         return STATUS_OK;
     if (json_parts_is(node, "ByteLevel"))
         decoder->byte_level = 1;
@@ -277,7 +277,7 @@ static enum status read_template(const char *name, const json_t *node, int depth
 
     if (json_parts_is(node, "Sequence"))
         return read_list(name, json_object_get(node, "processors"), "post_processor Sequence", depth, read_template, into);
-    if (json_parts_is(node, "ByteLevel")) /* trims offsets, which nobody asks for here */
+    if (json_parts_is(node, "ByteLevel")) /* only trims offsets, which are not computed here */
         return STATUS_OK;
     if (!json_parts_is(node, "TemplateProcessing"))
         return json_parts_refuse(name, "post_processor", json_object_get(node, "type"));

@@ -1,5 +1,6 @@
-/* Readers of the small parts of a tokenizer.json: normalizer, pre-tokenizer, decoder, post-processor. Each takes the node of its part
- * (null or absent is a part that does nothing) and returns STATUS_DATA with one line for a type or an option that it does not know. */
+/* Readers of the small parts of a tokenizer.json: normalizer, pre-tokenizer, decoder, post-processor. Each takes the node of its part (null or absent
+ * is a part that does nothing) and returns STATUS_DATA with one line for a type or an option that it does not know; none guesses. They own nothing:
+ * what they fill in is the tokenizer's. For the reader of tokenizer.json alone. */
 #ifndef TANDEM_COMMON_TEXT_JSON_PARTS_H
 #define TANDEM_COMMON_TEXT_JSON_PARTS_H
 

@@ -1,5 +1,5 @@
-/* Unicode normalization form C (UAX 15). The characters' data are utf8proc's; the order of combining marks is made here by a merge
- * sort, since utf8proc's own takes quadratic time on long runs of marks, which a prompt may hold. */
+/* Unicode normalization form C (UAX 15). The characters' data are utf8proc's; the order of combining marks is made here by a merge sort, since
+ * utf8proc's own takes quadratic time on long runs of marks, which a prompt may hold. Owns nothing; any thread may call. */
 #ifndef TANDEM_COMMON_TEXT_NFC_H
 #define TANDEM_COMMON_TEXT_NFC_H
 

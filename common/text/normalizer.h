@@ -1,5 +1,6 @@
-/* A normalizer rewrites a text before it is split: NFC, a prefix, a literal replacement. It also serves decoders, whose Replace is
- * the same. What it writes is bounded by a multiple of what it reads, whatever the file says. Immutable after open. */
+/* A normalizer rewrites a text before it is split: NFC, a prefix, a literal replacement. It also serves decoders, whose Replace is the same. It is
+ * plain data, immutable after open; the buffers that it writes to are the caller's. Invariant: what it writes is bounded by a multiple of what it
+ * reads, whatever the file says. */
 #ifndef TANDEM_COMMON_TEXT_NORMALIZER_H
 #define TANDEM_COMMON_TEXT_NORMALIZER_H
 

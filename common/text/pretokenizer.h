@@ -1,7 +1,7 @@
-/* A pretokenizer cuts a text into the pieces that the model encodes one by one. It is a chain of steps: each cuts (by a pattern) or
- * rewrites (spaces) what it gets and hands it on, and the last hands it to the sink, so no list of pieces is ever made. Patterns come
- * from the tokenizer file, compiled by PCRE2 (UTF, UCP, no \C) under a size limit and run under match limits that grow with the
- * text only. Immutable after open; each encode call has its own working space. */
+/* A pretokenizer cuts a text into the pieces that the model encodes one by one. It owns a chain of steps: each cuts (by a pattern) or rewrites
+ * (spaces) what it gets and hands it on, and the last hands it to the sink, so no list of pieces is ever made. Patterns come from the tokenizer file,
+ * compiled by PCRE2 (UTF, UCP, no \C) under a size limit and run under match limits that grow with the text only. Immutable after open; each encode
+ * call has its own working space. */
 #ifndef TANDEM_COMMON_TEXT_PRETOKENIZER_H
 #define TANDEM_COMMON_TEXT_PRETOKENIZER_H
 

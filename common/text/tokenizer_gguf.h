@@ -1,5 +1,6 @@
-/* Reads the tokenizer that a GGUF file has among its keys (tokenizer.ggml.*), of kind "gpt2" (byte-level BPE with merges) or "llama"
- * (SentencePiece's BPE: scores and byte tokens). What llama.cpp does without being told, it does as well. */
+/* Reads the tokenizer that a GGUF file has among its keys (tokenizer.ggml.*), of kind "gpt2" (byte-level BPE with merges) or "llama" (SentencePiece's
+ * BPE: scores and byte tokens). What llama.cpp does without being told, it does as well. Owns nothing: the caller gets the tokenizer, which keeps
+ * nothing of the file. Every value is untrusted. */
 #ifndef TANDEM_COMMON_TEXT_TOKENIZER_GGUF_H
 #define TANDEM_COMMON_TEXT_TOKENIZER_GGUF_H
 

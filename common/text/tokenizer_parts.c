@@ -89,6 +89,6 @@ void tokenizer_parts_warn_of_bytes(const struct tokenizer *tokenizer, const char
                 snprintf(names + 3 * missing, 4, " %02x", (unsigned)byte);
             missing++;
         }
-    if (missing > 0 && log_shows(LOG_DEBUG)) /* who has none of them in his texts need not know */
+    if (missing > 0 && log_shows(LOG_DEBUG)) /* it matters only for texts with such bytes, which are rare */
         log_file_warning("%s: %d bytes have no token, text loses them:%s%s", file, missing, names, missing > NAMED ? " ..." : "");
 }

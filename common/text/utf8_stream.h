@@ -1,5 +1,5 @@
-/* A stream that holds back an unfinished UTF-8 character, so that what is shown is always whole characters. Bytes that can never
- * become a character come out as U+FFFD. */
+/* A stream that holds back an unfinished UTF-8 character, so that what is shown is always whole characters. It owns the few bytes that wait. Bytes
+ * that can never become a character come out as U+FFFD. Pure; one thread per stream; never allocates. */
 #ifndef TANDEM_COMMON_TEXT_UTF8_STREAM_H
 #define TANDEM_COMMON_TEXT_UTF8_STREAM_H
 

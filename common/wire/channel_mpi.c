@@ -13,6 +13,7 @@ struct mpi_channel {
     struct world *world;
     struct mpi_outbox outbox;
     struct mpi_inbox inbox;
+    struct wait_usual usual; /* waits for a frame */
 };
 
 static enum status send_frame(struct channel *channel, int peer, struct frame frame, int *taken)
@@ -32,15 +33,17 @@ static enum status receive(struct channel *channel, int *peer, struct frame *fra
 
 static enum status wait_for_frame(struct channel *channel, int64_t deadline_ns, int *peer, struct frame *frame, int *refused)
 {
-    const struct world *world = ((struct mpi_channel *)channel)->world;
+    struct mpi_channel *mpi = (struct mpi_channel *)channel;
     struct wait wait;
 
-    world_wait_begin(world, &wait);
+    world_wait_begin_usual(mpi->world, &wait, &mpi->usual);
     for (;;) {
         TRY(channel_receive(channel, peer, frame, refused));
+        if (frame->count > 0)
+            world_wait_end(&wait, clock_ns());
         if (frame->count > 0 || *refused || clock_ns() >= deadline_ns)
             return STATUS_OK;
-        world_wait_step(world, &wait, deadline_ns);
+        world_wait_step(mpi->world, &wait, deadline_ns);
     }
 }
 

@@ -21,7 +21,8 @@ enum {
     MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
     MESSAGE_MAX_TOKENS = 1 << 20,
     MESSAGE_Q_SUM = SPARSE_Q_SUM,
-    MESSAGE_LONG_TEXT = 64, /* tokens: a drafter that lacks more of a request's reads them in parts before it answers, and the lead knows that it may */
+    /* Tokens: a drafter that lacks more of a request's reads them in parts before it answers, and the lead knows that it may. */
+    MESSAGE_LONG_TEXT = 64,
 };
 
 enum message_type {
@@ -130,8 +131,8 @@ struct frame message_pack_close(struct message_space *space, const struct close_
 struct frame message_pack_proposal(struct message_space *space, const struct proposal *proposal);
 struct frame message_pack_commit(struct message_space *space, const struct commit *commit);
 struct frame message_pack_failure(struct message_space *space, const struct failure *failure);
-/* Heartbeat, Shutdown and Drain carry the run alone. A Drain carries its complement (~run), so that a Heartbeat whose type was damaged on the way is not
- * taken for one. */
+/* Heartbeat, Shutdown and Drain carry the run alone. A Drain carries its complement (~run), so that a Heartbeat whose type was damaged on the way
+ * is not taken for one. */
 struct frame message_pack_plain(struct message_space *space, enum message_type type, uint64_t run);
 
 /* Type of a frame, or 0 when it is none (too short, wrong magic, version or length). */

@@ -1,6 +1,7 @@
-/* The doorbells of one host: a counter for each of its ranks, in memory that they share. Ringing adds one to it and wakes its owner where that sleeps,
- * so a rank that has read the counter before it looks for messages cannot miss one. Beside it lies how much the rank has got done, by which others tell
- * slow from stuck. Owned by the host's ranks together, from world_open to world_close; only world.c, record.c, wait.c and pulse.c look inside. */
+/* The doorbells of one host: a counter for each of its ranks, in memory that they share. Ringing adds one to it and wakes its owner where that
+ * sleeps, so a rank that has read the counter before it looks for messages cannot miss one. Beside it lies how much the rank has got done, by
+ * which others tell slow from stuck. Owned by the host's ranks together, from world_open to world_close; only world.c, record.c, wait.c and
+ * pulse.c look inside. */
 #ifndef TANDEM_COMMON_WORLD_DOORBELLS_H
 #define TANDEM_COMMON_WORLD_DOORBELLS_H
 

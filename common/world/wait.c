@@ -19,6 +19,8 @@ enum {
     /* From there on it yields between looks. Two ranks that are ready on one core are soon moved apart, two that put each other to
      * sleep are not: with yields a sum of two ranks takes 1 us, with spinning alone up to 20. How long, since the start: */
     LOOK_FREE_NS = 1000000,    /* a core for every thread: nobody needs ours, and a sleeper's core takes tens of microseconds to wake */
+    LOOK_USUAL_NS = 5000000,   /* at most so long where waits of a kind are known to end by then */
+    USUAL_SHARE = 8,           /* weight of the newest wait in what is usual: one part in so many */
     LOOK_VERIFIER_NS = 300000, /* more of them than cores: as long as drafts are made, because to wake a follower costs a drafter on its
                                   core 60 us; a yield leaves the core to the drafter */
     LOOK_DRAFTER_NS = 4000,    /* it waits while the group computes, and must not take a core of theirs */
@@ -37,11 +39,19 @@ int world_is_crowded(const struct world *world)
     return world->node_size > world->cores || threads > (uint32_t)world->cores;
 }
 
+/* Half as long again as a usual wait, where that is worth it: one that is longer than anybody looks had better sleep from the beginning. */
+static int64_t look_usual_ns(const struct wait_usual *usual)
+{
+    int64_t look = usual != NULL ? usual->ns + usual->ns / 2 : 0;
+
+    return look > LOOK_FREE_NS && look <= LOOK_USUAL_NS ? look : LOOK_FREE_NS;
+}
+
 /* How long a wait looks before it sleeps. */
-static int64_t look_ns(const struct world *world)
+static int64_t look_ns(const struct world *world, const struct wait_usual *usual)
 {
     if (!world_is_crowded(world))
-        return LOOK_FREE_NS;
+        return look_usual_ns(usual);
     return world->role == ROLE_DRAFTER ? LOOK_DRAFTER_NS : LOOK_VERIFIER_NS;
 }
 
@@ -99,12 +109,31 @@ static void listen(const struct world *world, int64_t now)
     doorbells->heard = made;
 }
 
-void world_wait_begin(const struct world *world, struct wait *wait)
+void world_wait_begin_usual(const struct world *world, struct wait *wait, struct wait_usual *usual)
 {
     int64_t now = clock_ns();
 
-    *wait = (struct wait){
-        .started_ns = now, .look_ns = now + look_ns(world), .heard = atomic_load(&world->doorbells->mine->rings), .deaf = world->spread};
+    *wait = (struct wait){.started_ns = now,
+                          .look_ns = now + look_ns(world, usual),
+                          .heard = atomic_load(&world->doorbells->mine->rings),
+                          .deaf = world->spread,
+                          .usual = usual};
+}
+
+void world_wait_begin(const struct world *world, struct wait *wait)
+{
+    world_wait_begin_usual(world, wait, NULL);
+}
+
+/* One long pause, of a job that has nothing to do, is bounded: some usual waits later it is forgotten. */
+void world_wait_end(const struct wait *wait, int64_t now)
+{
+    int64_t ns = now - wait->started_ns;
+
+    if (wait->usual == NULL || ns < SPIN_NS) /* it was there: that was no wait */
+        return;
+    ns = ns < 2 * LOOK_USUAL_NS ? ns : 2 * LOOK_USUAL_NS;
+    wait->usual->ns = wait->usual->ns == 0 ? ns : wait->usual->ns + (ns - wait->usual->ns) / USUAL_SHARE;
 }
 
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns)
@@ -126,7 +155,7 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
     uint32_t rings = atomic_load(&doorbell->rings);
     wait->looks++;
     if (rings != wait->heard) {
-        int64_t look = look_ns(world);
+        int64_t look = look_ns(world, wait->usual);
 
         wait->looks = 0;
         wait->look_ns = clock_ns() + (look > LOOK_RUNG_NS ? look : LOOK_RUNG_NS);

@@ -6,8 +6,8 @@
 
 #include "common/base/status.h"
 
-/* Local. Starts the thread; `seconds` <= 0 starts none. Until the first progress it grants at least a minute, for MPI starts when the machine lets it.
- * One per process. */
+/* Local. Starts the thread; `seconds` <= 0 starts none. Until the first progress it grants at least a minute, for MPI starts when the machine lets
+ * it. One per process. */
 enum status watchdog_open(double seconds);
 void watchdog_close(void);
 /* Local. Lets this rank's watchdog wait longer than `others` ranks' before it ends the job: the rank that hangs is to report it, in one line, and

@@ -147,7 +147,8 @@ int world_threads(const struct world *world, int asked, int alone)
     long share = cores / (alone ? world->node_role_size : world->node_size);
 
     if (asked > own && is_first_to_warn(world))
-        log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not started", asked, own,
+        log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not "
+                 "started", asked, own,
                  own == 1 ? "" : "s");
     if (asked > 0)
         return asked < own ? asked : (int)own;

@@ -61,6 +61,11 @@ int world_is_gone(const struct world *world, int rank);
 /* Local. Ends the whole job at once with `status` as its exit code. */
 void world_abort(enum status status) __attribute__((noreturn));
 
+/* How long waits of one kind usually are: those of one place in the program, for one thing. All zero: none has ended yet. */
+struct wait_usual {
+    int64_t ns;
+};
+
 /* A wait in progress. Start one with world_wait_begin before the first look for what is awaited; call world_wait_step after each
  * look that found nothing. The order matters: a ring between begin and step is never lost. */
 struct wait {
@@ -69,32 +74,39 @@ struct wait {
     uint32_t heard;  /* the doorbell's value at the last look */
     int looks;       /* since the beginning, or since the last ring */
     int naps;        /* how often it slept */
+    struct wait_usual *usual; /* borrowed; NULL: nobody counts such waits */
     int deaf;        /* what is awaited may ring no doorbell: begin sets it where ranks are on several hosts, and the caller may */
 };
 
 /* Local. */
 void world_wait_begin(const struct world *world, struct wait *wait);
+/* Local. The same for a wait of a kind: where it usually ends soon, and no other thread needs the core, it looks until it should have ended, for a
+ * sleeper wakes late. */
+void world_wait_begin_usual(const struct world *world, struct wait *wait, struct wait_usual *usual);
+/* Local. To be called when what such a wait was for is there, and not when it was given up: its length counts. */
+void world_wait_end(const struct wait *wait, int64_t now);
 /* Local. Spins, yields, then sleeps until the doorbell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
 /* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */
 enum status world_meet(const struct world *world, MPI_Comm comm);
 /* Local. Ends when the operation of several ranks has. Such a wait is no hang while other ranks get something done, and it leaves its core to them.
- * Where MPI cannot tell, the job ends: nobody knows when the operation's memory is free again. */
+ * Where MPI cannot tell, the job ends: the operation may still use its memory, which could never be freed. */
 void world_await(const struct world *world, MPI_Request *request);
 /* Local. Changes whenever another rank gets something done (common/base/progress.h): on another host within a second, where it must be able to
  * tell. What a wait listens to. */
 uint64_t world_progress(const struct world *world);
 /* Local. Threads that this rank may use: `asked`, or when that is 0 this host's cores over its ranks, over those of its own role where they alone
- * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on: where more are asked for a line says so, once on a host. */
+ * compute or compute in turns with the others (`alone`), but no more than the cores that it may run on: where more are asked for a line says so,
+ * once on a host. */
 int world_threads(const struct world *world, int asked, int alone);
 /* Local. Tells the ranks of this host that this one computes with so many threads: where all together have more than there are cores, a wait
  * soon gives its core away. */
 void world_claim_threads(const struct world *world, int threads);
 /* Local. Have the ranks of this host more threads than it has cores, by what they have claimed so far? */
 int world_is_crowded(const struct world *world);
-/* Local, before this rank's threads start. Where a host has more ranks than cores, but one for each thread of the ranks of this role, they keep to cores
- * of their own: they compute at once and wait for each other, and the kernel would put two of them on one core for milliseconds after a rank of the other
- * role has had the other. Not where who started the rank has bound it. */
+/* Local, before this rank's threads start. Where a host has more ranks than cores, but one for each thread of the ranks of this role, they keep to
+ * cores of their own: they compute at once and wait for each other, and the kernel would put two of them on one core for milliseconds after a rank
+ * of the other role has had the other. Not where who started the rank has bound it. */
 void world_keep_apart(const struct world *world, int threads);
 /* Local. Rings every verifier of this host: a step is about to begin, and sleepers had better wake up. */
 void world_ring_verifiers(const struct world *world);

@@ -1,5 +1,5 @@
-/* The hosts of --hosts, HOST[:SLOTS],..., filled in order: drafters first, then verifiers, each host before the next one. mpirun would begin with
- * the host that it runs on, wherever that stands in the list; so it is told a host at a time. */
+/* The hosts of --hosts, HOST[:SLOTS],..., filled in order: drafters first, then verifiers, each host before the next one. mpirun would begin with the
+ * host that it runs on, wherever that stands in the list; so it is told a host at a time. Names point into the option's text; pure. */
 #ifndef TANDEM_LAUNCH_SUBMIT_LAUNCH_HOSTS_H
 #define TANDEM_LAUNCH_SUBMIT_LAUNCH_HOSTS_H
 

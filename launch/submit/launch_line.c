@@ -15,7 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ranks that share a model on devices need one each, and NCCL: nobody gets that without having asked. */
+enum { FEW_CORES = 3 /* a core for each rank: what is shown to whom it is new is the best that the machine does */ };
+
+/* Several verifiers on devices need a device each, and NCCL, so the default is one: more must be asked for. */
 static int is_for_devices(const struct options *options)
 {
     const struct backend *backend = NULL;
@@ -32,6 +34,8 @@ static int choose_verifiers(const struct options *options)
 
     if (options->ranks.verifiers > 0)
         return options->ranks.verifiers;
+    if (options_is_showcase(options) && options->launch.hosts == NULL && sysconf(_SC_NPROCESSORS_ONLN) <= FEW_CORES)
+        return 1;
     options_target_path(options, target);
     if (is_for_devices(options) || sysconf(_SC_NPROCESSORS_ONLN) < 2 || config_read(target, &config) != STATUS_OK)
         return 1;
@@ -60,6 +64,42 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
     return STATUS_OK;
 }
 
+/* Is a job to come first that measures the target alone in one process? Where it says more than the solo column: the target is small, so that a verifier
+ * beside a drafter has not all cores, and there is a host to ask. */
+static int measures_plain(const struct options *options)
+{
+    char target[PATH_MAX];
+    struct config config;
+
+    if (!options_is_showcase(options) || options->rounds.solo || options->ranks.drafters == 0 || options->launch.hosts != NULL ||
+        options->launch.launcher != LAUNCHER_MPIRUN || options->report.trace != NULL || options->results.path != NULL || is_for_devices(options))
+        return 0;
+    options_target_path(options, target);
+    return config_read(target, &config) == STATUS_OK && !config_is_large(&config, 0, 1);
+}
+
+/* The line of that job: the same options for one verifier. */
+static void write_plain(const struct options *options, const struct launch_ranks *ranks, FILE *to)
+{
+    struct launch_ranks plain = {.options = options, .verifiers = 1, .argc = ranks->argc + 1};
+    char *line = NULL;
+    size_t size = 0;
+    FILE *lines = open_memstream(&line, &size);
+
+    plain.argv = calloc((size_t)plain.argc + 1, sizeof *plain.argv);
+    if (plain.argv != NULL && lines != NULL) {
+        memcpy(plain.argv, ranks->argv, (size_t)ranks->argc * sizeof *plain.argv);
+        plain.argv[ranks->argc] = (char[]){"--measure-plain"};
+        launch_ranks_write(&plain, lines);
+    }
+    if (lines != NULL)
+        fclose(lines);
+    fputs(" plain=", to);
+    shell_word_put(line != NULL ? line : "", to);
+    free(plain.argv);
+    free(line);
+}
+
 enum status launch_line_facts(const struct options *options, int argc, char **argv, FILE *to)
 {
     struct launch_ranks ranks = {0};
@@ -84,6 +124,8 @@ enum status launch_line_facts(const struct options *options, int argc, char **ar
         shell_word_put(options->report.recorder != NULL ? options->report.recorder : "", to);
         fputs(" line=", to);
         shell_word_put(line, to);
+        if (!options->launch.dry_run && measures_plain(options))
+            write_plain(options, &ranks, to);
         fputc('\n', to);
     }
     free(line);

@@ -1,5 +1,6 @@
-/* The command that starts the ranks of a job, by mpirun or by srun: for a shell to run as it stands, or as a part of a batch script, which has
- * the programs' folder in $bin and their options in the array `options`. */
+/* The command that starts the ranks of a job, by mpirun or by srun: for a shell to run as it stands, or as a part of a batch script, which has the
+ * programs' folder in $bin and their options in the array `options`. Owns nothing. Invariant: every word is quoted for the shell; options that ranks
+ * are not to have (column for_ranks of the table) are left out. */
 #ifndef TANDEM_LAUNCH_SUBMIT_LAUNCH_RANKS_H
 #define TANDEM_LAUNCH_SUBMIT_LAUNCH_RANKS_H
 

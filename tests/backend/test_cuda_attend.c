@@ -39,7 +39,8 @@ static size_t row_count(const struct step *step)
 
 static size_t cache_at(const struct step *step, int slot, int h, int place, int d)
 {
-    return (((size_t)slot * (size_t)step->shape.kv_heads + (size_t)h) * (size_t)context_length + (size_t)place) * (size_t)step->shape.head_dim + (size_t)d;
+    return (((size_t)slot * (size_t)step->shape.kv_heads + (size_t)h) * (size_t)context_length + (size_t)place) * (size_t)step->shape.head_dim +
+           (size_t)d;
 }
 
 static void add_run(struct step *step, struct run run, struct random *random)
@@ -115,7 +116,8 @@ static int sees(const struct step *step, int row, int place)
  * to: [count][heads][head_dim] of what it gives */
 static void attend_giving(const struct step *step, const int *order, int count, int longest, int room, enum kernel_numbers gives, void *to)
 {
-    size_t row = row_count(step), to_bytes = (size_t)count * row * kernel_numbers_bytes(gives), scratch_bytes = attend_scratch_bytes((int)row, context_length) / KERNEL_ROWS * (size_t)room;
+    size_t row = row_count(step), to_bytes = (size_t)count * row * kernel_numbers_bytes(gives),
+           scratch_bytes = attend_scratch_bytes((int)row, context_length) / KERNEL_ROWS * (size_t)room;
     int32_t slot[MOST_ROWS], base[MOST_ROWS], place[MOST_ROWS];
     uint64_t ancestors[MOST_ROWS];
     float *q = zeroed((size_t)count * row, sizeof *q);

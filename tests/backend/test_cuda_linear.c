@@ -97,8 +97,8 @@ static void test_cuda_linear__matmul_matches_cpu(void **state)
 {
     static const struct {
         int outputs, columns, rows;
-    } shapes[] = {{1, 1, 1},    {17, 5, 2},    {16, 16, 8},   {33, 333, 1},  {33, 333, 7},   {40, 130, 9}, {97, 64, 16},
-                  {50, 77, 17}, {31, 1030, 3}, {16, 250, 32}, {49, 100, 33}, {18, 1025, 64}, {35, 48, 65}, {19, 36, 100}, {150, 24, MOST_ROWS}, {17, 1200, 70}};
+    } shapes[] = {{1, 1, 1},     {17, 5, 2},    {16, 16, 8},   {33, 333, 1},   {33, 333, 7}, {40, 130, 9},  {97, 64, 16},         {50, 77, 17},
+                  {31, 1030, 3}, {16, 250, 32}, {49, 100, 33}, {18, 1025, 64}, {35, 48, 65}, {19, 36, 100}, {150, 24, MOST_ROWS}, {17, 1200, 70}};
     struct random random = {1};
 
     (void)state;
@@ -432,7 +432,8 @@ static void test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company(void
     }
 }
 
-/* Rows that are rounded already, as mlp_in and attend leave them, give the bits of the same numbers in f32; and those with a residual, of their sum with it. */
+/* Rows that are rounded already, as mlp_in and attend leave them, give the bits of the same numbers in f32; and those with a residual, of their
+ * sum with it. */
 static void check_rounded(struct random *random, int device, enum dtype dtype, int outputs, int columns, int rows)
 {
     size_t values = (size_t)rows * (size_t)outputs, numbers = (size_t)rows * (size_t)columns;
@@ -477,7 +478,8 @@ static void test_cuda_linear__rows_that_are_rounded_give_the_same_bits(void **st
 {
     static const struct {
         int outputs, columns, rows;
-    } shapes[] = {{1, 1, 1}, {40, 136, 1}, {33, 333, 7}, {99, 64, 16}, {200, 1040, 9}, {70, 2704, 20}, {35, 1400, 65}, {150, 40, 140}, {35, 7001, 5}, {70, 6600, 3}};
+    } shapes[] = {{1, 1, 1},      {40, 136, 1},   {33, 333, 7},   {99, 64, 16},  {200, 1040, 9},
+                  {70, 2704, 20}, {35, 1400, 65}, {150, 40, 140}, {35, 7001, 5}, {70, 6600, 3}};
     struct random random = {12};
     int devices = cuda_rig_is_emulated() ? 2 : 1;
 

@@ -1,5 +1,5 @@
-/* Any bytes as tokenizer_config.json and, behind the first NUL, chat_template.jinja: what was read renders messages, or says why it does not; marks lie
- * in the text, rising and apart; and what a message spells is in the text as it was. */
+/* Any bytes as tokenizer_config.json and, behind the first NUL, chat_template.jinja: what was read renders messages, or says why it does not;
+ * marks lie in the text, rising and apart; and what a message spells is in the text as it was. */
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
 #include "tests/fuzz/fuzz_file.h"

@@ -178,7 +178,7 @@ static void test_cpu_answers__penalties_of_a_draft_do_not_see_its_siblings(void 
     free(step.words);
 }
 
-/* One draft stands, and another token follows. */
+/* One draft is accepted, and another token follows. */
 static void draft_round(struct draft_rig *rig, int round)
 {
     draft_rig_propose(rig);

@@ -1,5 +1,5 @@
-/* A cache in bf16, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. And what is copied
- * from slot to slot, in caches of both dtypes. */
+/* A cache in bf16, in whole models: logits are those of float32 attention over keys and values that are rounded as they are written. And what is
+ * copied from slot to slot, in caches of both dtypes. */
 #include "tests/support/golden.h"
 #include "tests/support/model_rig.h"
 

@@ -1,5 +1,5 @@
-/* What a test program of this folder is told: arguments, and TANDEM_LONG=1 in the environment. Without any it runs the default form, with
- * the same seed every time. */
+/* What a test program of this folder is told: arguments, and TANDEM_WIDE=1 or TANDEM_LONG=1 in the environment. Without any it runs the
+ * default form, with the same seed every time. */
 #ifndef TANDEM_TESTS_LAW_LAW_OPTIONS_H
 #define TANDEM_TESTS_LAW_LAW_OPTIONS_H
 
@@ -7,6 +7,7 @@
 
 struct law_options {
     int is_quick;       /* "quick": few configurations with few requests, in seconds; for builds that are expected to fail */
+    int is_wide;        /* "wide", or TANDEM_WIDE=1, as CI does: more requests or settings than what each promise needs to be shown once */
     int is_long;        /* "long", or TANDEM_LONG=1 */
     uint64_t seed;      /* "seed=N" of all random draws */
     int part, parts;    /* "part=I/N": the configurations i with i mod N = I, so that programs can share them */

@@ -1,6 +1,6 @@
-/* The joint law where the draft length is chosen as the job goes, from verdicts and times: it is the target's, however the length jumps about. One that
- * looks at the proposal first is not lawful, and the same statistics say so. Requests share the length, so they are not independent of each other in
- * how many rounds they take; their tokens are. */
+/* The joint law where the draft length is chosen as the job goes, from verdicts and times: it is the target's, however the length jumps about. One
+ * that looks at the proposal first is not lawful, and the same statistics say so. Requests share the length, so they are not independent of each
+ * other in how many rounds they take; their tokens are. */
 #include "common/base/bounds.h"
 #include "tests/law/budget.h"
 #include "tests/law/law_options.h"

@@ -226,10 +226,10 @@ static void count_outcome(void *user, const struct sequence *sequence, const str
 }
 
 /* Which wrong verifiers must be found: coupled tokens have no residual and no q. A q of another temperature, the most hidden one, takes five
- * times the requests of the others: it is asked for where a request is cheap. */
+ * times the requests of the others: the wide form asks for it, where a request is cheap. */
 static int must_see(const struct place *place, enum wrong wrong)
 {
-    if (wrong == Q_IS_WARMER && (place->ids == LARGEST || options.is_quick))
+    if (wrong == Q_IS_WARMER && (place->ids == LARGEST || !options.is_wide))
         return 0;
     if (wrong == Q_IS_CUT && place->sampling.top_k > 0) /* truncation leaves little beyond the 64 best */
         return 0;

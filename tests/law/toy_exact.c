@@ -274,7 +274,7 @@ void toy_exact_joint(struct toy_exact *exact, enum toy_mutant mutant, double *ce
     visit(&walk, TOY_PROMPT, TOY_PROMPT, 1);
 }
 
-/* The chance that a draft stands after the history (.., a, b), token by token. */
+/* The chance that a draft is accepted after the history (.., a, b), token by token. */
 static void overlap(const struct toy_law *law, const struct toy_run *run, int count, int a, int b, enum toy_speed speed, double *stands)
 {
     int32_t history[TOY_CONTEXT] = {0};

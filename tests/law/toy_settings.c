@@ -30,8 +30,10 @@ void toy_setting_fill(struct toy_setting *setting, int i, uint64_t seed)
     int size = (i + i / 12) % 4, zeros = (i + i / 4) % 2, lost = (i + i / 9) % 4 == 1;
     const char *name;
 
-    *setting = (struct toy_setting){
-        .way = i % TOY_WAYS, .regime = (i + i / 7) % TOY_REGIMES, .draft = (3 * i + i / 8) % TOY_DRAFTS, .sharding = (2 * i + i / 11) % TOY_SHARDINGS};
+    *setting = (struct toy_setting){.way = i % TOY_WAYS,
+                                    .regime = (i + i / 7) % TOY_REGIMES,
+                                    .draft = (3 * i + i / 8) % TOY_DRAFTS,
+                                    .sharding = (2 * i + i / 11) % TOY_SHARDINGS};
     /* 4 tokens in a row of 4 or 3, or 16 tokens in a row of 2. What lies beyond is drafted, verified and cut off. */
     setting->run = (struct toy_run){.sampling = sampling_of(setting->way, &name),
                                    .shards = shards[setting->sharding],

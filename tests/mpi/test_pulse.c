@@ -1,4 +1,5 @@
-/* Three ranks of one host that are taken for those of two: a drafter and a verifier on one, a verifier on the other, who sees no doorbell of theirs. */
+/* Three ranks of one host that are taken for those of two: a drafter and a verifier on one, a verifier on the other, who sees no doorbell of
+ * theirs. */
 #include "common/base/clock.h"
 #include "common/base/progress.h"
 #include "common/world/doorbells.h"
@@ -103,7 +104,8 @@ static void test_pulse__waiting_is_not_heard(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pulse__work_is_heard_on_another_host), cmocka_unit_test(test_pulse__waiting_is_not_heard)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pulse__work_is_heard_on_another_host),
+                                       cmocka_unit_test(test_pulse__waiting_is_not_heard)};
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     int failed;
 

@@ -311,7 +311,8 @@ static void check_counts(const struct simulation *simulation)
                         (long long)figures->rounds, (long long)figures->accepted, (long long)figures->drafted);
     if (!is_damaged(simulation) && tally->refused > 0)
         simulation_fail(simulation, "%lld messages were refused, and none was damaged", (long long)tally->refused);
-    if (simulation->plan->is_peaceful && ((simulation->engine.peers.stale > 0 && !simulation->plan->run_ahead) || tally->refused > 0 || tally->losses > 0))
+    if (simulation->plan->is_peaceful &&
+        ((simulation->engine.peers.stale > 0 && !simulation->plan->run_ahead) || tally->refused > 0 || tally->losses > 0))
         simulation_fail(simulation, "nothing went wrong, yet %lld proposals were stale, %lld messages refused, %lld drafters lost",
                         (long long)simulation->engine.peers.stale, (long long)tally->refused, (long long)tally->losses);
 }

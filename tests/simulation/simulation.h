@@ -1,6 +1,6 @@
-/* One schedule: the lead's own loop and the drafters' own loops in one process, under a pretended clock. The lead is the one that runs; when it waits, or
- * while the target computes, time passes, and the drafters take their turns at the moments that are theirs. A turn happens at once, with a clock of
- * its own: what it sends leaves when its drafts are done. */
+/* One schedule: the lead's own loop and the drafters' own loops in one process, under a pretended clock. The lead is the one that runs; when it
+ * waits, or while the target computes, time passes, and the drafters take their turns at the moments that are theirs. A turn happens at once, with
+ * a clock of its own: what it sends leaves when its drafts are done. */
 #ifndef TANDEM_TESTS_SIMULATION_SIMULATION_H
 #define TANDEM_TESTS_SIMULATION_SIMULATION_H
 

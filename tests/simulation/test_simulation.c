@@ -2,7 +2,7 @@
  *
  *     test_simulation [--first N] [--count N] [--seed N] [--verbose]
  *
- * --seed runs one schedule, --verbose tells its story, event by event. */
+ * --seed runs one schedule, --verbose tells its story, event by event. TANDEM_WIDE=1 in the environment: twice as many, TANDEM_LONG=1: forty times. */
 #include "common/base/log.h"
 #include "tests/simulation/simulation.h"
 
@@ -20,9 +20,9 @@
 #ifdef __SANITIZE_ADDRESS__
 enum { USUAL = 2500 };
 #else
-enum { USUAL = 25000 };
+enum { USUAL = 12500 };
 #endif
-enum { MANY = 1000, LONG_FACTOR = 20 };
+enum { MANY = 1000, WIDE_FACTOR = 2, LONG_FACTOR = 40 };
 
 static struct stage stage;
 static struct simulation simulation;
@@ -63,10 +63,10 @@ static void print_tally(void)
                   " cut, %" PRId64 " without a place; %" PRId64 " hostile\n",
                   tally.frames[LOOP_SENT], tally.frames[LOOP_LOST], tally.frames[LOOP_REPEATED], tally.frames[LOOP_OVERTOOK],
                   tally.frames[LOOP_CORRUPTED], tally.frames[LOOP_TRUNCATED], tally.frames[LOOP_FULL], tally.hostile_frames);
-    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals fetched from the shelf, %" PRId64 " stale, %" PRId64
-                  " messages refused; %" PRId64 " rounds until all were used again, at most %" PRId64 " in one\n",
-                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.fetched, tally.stale, tally.refused,
-                  tally.rounds_after, tally.most_rounds_after);
+    print_message("drafters: %" PRId64 " killed, %" PRId64 " stalled, %" PRId64 " slow; %" PRId64 " proposals fetched from the shelf, %" PRId64
+                  " stale, %" PRId64 " messages refused; %" PRId64 " rounds until all were used again, at most %" PRId64 " in one\n",
+                  tally.incidents[INCIDENT_KILL], tally.incidents[INCIDENT_STALL], tally.incidents[INCIDENT_SLOW], tally.fetched, tally.stale,
+                  tally.refused, tally.rounds_after, tally.most_rounds_after);
 }
 
 static void test_simulation__faults_cost_only_speed(void **state)
@@ -104,6 +104,13 @@ static void test_simulation__everything_that_can_go_wrong_did(void **state)
     assert_true(2 * tally.accepted > tally.drafted && tally.accepted > tally.rounds / 4); /* and drafting went on */
 }
 
+static int is_asked(const char *name)
+{
+    const char *word = getenv(name);
+
+    return word != NULL && strcmp(word, "1") == 0;
+}
+
 static void parse(int argc, char **argv)
 {
     static const struct option options[] = {{"first", required_argument, NULL, 'f'},
@@ -111,11 +118,10 @@ static void parse(int argc, char **argv)
                                             {"seed", required_argument, NULL, 's'},
                                             {"verbose", no_argument, NULL, 'v'},
                                             {0}};
-    const char *asked_long = getenv("TANDEM_LONG");
     int option;
 
-    if (asked_long != NULL && strcmp(asked_long, "1") == 0)
-        count *= LONG_FACTOR;
+    if (is_asked("TANDEM_LONG") || is_asked("TANDEM_WIDE"))
+        count *= is_asked("TANDEM_LONG") ? LONG_FACTOR : WIDE_FACTOR;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
         switch (option) {
         case 'f':

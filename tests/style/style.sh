@@ -117,7 +117,7 @@ for header in "${headers[@]}"; do
     words="$noun|$folder|$(awk -v h="$header" '$1 == h { print $2 }' tests/style/names.allowed | paste -sd'|')"
     structs=$(grep -oE '^struct [a-z_0-9]+' "$header" | cut -d' ' -f2 | paste -sd'|')
     grep -nHE '^(extern )?[a-z][a-z_0-9 ]*[ *]+[a-z_0-9]+\(' "$header" | grep -vE ':(static|typedef|return|#)' |
-        sed -E 's/^([^:]+:[0-9]+):.*[ *]([a-z_0-9]+)\(.*/\1:\2/' | grep -vE ":($words${structs:+|$structs})(_|$)" |
+        sed -E 's/ *__attribute__.*//; s/^([^:]+:[0-9]+):.*[ *]([a-z_0-9]+)\(.*/\1:\2/' | grep -vE ":($words${structs:+|$structs})(_|$)" |
         grep '^common\|^drafter\|^verifier' | expect "a name that begins with $noun (or a line in tests/style/names.allowed)"
 done
 
@@ -143,11 +143,12 @@ counted() {
 counted tests/mutants/README.md "$(find tests/mutants -name '*.mutant' | wc -l)" "changes to one place of the source each"
 counted tests/fuzz/README.md "$(find tests/fuzz/corpus -type f | wc -l)" "files, sizes of"
 
-# Sizes: files above 350 lines and functions above 60, and READMEs of more than two screens.
+# Sizes: files above 350 lines, functions above 60 and lines above 150 columns, and READMEs of more than two screens.
 for file in "${programs[@]}"; do
     lines=$(wc -l <"$file")
     [ "$lines" -le 350 ] || echo "note: $file has $lines lines; which second idea moved in?"
 done
+awk 'length > 150 { print "note: " FILENAME ":" FNR ": a line of " length " columns, of 150 that .clang-format allows" }' "${code[@]}"
 awk 'FNR == 1 { start = 0 } /^\{/ { start = FNR } /^\}/ { if (start && FNR - start > 60) print "note: " FILENAME ":" start ": a function of " FNR - start " lines"; start = 0 }' "${programs[@]}"
 
 while read -r lines readme; do

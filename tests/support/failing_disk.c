@@ -3,8 +3,8 @@
  *
  *   FAILING_CALL=write|short|fdatasync|fsync|rename FAILING_AT=3 FAILING_ERRNO=28
  *
- * FAILING_CALL=stop fails nothing: the process stops behind the n-th write, and a test that wants to do something to a job at that place has all the time.
- */
+ * FAILING_CALL=stop fails nothing: the process stops behind the n-th write, and a test that wants to do something to a job at that place has all the
+ * time. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

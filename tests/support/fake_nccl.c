@@ -1,13 +1,14 @@
-/* A library with NCCL's symbols, for tests: ranks of one host, "devices" whose memory is the host's, communicators that do not block. A
- * call is done when every rank has made it and somebody has asked how it goes; one that is made before the last is done is refused. Sums
- * are added in an order that changes with an element's place and the size of the whole, as NCCL's rings do. A communicator that blocks is made by
- * splitting one that does not, as NCCL does it: the split answers success at once and the parent tells when it is done. Calls of the child return when
- * they are done, or when a rank has aborted.
+/* A library with NCCL's symbols, for tests: ranks of one host, "devices" whose memory is the host's, communicators that do not block. A call is done
+ * when every rank has made it and somebody has asked how it goes; one that is made before the last is done is refused. Sums are added in an order
+ * that changes with an element's place and the size of the whole, as NCCL's rings do. A communicator that blocks is made by splitting one that does
+ * not, as NCCL does it: the split answers success at once and the parent tells when it is done. Calls of the child return when they are done, or when
+ * a rank has aborted.
  *
- * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of
- * CALL from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), async=CODE (it succeeds, and then the communicator has this),
- * stuck (in progress for ever) or hang (does not return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least. FAKE_NCCL_VERSION=23007. FAKE_NCCL_WINDOWS=0: devices
- * that cannot reach each other, so no window. FAKE_NCCL_TRACE=FILE: gets a line "RANK CALL" for each call but the questions. */
+ * What it is told by the environment: FAKE_NCCL="RANK CALL NTH DEED;..." where RANK is that of the world, NTH counts that rank's calls of CALL
+ * from 1, and DEED is fail=CODE (at once), later=CODE (in progress first, then this), async=CODE (it succeeds, and then the communicator has
+ * this), stuck (in progress for ever) or hang (does not return). FAKE_NCCL_PROGRESS=N: every call is in progress for N questions at least.
+ * FAKE_NCCL_VERSION=23007. FAKE_NCCL_WINDOWS=0: devices that cannot reach each other, so no window. FAKE_NCCL_TRACE=FILE: gets a line "RANK CALL"
+ * for each call but the questions. */
 #include "common/group/nccl_library.h"
 
 #include <fcntl.h>

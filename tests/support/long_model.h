@@ -1,5 +1,5 @@
-/* A tiny seeded model, in llama2.c's format, with a context of 131,072 tokens: one layer, so that the keys and values of a token depend on nothing but it
- * and its place. */
+/* A tiny seeded model, in llama2.c's format, with a context of 131,072 tokens: one layer, so that the keys and values of a token depend on nothing
+ * but it and its place. */
 #ifndef TANDEM_TESTS_SUPPORT_LONG_MODEL_H
 #define TANDEM_TESTS_SUPPORT_LONG_MODEL_H
 

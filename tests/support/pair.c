@@ -51,7 +51,8 @@ static void *follow(void *team)
 
 static void open_model(struct pair *pair, const char *name, struct group *group, struct model **model)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)PAIR_OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)PAIR_OUTPUTS : (int)BACKEND_MAX_ROWS};
+    const struct model_options options = {.threads = 1,
+                                          .max_rows = (int)PAIR_OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)PAIR_OUTPUTS : (int)BACKEND_MAX_ROWS};
     char path[1024];
 
     (void)pair;

@@ -11,7 +11,7 @@
 
 #define LINE_NS ((int64_t)5 * 1000000000) /* between two lines where no terminal is */
 #define BAR_NS ((int64_t)500 * 1000000)    /* between two of one that is redrawn */
-#define PATIENCE_S 120 /* who waits longer is told how to have less */
+#define PATIENCE_S 120 /* a check that takes longer says how to make it smaller */
 #define USUAL_TEMPERATURE 0.8 /* where the user asks for none: at 0 there is no law to test */
 
 static struct check_sizes sizes_of(const struct options *options)
@@ -39,7 +39,7 @@ int check_rule(const struct check *check, int depends_on_drafts)
 {
     int asked = check->job->options->request.sampling.accept, first = 0;
 
-    while (!is_checked(rule_row(first), depends_on_drafts)) /* there is one of either (test_rule) */
+    while (!is_checked(rule_row(first), depends_on_drafts)) /* there is a rule of each sort (test_rule) */
         first++;
     return is_checked(rule_row(asked), depends_on_drafts) ? asked : first;
 }
@@ -56,7 +56,7 @@ struct request check_request(const struct check *check, const struct request *pr
     return request;
 }
 
-/* Tokens of one pass over the prompts, and of the requests behind one text: what their times are about in proportion to. */
+/* Tokens of one pass over the prompts, and of the requests behind one text. Their times are taken to be in proportion to these. */
 static double pass_work(const struct check *check)
 {
     double tokens = 0;
@@ -81,7 +81,8 @@ static double step_work(const struct check *check)
     return check->is_law ? text_work(check) : pass_work(check);
 }
 
-/* Seconds that the rest takes, where it goes on as until now; -1 where nothing is done yet. An end before the last token is none of the step. */
+/* Seconds that the rest takes at the speed so far; -1 where nothing is done yet. A completion that ends before its limit leaves less work than is
+ * counted here. */
 static double left_of(const struct check *check, int64_t now, int64_t tokens)
 {
     double begun = fmin((double)tokens, step_work(check)), passes = passes_of(check) * pass_work(check);

@@ -1,9 +1,10 @@
-/* `tandem check`: is what comes out with drafts what the target alone would say? Three checks over the models, prompts and sampling options
- * of the user, through the same loop, drafters and followers that complete prompts:
+/* `tandem check`: is what comes out with drafts what the target alone would say? Three checks over the models, prompts and sampling options of the
+ * user, through the same loop, drafters and followers that complete prompts:
  *   equality  greedy output, and that of a rule whose text does not depend on the drafts (coupled), equals solo output, token for token
  *   law       at a temperature, by a rule whose text depends on them (rejection), the law of the next two tokens is the target's own
  *   draws     every drafted token is the draw from the q that was sent with it
- * On the lead. Each check has a file that runs it or a pure one that judges. */
+ * A check owns its prompts and what was found; job and drafters are borrowed. Each of the three has a file that runs it or a pure one that judges.
+ * The lead alone runs it; it never changes how a round decides, unless --break asks for a fault. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_H
 #define TANDEM_VERIFIER_CHECK_CHECK_H
 
@@ -36,7 +37,7 @@ struct check {
     double seconds;
     int64_t started_ns, told_ns; /* the checks began; the last line of progress was written */
     int is_law, at;              /* the step of check_progress that is being done */
-    int has_advised;             /* how to make it smaller was said */
+    int has_advised;             /* the user was told how to make the check smaller */
 };
 
 /* The rule that --accept names, where it is lossless and its text depends on the drafts or not, as is asked; else the first that is so. */

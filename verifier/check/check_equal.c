@@ -184,7 +184,7 @@ static struct check_output *open_outputs(const struct check *check)
     for (int i = 0; outputs != NULL && i < check->prompts; i++) {
         outputs[i].token = calloc((size_t)check->prompt[i].max_tokens + 1, sizeof *outputs[i].token);
         if (outputs[i].token == NULL)
-            return NULL; /* the process ends: nothing else to give back */
+            return NULL; /* the process is about to end, so nothing is freed here */
     }
     return outputs;
 }

@@ -1,5 +1,5 @@
-/* The first check: where the output is a function of seed and target (greedy, and a rule such as coupled at a temperature), it is the same with drafts of
- * any length as without. */
+/* The first check: where the output is a function of seed and target (greedy, and a rule such as coupled at a temperature), it is the same with
+ * drafts of any length as without. It owns the outputs, which it compares token by token; the lead alone runs it. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
 #define TANDEM_VERIFIER_CHECK_CHECK_EQUAL_H
 
@@ -37,7 +37,8 @@ struct check_equal {
     struct check_share share;         /* of rounds that had a proposal */
     struct check_difference difference[CHECK_EQUAL_SHOWN];
     int differences; /* shown */
-    struct check_output *solo;    /* [prompts] of the rule at hand, and then of the one at a temperature: texts that the other checks go on from */
+    /* [prompts] of the rule being checked, in the end of the one at a temperature, whose texts the other checks continue */
+    struct check_output *solo;
     struct check_output *spoken;  /* [prompts] with drafts */
     int outputs_room;             /* prompts */
 };
@@ -45,7 +46,7 @@ struct check_equal {
 struct check;
 /* Collective over the group, on the lead. */
 enum status check_equal_run(struct check *check);
-/* Nothing came out otherwise; whether drafts came at all says its share. */
+/* No output differed from solo's. Whether enough drafts came for that to say anything, check_share tells. */
 int check_equal_holds(const struct check_equal *equal);
 void check_equal_release(struct check_equal *equal);
 

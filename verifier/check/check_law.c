@@ -36,7 +36,7 @@ void check_law_close(struct check_law *law)
     free(law->leans);
 }
 
-/* A first token is followed when that makes two cells or more of it. */
+/* A first token is split further by what follows it when its probability is enough for two cells or more. */
 void check_law_begin(struct check_law *law, const double *p)
 {
     law->followed = 0;

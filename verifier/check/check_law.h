@@ -1,8 +1,9 @@
-/* The joint law of the two tokens that follow a text, as a table of a few cells with exact probabilities, and the samples counted in it. Pure.
+/* The joint law of the two tokens that follow a text, as a table of a few cells with exact probabilities, and the samples counted in it. It owns its
+ * tables. Invariant: the cells depend on p and q alone, never on the samples. Pure.
  *
- * The first token x1: each of the most probable ones is split further by what follows it, the others stand for themselves. Tokens of one
- * part are sorted by p/q, which is what errors of the accept test and of the residual depend on, and cut into cells of about equal
- * probability. The cells depend on p and q alone, never on the samples. Cell 0 is for what cannot be: a hit there is a fault at once. */
+ * The first token x1: each of the most probable ones is split further by what follows it, the others stand for themselves. Tokens of one part are
+ * sorted by p/q, on which errors of the accept test and of the residual depend, and cut into cells of about equal probability. Cell 0 is for what
+ * cannot be: a hit there is a fault at once. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_LAW_H
 #define TANDEM_VERIFIER_CHECK_CHECK_LAW_H
 
@@ -23,7 +24,7 @@ struct check_law {
     double expected[CHECK_LAW_MOST];
     int64_t count[CHECK_LAW_MOST];
     struct check_law_entry *order;      /* [vocab] scratch */
-    unsigned char *leans;               /* [vocab] is p(x1) > q(x1)? On these tokens the law loses what it leans towards the draft. */
+    unsigned char *leans;               /* [vocab] is p(x1) > q(x1)? A law that leans to the draft gives these tokens less than p */
     double lean_expected;               /* their p */
     int64_t leaning;                    /* samples with such an x1 */
     int64_t samples;

@@ -47,7 +47,8 @@ static void sum_equal(const struct check *check, struct check_result *result)
 
     for (int i = 0; i < equal->lengths; i++)
         snprintf(lengths + strlen(lengths), sizeof lengths - strlen(lengths), "%s%d", i > 0 ? ", " : "", equal->draft_length[i]);
-    *result = (struct check_result){.name = "equality", .holds = check_equal_holds(equal), .is_starved = equal->accepted == 0 || !check_share_suffices(&equal->share)};
+    *result = (struct check_result){
+        .name = "equality", .holds = check_equal_holds(equal), .is_starved = equal->accepted == 0 || !check_share_suffices(&equal->share)};
     snprintf(result->what, sizeof result->what, "%d prompt%s, greedy and %s, draft lengths %s, against solo", check->prompts,
              check->prompts == 1 ? "" : "s", rule_name(check_rule(check, 0)), lengths);
     if (equal->unequal > 0)
@@ -98,7 +99,7 @@ static void sum_draws(const struct check *check, struct check_result *result)
         snprintf(result->found, sizeof result->found, "%s equal", grouped(draws->drawn, drawn));
 }
 
-/* In one line, whatever it has. */
+/* A text in one line, without its line breaks. */
 static void put_quoted(FILE *to, const char *text, size_t length)
 {
     fputc('"', to);
@@ -137,7 +138,8 @@ static void put_token(FILE *to, const struct check *check, int32_t token)
 
 static void put_difference(FILE *to, const struct check *check, const struct check_difference *difference)
 {
-    fprintf(to, "  prompt %d, %s, draft length %d: token %d is ", difference->prompt, difference->rule, difference->draft_length, difference->position);
+    fprintf(to, "  prompt %d, %s, draft length %d: token %d is ", difference->prompt, difference->rule, difference->draft_length,
+            difference->position);
     put_token(to, check, difference->drafted);
     fputs(", solo's ", to);
     put_token(to, check, difference->solo);
@@ -244,5 +246,6 @@ enum status check_report(const struct check *check)
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!is_shown(&results[i]))
             return STATUS_CHECK;
-    return options->checks.breakage == BREAKAGE_NONE ? STATUS_OK : STATUS_CHECK; /* broken on purpose, and nothing saw it */
+    /* a fault was put in on purpose (--break), and no check noticed it */
+    return options->checks.breakage == BREAKAGE_NONE ? STATUS_OK : STATUS_CHECK;
 }

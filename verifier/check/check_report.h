@@ -1,4 +1,5 @@
-/* What a check found: a table and one line for a person, one JSON object for a program. */
+/* What a check found: a table and one line for a person, one JSON object for a program. Owns nothing, and judges only by what the three checks say of
+ * themselves; the lead alone calls; local. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_REPORT_H
 #define TANDEM_VERIFIER_CHECK_CHECK_REPORT_H
 
@@ -15,7 +16,8 @@ struct check_result {
     char found[200];  /* and what came out */
 };
 
-/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts, STATUS_IO. */
+/* Prints the table and the verdict, writes --json. STATUS_OK, STATUS_CHECK when something does not hold or was not seen for want of drafts,
+ * STATUS_IO. */
 enum status check_report(const struct check *check);
 
 /* One JSON object with every figure. `path` may be "-". STATUS_IO. */

@@ -111,8 +111,8 @@ static struct request law_request(const struct trial *trial, int prompt, int dra
     return request;
 }
 
-/* Text number `at`: a prompt with none, a quarter, a half or three quarters of its solo completion at a temperature; a little later where the next token is
- * nearly certain, for there is little to see there. The choice looks at p alone. Returns 0 for *is_found when none will do. */
+/* Text number `at`: a prompt with none, a quarter, a half or three quarters of its solo completion at a temperature; a little later where the next
+ * token is nearly certain, for there is little to see there. The choice looks at p alone. Returns 0 for *is_found when none will do. */
 static enum status choose_text(struct trial *trial, int prompt, int at, int *is_found)
 {
     const struct check *check = trial->check;

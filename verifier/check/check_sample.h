@@ -1,5 +1,6 @@
-/* The second check: at a temperature, after several texts, many requests are completed with drafts, and the law of their first two tokens is
- * held against the target's exact one (check_law.h; the bounds are common/base/bounds.h). */
+/* The second check: at a temperature, after several texts, many requests are completed with drafts, and the law of their first two tokens is compared
+ * with the target's exact one (check_law.h; the bounds are common/base/bounds.h). It owns its figures by text; the lead alone runs it. It never
+ * decides by chance alone: the chance of a false alarm is CHECK_ALARM. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
 #define TANDEM_VERIFIER_CHECK_CHECK_SAMPLE_H
 
@@ -35,16 +36,17 @@ struct check_sample {
     double g_bar, worst_bar, lean_bar; /* what must not be reached */
     double log_p;         /* of all three statistics together: bound on the p-value */
     double p_chi_square;  /* of the sum, as the chi-square law has it: not proven, closer to the truth */
-    double variation;     /* of what was drafted: least total variation seen with probability 0.999, whatever its shape: the mean over texts */
+    /* the smallest total variation that this check finds with probability 0.999, whatever its shape, among drafted tokens: the mean over texts */
+    double variation;
     double lean_seen;     /* and of a law that leans to the draft */
 };
 
 struct check;
 /* Collective over the group, on the lead. */
 enum status check_sample_run(struct check *check);
-/* Tokens that the requests behind one text come to. */
+/* Tokens of all requests behind one text. */
 int64_t check_sample_tokens(const struct check *check);
-/* No statistic is beyond its bar; whether drafts came at all says its share. */
+/* No statistic is beyond its bound. Whether enough drafts came for that to say anything, check_share tells. */
 int check_sample_holds(const struct check_sample *sample);
 /* Are there enough samples, with drafts among them, to see a law that is far off, whatever its shape? With fewer it holds whatever the law is. */
 int check_sample_sees(const struct check_sample *sample);

@@ -1,12 +1,12 @@
-/* Was enough drafted for a check to have seen anything? Rounds that a drafter left without an answer are the target's own, and hold whatever the
- * code does. Pure. */
+/* Was enough drafted for a check to have seen anything? Rounds that a drafter left without an answer are the target's own, and pass whatever the code
+ * does. Plain counts; pure. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
 #define TANDEM_VERIFIER_CHECK_CHECK_SHARE_H
 
 #include <stdint.h>
 
 #define CHECK_SHARE_LEAST 0.5    /* of the rounds of each pass had a proposal: less is no accident of a busy machine */
-#define CHECK_DRAFTED_LEAST 0.1  /* of all rounds had a draft in it: where there is next to nothing to copy, next to nothing is checked */
+#define CHECK_DRAFTED_LEAST 0.1  /* of all rounds had a draft: with fewer, next to nothing was checked */
 
 struct check_share {
     int64_t asked;    /* rounds that wanted drafts, over all passes */
@@ -18,9 +18,10 @@ struct check_share {
 
 /* One pass over prompts, or the requests of one text. */
 void check_share_add(struct check_share *share, int64_t asked, int64_t answered, int64_t drafted);
-/* Did every pass have its proposals, and all together their drafts? What a pass lacks in proposals no other makes up for. */
+/* Did every pass have enough proposals, and all passes together enough drafts? A pass that lacks proposals is not made up for by another. */
 int check_share_suffices(const struct check_share *share);
-/* A law that is off by how much where it drafts is found, when `found` is found in a mixture of `drafted` such samples and the target's own. */
+/* How far off a law must be on drafted samples to be found, when a deviation of `found` is found in all samples, of which `drafted` were drafted
+ * and the others are the target's own. */
 double check_share_found(double found, int64_t drafted, int64_t samples);
 
 #endif

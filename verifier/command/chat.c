@@ -26,7 +26,7 @@ struct chat {
     json_t *messages; /* [{"role", "content"}]: the turns so far */
     int turn;         /* since the last reset */
     int64_t wall_ns;  /* of all replies */
-    FILE *signs;      /* where a person is told that a line is expected; NULL: nobody is there */
+    FILE *signs;      /* where the prompt sign for a line of input goes; NULL: stdin or stdout is no terminal */
     enum status status; /* of what happened during a reply */
 };
 
@@ -206,9 +206,7 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     chat->show = (struct show){
         .text = stdout, .text_is_terminal = (options->launch.terminal & TERMINAL_STDOUT) != 0, .drafts = options->report.show_drafts};
     chat->show.colour = options_have_colours(options);
-    chat->show.reading = chat->signs;
-    chat->show.redrawn = 1;
-    chat->show.clears_errors = options->launch.terminal & TERMINAL_STDERR;
+    chat->show.reading = (struct progress_line){.to = chat->signs, .redrawn = 1, .clears_errors = options->launch.terminal & TERMINAL_STDERR};
     audience_init(&chat->audience, &chat->output, &chat->show, &chat->watch);
     chat->lead = (struct lead){.watch = &chat->audience.watch, .resting = options->rounds.solo ? drafters : NULL};
     TRY(job_open_lead(chat->job, options->rounds.solo ? &chat->none : drafters, &chat->verify, &chat->lead));
@@ -238,5 +236,5 @@ enum status chat_run(struct job *job, struct peers *drafters, const struct reque
     json_decref(chat.messages);
     chat_input_release(&chat.input);
     chat_template_release(&chat.template);
-    return status == STATUS_OK && figures.rounds > 0 ? job_report(job, drafters, NULL, &figures, NULL) : status;
+    return status == STATUS_OK && figures.rounds > 0 ? job_report(job, drafters, NULL, &figures, NULL, NULL) : status;
 }

@@ -1,8 +1,9 @@
-/* `tandem chat`: turn after turn. A line of stdin is a user's message; the reply streams to stdout, and both become part of what the next one is an
- * answer to, byte for byte. The target's cache keeps what it has of it, so a turn costs its own tokens alone.
+/* `tandem chat`: turn after turn in one job. A line of stdin is a user's message; the reply streams to stdout, and both become a part of the next
+ * prompt, byte for byte. It owns the conversation. Invariant: the target's cache keeps the text so far, so a turn costs its own tokens alone. The
+ * lead alone runs it; results go to no file.
  *
- * /reset forgets all turns, /exit, /quit or the end of stdin ends, a stop (chat_input.h) ends the reply with its next token. The turn's number is that of its
- * random draws, so that the same turns after a reset have the same replies. */
+ * /reset forgets all turns; /exit, /quit or the end of stdin ends the chat; a stop (chat_input.h) ends the reply with its next token. The turn's
+ * number is that of its random draws, so that the same turns after a reset have the same replies. */
 #ifndef TANDEM_VERIFIER_COMMAND_CHAT_H
 #define TANDEM_VERIFIER_COMMAND_CHAT_H
 

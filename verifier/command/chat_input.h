@@ -1,5 +1,6 @@
-/* What a person types, line by line, while other things go on. A line of the one byte ETX (what a terminal has for Ctrl-C) says stop: what
- * was typed before it and not taken yet is dropped. A line of the one byte EOT, or the end of the file, is the end. */
+/* What a person types, line by line, while replies are made. It owns the bytes that were read and not taken yet; the descriptor is borrowed. A line
+ * of the one byte ETX (which a terminal sends for Ctrl-C) says stop: what was typed before it and not taken yet is dropped. A line of the one byte
+ * EOT, or the end of the file, is the end. One thread; it waits no longer than it is told. */
 #ifndef TANDEM_VERIFIER_COMMAND_CHAT_INPUT_H
 #define TANDEM_VERIFIER_COMMAND_CHAT_INPUT_H
 

@@ -7,6 +7,7 @@
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
 #include "verifier/job/measuring.h"
+#include "verifier/job/why.h"
 #include "verifier/result/journal_terms.h"
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +38,9 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->launch.terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->reading = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
-    show->redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
-    show->clears_errors = options->launch.terminal & TERMINAL_STDERR;
+    show->reading.to = options->report.quiet || show->text == NULL ? NULL : terminal ? stdout : stderr;
+    show->reading.redrawn = options->launch.terminal & (terminal ? TERMINAL_STDOUT : TERMINAL_STDERR);
+    show->reading.clears_errors = options->launch.terminal & TERMINAL_STDERR;
     if (options->input.prompt != NULL && !terminal && !compare)
         show->notes = NULL; /* in a pipe there is the text alone; the figures follow on stderr */
 }
@@ -107,7 +108,8 @@ static enum status begin_output(struct job *job, const struct request_list *requ
     return output_begin_under(&job->output, &terms, &begun);
 }
 
-/* Each has said why when its turn came; in a long log that is far above. A file of which no line is right is not what it should be. */
+/* Each wrong request was reported when its turn came, which in a long log is far above; so their number is said again at the end. A file without
+ * one valid line is an error of its own. */
 static enum status say_wrong(const struct request_list *requests)
 {
     int wrong = 0;
@@ -119,15 +121,27 @@ static enum status say_wrong(const struct request_list *requests)
     return wrong > 0 && wrong == requests->count ? STATUS_DATA : STATUS_OK;
 }
 
-/* Drafts of a length that was asked for make it slower than none. What they cost is measured, what there would be without follows from
- * timed steps. */
-static void warn_of_cost(const struct job *job, const struct adaptive *adaptive)
+/* Warns where drafts of the length that was asked for make it slower than decoding without. The time of rounds with drafts is measured, that of
+ * rounds without follows from timed steps. */
+static void warn_of_cost(const struct job *job, const struct adaptive *adaptive, const struct adaptive_terms *terms)
 {
     double with, without;
+    char why[WHY_TEXT] = "";
 
-    if (job->options->rounds.draft_length > 0 && !job->options->report.quiet && adaptive_drafts_cost(adaptive, &with, &without))
-        log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo",
-                 job->options->rounds.draft_length, with, without);
+    if (job->options->rounds.draft_length <= 0 || job->options->report.quiet || !adaptive_drafts_cost(adaptive, &with, &without))
+        return;
+    if (terms != NULL)
+        why_write(terms, with / without, why);
+    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo%s%s",
+             job->options->rounds.draft_length, with, without, *why != '\0' ? ": " : "", why);
+}
+
+/* How many sequences a step had, in the mean. */
+static int at_once(const struct figures *figures)
+{
+    int64_t mean = figures->steps > 0 ? (figures->rounds + figures->steps / 2) / figures->steps : 1;
+
+    return mean > 1 ? (int)mean : 1;
 }
 
 enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
@@ -140,10 +154,12 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     struct show show;
     struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->rounds.solo ? drafters : NULL};
     int compare = job->options->report.compare && peers->count > 0;
+    struct adaptive_terms terms;
     enum status status, wrong;
+    int known;
 
     set_up_show(job, requests, &show);
-    measuring = (struct measuring){.to = show.reading, .bar = show.redrawn != 0, .clears_errors = show.clears_errors};
+    measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (compare)
         TRY(measure(job, drafters, requests, 1, &measuring, &solo)); /* solo first */
@@ -165,8 +181,9 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
         if (status != STATUS_DRAINED)
             TRY(status);
     }
-    TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL));
-    warn_of_cost(job, &lead.drafting.adaptive);
+    known = peers->count > 0 && adaptive_explain(&lead.drafting.adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
+    TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL, known ? &terms : NULL));
+    warn_of_cost(job, &lead.drafting.adaptive, known ? &terms : NULL);
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
 }

@@ -1,5 +1,5 @@
 /* Completes the prompts of a job: each result to the output, progress or the completion itself to the screen, figures at the end; with --compare solo
- * beside it, in turns. */
+ * beside it, in turns. Owns nothing beyond a run; the lead alone runs it. */
 #ifndef TANDEM_VERIFIER_COMMAND_COMPLETE_H
 #define TANDEM_VERIFIER_COMMAND_COMPLETE_H
 

@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/sample/rule.h"
+#include "verifier/command/sweep_noise.h"
 #include "verifier/job/stats.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -18,11 +19,14 @@ struct sweep {
     struct peers *drafters;
     const struct request_list *asked;
     FILE *results;
+    struct sweep_noise noise;
+    int repetitions; /* passes have had, warm-ups aside */
 };
 
 /* One way to decode the prompts. */
 struct sweep_pass {
     int cell, repetition, warm_up;
+    int baseline; /* the cell that it is compared with; itself: none */
     int solo;
     int draft_length; /* -1: the lead chooses where it may */
     double temperature;
@@ -35,7 +39,7 @@ struct sweep_pass {
 struct sweep_end {
     int64_t started_ns, first_ns, ended_ns;
     int prompt_tokens, tokens;
-    uint64_t digest; /* of the latter, and of how they ended */
+    uint64_t digest; /* of the tokens generated, and of how the completion ended */
 };
 
 static enum status read_plan(const char *path, json_t **plan)
@@ -65,6 +69,11 @@ static enum status read_plan(const char *path, json_t **plan)
     return status;
 }
 
+static int is_index(int value)
+{
+    return value >= 0 && value < SWEEP_NOISE_MOST;
+}
+
 static enum status read_pass(const struct sweep *sweep, json_t *from, struct sweep_pass *pass)
 {
     const char *accept;
@@ -75,6 +84,15 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         log_error("--sweep: a pass lacks one of cell, repetition, warm_up, solo, draft_length, temperature, accept, sequences, prompts");
         return STATUS_DATA;
     }
+    if (!is_index(pass->cell) || !is_index(pass->repetition)) {
+        log_error("--sweep: a pass has the cell %d and the repetition %d, expected 0 to %d", pass->cell, pass->repetition, SWEEP_NOISE_MOST - 1);
+        return STATUS_DATA;
+    }
+    pass->baseline = pass->cell;
+    if (json_object_get(from, "baseline") != NULL)
+        pass->baseline = (int)json_integer_value(json_object_get(from, "baseline"));
+    if (!is_index(pass->baseline))
+        pass->baseline = pass->cell;
     pass->accept = rule_find(accept, strlen(accept));
     if (pass->accept < 0) {
         log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES, accept);
@@ -89,7 +107,7 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
     return STATUS_DATA;
 }
 
-/* The prompts that can be completed, from the first on and again from the first, as this pass wants them. */
+/* The prompts that can be completed, in order and again from the first, as many as this pass asks for. */
 static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass, struct request_list *list)
 {
     int good = 0;
@@ -191,17 +209,17 @@ static enum status write_pass(const struct sweep *sweep, const struct sweep_pass
                                (json_int_t)figures->tokens, "rounds", (json_int_t)figures->rounds, "steps", (json_int_t)figures->steps,
                                "drafted", (json_int_t)figures->drafted, "accepted", (json_int_t)figures->accepted);
     int failed = json_object_update_new(
-        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at", counts_of(figures->accepted_at),
-                          "full_rounds", (json_int_t)figures->full_rounds, "full_tokens", (json_int_t)figures->full_tokens, "fallback_rounds",
-                          (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q", figures->overlap, "overlap_error", figures->overlap_error,
-                          "ends", ends_of(ends, pass->prompts)));
+        object, json_pack("{s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:o}", "tested", counts_of(figures->tested), "accepted_at",
+                          counts_of(figures->accepted_at), "full_rounds", (json_int_t)figures->full_rounds, "full_tokens",
+                          (json_int_t)figures->full_tokens, "fallback_rounds", (json_int_t)figures->fallback_rounds, "mean_sum_min_p_q",
+                          figures->overlap, "overlap_error", figures->overlap_error, "ends", ends_of(ends, pass->prompts)));
 
     if (sweep->job->options->report.hash_logits)
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)hash));
     return write_line(sweep, json_text_whole(object, failed));
 }
 
-static enum status run_pass(const struct sweep *sweep, const struct sweep_pass *pass)
+static enum status run_pass(struct sweep *sweep, const struct sweep_pass *pass)
 {
     struct request_list list = {0};
     struct figures figures = {0};
@@ -218,16 +236,30 @@ static enum status run_pass(const struct sweep *sweep, const struct sweep_pass *
     start_ns = clock_ns();
     TRY_TO(job_pass(sweep->job, &list, sweep->drafters, pass->solo, pass->sequences, &watch, &figures), release);
     TRY_TO(hash_so_far(sweep, &after), release);
-    status = write_pass(sweep, pass, start_ns, &figures, ends, after - before);
+    TRY_TO(write_pass(sweep, pass, start_ns, &figures, ends, after - before), release);
+    if (!pass->warm_up) {
+        sweep->repetitions = pass->repetition < sweep->repetitions ? sweep->repetitions : pass->repetition + 1;
+        status = sweep_noise_add(&sweep->noise, pass->cell, pass->baseline, pass->repetition, figures_tokens_per_second(&figures));
+    }
 release:
     free(list.request);
     free(ends);
     return status;
 }
 
+/* How far it is, on a terminal; a total of 0: nobody knows of how many. */
+static void tell(const struct sweep *sweep, size_t at, size_t total)
+{
+    if ((sweep->job->options->launch.terminal & TERMINAL_STDERR) == 0)
+        return;
+    if (total > 0)
+        fprintf(stderr, "\r\033[Kmeasuring: %zu of %zu ", at, total);
+    else
+        fprintf(stderr, "\r\033[Kmeasuring again what is noisy: repetition %zu ", at);
+}
+
 static enum status run_passes(struct sweep *sweep, json_t *passes)
 {
-    const struct job *job = sweep->job;
     size_t at, count = json_array_size(passes);
     json_t *from;
 
@@ -235,12 +267,47 @@ static enum status run_passes(struct sweep *sweep, json_t *passes)
         struct sweep_pass pass;
 
         TRY(read_pass(sweep, from, &pass));
-        if ((job->options->launch.terminal & TERMINAL_STDERR) != 0)
-            fprintf(stderr, "\r\033[Kmeasuring: %zu of %zu ", at + 1, count);
+        tell(sweep, at + 1, count);
         TRY(run_pass(sweep, &pass));
     }
-    if ((job->options->launch.terminal & TERMINAL_STDERR) != 0)
-        fputs("\r\033[K", stderr);
+    return STATUS_OK;
+}
+
+/* A further repetition, of the cells that want it, in the order of one that was planned. */
+static enum status run_again(struct sweep *sweep, json_t *passes, int like)
+{
+    int repetition = sweep->repetitions;
+    size_t at;
+    json_t *from;
+
+    json_array_foreach (passes, at, from) {
+        struct sweep_pass pass;
+
+        TRY(read_pass(sweep, from, &pass));
+        if (pass.warm_up || pass.repetition != like || !sweep_noise_wants(&sweep->noise, pass.cell))
+            continue;
+        pass.repetition = repetition;
+        TRY(run_pass(sweep, &pass));
+    }
+    return STATUS_OK;
+}
+
+/* Repetitions beyond those of the plan, until every cell is known well enough or the time is up. */
+static enum status run_more(struct sweep *sweep, json_t *passes, json_t *more)
+{
+    int planned = sweep->repetitions;
+    double seconds = json_number_value(json_object_get(more, "seconds"));
+    int64_t began = clock_ns();
+
+    sweep->noise.limit = json_number_value(json_object_get(more, "noise_limit"));
+    while (planned > 0 && sweep_noise_goes_on(&sweep->noise, sweep->repetitions, (double)(clock_ns() - began) / 1e9, seconds)) {
+        int before = sweep->repetitions;
+
+        tell(sweep, (size_t)before + 1, 0);
+        TRY(run_again(sweep, passes, planned > 1 ? planned - 2 + (before - planned) % 2 : 0));
+        if (sweep->repetitions == before)
+            break; /* no pass of the plan is of a cell that wants one */
+    }
     return STATUS_OK;
 }
 
@@ -264,6 +331,10 @@ static enum status run_plan(struct sweep *sweep, json_t *plan)
     status = write_line(sweep, stats_job(&stats, group_describe(&job->group), job->world.lead));
     if (status == STATUS_OK)
         status = run_passes(sweep, passes);
+    if (status == STATUS_OK && json_object_get(plan, "more") != NULL)
+        status = run_more(sweep, passes, json_object_get(plan, "more"));
+    if ((job->options->launch.terminal & TERMINAL_STDERR) != 0)
+        fputs("\r\033[K", stderr);
     if (fclose(sweep->results) != 0 && status == STATUS_OK)
         status = STATUS_IO;
     return status;
@@ -277,6 +348,7 @@ enum status sweep_run(struct job *job, struct peers *drafters, const struct requ
 
     TRY(read_plan(job->options->report.sweep, &plan));
     status = run_plan(&sweep, plan);
+    sweep_noise_release(&sweep.noise);
     json_decref(plan);
     return status;
 }

@@ -1,7 +1,7 @@
 #include "verifier/job/comparison.h"
 
+#include "common/base/median.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ENOUGH 0.01 /* of standard error */
@@ -15,47 +15,33 @@ void comparison_add(struct comparison *comparison, double solo, double drafted)
     comparison->drafted[comparison->passes++] = drafted;
 }
 
-static int order(const void *a, const void *b)
-{
-    double first = *(const double *)a, second = *(const double *)b;
-
-    return (first > second) - (first < second);
-}
-
-static double median(const double *values, int count)
-{
-    double sorted[COMPARISON_MOST];
-
-    memcpy(sorted, values, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, order);
-    return count == 0 ? 0 : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-}
-
 double comparison_median(const double *speed, int count, double *spread)
 {
-    double middle = median(speed, count), far[COMPARISON_MOST] = {0};
+    double sorted[COMPARISON_MOST] = {0}, middle;
 
+    memcpy(sorted, speed, (size_t)count * sizeof *sorted);
+    median_sort(sorted, count);
+    middle = median_of_sorted(sorted, count);
     for (int i = 0; i < count; i++)
-        far[i] = fabs(speed[i] - middle);
-    *spread = middle > 0 ? median(far, count) / middle : 0;
+        sorted[i] = fabs(sorted[i] - middle);
+    median_sort(sorted, count);
+    *spread = middle > 0 ? median_of_sorted(sorted, count) / middle : 0;
     return middle;
 }
 
-/* The median of what was measured is the distribution's to about sqrt(passes) / 2 places among the sorted, whatever it is: where others use the machine,
- * some pairs are far off. Rounded so that few passes are not believed too much. */
 double comparison_speedup(const struct comparison *comparison, double *error)
 {
     double ratio[COMPARISON_MOST] = {0}, middle;
-    int passes = comparison->passes, low = (int)fmax(0, (passes - 1 - sqrt(passes)) / 2);
+    int passes = comparison->passes;
 
     *error = 0;
     if (passes <= 0)
         return 0;
     for (int i = 0; i < passes; i++)
         ratio[i] = comparison->solo[i] > 0 ? comparison->drafted[i] / comparison->solo[i] : 0;
-    middle = median(ratio, passes);
-    qsort(ratio, (size_t)passes, sizeof *ratio, order);
-    *error = middle > 0 ? (ratio[passes - 1 - low] - ratio[low]) / 2 / middle : 0;
+    median_sort(ratio, passes);
+    middle = median_of_sorted(ratio, passes);
+    *error = middle > 0 ? median_error_of_sorted(ratio, passes) / middle : 0;
     return middle;
 }
 

@@ -1,4 +1,5 @@
-/* Speeds of passes over the same prompts, with drafts and without, in turns: medians, how far they spread, and whether there are enough of them. Pure. */
+/* Speeds of passes over the same prompts, with drafts and without, in turns: medians, how far they spread, and whether there are enough of them.
+ * Plain data of fixed size; pure. It looks at no clock and starts no pass. */
 #ifndef TANDEM_VERIFIER_JOB_COMPARISON_H
 #define TANDEM_VERIFIER_JOB_COMPARISON_H
 

@@ -46,12 +46,12 @@ static enum status read_model(struct job *job, struct model_options options)
     options.tell_state = &loading;
     log_clear_lines(bar);
     status = model_open(job->target, &job->group, &options, &job->model);
-    log_clear_lines(options_have_bar(job->options));
     loading_end(&loading);
+    log_clear_lines(options_have_bar(job->options));
     return status;
 }
 
-/* Its ranks may fail one by one, for memory, and go on together or not at all. */
+/* Each rank may fail alone, for want of memory. They agree on it, so that all go on or none does. */
 static enum status load_model(struct job *job, const struct model_options *options)
 {
     size_t largest = (size_t)options->max_rows * sizeof(float);
@@ -86,6 +86,7 @@ static enum status load(struct job *job)
                                         .cache = job->options->model.cache,
                                         .backend = backend,
                                         .device = device};
+    job->threads = model.threads;
     world_claim_threads(&job->world, backend->device.which == NULL ? model.threads : 1);
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
@@ -122,7 +123,7 @@ static enum status meet(struct job *job)
 
 static const char *output_path(const struct options *options)
 {
-    if (options->checks.size != CHECK_OFF)
+    if (options->checks.size != CHECK_OFF || options->report.measures_plain)
         return NULL;
     if (options->results.path != NULL)
         return options->results.path;
@@ -209,7 +210,7 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 }
 
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
-                       const struct comparison *comparison)
+                       const struct comparison *comparison, const struct adaptive_terms *terms)
 {
     struct stats stats = {.options = job->options,
                             .target = job->target,
@@ -218,6 +219,9 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                             .solo = solo,
                             .figures = figures,
                             .comparison = comparison,
+                            .terms = terms,
+                            .drafters = job->world.drafters,
+                            .threads = job->threads,
                             .peers = drafters};
 
     if (job->options->report.hash_logits)
@@ -322,7 +326,7 @@ void job_release(struct job *job)
     message_space_close(job->space);
     if (job->team_is_open)
         team_close(&job->team);
-    group_close(&job->group); /* which may have memory and a stream of the model's device */
+    group_close(&job->group); /* before the model, whose device may hold memory and a stream of the group */
     model_close(job->model);
     if (job->tokenizer != NULL)
         tokenizer_close(job->tokenizer);

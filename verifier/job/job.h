@@ -1,4 +1,6 @@
-/* A job from one rank's side: what is opened, in which order, and what runs on it. */
+/* A job from one rank's side. It owns what the rank holds while the job runs: the world, tokenizer, model, group, team, channel and the lead's
+ * output. Invariant: parts are opened in one order on all ranks, and closed in the reverse order also where opening failed. Which command runs, the
+ * caller chooses (struct job_command); the job never knows more of it. The main thread alone calls; collective where so said. */
 #ifndef TANDEM_VERIFIER_JOB_JOB_H
 #define TANDEM_VERIFIER_JOB_JOB_H
 
@@ -16,13 +18,14 @@ struct job {
     struct tokenizer *tokenizer;
     struct group group;
     struct model *model;
+    int threads; /* of this rank */
     struct team team;
     int team_is_open;
     struct channel *channel;
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
-    int follows;              /* this rank carries out the lead's orders: the lead hears of no failure of it, so one ends the job (main) */
+    int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;
 };
@@ -39,14 +42,16 @@ struct job_command {
 
 /* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
 enum status job_run(struct job *job, const struct job_command *command);
-/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared. Collective over the group, on the lead. */
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared; terms: of the drafts, NULL where they
+ * are not known. Collective over the group, on the lead. */
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
-                       const struct comparison *comparison);
-/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0: all there are.
- * Collective over the group, on the lead. */
+                       const struct comparison *comparison, const struct adaptive_terms *terms);
+/* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0:
+ * all there are. Collective over the group, on the lead. */
 enum status job_pass(struct job *job, const struct request_list *requests, struct peers *drafters, int solo, int slots,
                      const struct lead_watch *watch, struct figures *figures);
-/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its line. */
+/* The prompts that the options name, checked against the target, which is open. Local. STATUS_NOINPUT, STATUS_DATA, STATUS_USAGE, each with its
+ * line. */
 enum status job_read_requests(struct job *job, struct request_list *requests);
 /* What a pass is made with; the lead has what it borrows beside that. Closing closes both. */
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead);

@@ -1,5 +1,5 @@
-/* What the words of sbatch ask SLURM for, as far as ranks depend on it: devices and memory of a group of nodes. The last of an option
- * counts, as it does for sbatch. Pure. */
+/* What the words of sbatch ask SLURM for, as far as ranks depend on it: devices and memory of a group of nodes. Plain numbers; pure. The last of an
+ * option counts, as it does for sbatch; what it does not know it leaves to sbatch and never refuses. */
 #ifndef TANDEM_VERIFIER_JOB_LAUNCH_ASK_H
 #define TANDEM_VERIFIER_JOB_LAUNCH_ASK_H
 

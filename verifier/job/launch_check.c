@@ -52,7 +52,7 @@ static int is_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
-/* Would one be written over the other? By name, too, for neither need be there. "-" is no file, and NULL is not asked for. */
+/* Are these the same file? Names are compared too, for a file may not exist yet. "-" is no file, and NULL was not asked for. */
 static int collide(const char *a, const char *b)
 {
     return a != NULL && b != NULL && strcmp(a, "-") != 0 && (strcmp(a, b) == 0 || is_same_file(a, b));
@@ -106,7 +106,7 @@ static int can_be_made(const char *path)
     return access(slash != NULL ? folder : ".", W_OK | X_OK) == 0;
 }
 
-/* Can it be written in the end? Better known now. NULL is not asked for, and "-" is there. */
+/* Can the file be written? It is better to know that before the job. NULL was not asked for, and "-" is always there. */
 static enum status check_written(const char *name, const char *path)
 {
     struct stat state;
@@ -126,7 +126,7 @@ static enum status check_written(const char *name, const char *path)
     return STATUS_IO;
 }
 
-/* Beside a file that is one, or is to be one, its journal is made. */
+/* Where the output is a regular file, or will be one, the journal is made beside it. */
 static enum status check_output(const char *path)
 {
     struct stat state;
@@ -198,7 +198,7 @@ static enum status check_prompt(const struct options *options, const char *model
     return status;
 }
 
-/* Where messages are certain to come, there is a form for them; else each line that has some says so. */
+/* Where it is certain that messages will come, the model must have a chat template; otherwise each line with messages reports the lack of one. */
 static enum status check_chat(const struct options *options, const char *model, const struct config *config)
 {
     struct chat_template chat;
@@ -217,7 +217,7 @@ static enum status check_chat(const struct options *options, const char *model, 
     return status;
 }
 
-/* Where devices are not asked for but found, the model refuses when it is loaded. */
+/* With --backend auto it is known only when the model is loaded whether a device is used; it is refused then. */
 static enum status check_quantise(const struct options *options)
 {
     if (options->ranks.backend != BACKEND_CUDA || (options->model.quantise == QUANTISE_NONE && options->model.draft_way.bits == 0))

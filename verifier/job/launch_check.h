@@ -1,4 +1,5 @@
-/* The checks that can be made before a job: everything that can be wrong with models, input and files is said here, by one process, in one line. */
+/* The checks that can be made before a job: all that can be wrong with models, input and files is said here, by one process, in one line. Owns
+ * nothing; it opens files to read them and closes them again. For one process before MPI starts; it starts no rank. */
 #ifndef TANDEM_VERIFIER_JOB_LAUNCH_CHECK_H
 #define TANDEM_VERIFIER_JOB_LAUNCH_CHECK_H
 

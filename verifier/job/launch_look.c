@@ -74,7 +74,7 @@ static enum status read_prompts(const struct options *options, const char *model
     return status;
 }
 
-/* A pipe is read by the job alone. */
+/* A pipe can be read once only, which is the job's to do. */
 static enum status look_at_prompts(const struct options *options, const char *model, const struct config *config)
 {
     struct tokenizer *tokenizer;
@@ -167,7 +167,7 @@ static void read_words(const struct options *options, const char *more, int task
     launch_ask_read(ask, words, tasks, options->slurm.cpus_per_rank);
 }
 
-/* Does what SLURM is asked for hold these ranks? That of a device is not asked for. */
+/* Is the memory that SLURM is asked for enough for these ranks? A device's own memory is not asked for. */
 static enum status check_group(const struct options *options, const struct launch_ask *ask, const struct ranks_need *ranks, int kinds)
 {
     int64_t all = launch_ask_memory(ask), most = launch_ask_task_memory(ask), sum = 0;

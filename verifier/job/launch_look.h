@@ -1,5 +1,6 @@
-/* What a job will find, looked at by one process before anything is started or submitted: the lines of --prompts, the memory that each rank
- * will need, the devices that SLURM is asked for. */
+/* What a job will find, looked at by one process before anything is started or submitted: the lines of --prompts, the memory that each rank will
+ * need, the devices that SLURM is asked for. Owns nothing; to be called behind launch_check, before MPI starts. It reserves nothing: what is there
+ * may be gone when the job begins. */
 #ifndef TANDEM_VERIFIER_JOB_LAUNCH_LOOK_H
 #define TANDEM_VERIFIER_JOB_LAUNCH_LOOK_H
 

@@ -1,19 +1,18 @@
-/* How far the target is read, for who waits for it: one rank says it, of its own share. On a terminal the line stands there after a second and is
- * redrawn in place, elsewhere a new one comes every five seconds; of what is read sooner nothing is said. */
+/* How far the target is read, for a person who waits for it. It owns the line of progress (progress_line.h) and what it says, and never reads
+ * itself: the model reports to it. One rank says it, of its own share; local, one thread. */
 #ifndef TANDEM_VERIFIER_JOB_LOADING_H
 #define TANDEM_VERIFIER_JOB_LOADING_H
 
 #include "common/model/model.h"
-#include <stdio.h>
+#include "verifier/job/progress_line.h"
 
 struct loading {
-    FILE *to; /* NULL: nowhere */
-    int bar;  /* it is a terminal, and what else is written to it clears a line that stands there (log_clear_lines) */
-    int64_t started_ns, said_ns;
-    int stands;
+    struct progress_line line;
+    int64_t started_ns;
     struct model_reading reading; /* the last */
 };
 
+/* to: NULL, nowhere. bar: it is a terminal, and errors come to it, too. */
 void loading_begin(struct loading *loading, FILE *to, int bar);
 /* For model_options.tell. state: struct loading */
 void loading_tell(void *state, const struct model_reading *reading);

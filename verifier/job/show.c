@@ -1,20 +1,16 @@
 #include "verifier/job/show.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/base/visible.h"
+#include "verifier/request/request_work.h"
 #include <string.h>
 
 #define GREEN "\033[32m"
 #define RED "\033[9;31m"
 #define BLUE "\033[34m"
 #define PLAIN "\033[0m"
-#define CLEAR "\r\033[K"
 #define UNWRAPPED "\033[?7l"
 #define WRAPPED "\033[?7h"
-#define LINE_NS ((int64_t)5 * 1000000000)
-#define BAR_NS ((int64_t)100 * 1000000)
-#define FIRST_NS ((int64_t)1000000000)
 
 enum { BAR = 20 };
 
@@ -57,7 +53,7 @@ static void put_prompt(struct show *show, const struct sequence *sequence)
     char out[4];
 
     if (show->notes == NULL || request->chat)
-        return; /* who chats has just written it, and has no use for the template's marks */
+        return; /* in a chat the user has just typed the prompt, and the template's marks would only confuse */
     fputs("\n", show->notes);
     for (int i = 0; i < request->prompt_count; i++)
         put_prompt_token(show, sequence, i);
@@ -74,12 +70,7 @@ static void begin_text(struct show *show)
     if (sequence == NULL)
         return;
     show->unread = NULL;
-    if (show->stands) {
-        fputs(CLEAR, show->reading);
-        fflush(show->reading);
-        log_clear_lines(0);
-    }
-    show->stands = 0;
+    progress_line_clear(&show->reading);
     put_prompt(show, sequence);
 }
 
@@ -91,7 +82,8 @@ void show_prompt(struct show *show, const struct sequence *sequence)
     if (show->text == NULL)
         return;
     show->unread = sequence;
-    show->reading_ns = show->last_ns = clock_ns();
+    progress_line_begin(&show->reading, 0);
+    show->reading_ns = clock_ns();
     show->reading_from = show->read;
 }
 
@@ -154,20 +146,9 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
     fflush(show->text);
 }
 
-/* Tokens of the prompt that are read, and with the completion that may come: of one that is wrong or asks for nothing, none. */
-static int reads_of(const struct request *request)
-{
-    return request->error == NULL && request->max_tokens > 0 ? request->prompt_count : 0;
-}
-
-static int64_t size_of(const struct request *request)
-{
-    return reads_of(request) > 0 ? (int64_t)request->prompt_count + request->max_tokens : 0;
-}
-
 void show_end(struct show *show, const struct sequence *sequence)
 {
-    if (sequence->request->max_tokens > 0) /* one that ended early leaves no more to do */
+    if (sequence->request->max_tokens > 0) /* a completion that ended early counts as all done */
         show->past += sequence->request->max_tokens - sequence->completion.count;
     if (show->text == NULL)
         return;
@@ -205,83 +186,74 @@ static void write_counts(const struct show *show, double seconds, FILE *to)
 }
 
 /* What has no room at the end of the terminal's line is not shown: a line that wrapped could not be cleared. */
-static void draw_bar(const struct show *show, double seconds)
+static void write_bar(const struct show *show, double seconds, FILE *to)
 {
     int full = show->total > 0 ? show->done * BAR / show->total : BAR;
 
-    fprintf(show->notes, CLEAR UNWRAPPED "[%.*s%*s] %d/%d, ", full, "####################", BAR - full, "", show->done, show->total);
-    write_counts(show, seconds, show->notes);
-    fputs(show->done == show->total ? WRAPPED "\n" : " " WRAPPED, show->notes);
+    fprintf(to, UNWRAPPED "[%.*s%*s] %d/%d, ", full, "####################", BAR - full, "", show->done, show->total);
+    write_counts(show, seconds, to);
+    fputs(show->done == show->total ? WRAPPED "\n" : " " WRAPPED, to);
 }
 
-static int is_due(const struct show *show, int64_t now)
+static void write_progress(const void *state, FILE *to)
 {
-    int is_last = show->bar && show->done == show->total && show->total > 0, is_long = show->total > 1 || show->read < show->reads;
+    const struct show *show = state;
+    double seconds = (double)(clock_ns() - show->started_ns) / 1e9;
 
-    if (show->notes == NULL || show->text != NULL || !(show->bar || is_long))
-        return 0;
-    return is_last || now - show->last_ns >= (show->bar ? BAR_NS : LINE_NS);
+    if (show->bar) {
+        write_bar(show, seconds, to);
+        return;
+    }
+    fprintf(to, "%d of %d prompts, ", show->done, show->total);
+    write_counts(show, seconds, to);
 }
 
 static void draw(struct show *show)
 {
-    int64_t now = clock_ns();
-    double seconds = (double)(now - show->started_ns) / 1e9;
+    int is_last = show->bar && show->done == show->total && show->total > 0, is_long = show->total > 1 || show->read < show->reads;
 
-    if (!is_due(show, now))
+    if (show->notes == NULL || show->text != NULL || !(show->bar || is_long))
         return;
-    show->last_ns = now;
-    if (show->bar) {
-        draw_bar(show, seconds);
-    } else {
-        fprintf(show->notes, "%d of %d prompts, ", show->done, show->total);
-        write_counts(show, seconds, show->notes);
-        fputc('\n', show->notes);
-    }
-    fflush(show->notes);
+    if (is_last || progress_line_is_due(&show->progress))
+        progress_line_tell(&show->progress, write_progress, show);
 }
 
 void show_begin(struct show *show, const struct request_list *requests)
 {
+    struct request_work work = request_work_of_all(requests);
+
     show->total = requests->count;
-    for (int i = 0; i < requests->count; i++) {
-        show->reads += reads_of(&requests->request[i]);
-        show->whole += size_of(&requests->request[i]);
-    }
+    show->reads = work.reads;
+    show->whole = work.reads + work.most;
     show->started_ns = clock_ns();
-    show->last_ns = show->started_ns - (show->bar ? BAR_NS : 0); /* a bar stands from the start */
+    show->progress = (struct progress_line){.to = show->notes, .redrawn = show->bar, .clears_errors = show->bar};
+    progress_line_begin(&show->progress, 1);
     draw(show);
 }
 
 void show_skip(struct show *show, const struct request *request)
 {
+    struct request_work work = request_work(request);
+
     show->done++;
-    show->reads -= reads_of(request);
-    show->whole -= size_of(request);
+    show->reads -= work.reads;
+    show->whole -= work.reads + work.most;
     draw(show);
 }
 
-/* "reading the prompt, 1200 of 8000 tokens, about 20 s left"; of what is read sooner nothing is said. */
-static void draw_reading(struct show *show)
+/* "reading the prompt, 1200 of 8000 tokens, about 20 s left" */
+static void write_reading(const void *state, FILE *to)
 {
-    int64_t now = clock_ns(), read = show->read - show->reading_from;
-    int64_t pause = !show->redrawn ? LINE_NS : show->stands ? BAR_NS : FIRST_NS;
+    const struct show *show = state;
+    int64_t read = show->read - show->reading_from;
+    int all = show->unread->request->prompt_count;
     char left[32];
-    int all;
 
-    if (show->reading == NULL || show->unread == NULL || now - show->last_ns < pause)
-        return;
-    all = show->unread->request->prompt_count;
-    show->last_ns = now;
-    show->stands = show->redrawn;
-    log_clear_lines(show->redrawn && show->clears_errors);
-    fprintf(show->reading, "%sreading the prompt, %lld of %d tokens", show->redrawn ? CLEAR : "", (long long)read, all);
+    fprintf(to, "reading the prompt, %lld of %d tokens", (long long)read, all);
     if (read > 0 && read < all) {
-        write_time((double)(now - show->reading_ns) / 1e9 * (double)(all - read) / (double)read, left);
-        fprintf(show->reading, ", about %s left", left);
+        write_time((double)(clock_ns() - show->reading_ns) / 1e9 * (double)(all - read) / (double)read, left);
+        fprintf(to, ", about %s left", left);
     }
-    fputs(show->redrawn ? "" : "\n", show->reading);
-    fflush(show->reading);
 }
 
 void show_read(struct show *show, int tokens)
@@ -289,7 +261,8 @@ void show_read(struct show *show, int tokens)
     show->read += tokens;
     show->past += tokens;
     draw(show);
-    draw_reading(show);
+    if (show->unread != NULL && progress_line_is_due(&show->reading))
+        progress_line_tell(&show->reading, write_reading, show);
 }
 
 void show_progress(struct show *show, int finished, int tokens)

@@ -1,9 +1,11 @@
-/* What a person sees while it runs: the completion as it grows (with its drafts coloured as in Leviathan et al. 2023, Figure 1, where that is asked
- * for), or progress over prompts. The bar is a line without an end: what else is written to the terminal clears it first (log_clear_lines). Where the
- * completion is shown, a prompt that takes long is such a line, too, until the text begins; off a terminal it is one every few seconds. */
+/* What a person sees while a job runs: the completion as it grows (with its drafts coloured as in Leviathan et al. 2023, Figure 1, where that is
+ * asked for), or progress over prompts. Where the completion is shown, a prompt that takes long has a line of progress until the text begins. It
+ * owns the counts that the lines are made of; the streams are the caller's. Invariant: a terminal gets no byte of a model or a prompt that it
+ * would obey. The lead's thread alone calls; local. Never writes results. */
 #ifndef TANDEM_VERIFIER_JOB_SHOW_H
 #define TANDEM_VERIFIER_JOB_SHOW_H
 
+#include "verifier/job/progress_line.h"
 #include "verifier/round/sequence.h"
 #include "verifier/round/verify.h"
 #include <stdio.h>
@@ -20,11 +22,9 @@ struct show {
     int64_t tokens;      /* generated */
     int64_t read, reads; /* tokens of prompts: that were read, that are to be read */
     int64_t past, whole; /* tokens of prompts and completions that are behind, that there may be at most: the estimate of what is left */
-    int64_t started_ns, last_ns;
-    FILE *reading;         /* where it is said how far a prompt is read whose completion streams; NULL: nowhere */
-    int redrawn;           /* by a line that is redrawn in place, and cleared before the text */
-    int clears_errors;     /* which come to the same terminal */
-    int stands;            /* it is there */
+    int64_t started_ns;
+    struct progress_line progress; /* over all requests; set up by show_begin */
+    struct progress_line reading;  /* how far a prompt is read whose completion streams; set up by the caller */
     const struct sequence *unread; /* whose prompt is being read, and shown when its completion begins */
     int64_t reading_ns, reading_from; /* since when, from which number of tokens read */
     size_t printed; /* bytes of the completion that is shown */

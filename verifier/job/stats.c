@@ -6,6 +6,7 @@
 #include "common/sample/rule.h"
 #include "common/wire/roll_call.h"
 #include "common/world/world.h"
+#include "verifier/job/why.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static json_t *positions_of(const struct figures *figures)
     return json_text_whole(array, failed);
 }
 
-/* Drafters that were lost, whether or not they were heard again. */
+/* Drafters that were lost at some time, also those that came back. */
 static json_t *lost_of(const struct peers *peers)
 {
     json_t *array = json_array();
@@ -104,6 +105,12 @@ static json_t *comparison_of(const struct comparison *comparison)
     return json_pack("{s:o, s:o, s:f, s:f, s:b}", "solo_tokens_per_second", speeds_of(comparison->solo, comparison->passes), "tokens_per_second",
                      speeds_of(comparison->drafted, comparison->passes), "speedup", speedup, "standard_error", error, "settled",
                      comparison_is_settled(comparison));
+}
+
+static json_t *terms_of(const struct adaptive_terms *terms)
+{
+    return json_pack("{s:i, s:f, s:f, s:f, s:f}", "draft_length", terms->length, "v", terms->v, "c", terms->c, "alpha", terms->alpha, "expected_speedup",
+                     terms->speedup);
 }
 
 static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
@@ -152,6 +159,11 @@ static json_t *object_of(const struct stats *stats)
         failed |= json_object_set_new(object, "solo", totals_of(stats->solo));
     if (stats->comparison != NULL)
         failed |= json_object_set_new(object, "comparison", comparison_of(stats->comparison));
+    if (stats->options->report.plain_speed > 0)
+        failed |= json_object_set_new(object, "plain", json_pack("{s:f, s:i}", "tokens_per_second", stats->options->report.plain_speed, "threads",
+                                                                 stats->options->report.plain_threads));
+    if (stats->terms != NULL)
+        failed |= json_object_set_new(object, "drafts_expected", terms_of(stats->terms));
     if (stats->options->report.hash_logits) {
         failed |= json_object_set_new(object, "logits_hash", json_sprintf("%016llx", (unsigned long long)stats->hash));
     }
@@ -201,7 +213,7 @@ void stats_line(const struct stats *stats, FILE *to)
     fputc('\n', to);
 }
 
-/* Speeds, and how far they are known: one pass of each way knows nothing of that. */
+/* Speeds and their spread, which one pass of each way does not have. */
 static void print_speeds(const struct comparison *comparison, FILE *to)
 {
     double slow_spread, fast_spread, slow = comparison_median(comparison->solo, comparison->passes, &slow_spread);
@@ -221,6 +233,30 @@ static void print_speeds(const struct comparison *comparison, FILE *to)
         fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
 }
 
+/* What stands in the two columns, and what one process does that has no drafter beside it. */
+static void print_compared(const struct stats *stats, FILE *to)
+{
+    int verifiers = stats->ranks - stats->drafters;
+
+    fprintf(to, "\nCompared: %d verifier%s of %d thread%s, alone (solo) and with %d drafter%s (speculative)", verifiers, verifiers == 1 ? "" : "s",
+            stats->threads, stats->threads == 1 ? "" : "s", stats->drafters, stats->drafters == 1 ? "" : "s");
+    if (stats->options->report.plain_speed > 0)
+        fprintf(to, "; one process with %d thread%s and no drafts: %.0f tokens/s", stats->options->report.plain_threads,
+                stats->options->report.plain_threads == 1 ? "" : "s", stats->options->report.plain_speed);
+    fputs(".\n", to);
+}
+
+static void print_why(const struct stats *stats, FILE *to)
+{
+    char text[WHY_TEXT];
+    double error, speedup = comparison_speedup(stats->comparison, &error);
+
+    if (stats->terms == NULL || !why_is_asked(speedup))
+        return;
+    why_write(stats->terms, speedup, text);
+    fprintf(to, "\nWhy %.2fx: %s.\n", speedup, text);
+}
+
 void stats_table(const struct stats *stats, FILE *to)
 {
     const struct figures *solo = stats->solo, *figures = stats->figures;
@@ -229,6 +265,7 @@ void stats_table(const struct stats *stats, FILE *to)
 
     if (options_not_lossless(stats->options, option))
         fprintf(to, "\nNOT LOSSLESS, by %s\n", option);
+    print_compared(stats, to);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     print_speeds(stats->comparison, to);
     fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));
@@ -240,4 +277,5 @@ void stats_table(const struct stats *stats, FILE *to)
     fprintf(to, "  %-24s %12s %9.0f us\n", "wire", "", figures->wire_us);
     fprintf(to, "  %-24s %9.0f us %9.0f us\n", "verify", solo->verify_us, figures->verify_us);
     fprintf(to, "  %-24s %9.0f us %9.0f us\n", "decide", solo->decide_us, figures->decide_us);
+    print_why(stats, to);
 }

@@ -1,4 +1,5 @@
-/* Reports: the JSON object of --stats, and the table that a person sees. */
+/* Reports: the JSON object of --stats, and the table that a person sees. All that a report is made of is borrowed, and nothing is computed here that
+ * a figure does not say already (verifier/round/figures.h). The lead alone calls, when the job is over; local. */
 #ifndef TANDEM_VERIFIER_JOB_STATS_H
 #define TANDEM_VERIFIER_JOB_STATS_H
 
@@ -6,6 +7,7 @@
 #include "common/wire/message.h"
 #include "verifier/round/figures.h"
 #include "verifier/job/comparison.h"
+#include "verifier/round/adaptive.h"
 #include "verifier/round/peers.h"
 #include <stdio.h>
 
@@ -17,6 +19,8 @@ struct stats {
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
     const struct comparison *comparison; /* of passes like these two; NULL unless both were measured */
+    const struct adaptive_terms *terms; /* what drafts cost and give; NULL: not known */
+    int drafters, threads; /* ranks, and threads of the lead */
     const struct peers *peers; /* the drafters as they were at the end */
     uint64_t hash;
 };

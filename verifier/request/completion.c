@@ -79,8 +79,8 @@ static void append(struct completion *completion, int32_t token)
         completion->length += utf8_stream_push(&completion->stream, piece, length, completion->text + completion->length);
 }
 
-/* Looks for a stop text that ends in the bytes from `from` on; cuts the text before the first. One that ended before was not one: the
- * text of the first min_tokens tokens ends nothing. */
+/* Looks for a stop text that ends in the bytes from `from` on, and cuts the text before the first. A stop text that ended earlier lies within the
+ * first min_tokens tokens, which end nothing. */
 static int find_stop(struct completion *completion, size_t from)
 {
     const char *first = NULL;

@@ -1,37 +1,26 @@
-#include "verifier/request/request.h"
+#include "verifier/request/request_parts.h"
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
-#include "common/base/progress.h"
 #include "common/base/try.h"
-#include "common/file/json_text.h"
-#include "common/sample/rule.h"
 #include "common/text/utf8_stream.h"
-#include "verifier/request/request_bias.h"
 #include "verifier/request/request_chat.h"
-#include "verifier/request/request_keys.h"
-#include "verifier/request/request_openai.h"
 #include "verifier/request/request_stop.h"
-#include <jansson.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_BYTES = 16 << 20 };
-
-/* A reason that could not be written down: as an error it is as good as any, but the run cannot go on. */
+/* The reason where there was no memory for a reason: the request counts as wrong, and the run ends. */
 static char no_words[] = "no memory to say what is wrong";
 
-static enum status no_memory(void)
+enum status request_no_memory(void)
 {
     log_error("no memory for the requests");
     return STATUS_INTERNAL;
 }
 
-static void fail(struct request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void fail(struct request *request, const char *format, ...)
+void request_fail(struct request *request, const char *format, ...)
 {
     va_list arguments;
 
@@ -43,7 +32,7 @@ static void fail(struct request *request, const char *format, ...)
     va_end(arguments);
 }
 
-static enum status add(struct request_list *list, const struct request_terms *terms, struct request **out)
+enum status request_add(struct request_list *list, const struct request_terms *terms, struct request **out)
 {
     const struct options *options = terms->options;
 
@@ -51,7 +40,7 @@ static enum status add(struct request_list *list, const struct request_terms *te
         struct request *more = realloc(list->request, ((size_t)list->count + 64) * sizeof *more);
 
         if (more == NULL)
-            return no_memory();
+            return request_no_memory();
         list->request = more;
     }
     TRY(request_prepare(list, terms));
@@ -75,43 +64,43 @@ static enum status encode_chat(struct request *request, const struct request_ter
     char reason[REQUEST_CHAT_REASON];
 
     if (bad < length) {
-        fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
+        request_fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
         return STATUS_OK;
     }
     TRY(request_chat_take_text(request, terms, text, length, reason, sizeof reason));
     if (*reason != '\0')
-        fail(request, "%s", reason);
+        request_fail(request, "%s", reason);
     return STATUS_OK;
 }
 
-static enum status encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
+enum status request_encode(struct request *request, const struct request_terms *terms, const char *text, size_t length)
 {
     enum status status;
     size_t bad;
 
     if (request->tokens != NULL)
-        return STATUS_OK; /* both were given: that has been refused */
+        return STATUS_OK; /* two prompts were given, which is refused elsewhere */
     if (terms->options->input.chat != NULL)
         return encode_chat(request, terms, text, length);
     status = tokenizer_encode(terms->tokenizer, text, length, TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &request->tokens,
                               &request->prompt_count, &bad);
     if (status == STATUS_DATA && bad < length)
-        fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
+        request_fail(request, "the prompt is not valid UTF-8 (byte %zu)", bad);
     else if (status == STATUS_DATA)
-        fail(request, "the prompt cannot be cut into tokens");
+        request_fail(request, "the prompt cannot be cut into tokens");
     else if (status == STATUS_OK && request->prompt_count == 0 && length > 0)
-        fail(request, "the tokenizer has no token for any of the prompt's %zu bytes", length);
+        request_fail(request, "the tokenizer has no token for any of the prompt's %zu bytes", length);
     else
         TRY(status);
     return STATUS_OK;
 }
 
-/* Tokenizer and model may be of different sizes. */
+/* The tokenizer may have more ids than the model. */
 static void check_vocabulary(struct request *request, int vocab)
 {
     for (int i = 0; i < request->prompt_count && request->error == NULL; i++)
         if (request->tokens[i] < 0 || request->tokens[i] >= vocab)
-            fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], vocab);
+            request_fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], vocab);
 }
 
 /* Tokens that may be banned at one row: the last of each bad word, and with min_tokens all that would end the completion. */
@@ -122,28 +111,27 @@ static int bans(const struct request *request)
     return (request->bias != NULL ? request->bias->words : 0) + enders;
 }
 
-/* STATUS_OK for a request that is wrong and says so. */
-static enum status check(struct request *request, const struct request_terms *terms)
+enum status request_check(struct request *request, const struct request_terms *terms)
 {
     char reason[160];
 
     check_vocabulary(request, terms->vocab);
     if (request->error != NULL)
-        return request->error == no_words ? no_memory() : STATUS_OK;
+        return request->error == no_words ? request_no_memory() : STATUS_OK;
     if (request->prompt_count == 0)
-        fail(request, "the prompt is empty, expected at least one token");
+        request_fail(request, "the prompt is empty, expected at least one token");
     else if (request->prompt_count >= terms->context)
-        fail(request, "the prompt has %d tokens, the context has room for %d and one new one", request->prompt_count, terms->context - 1);
+        request_fail(request, "the prompt has %d tokens, the context has room for %d and one new one", request->prompt_count, terms->context - 1);
     else if (request->min_tokens > request->max_tokens)
-        fail(request, "min_tokens is %d, expected at most max_tokens, %d", request->min_tokens, request->max_tokens);
+        request_fail(request, "min_tokens is %d, expected at most max_tokens, %d", request->min_tokens, request->max_tokens);
     else if (bans(request) > 0 && bans(request) >= terms->vocab)
-        fail(request, "bad_words and min_tokens could ban all %d tokens", terms->vocab);
+        request_fail(request, "bad_words and min_tokens could ban all %d tokens", terms->vocab);
     else if (sampling_check(&request->sampling, reason, sizeof reason) != STATUS_OK)
-        fail(request, "%s", reason);
-    return request->error == no_words ? no_memory() : STATUS_OK;
+        request_fail(request, "%s", reason);
+    return request->error == no_words ? request_no_memory() : STATUS_OK;
 }
 
-static enum status end_chat(struct request *request, const struct request_terms *terms)
+enum status request_end_chat(struct request *request, const struct request_terms *terms)
 {
     return request->chat && request->error == NULL && !request->ignore_eos ? request_chat_end(request, terms) : STATUS_OK;
 }
@@ -152,224 +140,12 @@ enum status request_add_text(struct request_list *list, const struct request_ter
 {
     struct request *request;
 
-    TRY(add(list, terms, &request));
+    TRY(request_add(list, terms, &request));
     request->digest = digest_bytes(text, length, DIGEST_EMPTY);
-    TRY(encode(request, terms, text, length));
+    TRY(request_encode(request, terms, text, length));
     TRY(request_stop_complete(request, terms->options));
-    TRY(end_chat(request, terms));
-    return check(request, terms);
-}
-
-static enum status take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
-{
-    size_t count = json_array_size(array);
-
-    if (request->tokens != NULL)
-        return STATUS_OK;
-    request->tokens = calloc(count + 1, sizeof *request->tokens);
-    if (request->tokens == NULL)
-        return no_memory();
-    if (!json_is_array(array))
-        fail(request, "prompt_tokens is not a list of numbers");
-    for (size_t i = 0; i < count; i++) {
-        json_t *entry = json_array_get(array, i);
-
-        if (!json_is_integer(entry) || json_integer_value(entry) < 0 || json_integer_value(entry) >= terms->vocab) {
-            fail(request, "prompt_tokens[%zu] is not a token id from 0 to %d", i, terms->vocab - 1);
-            break;
-        }
-        request->tokens[request->prompt_count++] = (int32_t)json_integer_value(entry);
-    }
-    return STATUS_OK;
-}
-
-static void take_number(struct request *request, const char *key, const json_t *value)
-{
-    struct options options = {.request.sampling = request->sampling,
-                              .request.max_tokens = request->max_tokens,
-                              .request.min_tokens = request->min_tokens,
-                              .rounds.draft_length = request->draft_length,
-                              .request.ignore_eos = request->ignore_eos};
-    char reason[160], words[REQUEST_KEYS_WORDS];
-    int known;
-
-    if (strcmp(key, "seed") == 0 && json_is_integer(value) && json_integer_value(value) >= 0) {
-        request->sampling.seed = (uint64_t)json_integer_value(value);
-        return;
-    }
-    known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
-    if (known == 0) {
-        int is_elsewhere = request_keys_explain(key, words);
-
-        fail(request, is_elsewhere ? "key \"%s\" is not supported%s" : "unknown key \"%s\"%s", key, words);
-    } else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value)) {
-        fail(request, "%s is not a number", key);
-    } else if (known < 0) {
-        fail(request, "%s", reason);
-    }
-    request->sampling = options.request.sampling;
-    request->max_tokens = options.request.max_tokens;
-    request->min_tokens = options.request.min_tokens;
-    request->draft_length = options.rounds.draft_length;
-    request->adaptive &= strcmp(key, "draft_length") != 0;
-    request->ignore_eos = options.request.ignore_eos;
-}
-
-static void take_accept(struct request *request, const json_t *value)
-{
-    int accept = json_is_string(value) ? rule_find(json_string_value(value), json_string_length(value)) : -1;
-
-    if (accept < 0)
-        fail(request, "accept is not one of " RULE_NAMES);
-    else
-        request->sampling.accept = accept;
-}
-
-/* Where there is another prompt already, that has been refused. */
-static enum status take_messages(struct request *request, const struct request_terms *terms, const json_t *value)
-{
-    char reason[REQUEST_CHAT_REASON];
-
-    if (request->tokens != NULL)
-        return STATUS_OK;
-    TRY(request_chat_take(request, terms, value, reason, sizeof reason));
-    if (*reason != '\0')
-        fail(request, "%s", reason);
-    return STATUS_OK;
-}
-
-static enum status take_field(struct request *request, const struct request_terms *terms, const char *key, json_t *value)
-{
-    char reason[160];
-
-    if (strcmp(key, "id") == 0) {
-        request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        return request->id != NULL ? STATUS_OK : no_memory();
-    }
-    if (request_stop_knows(key) || request_bias_knows(key)) {
-        if (request_stop_knows(key))
-            TRY(request_stop_take(request, terms, key, value, reason, sizeof reason));
-        else
-            TRY(request_bias_take(request, terms, key, value, reason, sizeof reason));
-        if (*reason != '\0')
-            fail(request, "%s", reason);
-        return STATUS_OK;
-    }
-    if (strcmp(key, "prompt_tokens") == 0)
-        return take_tokens(request, terms, value);
-    if (strcmp(key, "messages") == 0)
-        return take_messages(request, terms, value);
-    if (strcmp(key, "prompt") == 0 && json_is_string(value))
-        return encode(request, terms, json_string_value(value), json_string_length(value));
-    if (strcmp(key, "accept") == 0)
-        take_accept(request, value);
-    else if (strcmp(key, "prompt") != 0)
-        take_number(request, key, value);
-    else
-        fail(request, "prompt is not a text");
-    return STATUS_OK;
-}
-
-static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object);
-
-/* A line of OpenAI's batch input, as the line of this form that it means. */
-static enum status take_openai(struct request *request, const struct request_terms *terms, json_t *line, int number)
-{
-    char reason[200];
-    json_t *own;
-    enum status status;
-
-    request->openai = 1;
-    TRY(request_openai_convert(line, &own, &request->model, reason, sizeof reason));
-    if (*reason != '\0') {
-        fail(request, "line %d: %s", number, reason);
-        status = json_object_get(own, "id") != NULL ? take_field(request, terms, "id", json_object_get(own, "id")) : STATUS_OK;
-    } else {
-        status = take_object(request, terms, own);
-    }
-    json_decref(own);
-    return status;
-}
-
-static int count_prompts(const json_t *object)
-{
-    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) +
-           (json_object_get(object, "messages") != NULL);
-}
-
-static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(object)) {
-        fail(request, "not a JSON object");
-        return STATUS_OK;
-    }
-    json_object_foreach (object, key, value) /* an unknown key comes before the prompt that it was meant for */
-        TRY(take_field(request, terms, key, value));
-    if (count_prompts(object) != 1)
-        fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
-    TRY(request_stop_complete(request, terms->options));
-    return end_chat(request, terms);
-}
-
-/* Who has ten thousand lines finds the wrong one by its number. */
-static enum status place_error(struct request *request, int number)
-{
-    char *words = NULL;
-
-    if (strncmp(request->error, "line ", 5) == 0)
-        return STATUS_OK;
-    if (asprintf(&words, "line %d: %s%s", number, request->openai ? "body: " : "", request->error) < 0)
-        return no_memory();
-    free(request->error);
-    request->error = words;
-    return STATUS_OK;
-}
-
-/* Each line says by itself of which form it is, where it says anything. */
-static enum status take_line(struct request *request, const struct request_terms *terms, json_t *line, int number)
-{
-    if (request_openai_knows(line))
-        return take_openai(request, terms, line, number);
-    request->openai &= count_prompts(line) == 0;
-    return take_object(request, terms, line);
-}
-
-enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
-{
-    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
-    char fault[JSON_TEXT_FAULT];
-    struct request *request;
-    json_t *object = NULL;
-    enum status status = STATUS_OK;
-    size_t bad;
-
-    progress_made("reading the prompts");
-    TRY(add(list, terms, &request));
-    request->openai = list->count > 1 && request[-1].openai; /* what cannot be read is taken for a line like the one before it */
-    request->digest = digest_bytes(line, length, DIGEST_EMPTY);
-    request->line = number;
-    bad = length > LINE_BYTES ? length : utf8_valid(line, length);
-    if (length > LINE_BYTES)
-        fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_BYTES);
-    else if (length >= 2 && (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
-        fail(request, "line %d is UTF-16, expected UTF-8", number);
-    else if (bad < length)
-        fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
-    else if (line[strspn(line, " \t")] != '{')
-        fail(request, "line %d begins with no {, expected a JSON object on each line", number);
-    else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
-        status = take_line(request, terms, object, number);
-    else if (status == STATUS_DATA) {
-        fail(request, "line %d is %s", number, fault);
-        status = STATUS_OK;
-    }
-    json_decref(object);
-    if (status == STATUS_OK)
-        status = check(request, terms);
-    return status == STATUS_OK && request->error != NULL ? place_error(request, number) : status;
+    TRY(request_end_chat(request, terms));
+    return request_check(request, terms);
 }
 
 void request_release(struct request_list *list)

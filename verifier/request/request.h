@@ -1,5 +1,6 @@
-/* A request is one prompt to be completed, or messages to be answered, and everything that was asked about it: read from the command line or from a line of
- * JSON, checked, and immutable afterwards. A request that is wrong keeps its place and its reason, so that its line of output says so. */
+/* A request is one prompt to be completed, or messages to be answered, with everything that was asked about it. A list owns its requests and all that
+ * they point at. Invariant: a request is checked when it is added, and immutable afterwards; one that is wrong keeps its place and its reason
+ * (`error`), so that its line of output says so. One thread; local. Never runs or sends anything. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_H
 

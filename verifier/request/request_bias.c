@@ -163,7 +163,7 @@ enum status request_bias_take(struct request *request, const struct request_term
     return STATUS_OK;
 }
 
-/* The options' stop tokens stand in the block only to be checked. */
+/* The options' stop tokens are put into the block so that their ids are checked, and taken out again. */
 static enum status fill(struct bias *bias, const struct request_terms *terms, char *reason, size_t size)
 {
     const struct options *options = terms->options;

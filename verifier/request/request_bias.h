@@ -1,4 +1,5 @@
-/* What a request says of single tokens, from its options or its line of JSON: logit biases and bad words. For request.c alone. */
+/* What a request says of single tokens, from its options or its line of JSON: logit biases and bad words. It owns nothing: what it takes belongs to
+ * the request. For request_line.c alone; never logs, the reason is the caller's. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_BIAS_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_BIAS_H
 

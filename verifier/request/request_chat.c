@@ -77,7 +77,7 @@ static enum status join(struct reading *reading, size_t at, const json_t *parts)
 static enum status take_content(struct reading *reading, size_t at, const json_t *value)
 {
     if (json_is_array(value) && json_array_size(value) > 0)
-        return join(reading, at, value); /* its place is known when all are joined */
+        return join(reading, at, value); /* its text is set once all parts are joined, for the buffer may move until then */
     if (!json_is_string(value)) {
         snprintf(reading->reason, reading->size, "messages[%zu].content is not a text or a list of texts", at);
         return STATUS_OK;
@@ -87,7 +87,7 @@ static enum status take_content(struct reading *reading, size_t at, const json_t
     return STATUS_OK;
 }
 
-/* What a message may have beside role and content, and no template here looks at. */
+/* Other keys that a message may have; no template here uses them. */
 static int is_of_no_effect(const char *key, const json_t *value)
 {
     return json_is_null(value) || strcmp(key, "name") == 0;
@@ -151,7 +151,7 @@ static enum status render(struct request *request, const struct request_terms *t
     return status == STATUS_DATA ? STATUS_OK : status;
 }
 
-/* What the prompt was depends on the template, too, and so does the digest. */
+/* The same messages give another prompt under another template, so the request's digest covers the prompt's tokens. */
 static enum status take_rendered(struct request *request, const struct request_terms *terms, const struct reading *reading)
 {
     request->chat = 1;
@@ -191,6 +191,6 @@ enum status request_chat_end(struct request *request, const struct request_terms
     const char *text = chat_template_end(terms->chat);
 
     TRY(chat_template_end_token(terms->chat, terms->tokenizer, &request->turn_end));
-    request->has_turn_end = request->turn_end >= 0 && request->turn_end < terms->vocab; /* else the model cannot say it */
+    request->has_turn_end = request->turn_end >= 0 && request->turn_end < terms->vocab; /* otherwise the model cannot generate it as one token */
     return request->turn_end >= 0 || *text == '\0' ? STATUS_OK : request_stop_add(request, text);
 }

@@ -1,5 +1,6 @@
-/* A request's messages: [{"role", "content"}], in this project's form and in OpenAI's. They become the prompt that the chat template makes of
- * them, and the answer ends where the template ends one. For request.c alone. */
+/* A request's messages: [{"role", "content"}], in this project's form and in OpenAI's. They become the prompt that the chat template makes of them,
+ * and the answer ends where the template ends one. It owns nothing: prompt and end belong to the request. For the files that make requests; never
+ * logs, the reason is the caller's. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_CHAT_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_CHAT_H
 

@@ -1,5 +1,5 @@
-/* The ids of a list of requests. Results are kept by the number of the line, and a journal goes on by it and the line's digest: an id that is there twice
- * mixes up nothing here, but whoever finds results by it loses one. Local. */
+/* The ids of a list of requests. Results are kept by the number of the line, and a journal goes on by it and the line's digest: an id that is there
+ * twice mixes up nothing here, but whoever finds results by it loses one. Owns nothing and changes nothing; local. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_IDS_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_IDS_H
 

@@ -30,7 +30,7 @@ static const char *key_at(int at, char name[NAME])
     return NULL;
 }
 
-/* A word that was not written to its end is as near as one wrong character. */
+/* A key that is the beginning of a known one counts as one wrong character away. */
 static int distance(const char *known, const char *key)
 {
     size_t length = strlen(key);

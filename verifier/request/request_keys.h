@@ -1,4 +1,5 @@
-/* The keys that a line of input may have; an unknown key is reported together with the nearest known one. */
+/* What to say of a key that no line of input can have: what other programs mean by it, or the known key that is spelled most like it. Constant data;
+ * pure. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_KEYS_H
 

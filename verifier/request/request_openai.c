@@ -23,7 +23,7 @@ int request_openai_knows(const json_t *line)
     return json_object_get(line, "custom_id") != NULL || json_object_get(line, "body") != NULL;
 }
 
-/* What a body may say that changes nothing here. */
+/* Keys of a body that are accepted and ignored: they change nothing here. */
 static int is_of_no_effect(const char *key)
 {
     static const char *const keys[] = {"model", "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key"};
@@ -34,12 +34,12 @@ static int is_of_no_effect(const char *key)
     return 0;
 }
 
-/* What is not done here, and the one value that asks for nothing. */
+/* Keys that are not supported, each with the one value that is accepted because it asks for nothing. */
 static const struct {
     const char *key;
     double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"n", 1},          {"best_of", 1},       {"echo", 0},   {"stream", 0},       {"logprobs", -1},        {"suffix", -1},    {"stream_options", -1},
-                {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
+} not_done[] = {{"n", 1},      {"best_of", 1},         {"echo", 0},          {"stream", 0}, {"logprobs", -1},    {"suffix", -1},
+                {"stream_options", -1}, {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
 
 static double number_of(const json_t *value)
 {
@@ -53,13 +53,16 @@ static int take_not_done(const char *key, const json_t *value, char *reason, siz
         if (strcmp(key, not_done[i].key) != 0)
             continue;
         if (number_of(value) != not_done[i].only && !(not_done[i].only < 0 && json_is_false(value))) /* a chat's "logprobs": false */
-            say(reason, size, "body.%s is not supported%s", key, not_done[i].only == 1 ? ", expected 1" : not_done[i].only == 0 ? ", expected false" : "");
+            say(reason, size, "body.%s is not supported%s", key,
+                not_done[i].only == 1   ? ", expected 1"
+                : not_done[i].only == 0 ? ", expected false"
+                                        : "");
         return 1;
     }
     return 0;
 }
 
-/* A text, a list of token ids, or a list of one of these: n prompts in one request would be n choices. */
+/* A prompt is a text or a list of token ids, or a list of one such; a list of n prompts would ask for n choices in one result, and is refused. */
 static int take_prompt(json_t *own, json_t *value, char *reason, size_t size)
 {
     if (json_is_array(value) && json_array_size(value) == 1 && !json_is_integer(json_array_get(value, 0)))

@@ -1,5 +1,6 @@
 /* Lines of OpenAI's batch input: {"custom_id", "method", "url", "body"}, for /v1/completions and /v1/chat/completions. A line becomes one of this
- * project's own; its result is written by verifier/result. Source: OpenAI's Batch API, "request input object". For request.c alone. */
+ * project's own, which is then read and checked as any other; its result is written by verifier/result. Source: OpenAI's Batch API, "request input
+ * object". Owns nothing; for request_line.c alone. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_OPENAI_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_OPENAI_H
 

@@ -1,4 +1,5 @@
-/* What ends a request's completion before its limit, from its options or its line of JSON: stop texts and stop tokens. For request.c alone. */
+/* What ends a request's completion before its limit, from its options or its line of JSON: stop texts and stop tokens. The request owns what is taken
+ * here, until request_stop_release. For the files that make requests; never logs, the reason is the caller's. */
 #ifndef TANDEM_VERIFIER_REQUEST_REQUEST_STOP_H
 #define TANDEM_VERIFIER_REQUEST_REQUEST_STOP_H
 

@@ -37,7 +37,8 @@ static enum status look_at_found(struct journal *journal)
         return STATUS_IO;
     }
     if (scan->wrong != NULL) {
-        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu '%s', then --resume",
+        log_error("%s is damaged at byte %llu: %s. The %zu results before it hold; to compute again what follows: truncate -s %llu '%s', then "
+                  "--resume",
                   file->path, (unsigned long long)scan->end, scan->wrong, scan->entries, (unsigned long long)scan->end, file->path);
         return STATUS_IO;
     }
@@ -66,7 +67,7 @@ enum status journal_open(struct journal *journal, const char *output, int resume
     return look_at_found(journal);
 }
 
-/* The sum says that it was written, not what. */
+/* The sum proves that the line is what was written, not that its contents make sense. */
 static enum status look_at_result(const struct journal *journal, const struct request *request, const struct journal_entry *entry)
 {
     const char *wrong;
@@ -75,7 +76,8 @@ static enum status look_at_result(const struct journal *journal, const struct re
     TRY(result_look_at(request, entry->text, entry->length, &wrong));
     if (wrong == NULL)
         return STATUS_OK;
-    log_error("%s is damaged at byte %llu: what is kept as result %u is %s", journal->file.path, (unsigned long long)entry->offset, entry->index, wrong);
+    log_error("%s is damaged at byte %llu: what is kept as result %u is %s", journal->file.path, (unsigned long long)entry->offset, entry->index,
+              wrong);
     return STATUS_IO;
 }
 
@@ -132,7 +134,8 @@ static enum status add_header(struct journal *journal, const struct journal_job 
                                 .text = job->terms,
                                 .length = strlen(job->terms)};
 
-    if (journal->scan.entries > 0) { /* the same in the words of the header before, so that one job is seen to have written all */
+    /* the terms are written as the header before has them, so that one comparison shows that all jobs had the same */
+    if (journal->scan.entries > 0) {
         line.text = journal->scan.header.text;
         line.length = journal->scan.header.length;
     }
@@ -208,7 +211,7 @@ enum status journal_sync(struct journal *journal, int now)
 
     if (!journal->dirty || (!now && !is_due(journal, started)))
         return STATUS_OK;
-    journal->dirty = 0; /* once it has failed, nobody knows what a second call would say of the same bytes */
+    journal->dirty = 0; /* also where it fails: the kernel may have dropped the bytes, and a second sync that succeeds would prove nothing */
     if (journal_file_sync(&journal->file) != STATUS_OK) {
         journal->failed = 1;
         return STATUS_IO;

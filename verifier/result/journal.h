@@ -1,7 +1,7 @@
-/* The journal of a job that writes to a file: results in the order in which they finish, each durable soon after. It outlives the job, and
- * a later one goes on from it. When all results are there, the file itself is written in the order of the input, and the journal goes.
- *
- * A result is acknowledged once journal_sync has made it durable: no kill, full disk or lost power takes it back. Only the lead has one. */
+/* The journal of a job that writes to a file: results in the order in which they finish, each durable soon after. It owns the journal's file and its
+ * lock from open to close. Invariant: a result counts once journal_sync has made it durable, and then no kill, full disk or lost power takes it back;
+ * the journal outlives the job, and a later job goes on from it. When all results are there, the file itself is written in the order of the input,
+ * and the journal is removed. The lead's thread alone calls; it blocks on the disk. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_H
 

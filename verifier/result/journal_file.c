@@ -87,7 +87,7 @@ static void lock(const struct journal_file *file, int *locked)
     if (*locked || errno == EWOULDBLOCK)
         return;
     log_warn("%s cannot be locked (%s): see to it that no other job writes %s", file->path, strerror(errno), file->output);
-    *locked = 1; /* the fencing number is what is left */
+    *locked = 1; /* without a lock only the fencing number tells jobs apart */
 }
 
 enum status journal_file_claim(struct journal_file *file, const char *output, int patience_s)
@@ -113,7 +113,7 @@ enum status journal_file_claim(struct journal_file *file, const char *output, in
         if (locked && is_still_there(file))
             return STATUS_OK;
         describe_holder(file, holder, sizeof holder);
-        let_go(file); /* what another job holds is none of ours */
+        let_go(file); /* another job's journal is not removed */
         waited_long = clock_ns() - started >= patience;
         if (!locked && waited_long) {
             log_error("--output %s is being written by %s", output, holder);
@@ -228,7 +228,7 @@ enum status journal_file_sync_folder(const char *path)
 
     snprintf(copy, sizeof copy, "%s", path);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL)) /* EINVAL: this file system has nothing to do */
+    if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL)) /* EINVAL: this file system cannot sync, and has nothing to sync */
         status = cannot("make durable the name of", path);
     if (fd >= 0)
         close(fd);

@@ -1,5 +1,6 @@
-/* What a journal does with its file: claim it for one job, append whole lines, make them durable. Every failure is told in one line and is
- * STATUS_IO. */
+/* What a journal does with its file: claim it for one job, append whole lines, make them durable. It owns the descriptor and its lock. Invariant: the
+ * file ends with a whole line, unless the process dies while it writes one. Every failure is told in one line and is STATUS_IO. For the files of the
+ * journal alone; it never looks at what lines say. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_FILE_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_FILE_H
 

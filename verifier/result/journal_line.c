@@ -162,9 +162,10 @@ char *journal_line_write(const struct journal_line *line, uint64_t offset, size_
     for (char *c = host; *c != '\0'; c++)
         *c = is_plain(*c) ? *c : '_';
     if (line->kind == JOURNAL_LINE_HEADER)
-        length = asprintf(&bytes, JOURNAL_LINE_BEGINS "%d,\"fence\":%u,\"run\":\"%016llx\",\"pid\":%u,\"host\":\"%s\",\"results\":%u,\"terms\":%.*s%*s\n",
-                          JOURNAL_LINE_VERSION, line->fence, (unsigned long long)line->run, line->pid, host, line->results,
-                          (int)line->length, line->text, SEAL, "");
+        length =
+            asprintf(&bytes, JOURNAL_LINE_BEGINS "%d,\"fence\":%u,\"run\":\"%016llx\",\"pid\":%u,\"host\":\"%s\",\"results\":%u,\"terms\":%.*s%*s\n",
+                     JOURNAL_LINE_VERSION, line->fence, (unsigned long long)line->run, line->pid, host, line->results, (int)line->length, line->text,
+                     SEAL, "");
     else
         length = asprintf(&bytes, "{\"index\":%u,\"request\":\"%016llx\",\"result\":%.*s%*s\n", line->index, (unsigned long long)line->request,
                           (int)line->length, line->text, SEAL, "");

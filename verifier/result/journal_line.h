@@ -1,6 +1,6 @@
-/* One line of a journal: a header, or the result of a request. Pure: bytes to a line and back, no files. A line is JSON, written in one
- * form only, and ends with a sum (XXH3) over what is before it, seeded with the place in the file where the line begins. So a line that was
- * changed, moved, repeated, or follows one that is gone does not hold.
+/* One line of a journal: a header, or the result of a request. Pure: bytes to a line and back, no files, and it owns nothing that it was given.
+ * Invariant: a line is JSON, written in one form only, and ends with a sum (XXH3) over what is before it, seeded with the place in the file where the
+ * line begins. So a line that was changed, moved, repeated, or follows one that is gone does not hold.
  *
  *   {"tandem_journal":1,"fence":1,"run":"HEX","pid":7,"host":"node1","results":60,"terms":{...},"sum":"HEX"}
  *   {"index":0,"request":"HEX","result":{...},"sum":"HEX"}

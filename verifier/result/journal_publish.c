@@ -79,7 +79,7 @@ static enum status open_partial(struct publishing *publishing)
     if (fd < 0)
         return cannot_write(publishing);
     if (stat(publishing->file->output, &before) == 0)
-        (void)!fchmod(fd, before.st_mode & 0777); /* who could read it before may still */
+        (void)!fchmod(fd, before.st_mode & 0777); /* the new file keeps the old one's permissions */
     publishing->to = fdopen(fd, "w");
     if (publishing->to != NULL)
         return STATUS_OK;
@@ -106,7 +106,7 @@ static void terms_path(const char *output, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s.terms", output);
 }
 
-/* First the terms: between the two the journal is still there, and says what is true. */
+/* The terms first. If the job dies between the two renames, the journal is still there and says what holds. */
 enum status journal_publish_write(const struct journal_file *file, const char *terms, const struct journal_place *place, int count)
 {
     struct publishing publishing = {.file = file};

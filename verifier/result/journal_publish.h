@@ -1,5 +1,6 @@
-/* The output itself: written from the journal, in the order of the input, beside its place, and then put there at once. So it is there whole
- * or not at all. What it depends on (the terms of journal_terms.h) lies beside it, in FILE.terms, for a job that is sent again. */
+/* The output itself: written from the journal in the order of the input, to a file beside its place, and renamed into it. Invariant: the output is
+ * there whole or not at all. What it depends on (the terms of journal_terms.h) lies beside it, in FILE.terms, for a job that is sent again. Owns
+ * nothing; for journal.c alone. It never removes the journal. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_PUBLISH_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_PUBLISH_H
 

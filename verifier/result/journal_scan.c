@@ -17,8 +17,8 @@ static enum status add_entry(struct journal_scan *scan, const struct journal_lin
         }
         scan->entry = more;
     }
-    scan->entry[scan->entries++] =
-        (struct journal_entry){.index = line->index, .request = line->request, .offset = scan->end, .bytes = bytes, .text = line->text, .length = line->length};
+    scan->entry[scan->entries++] = (struct journal_entry){
+        .index = line->index, .request = line->request, .offset = scan->end, .bytes = bytes, .text = line->text, .length = line->length};
     return STATUS_OK;
 }
 

@@ -1,6 +1,6 @@
-/* The whole of a journal, as bytes: which results it holds, where it ends, and whether it is damaged. Pure: no files. A line that does not
- * hold and is the last is what a write that was cut off leaves: it is not counted, and the journal goes on in its place. One with lines
- * after it is damage, which nobody repairs here. */
+/* The whole of a journal, as bytes: which results it holds, where it ends, and whether it is damaged. A scan owns its list of entries; the texts lie
+ * in the caller's bytes. Pure: no files. A last line that does not hold is what an interrupted write leaves: it is not counted, and the journal goes
+ * on in its place. One with lines after it is damage, which nobody repairs here. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_SCAN_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_SCAN_H
 

@@ -1,4 +1,5 @@
-/* How far an output has come, told to somebody who ended its job. Reads files alone, and takes no lock: the ranks may be about to end. */
+/* How far an output has come, told to somebody who ended its job. It reads files alone, takes no lock and changes nothing: the ranks may be about to
+ * end. Owns nothing; local. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_TELL_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_TELL_H
 

@@ -54,7 +54,7 @@ static int counts(const struct options *options, const struct option_entry *entr
         return is_at_least(options, entry, 1);
     case RESULTS_FROM_2:
         return is_at_least(options, entry, 2);
-    case RESULTS_UNSAID: /* results of another job are never taken for want of an answer */
+    case RESULTS_UNSAID: /* when in doubt the terms differ, so that results of another job are never taken */
     case RESULTS_ALWAYS:
         return 1;
     case RESULTS_NEVER:
@@ -138,7 +138,7 @@ char *journal_terms_write(const struct journal_terms *terms)
             failed |= json_object_set_new(object, option_table[i].name, value_of(terms->options, &option_table[i]));
     failed |= json_object_set_new(object, "prompts", json_integer(terms->requests->count));
     failed |= json_object_set_new(object, "input", hex(digest_of(terms->requests)));
-    if (drafts) { /* last: where drafts begin to matter, what made them matter is the difference to tell */
+    if (drafts) { /* last, so that where drafts matter in one job only, the difference that is reported is the option that made them matter */
         failed |= json_object_set_new(object, "draft", hex(terms->draft));
         for (int i = 0; i < option_count; i++)
             if (option_table[i].affects_results == RESULTS_DRAFTED)
@@ -150,8 +150,8 @@ char *journal_terms_write(const struct journal_terms *terms)
     return text;
 }
 
-/* As its user would write it: one of the choices by its name; -1 is what --draft-length is where it was not given. NULL: not given. A cache
- * that does not count is one in float32, whether or not anybody asked for it. */
+/* The value as a user would write it: a choice by its name; -1 for a --draft-length that was not given. NULL: not given. Terms without a cache
+ * mean one in float32. */
 static char *words_of(const char *key, const json_t *value)
 {
     const struct option_entry *entry = option_find(key);

@@ -87,7 +87,7 @@ int output_has(const struct output *output, int at)
     return output->journaled && journal_has(&output->journal, at);
 }
 
-/* JSON writes controls of ASCII as escapes, and those beyond as they are. */
+/* JSON escapes ASCII's control characters, but not those of C1 (U+0080 to U+009F), which a terminal may obey, too. */
 static void write_line(const struct output *output, const char *line)
 {
     if (output->is_terminal && output->file == stdout)

@@ -81,7 +81,7 @@ static enum status id_of(const struct request *request, json_t **id)
     return STATUS_OK;
 }
 
-/* A request that is in error may ask for anything. */
+/* The fields of a request that is wrong are unchecked. */
 static int is_lossless(const struct request *request, int verdicts_drawn)
 {
     return !verdicts_drawn && (request->error != NULL || rule_of(&request->sampling)->lossless);

@@ -1,4 +1,5 @@
-/* A result as a line of output: JSON, without newline. */
+/* A result as a line of output: JSON, without newline. Owns nothing: a line is made of a request and its sequence, and given to the caller. Local;
+ * never writes it anywhere. */
 #ifndef TANDEM_VERIFIER_RESULT_RESULT_H
 #define TANDEM_VERIFIER_RESULT_RESULT_H
 

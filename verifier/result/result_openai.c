@@ -24,14 +24,16 @@ static json_t *body_of(const struct request *request, const struct sequence *seq
 
     failed |= json_object_set_new(body, "model", json_text_string(request->model != NULL ? request->model : ""));
     failed |= json_object_set_new(body, "choices", choices_of(sequence, request->chat));
-    failed |= json_object_set_new(body, "usage", json_pack("{s:i, s:i, s:i}", "prompt_tokens", prompt, "completion_tokens", count, "total_tokens", prompt + count));
+    failed |= json_object_set_new(body, "usage",
+                                  json_pack("{s:i, s:i, s:i}", "prompt_tokens", prompt, "completion_tokens", count, "total_tokens", prompt + count));
     return json_text_whole(body, failed);
 }
 
 /* As OpenAI answers a request that is wrong. */
 static json_t *fault_of(const struct request *request)
 {
-    return json_pack("{s:{s:o, s:s, s:n, s:n}}", "error", "message", json_text_string(request->error), "type", "invalid_request_error", "param", "code");
+    return json_pack("{s:{s:o, s:s, s:n, s:n}}", "error", "message", json_text_string(request->error), "type", "invalid_request_error", "param",
+                     "code");
 }
 
 json_t *result_openai(json_t *id, const struct request *request, const struct sequence *sequence, int plain)

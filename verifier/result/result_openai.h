@@ -1,4 +1,5 @@
-/* Results in OpenAI's form, that of a chat for a request that has messages. Source: OpenAI's Batch API, "request output object". For result.c alone. */
+/* Results in OpenAI's form, that of a chat for a request that has messages. Source: OpenAI's Batch API, "request output object". Owns nothing; for
+ * result.c alone. */
 #ifndef TANDEM_VERIFIER_RESULT_RESULT_OPENAI_H
 #define TANDEM_VERIFIER_RESULT_RESULT_OPENAI_H
 

@@ -330,6 +330,29 @@ static int best_length(const struct adaptive *adaptive, int sequences)
     return best;
 }
 
+int adaptive_explain(const struct adaptive *adaptive, int sequences, int length, struct adaptive_terms *terms)
+{
+    double plain = adaptive_rate(adaptive, sequences, 0), plain_us = work_of(adaptive, sequences, 0), tested = 0, accepted = 0;
+
+    if (plain <= 0)
+        return 0;
+    length = length > 0 ? length : best_length(adaptive, sequences);
+    for (int i = 0; i < ADAPTIVE_MOST; i++) {
+        tested += adaptive->tested[i];
+        accepted += adaptive->accepted[i];
+    }
+    *terms = (struct adaptive_terms){.length = length,
+                                     .rows = sequences * (length + 1),
+                                     .alone = sequences,
+                                     .v = work_of(adaptive, sequences * (length + 1), 1) / plain_us,
+                                     .c = wait_of(adaptive->wait, plain_us, length) / length / plain_us,
+                                     .alpha = tested > 0 ? accepted / tested : PRIOR_ALPHA,
+                                     .waited = adaptive->wait.weight > 0,
+                                     .judged = tested > 0,
+                                     .speedup = adaptive_rate(adaptive, sequences, length) / plain};
+    return 1;
+}
+
 /* Would no draft length pay even with an acceptance rate of HOPEFUL_ALPHA and HOPEFUL_WAIT of the measured wait? */
 static int is_hopeless(const struct adaptive *adaptive, int sequences)
 {

@@ -75,6 +75,20 @@ double adaptive_rate(const struct adaptive *adaptive, int sequences, int draft_l
 /* Did drafting cost more time than it saved, over all rounds with drafts? Gives tokens per second with drafts, and those expected without. 0 where
  * there were too few rounds or the difference is small. */
 int adaptive_drafts_cost(const struct adaptive *adaptive, double *with, double *without);
+/* What a draft length costs and gives, as far as it is known. */
+struct adaptive_terms {
+    int length;     /* K */
+    int rows, alone; /* of its step, and of one without drafts */
+    double v;       /* time of the former over the latter */
+    double c;       /* the wait for drafts, each, over the latter */
+    double alpha;   /* share of tested drafts that were accepted */
+    int waited;     /* was c measured? Else it is a guess, */
+    int judged;     /* and was alpha? */
+    double speedup; /* expected tokens per time over those without drafts */
+};
+
+/* Of `sequences` sequences with so many drafts each; length 0: of the length that is expected to be the fastest. 0: steps have not been timed. */
+int adaptive_explain(const struct adaptive *adaptive, int sequences, int length, struct adaptive_terms *terms);
 /* Expected tokens of a round where every draft is accepted with probability alpha: equation 1. */
 double adaptive_expected_tokens(double alpha, int draft_length);
 

@@ -43,9 +43,9 @@ double figures_kept(const struct figures *figures);
 /* Share of rounds that verified at least one draft. */
 double figures_drafted_rounds(const struct figures *figures);
 double figures_tokens_per_second(const struct figures *figures);
-/* Committed tokens per round of a sequence. */
 /* Share of answered rounds whose proposal lay there before it was asked for. */
 double figures_ahead_hit_rate(const struct figures *figures);
+/* Committed tokens per round of a sequence. */
 double figures_mean_accepted_length(const struct figures *figures);
 /* Mean microseconds of `spans` per round, over all rounds. */
 double figures_us_per_round(const struct figures *figures, const struct span_sum *spans);

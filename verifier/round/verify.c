@@ -254,8 +254,8 @@ static void add_overlaps(struct verify *verify, const struct target_row *targets
     }
 }
 
-static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct target_row *targets, const struct proposal *proposal,
-                            const struct rng_key *key)
+static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct target_row *targets,
+                            const struct proposal *proposal, const struct rng_key *key)
 {
     const struct sampling *sampling = &sequence->request->sampling;
 

@@ -20,7 +20,8 @@ enum status shard_open(struct shard *shard, struct model *model, int slots, int 
     *shard = (struct shard){.model = model, .max_outputs = max_outputs};
     TRY(kv_cache_open(&shard->cache, model, slots));
     TRY_TO(forward_open(&shard->forward, model, &shard->cache), close_cache);
-    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries + drawn + is_drawn, "the rows of a step"), close_forward);
+    TRY_TO(arena_open(&shard->arena, 2 * logits + history + tally + excluded + terms + queries + drawn + is_drawn, "the rows of a step"),
+           close_forward);
     shard->logits = arena_take(&shard->arena, logits);
     shard->processed = arena_take(&shard->arena, logits);
     shard->history = arena_take(&shard->arena, history);

@@ -38,8 +38,9 @@ static size_t excluded_bytes(const struct backend_options *options)
 static size_t scratch_bytes(const struct backend_context *context)
 {
     const struct backend_options *options = &context->options;
-    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(context)) + arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) +
-                    arena_round(floats(ATTEND_QUERIES, options->max_context)) + arena_round(floats(ATTEND_QUERIES, options->max_qkv / 3)) + arena_round(finding_bytes(options)) +
+    size_t thread = arena_round(floats(SWEEP_ROWS, options->max_hidden)) + arena_round(quantised_bytes(context)) +
+                    arena_round(floats(SWEEP_ROWS, CHUNK_PANELS * BACKEND_PANEL)) + arena_round(floats(ATTEND_QUERIES, options->max_context)) +
+                    arena_round(floats(ATTEND_QUERIES, options->max_qkv / 3)) + arena_round(finding_bytes(options)) +
                     arena_round(excluded_bytes(options));
 
     return arena_round(sizeof(struct scratch) * (size_t)options->threads) + (size_t)options->threads * thread +
@@ -69,7 +70,8 @@ static void lay_out_scratch(struct backend_context *context)
 static void describe(struct backend_context *context, int nodes)
 {
     int threads = context->options.threads;
-    int length = snprintf(context->description, sizeof context->description, "cpu, %s, %d thread%s", context->kernels->isa, threads, threads == 1 ? "" : "s");
+    int length =
+        snprintf(context->description, sizeof context->description, "cpu, %s, %d thread%s", context->kernels->isa, threads, threads == 1 ? "" : "s");
 
     if (nodes > 1)
         snprintf(context->description + length, sizeof context->description - (size_t)length, " on %d nodes", nodes);

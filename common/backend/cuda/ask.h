@@ -1,4 +1,6 @@
-/* Questions about logits that stay on the device, and their answers. */
+/* Questions about logits that stay on the device, and their answers. It owns nothing: queries and answers lie in the context's memory, laid out alike
+ * in pinned memory and on the device. Invariant: the answers to a step's questions are good from its finish to the next step. For the files of this
+ * folder alone; it computes no logits. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_ASK_H
 #define TANDEM_COMMON_BACKEND_CUDA_ASK_H
 
@@ -39,7 +41,8 @@ struct evidence_launch ask_launch(const struct backend_context *context, int32_t
 /* Enqueues the answers to the queries first .. first + count - 1, which were copied to the device. */
 void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops);
 
-/* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the head] */
+/* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the
+ * head] */
 void ask_fetch(struct backend_context *context, int first, int rows, float *to);
 /* Called by finish: takes over answers and fetched rows; rows are dropped where the device has failed. */
 void ask_answer(struct backend_context *context);

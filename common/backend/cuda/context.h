@@ -1,5 +1,6 @@
-/* What the CUDA backend owns between open and close: a device, what a step needs on it and in pinned memory of the host, and a context of
- * the CPU backend for what is done on logits that have come back. */
+/* A CUDA context owns what the backend has between open and close: a device, what a step needs on it and in pinned memory of the host, the packed
+ * matrices, and a context of the CPU backend for what is done on logits that have come back. Invariant: memory of a step is taken at open, and no
+ * kernel reads memory that is freed. One thread at a time may call; only the files of this folder look inside. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
 #define TANDEM_COMMON_BACKEND_CUDA_CONTEXT_H
 
@@ -69,6 +70,17 @@ struct backend_context {
 
 /* Makes the last head store its logits where it has not: it runs again, on the same rows. */
 void context_keep_logits(struct backend_context *context);
+
+/* Memory, as in struct backend: memory.c */
+enum status cuda_memory_check(struct backend_context *context, const char *what, size_t bytes);
+enum status cuda_memory_open(struct backend_context *context, size_t bytes, const char *what, struct arena *arena);
+void cuda_memory_close(struct backend_context *context, struct arena *arena);
+void cuda_write(struct backend_context *context, void *to, const void *from, size_t bytes);
+/* What a step needs on the device, and in pinned memory of the host. To be called once, at open; cuda_close frees both. */
+enum status cuda_open_scratch(struct backend_context *context);
+enum status cuda_open_pinned(struct backend_context *context);
+/* As in struct backend: pack.c */
+enum status cuda_matrix_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena, struct matrix **matrix);
 
 /* The operations, as in struct backend: layer.c */
 void cuda_embed(struct backend_context *context, const struct rows *rows, const int32_t *asked, int output_count, enum dtype dtype,

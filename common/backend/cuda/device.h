@@ -45,7 +45,8 @@ enum status device_host_open(struct device *device, size_t bytes, const char *wh
 void device_host_close(struct device *device, void *memory);
 
 /* Zeroed memory of the device that devices of other processes can be let into, and the other processes' memory as this device sees it. 0 with the
- * reason in CUDA's words, which is no failure of the device, where there is none, or the devices do not reach each other. device_leave before the owner closes. */
+ * reason in CUDA's words, which is no failure of the device, where there is none, or the devices do not reach each other. device_leave before the
+ * owner closes. */
 int device_share(struct device *device, size_t bytes, void **memory, void *handle, const char **reason);
 void device_share_close(struct device *device, void *memory);
 int device_reach(struct device *device, const void *handle, void **memory, const char **reason);

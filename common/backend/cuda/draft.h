@@ -1,5 +1,6 @@
-/* Drafts of several tokens that the device makes without the host. An entry is one token of one sequence; entries lie step by step, and
- * within a step in the order of the sequences. */
+/* Drafts of several tokens that the device makes without the host. An entry is one token of one sequence; entries lie step by step, and within a step
+ * in the order of the sequences. It owns nothing: the arrays lie in the context's memory. Invariant: a drafted token is drawn by common/sample,
+ * compiled for the device, so it is the host's. For the files of this folder alone; never used where the host must change a row. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_DRAFT_H
 #define TANDEM_COMMON_BACKEND_CUDA_DRAFT_H
 

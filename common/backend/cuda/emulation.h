@@ -1,10 +1,11 @@
-/* CUDA's language on the CPU: enough of it for the kernels of this folder to compile as C++ and to run as they would on a device, thread
- * for thread, so that their logic can be tested anywhere. A thread of a block is a fiber; it runs until it meets others (__syncthreads, a
- * shuffle, a matrix instruction), so a missing barrier shows as a wrong result once threads run in another order (emulation_order). Dynamic
- * shared memory is filled with NaN before each block and has exactly the size of the launch, for address sanitizers to watch.
+/* CUDA's language on the CPU: enough of it for the kernels of this folder to compile as C++ and to run as they would on a device, thread for thread,
+ * so that their logic can be tested anywhere. A thread of a block is a fiber; it runs until it meets others (__syncthreads, a shuffle, a matrix
+ * instruction), so a missing barrier shows as a wrong result once threads run in another order (emulation_order). It owns the fibers and the block's
+ * shared memory, which is filled with NaN before each block and has exactly the size of the launch, for address sanitizers to watch. Tests alone use
+ * it; one launch at a time.
  *
- * It cannot show: races between blocks (they run one after the other), what a warp does without a barrier in lockstep, how fast anything
- * is, and the order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
+ * It cannot show: races between blocks (they run one after the other), what a warp does without a barrier in lockstep, how fast anything is, and the
+ * order in which a matrix unit adds (here: one chain of fused multiply-adds in rising k). */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 #define TANDEM_COMMON_BACKEND_CUDA_EMULATION_H
 

@@ -1,8 +1,9 @@
-/* What the host asks of the kernels: for each a struct of arguments and a launcher, which returns at once; the work is done in `stream`, in
- * the order of the launches. Launchers say nothing of failures: the host asks device_launched.
+/* What the host asks of the kernels: for each a struct of arguments and a launcher, which returns at once; the work is done in `stream`, in the order
+ * of the launches. Launchers say nothing of failures: the host asks device_launched. They own no memory and allocate none. For the files of this
+ * folder alone.
  *
- * Pointers are into the device's memory, arrays row-major float32 unless said otherwise. No kernel reads or writes beyond the shapes named
- * here. The bits of a row do not depend on how many rows, or which, are in the launch. */
+ * Pointers are into the device's memory, arrays row-major float32 unless said otherwise. No kernel reads or writes beyond the shapes named here.
+ * Invariant: the bits of a row do not depend on how many rows, or which, are in the launch. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 
@@ -66,12 +67,12 @@ void evidence_start(const struct evidence_launch *launch, struct CUstream_st *st
 /* The second half, where linear_start has made the parts: so many of each row. */
 void evidence_join_start(const struct evidence_launch *launch, int parts, struct CUstream_st *stream);
 
-/* linear.cu: to[r] = W norm(from[r]). What enters a product is rounded to the type of the weights: here, or, where there is no norm, by the kernel that
- * made it, so that it is half as long a way.
+/* linear.cu: to[r] = W norm(from[r]). What enters a product is rounded to the type of the weights: here, or, where there is no norm, by the kernel
+ * that made it, so that it is half as long a way.
  *
- * Weights lie in tiles of 16 output channels x 16 columns, each as the 32 lanes of a warp want it: lane l has of the channels l / 4 and
- * l / 4 + 8 the columns 4 (l % 4) .. + 3, in the order c0 k0 k1, c8 k0 k1, c0 k2 k3, c8 k2 k3: 16 bytes. A panel is 16 channels, its tiles
- * in rising order of the column. Channels and columns that are not there are zeros. */
+ * Weights lie in tiles of 16 output channels x 16 columns, each as the 32 lanes of a warp want it: lane l has of the channels l / 4 and l / 4 + 8
+ * the columns 4 (l % 4) .. + 3, in the order c0 k0 k1, c8 k0 k1, c0 k2 k3, c8 k2 k3: 16 bytes. A panel is 16 channels, its tiles in rising order
+ * of the column. Channels and columns that are not there are zeros. */
 struct linear_launch {
     const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8] */
     int is_f16;          /* of IEEE half precision, else bfloat16 */
@@ -100,7 +101,8 @@ void linear_start(const struct linear_launch *launch, struct CUstream_st *stream
 /* Parts of a row that a launch without `to` makes. */
 int linear_parts(int outputs, int processors);
 
-/* wide.cu: to[r] = scale[r] W from[r] of more rows at once, each with the bits of linear_start. Columns are a multiple of 8, rows aligned to 16 bytes. */
+/* wide.cu: to[r] = scale[r] W from[r] of more rows at once, each with the bits of linear_start. Columns are a multiple of 8, rows aligned to 16
+ * bytes. */
 struct wide_launch {
     const void *weights; /* and what follows: as in linear_launch */
     int is_f16, outputs, columns;
@@ -176,8 +178,8 @@ void tree_sum_start(const float *terms, int count, size_t size, float *to, struc
 void pick_start(const int32_t *asked, int count, int hidden, const float *x, float *to, struct CUstream_st *stream);
 void add_start(float *x, const float *sum, size_t count, int overlaps, struct CUstream_st *stream);
 
-/* one_shot.cu: the sum over devices that reach each other's memory, in one kernel. Each rank writes its numbers into every other's inbox and waits for
- * the others' in its own; a number travels with the number of the sum, so nobody waits for more than that, and there is no barrier. Sums have
+/* one_shot.cu: the sum over devices that reach each other's memory, in one kernel. Each rank writes its numbers into every other's inbox and waits
+ * for the others' in its own; a number travels with the number of the sum, so nobody waits for more than that, and there is no barrier. Sums have
  * numbers of the device's own counting, so that a launch may be recorded and played. All ranks launch the same sums in the same order. */
 enum { ONE_SHOT_RANKS = 8 };
 struct one_shot_launch {

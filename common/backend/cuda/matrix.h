@@ -1,5 +1,6 @@
-/* A packed matrix of the device: what the host knows of it, and its data in the device's memory, laid out as kernels.h says for
- * struct linear_launch. Sums over the columns are cut by the kernel, for all matrices alike, so slices of the source change nothing. */
+/* A packed matrix of the device: what the host knows of it, and its data in the device's memory, laid out as kernels.h says for struct linear_launch.
+ * The context owns it until it is closed; immutable once packed. Sums over the columns are cut by the kernel, for all matrices alike, so slices of
+ * the source change nothing. For the files of this folder alone; filling may run on all threads of the pool, each with its own panels. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_MATRIX_H
 #define TANDEM_COMMON_BACKEND_CUDA_MATRIX_H
 

@@ -1,4 +1,6 @@
-/* Sums over devices that reach each other's memory: struct backend_one_shot of this backend. */
+/* Sums over devices that reach each other's memory: struct backend_one_shot of this backend. It owns this rank's inbox and, once connected, the
+ * mappings of the others'. Invariant: all ranks make the same sums in the same order, and each gets the same bits. The context's thread alone calls;
+ * a sum waits on the device, never on the host. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_ONE_SHOT_H
 #define TANDEM_COMMON_BACKEND_CUDA_ONE_SHOT_H
 

@@ -80,8 +80,8 @@ int cuda_replayed(struct backend_context *context)
     }
     replay->refused = 1; /* usually for lack of memory: another try would fail, too */
     if (!context->told_refusal)
-        log_warn("device %d (%s) cannot record a step, for want of memory as a rule: it is asked for operation by operation, which is slower; a smaller "
-                 "--context or fewer --max-sequences leave memory",
+        log_warn("device %d (%s) cannot record a step, for want of memory as a rule: it is asked for operation by operation, which is slower; a "
+                 "smaller --context or fewer --max-sequences leave memory",
                  device_index(context->device), device_name(context->device));
     context->told_refusal = 1;
     draft_rewind(context);

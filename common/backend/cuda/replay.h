@@ -1,4 +1,6 @@
-/* A replay records a step's work on the device once, and plays the recording for later steps of the same shape. */
+/* A replay records a step's work on the device once, and plays the recording for later steps of the same shape. It owns the recorded graphs.
+ * Invariant: a played step computes what the same step would have computed operation by operation; what a recording points at is still there, or the
+ * recording is forgotten (replay_forget). The context's thread alone calls; where nothing can be recorded the step is done as always. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
 #define TANDEM_COMMON_BACKEND_CUDA_REPLAY_H
 

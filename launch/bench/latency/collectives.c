@@ -112,7 +112,7 @@ static enum status measure(struct rig *rig, enum operation operation, size_t cou
         if (i >= 0)
             rig->us[i] = (double)(clock_ns() - start) / 1000;
     }
-    fill(rig, operation, count); /* once more from what was given: a sum of sums has long grown */
+    fill(rig, operation, count); /* the result is checked on fresh input, for repeated sums have grown too large */
     TRY(run_once(rig, operation, count));
     wrong = count_wrong(rig, operation, count);
     if (rig->latency->text != NULL)

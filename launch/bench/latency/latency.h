@@ -1,4 +1,5 @@
-/* What the two latency programs share: the ranks, the channel, and where figures go. */
+/* What the two latency programs share: the ranks, the channel, and where figures go. The program that opened them owns them. Only the lead writes
+ * figures; MPI calls are made by the main thread. */
 #ifndef TANDEM_LAUNCH_BENCH_LATENCY_LATENCY_H
 #define TANDEM_LAUNCH_BENCH_LATENCY_LATENCY_H
 

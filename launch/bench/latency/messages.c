@@ -42,8 +42,8 @@ static void fill(const struct test *test, struct content *content)
         content->weight[0] += (uint32_t)(MESSAGE_Q_SUM - MESSAGE_Q_SUM / support * support);
     for (int i = 0; i < MESSAGE_MAX_COMMIT; i++)
         content->token[i] = 777 * i % VOCAB;
-    content->proposal = (struct proposal){.run = 1, .request = 1, .base_length = 1000, .base_digest = ~0ULL, .sampling_digest = ~0ULL, .count = test->length,
-                                          .draft_us = 100};
+    content->proposal = (struct proposal){
+        .run = 1, .request = 1, .base_length = 1000, .base_digest = ~0ULL, .sampling_digest = ~0ULL, .count = test->length, .draft_us = 100};
     for (int i = 0; i < test->length; i++) {
         content->proposal.token[i] = support > 0 ? content->id[support / 2] : content->token[i];
         content->proposal.q[i] = (struct support){.count = support, .id = content->id, .weight = content->weight};

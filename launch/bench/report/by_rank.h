@@ -1,5 +1,5 @@
-/* What each rank did in a mean round of a cell: its own time by phase. Spans that lie in others are taken from them, so that the phases of a rank
- * add up to its time. */
+/* What each rank did in a mean round of a cell: its own time by phase. Invariant: spans that lie in others are taken from them, so that the phases of
+ * a rank add up to its time. Plain numbers; pure, but for memory. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_BY_RANK_H
 #define TANDEM_LAUNCH_BENCH_REPORT_BY_RANK_H
 

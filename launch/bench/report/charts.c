@@ -23,7 +23,8 @@ void charts_begin(FILE *to, const char *size, const char *title, const char *nam
         char text[96], kind = how[0] != '\0' && strlen(how) > (size_t)at ? how[at] : '-';
 
         snprintf(text, sizeof text, "%.*s", (int)length - (coloured ? 2 : 0), name + (coloured ? 2 : 0));
-        fprintf(to, "<span><i class=\"key k%d%s\"></i>", coloured ? name[0] - '0' : at, kind == 'd' ? " dashed" : kind == 't' ? " dotted" : kind == 'b' ? " block" : "");
+        fprintf(to, "<span><i class=\"key k%d%s\"></i>", coloured ? name[0] - '0' : at,
+                kind == 'd' ? " dashed" : kind == 't' ? " dotted" : kind == 'b' ? " block" : "");
         table_escape(to, text);
         fputs("</span>", to);
         name += length + (name[length] == '|');
@@ -118,7 +119,9 @@ void charts_speedup(const struct run *run, const struct measured_placement *all,
             continue;
         snprintf(title, sizeof title, "Speedup against draft length, T %g%s%s", run->cell[b].temperature, run->cell[b].temperature > 0 ? ", " : "",
                  run->cell[b].temperature > 0 ? run->cell[b].accept : "");
-        charts_begin(to, "half", title, find_auto(run, b) >= 0 ? "measured|theorem 3.8|with v and wire|chosen by the lead (auto)" : "measured|theorem 3.8|with v and wire",
+        charts_begin(to, "half", title,
+                     find_auto(run, b) >= 0 ? "measured|theorem 3.8|with v and wire|chosen by the lead (auto)"
+                                            : "measured|theorem 3.8|with v and wire",
                      "-td-");
         draw_speedup(run, all, b, cells, count, to);
         charts_end(to, "");

@@ -1,4 +1,5 @@
-/* The pictures of a report, each a figure of HTML with its legend. A picture whose figures were not measured is left out. */
+/* The pictures of a report, each a figure of HTML with its legend. Owns nothing: the run and its figures are borrowed and not changed. A picture
+ * whose figures were not measured is left out; nothing is computed here that measured.h does not have. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_CHARTS_H
 #define TANDEM_LAUNCH_BENCH_REPORT_CHARTS_H
 
@@ -7,7 +8,7 @@
 
 /* Speedup against draft length, measured, by theorem 3.8, and with v and wire: one for each group. */
 void charts_speedup(const struct run *run, const struct measured_placement *all, FILE *to);
-/* The share of drafts that stand, by their place in the proposal. */
+/* The share of drafts that are accepted, by their place in the proposal. */
 void charts_acceptance(const struct run *run, const struct measured_placement *all, FILE *to);
 /* Where a round's time goes, stacked. */
 void charts_round(const struct run *run, const struct measured_placement *all, FILE *to);

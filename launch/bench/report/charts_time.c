@@ -9,7 +9,7 @@
 
 enum { WIDE = 940, LABEL = 190, BAR = 20, MOST_SERIES = 8, MOST_SIZES = 64 };
 
-/* What is shown as one colour; the rest of the phases is small. */
+/* The colours of a round, each of one phase or of two that are small. */
 static const struct {
     const char *name;
     enum round_phase first, second;
@@ -40,7 +40,8 @@ void charts_round(const struct run *run, const struct measured_placement *all, F
 
     for (int i = 0; i < run->cells; i++)
         longest = fmax(longest, all->cell[i].round_us);
-    charts_begin(to, "whole", "Where a round's time goes", "1:draft|4:pack, truncate|2:wire|0:verify|6:order, reduce|3:decide|5:broadcast|7:output, other", "bbbbbbbb");
+    charts_begin(to, "whole", "Where a round's time goes",
+                 "1:draft|4:pack, truncate|2:wire|0:verify|6:order, reduce|3:decide|5:broadcast|7:output, other", "bbbbbbbb");
     svg_open(&svg, to, WIDE, 12 + 44 + run->cells * BAR, "Mean time of a round by phase, for each cell");
     svg.left = LABEL;
     svg.right = 60;
@@ -115,7 +116,8 @@ void charts_latency(const struct run *run, const struct measured_placement *all,
         for (int i = 0; i < run->cells && count < MOST_SERIES; i++) {
             const struct run_cell *cell = &run->cell[i];
 
-            if (cell->baseline != b || all->cell[i].round.count == 0 || (cell->draft_length > 0 && (cell->draft_length & (cell->draft_length - 1)) != 0))
+            if (cell->baseline != b || all->cell[i].round.count == 0 ||
+                (cell->draft_length > 0 && (cell->draft_length & (cell->draft_length - 1)) != 0))
                 continue; /* of the draft lengths the powers of two: all would be too many lines */
             cells[count++] = i;
             snprintf(name, sizeof name, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);

@@ -72,8 +72,8 @@ static void draw_flows(const struct svg *svg, const struct run_placement *placem
             continue;
         pack = rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns);
         if (pack >= 0 && rank->span[pack].end_ns >= from)
-            svg_arrow(svg, svg_x(svg, (double)(rank->span[pack].end_ns - from) / 1000), upper, svg_x(svg, (double)(span->start_ns - from) / 1000), lower,
-                      "flow");
+            svg_arrow(svg, svg_x(svg, (double)(rank->span[pack].end_ns - from) / 1000), upper, svg_x(svg, (double)(span->start_ns - from) / 1000),
+                      lower, "flow");
     }
     for (int i = 0; i < rank->spans; i++) {
         const struct trace_span *span = &rank->span[i];
@@ -95,7 +95,8 @@ static int find_rounds(const struct run_placement *placement, const struct round
         if (!placement->pass[rounds->round[i].pass].warm_up && placement->pass[rounds->round[i].pass].cell == cell) {
             int at = i + 20;
 
-            while (at + TIMELINE_ROUNDS < rounds->count && rounds->round[at].opens + rounds->round[at + 1].opens + rounds->round[at + 2].opens + rounds->round[at + 3].opens > 0)
+            while (at + TIMELINE_ROUNDS < rounds->count &&
+                   rounds->round[at].opens + rounds->round[at + 1].opens + rounds->round[at + 2].opens + rounds->round[at + 3].opens > 0)
                 at++;
             return at + TIMELINE_ROUNDS < rounds->count && rounds->round[at + TIMELINE_ROUNDS].pass == rounds->round[i].pass ? at : i;
         }

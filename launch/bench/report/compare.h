@@ -1,4 +1,5 @@
-/* Two runs beside each other: which figures changed by more than both of them spread. */
+/* Two runs beside each other: which figures changed by more than both of them spread. Owns nothing; it reads the summaries alone, not what they were
+ * made of. Whether a change is noise, compare_bar decides for all figures. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_COMPARE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_COMPARE_H
 

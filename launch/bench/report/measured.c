@@ -1,5 +1,6 @@
 #include "launch/bench/report/measured.h"
 
+#include "common/base/median.h"
 #include "common/base/try.h"
 #include "common/sample/rule.h"
 #include "launch/bench/report/predict.h"
@@ -158,7 +159,8 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
-    measured->alpha_overlap = measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
+    measured->alpha_overlap =
+        measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
     return STATUS_OK;
 }
 
@@ -255,6 +257,7 @@ static void sum_up(struct samples *samples, struct measured *measured)
     median = statistics_quantile(&samples->speedup, 0.5);
     measured->speedup = median;
     measured->speedup_spread = median > 0 ? statistics_spread(&samples->speedup) / median : 0;
+    measured->speedup_error = median > 0 ? median_error_of_sorted(samples->speedup.value, samples->speedup.count) / median : 0;
     measured->speedup_tpot = statistics_quantile(&samples->speedup_tpot, 0.5);
     measured->ttft = times_of(&samples->ttft);
     measured->tpot = times_of(&samples->tpot);
@@ -302,20 +305,50 @@ void measured_release(const struct run *run, struct measured_placement *all)
         rounds_release(&all[p].rounds);
 }
 
-double measured_noise(const struct run *run, const struct measured_placement *all, double *worst)
+static double limit_of(const struct run *run)
 {
-    struct statistics spreads = {0};
-    double noise;
+    return json_number_value(json_object_get(run->json, "noise_limit"));
+}
 
-    for (int p = 0; p < run->placements; p++)
+int measured_is_noisy(const struct run *run, const struct measured *measured)
+{
+    return measured->speedup_error > limit_of(run);
+}
+
+static enum status add_noise(const struct run *run, const struct measured *measured, struct statistics *spreads, struct statistics *errors,
+                             struct measured_noise *noise)
+{
+    noise->beyond += measured_is_noisy(run, measured);
+    noise->least = noise->cells == 0 || measured->repetitions < noise->least ? measured->repetitions : noise->least;
+    noise->most = measured->repetitions > noise->most ? measured->repetitions : noise->most;
+    noise->cells++;
+    TRY(statistics_add(spreads, measured->speedup_spread));
+    return statistics_add(errors, measured->speedup_error);
+}
+
+struct measured_noise measured_noise(const struct run *run, const struct measured_placement *all, int placements)
+{
+    struct measured_noise noise = {.limit = limit_of(run)};
+    struct statistics spreads = {0}, errors = {0};
+
+    for (int p = 0; p < placements; p++)
         for (int i = 0; i < run->cells; i++)
-            if (!run->cell[i].solo && all[p].cell[i].repetitions > 0 && statistics_add(&spreads, all[p].cell[i].speedup_spread) != STATUS_OK)
+            if (!run->cell[i].solo && all[p].cell[i].repetitions > 0 && add_noise(run, &all[p].cell[i], &spreads, &errors, &noise) != STATUS_OK)
                 break;
     statistics_sort(&spreads);
-    noise = statistics_quantile(&spreads, 0.5);
-    *worst = statistics_quantile(&spreads, 1);
+    statistics_sort(&errors);
+    noise.spread = statistics_quantile(&spreads, 0.5);
+    noise.spread_worst = statistics_quantile(&spreads, 1);
+    noise.error = statistics_quantile(&errors, 0.5);
+    noise.error_worst = statistics_quantile(&errors, 1);
     statistics_release(&spreads);
+    statistics_release(&errors);
     return noise;
+}
+
+int measured_withholds(const struct measured_noise *noise)
+{
+    return 2 * noise->beyond > noise->cells;
 }
 
 int measured_best(const struct run *run, const struct measured_placement *all, int baseline)

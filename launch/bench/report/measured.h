@@ -1,5 +1,6 @@
 /* The figures of a run: of each cell in each placement what was measured, and what the theory says of it. Names are those of vLLM's bench where it
- * has one. */
+ * has one. It owns the rounds that it puts together; the run is borrowed. Invariant: a figure that was not measured is -1 or 0, as its line says, and
+ * never a guess. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 #define TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 
@@ -15,7 +16,7 @@ struct times {
 struct measured {
     /* over repetitions */
     double tokens_per_second, tokens_per_second_spread; /* median; spread as a share of it */
-    double speedup, speedup_spread;                     /* over solo in the same repetition; median, share */
+    double speedup, speedup_spread, speedup_error;      /* over solo in the same repetition; median, spread and standard error as shares of it */
     double speedup_tpot;                                /* of the mean time per token after the first */
     int repetitions;
     /* over all requests of all repetitions */
@@ -51,8 +52,21 @@ struct measured_placement {
 /* From what was read. all: [run->placements], to be given to measured_release. STATUS_INTERNAL. */
 enum status measured_compute(const struct run *run, struct measured_placement *all);
 void measured_release(const struct run *run, struct measured_placement *all);
-/* The noise of a run: the median over cells with drafts of their speedup's spread, as a share; *worst: the largest. */
-double measured_noise(const struct run *run, const struct measured_placement *all, double *worst);
+/* How well a run knows its speedups, of cells with drafts. */
+struct measured_noise {
+    double spread, spread_worst; /* as shares: the median over cells, and the largest */
+    double error, error_worst;   /* standard errors, likewise */
+    double limit;                /* of these, as the bench was told */
+    int cells, beyond;           /* the limit */
+    int least, most;             /* repetitions of a cell */
+};
+
+/* all: [placements] */
+struct measured_noise measured_noise(const struct run *run, const struct measured_placement *all, int placements);
+/* Are so many cells beyond the limit that no figure is to stand out from them? */
+int measured_withholds(const struct measured_noise *noise);
+/* Is this cell's speedup beyond the limit? */
+int measured_is_noisy(const struct run *run, const struct measured *measured);
 /* The cell of this baseline with drafts of a fixed length that was fastest; -1: there is none, or `baseline` is no solo cell of one sequence. */
 int measured_best(const struct run *run, const struct measured_placement *all, int baseline);
 /* Is it a measured pass whose rounds are all known? */

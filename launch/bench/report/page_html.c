@@ -9,30 +9,32 @@
 static const char style[] =
     ":root{--ground:#fff;--text:#1d2430;--soft:#5b6675;--line:#e3e7ec;--panel:#f7f9fb;--accent:#2f62c9;--warn:#b42318;"
     "--k0:#4269d0;--k1:#e08e0b;--k2:#2a9d8f;--k3:#d1495b;--k4:#8f63c9;--k5:#7a8b2f;--k6:#b07aa1;--k7:#9aa3ad}\n"
-    "@media(prefers-color-scheme:dark){:root{--ground:#14181f;--text:#e4e8ee;--soft:#9aa5b4;--line:#2a313b;--panel:#1b212a;--accent:#8ab0ff;--warn:#ff9a8f;"
-    "--k0:#7f9cf0;--k1:#f0b24a;--k2:#5cc5b6;--k3:#ee8591;--k4:#b795e6;--k5:#b3c46a;--k6:#d6a6c9;--k7:#77818d}}\n"
-    "*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--text);font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}\n"
-    "main{max-width:1040px;margin:0 auto;padding:32px 24px 64px}h1{font-size:26px;margin:0 0 4px}h2{font-size:21px;margin:48px 0 8px;padding-top:16px;"
-    "border-top:1px solid var(--line)}h3{font-size:16px;margin:28px 0 6px}p{margin:6px 0 12px;max-width:80ch}code,pre{font:13px/1.5 ui-monospace,Menlo,"
-    "Consolas,monospace}pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:10px 12px;white-space:pre-wrap;"
-    "word-break:break-word}\n"
+    "@media(prefers-color-scheme:dark){:root{--ground:#14181f;--text:#e4e8ee;--soft:#9aa5b4;--line:#2a313b;--panel:#1b212a;--accent:#8ab0ff;"
+    "--warn:#ff9a8f;--k0:#7f9cf0;--k1:#f0b24a;--k2:#5cc5b6;--k3:#ee8591;--k4:#b795e6;--k5:#b3c46a;--k6:#d6a6c9;--k7:#77818d}}\n"
+    "*{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--text);font:15px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,"
+    "sans-serif}\n"
+    "main{max-width:1040px;margin:0 auto;padding:32px 24px 64px}h1{font-size:26px;margin:0 0 4px}h2{font-size:21px;margin:48px 0 8px;"
+    "padding-top:16px;border-top:1px solid var(--line)}h3{font-size:16px;margin:28px 0 6px}p{margin:6px 0 12px;max-width:80ch}code,pre{font:13px/1.5 "
+    "ui-monospace,Menlo,Consolas,monospace}pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:10px 12px;"
+    "white-space:pre-wrap;word-break:break-word}\n"
     ".soft{color:var(--soft)}.warn{color:var(--warn);font-weight:600;border:1px solid var(--warn);border-radius:6px;padding:8px 12px}\n"
-    ".tiles{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}.tile{flex:1 1 220px;background:var(--panel);border:1px solid var(--line);border-radius:8px;"
-    "padding:12px 14px}.tile b{display:block;font-size:26px;line-height:1.2}.tile span{color:var(--soft);font-size:13px}\n"
-    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(430px,100%),1fr));gap:18px}figure{margin:0;background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:12px 14px}"
-    "figure.whole{grid-column:1/-1}figcaption{font-weight:600;font-size:14px}svg{width:100%;height:auto;display:block}\n"
+    ".tiles{display:flex;flex-wrap:wrap;gap:12px;margin:18px 0}.tile{flex:1 1 220px;background:var(--panel);border:1px solid var(--line);"
+    "border-radius:8px;padding:12px 14px}.tile b{display:block;font-size:26px;line-height:1.2}.tile span{color:var(--soft);font-size:13px}\n"
+    ".figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(430px,100%),1fr));gap:18px}figure{margin:0;background:var(--panel);"
+    "border:1px solid var(--line);border-radius:8px;padding:12px 14px}figure.whole{grid-column:1/-1}figcaption{font-weight:600;font-size:14px}"
+    "svg{width:100%;height:auto;display:block}\n"
     ".legend{display:flex;flex-wrap:wrap;gap:2px 14px;color:var(--soft);font-size:12.5px;margin:4px 0 6px}.legend span{white-space:nowrap}"
     ".key{display:inline-block;width:18px;height:0;border-top:2.5px solid;vertical-align:middle;margin-right:6px}.key.dashed{border-top-style:dashed}"
-    ".key.dotted{border-top-style:dotted}.key.block{width:11px;height:11px;border:0;border-radius:2px;background:currentColor}.below{color:var(--soft);"
-    "font-size:12.5px;margin:4px 0 0}\n"
+    ".key.dotted{border-top-style:dotted}.key.block{width:11px;height:11px;border:0;border-radius:2px;background:currentColor}"
+    ".below{color:var(--soft);font-size:12.5px;margin:4px 0 0}\n"
     ".line{fill:none;stroke-width:2;stroke-linejoin:round}.dashed{stroke-dasharray:7 4}.dotted{stroke-dasharray:2 4}.thin{stroke-width:1.2}"
     ".even{stroke:var(--soft);stroke-width:1;stroke-dasharray:1 3}.grid{stroke:var(--line);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}"
-    ".tick,.name,.small{fill:var(--soft);font-size:11.5px;font-variant-numeric:tabular-nums}.name{fill:var(--text);font-size:12px}.small{font-size:10.5px}"
-    ".soft.box{opacity:.75}.ground{fill:var(--line);opacity:.55}.flow{stroke:var(--text);stroke-width:1.1;opacity:.8}"
+    ".tick,.name,.small{fill:var(--soft);font-size:11.5px;font-variant-numeric:tabular-nums}.name{fill:var(--text);font-size:12px}"
+    ".small{font-size:10.5px}.soft.box{opacity:.75}.ground{fill:var(--line);opacity:.55}.flow{stroke:var(--text);stroke-width:1.1;opacity:.8}"
     ".pair{fill:var(--ground);stroke:var(--text);stroke-width:2}\n"
     "table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}th,td{padding:4px 10px;text-align:right;border-bottom:1px solid "
-    "var(--line);white-space:nowrap}th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom;min-width:64px}.text{text-align:left}"
-    "tbody tr:hover{background:var(--panel)}.wide{overflow-x:auto;margin:10px 0 18px}\n";
+    "var(--line);white-space:nowrap}th{color:var(--soft);font-weight:600;white-space:normal;vertical-align:bottom;min-width:64px}"
+    ".text{text-align:left}tbody tr:hover{background:var(--panel)}.wide{overflow-x:auto;margin:10px 0 18px}\n";
 
 static void write_style(FILE *to)
 {
@@ -78,6 +80,12 @@ static const char *text(const json_t *object, const char *key)
 /* The fastest fixed draft length of each group, as a tile. */
 static void write_tiles(const struct run *run, const struct measured_placement *all, FILE *to)
 {
+    char withheld[512];
+
+    if (page_md_withholds(run, all, withheld, sizeof withheld)) {
+        write_paragraph("p class=\"warn\"", withheld, to);
+        return;
+    }
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
         int best = measured_best(run, all, b);
@@ -88,7 +96,7 @@ static void write_tiles(const struct run *run, const struct measured_placement *
         snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; predicted %.2fx, alpha %.2f", run->cell[b].temperature,
                  run->cell[b].temperature > 0 ? " " : "", run->cell[b].temperature > 0 ? run->cell[b].accept : "", run->cell[best].draft_length,
                  all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, all->cell[best].improvement_measured, all->cell[best].alpha);
-        fprintf(to, "<div class=\"tile\"><b>%.2fx</b><span>", all->cell[best].speedup);
+        fprintf(to, "<div class=\"tile\"><b>%s%.2fx</b><span>", measured_is_noisy(run, &all->cell[best]) ? "~" : "", all->cell[best].speedup);
         table_escape(to, line);
         fputs("</span></div>\n", to);
     }
@@ -98,10 +106,11 @@ static void write_tiles(const struct run *run, const struct measured_placement *
 static void write_head(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     const json_t *machine = json_object_get(run->json, "machine");
-    double worst, noise = measured_noise(run, all, &worst);
+    const struct measured_noise noise = measured_noise(run, all, run->placements);
     char line[512], loss[RUN_LOSS];
 
-    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+          "initial-scale=1\">\n"
           "<title>Tandem: speculative decoding, measured</title>\n",
           to);
     write_style(to);
@@ -115,11 +124,11 @@ static void write_head(const struct run *run, const struct measured_placement *a
     }
     write_command(text(run->json, "command"), to);
     write_paragraph("p", page_md_how_measured, to);
-    snprintf(line, sizeof line, "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%); the limit is %.1f %%.", 100 * noise, 100 * worst,
-             100 * json_number_value(json_object_get(run->json, "noise_limit")));
+    snprintf(line, sizeof line,
+             "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%), of which there were %d to %d: a standard error of %.1f %% (the worst "
+             "%.1f %%); the limit is %.1f %%.",
+             100 * noise.spread, 100 * noise.spread_worst, noise.least, noise.most, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     write_paragraph("p", line, to);
-    if (noise > json_number_value(json_object_get(run->json, "noise_limit")))
-        write_paragraph("p class=\"warn\"", page_md_noisy, to);
 }
 
 static void write_placement(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)

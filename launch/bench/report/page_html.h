@@ -1,4 +1,5 @@
-/* report.html: the report as one page without anything from elsewhere, with figures as SVG. */
+/* report.html: the report as one page without anything from elsewhere, with figures as SVG. Owns nothing; texts of the run are escaped. It says the
+ * same as report.md (page_md.h). */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PAGE_HTML_H
 

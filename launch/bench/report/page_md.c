@@ -7,34 +7,35 @@
 #include <string.h>
 
 const char page_md_why_speed[] =
-    "Tokens per second are those of all sequences together. `~` marks a speedup that spreads beyond the limit. `by TPOT` is the speedup by the time per token "
+    "Tokens per second are those of all sequences together. `error %` is the speedup's standard error; `~` marks a "
+    "speedup whose error is beyond the limit. `by TPOT` is the speedup by the time per token "
     "after the first, without prompts. `acceptance %` is accepted drafts over drafts that were made, those behind a rejected one included; alpha, below, "
     "leaves these out. `equal` counts outputs that are solo's, token for token.";
-const char page_md_noisy[] =
-    "TOO NOISY. Speedups spread by more than the limit, and this was reported because --noise-limit asked for it: not figures to quote.";
 const char page_md_why_itl[] =
-    "ITL, the time between tokens, misleads under speculation: the tokens of a round arrive together, so most gaps are 0 (the median often is) and the "
-    "rest are whole rounds. Read TPOT (time per output token after the first) for speed, and `arrival`, the time from one bunch of tokens to the next, "
-    "for how long a reader waits; of ITL only the p99 says something.";
+    "ITL, the time between tokens, misleads under speculation: the tokens of a round arrive together, so most gaps are 0 (the median often is) and "
+    "the rest are whole rounds. Read TPOT (time per output token after the first) for speed, and `arrival`, the time from one bunch of tokens to the "
+    "next, for how long a reader waits; of ITL only the p99 says something.";
 const char page_md_why_theory[] =
-    "Theorem 3.8 takes three things for granted: that each draft stands with the same probability alpha, independently; that the target's step over "
-    "gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the other two: "
-    "drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation (1) with its "
-    "alpha over the time that these say. `best K 3.8` and `best K with v and wire` are the draft lengths that these two predict to be the fastest, be they "
-    "among those that were measured or not.";
+    "Theorem 3.8 takes three things for granted: that each draft is accepted with the same probability alpha, independently; that the target's step "
+    "over gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the "
+    "other two: drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation "
+    "(1) with its alpha over the time that these say. `best K 3.8` and `best K with v and wire` are the draft lengths that these two predict to be "
+    "the fastest, be they among those that were measured or not.";
 const char page_md_why_residual[] =
-    "Measured over predicted is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is expected over "
-    "what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean over all.";
+    "Measured over predicted is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is expected "
+    "over what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean "
+    "over all.";
 const char page_md_why_phases[] =
-    "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken away: both "
-    "ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";
+    "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken "
+    "away: both ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";
 const char page_md_why_by_rank[] =
-    "Each rank's own time in a mean round, prompts included, microseconds: solo, and the draft length that was fastest. `verify` is without the group's sums "
-    "(`reduce`). `idle` is waiting, and whatever no phase has.";
+    "Each rank's own time in a mean round, prompts included, microseconds: solo, and the draft length that was fastest. `verify` is without the "
+    "group's sums (`reduce`). `idle` is waiting, and whatever no phase has.";
 const char page_md_how_measured[] =
     "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells take "
     "turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the median "
-    "over repetitions and the spread, 1.4826 times the median absolute deviation. Completions have a fixed length (EOS is ignored).";
+    "over repetitions with its standard error, from the sorted values around it, and the spread, 1.4826 times the median absolute deviation. Cells whose error "
+    "is beyond the limit got further repetitions. Completions have a fixed length (EOS is ignored).";
 
 static double number(const json_t *object, const char *key)
 {
@@ -92,14 +93,12 @@ static void write_machine(const json_t *machine, FILE *to)
 static void write_head(const struct run *run, const struct measured_placement *all, FILE *to)
 {
     const json_t *machine = json_object_get(run->json, "machine");
-    double worst, noise = measured_noise(run, all, &worst);
+    const struct measured_noise noise = measured_noise(run, all, run->placements);
     char loss[RUN_LOSS];
 
     fprintf(to, "# Speculative decoding, measured\n\n");
     if (*run_loss(run->json, loss) != '\0')
         fprintf(to, "**NOT LOSSLESS**: %s.\n\n", loss);
-    if (noise > number(run->json, "noise_limit"))
-        fprintf(to, "**%s**\n\n", page_md_noisy);
     write_block(text(run->json, "command"), to);
     fprintf(to, "| | |\n|---|---|\n");
     write_told("| date | ", text(run->json, "date"), to);
@@ -109,17 +108,19 @@ static void write_head(const struct run *run, const struct measured_placement *a
     write_machine(machine, to);
     write_model("target", json_object_get(run->json, "target"), to);
     write_model("draft", json_object_get(run->json, "draft"), to);
-    fprintf(to, "| passes | a warm-up, then %g repetitions of %d cells; %g prompts, %g tokens each |\n", number(run->json, "repetitions"), run->cells,
-            number(run->json, "requests"), number(run->json, "max_tokens"));
-    fprintf(to, "| noise | speedups spread by %.1f %% between repetitions (median of cells; worst %.1f %%), limit %.1f %% |\n\n", 100 * noise, 100 * worst,
-            100 * number(run->json, "noise_limit"));
+    fprintf(to, "| passes | a warm-up, then %g repetitions of %d cells, and more of those that were noisy: %d to %d; %g prompts, %g tokens each |\n",
+            number(run->json, "repetitions"), run->cells, noise.least, noise.most, number(run->json, "requests"), number(run->json, "max_tokens"));
+    fprintf(to, "| noise | speedups spread by %.1f %% between repetitions (median of cells; worst %.1f %%): a standard error of %.1f %% (worst %.1f %%), limit "
+                "%.1f %% |\n\n",
+            100 * noise.spread, 100 * noise.spread_worst, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     fprintf(to, "%s\n\n", page_md_how_measured);
 }
 
 /* Cells that differ from this one in their fixed draft length alone, and itself. */
 static int is_like(const struct run_cell *cell, const struct run_cell *other)
 {
-    return measured_is_predicted(other) && other->draft_length > 0 && other->temperature == cell->temperature && strcmp(other->accept, cell->accept) == 0;
+    return measured_is_predicted(other) && other->draft_length > 0 && other->temperature == cell->temperature &&
+           strcmp(other->accept, cell->accept) == 0;
 }
 
 /* Do the rounds of such cells miss their time by more the longer the drafts are, and in one direction? Noise does not. */
@@ -131,7 +132,8 @@ static int grows_with_length(const struct run *run, const struct measured_placem
         for (int j = 0; j < run->cells; j++) {
             double here = log(all->cell[i].by_round), there = log(all->cell[j].by_round);
 
-            if (!is_like(&run->cell[at], &run->cell[i]) || !is_like(&run->cell[at], &run->cell[j]) || run->cell[i].draft_length >= run->cell[j].draft_length)
+            if (!is_like(&run->cell[at], &run->cell[i]) || !is_like(&run->cell[at], &run->cell[j]) ||
+                run->cell[i].draft_length >= run->cell[j].draft_length)
                 continue;
             if (here * there <= 0 || fabs(here) >= fabs(there))
                 return 0;
@@ -149,10 +151,12 @@ static const char *blame(const struct run *run, const struct measured_placement 
     if (noise >= tokens && noise >= round && noise >= outside)
         return "noise: the repetitions differ";
     if (tokens >= round && tokens >= outside)
-        return "drafts do not stand independently with one alpha, or rounds were cut at the end of completions";
+        return "drafts are not accepted independently with one alpha, or rounds were cut at the end of completions";
     if (round >= outside && grows_with_length(run, all, at))
-        return "its rounds took another time than those of the same size in other cells, the more so the more is drafted: what a draft costs, not noise";
-    return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up" : "time outside of rounds: prompts";
+        return "its rounds took another time than those of the same size in other cells, the more so the more is drafted: what a draft costs, not "
+               "noise";
+    return round >= outside ? "its rounds took another time than those of the same size in other cells: noise, or waking up"
+                            : "time outside of rounds: prompts";
 }
 
 /* Rounds without the proposal that they asked for are slower than a draft length is. */
@@ -186,10 +190,24 @@ static void write_misses(const struct run *run, const struct measured_placement 
         if (!measured_is_predicted(&run->cell[i]) || f->improvement_measured <= 0 || fabs(f->speedup / f->improvement_measured - 1) <= 0.1)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1), blame(run, all, i));
+        fprintf(to, "%s%s is off by %+.1f %% (%s)", told++ == 0 ? begin : "; ", name, 100 * (f->speedup / f->improvement_measured - 1),
+                blame(run, all, i));
     }
     if (told > 0)
         fprintf(to, ".%s", end);
+}
+
+int page_md_withholds(const struct run *run, const struct measured_placement *all, char *line, size_t size)
+{
+    const struct measured_noise noise = measured_noise(run, all, 1);
+
+    if (!measured_withholds(&noise))
+        return 0;
+    snprintf(line, size,
+             "No headline: the machine was too noisy. %d of %d speedups have a standard error beyond the limit of %.1f %% (median %.1f %%, the worst %.1f %%) after "
+             "%d to %d repetitions; ~ marks them. An idle machine or a longer --extra-time would tell.",
+             noise.beyond, noise.cells, 100 * noise.limit, 100 * noise.error, 100 * noise.error_worst, noise.least, noise.most);
+    return 1;
 }
 
 void page_md_verdict(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
@@ -197,6 +215,7 @@ void page_md_verdict(const struct run *run, const struct measured_placement *all
     const char *begin = form == TABLE_HTML ? "<p>" : "", *end = form == TABLE_HTML ? "</p>\n" : "\n\n";
     int cells = 0, near = 0;
     double farthest = 0;
+    char withheld[512];
 
     for (int i = 0; i < run->cells; i++)
         if (measured_is_predicted(&run->cell[i]) && all->cell[i].improvement_measured > 0) {
@@ -207,10 +226,14 @@ void page_md_verdict(const struct run *run, const struct measured_placement *all
             farthest = off > farthest ? off : farthest;
         }
     write_fallbacks(run, all, begin, end, to);
+    if (page_md_withholds(run, all, withheld, sizeof withheld)) {
+        fprintf(to, "%s%s%s", begin, withheld, end);
+        return;
+    }
     if (cells == 0)
         return;
-    fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: several sequences at "
-                "once, of which the theory does not speak.%s", begin, near, cells, 100 * farthest, end);
+    fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: "
+                "several sequences at once, of which the theory does not speak.%s", begin, near, cells, 100 * farthest, end);
     write_misses(run, all, begin, end, to);
 }
 
@@ -248,6 +271,6 @@ void page_md_write(const struct run *run, const struct measured_placement *all, 
     if (run->placements > 1)
         fprintf(to, "# What the network costs\n\n");
     table_placements(run, all, TABLE_TEXT, to);
-    fprintf(to, "Files beside this one: report.html (the same with measured), summary.json (all figures by name), rounds.csv (every round), trace.json (a timeline "
-                "for ui.perfetto.dev), raw/ (what the ranks wrote).\n");
+    fprintf(to, "Files beside this one: report.html (the same with measured), summary.json (all figures by name), rounds.csv (every round), "
+                "trace.json (a timeline for ui.perfetto.dev), raw/ (what the ranks wrote).\n");
 }

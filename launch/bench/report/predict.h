@@ -1,6 +1,6 @@
 /* The prediction beside the measurement. For each group of cells (one baseline, one sequence) three times are taken from the rounds of all of its
- * cells: that to draft by drafted tokens, that of the verifying step by rows, and all else by drafted tokens. With the counted alpha of a cell
- * they say what its rounds should give and take. */
+ * cells: that to draft by drafted tokens, that of the verifying step by rows, and all else by drafted tokens. With the counted alpha of a cell they
+ * say what its rounds should give and take. Owns nothing; it fills in the figures of theory alone and changes none that was measured. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
 #define TANDEM_LAUNCH_BENCH_REPORT_PREDICT_H
 

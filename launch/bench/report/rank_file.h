@@ -1,4 +1,5 @@
-/* What a rank wrote of its rounds (common/base/trace.h), and how its clock is made the lead's. */
+/* What a rank wrote of its rounds (common/base/trace.h), and how its clock is made the lead's. Owns nothing: spans belong to the run. Invariant:
+ * after the clocks are read all spans have times of the lead's clock. The files are untrusted. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_RANK_FILE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_RANK_FILE_H
 

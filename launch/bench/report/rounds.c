@@ -17,7 +17,8 @@ struct drafts {
 
 const char *rounds_phase(enum round_phase phase)
 {
-    static const char *const name[ROUND_PHASES] = {"truncate", "draft", "pack", "wire", "order", "verify", "reduce", "decide", "broadcast", "output", "other"};
+    static const char *const name[ROUND_PHASES] = {"truncate", "draft",  "pack",      "wire",   "order", "verify",
+                                                   "reduce",   "decide", "broadcast", "output", "other"};
 
     return name[phase];
 }
@@ -228,8 +229,8 @@ static void build_one(const struct run_placement *placement, int at, struct roun
     int first = at;
     double known = 0;
 
-    *round = (struct round){.pass = pass_at(placement, whole->start_ns), .start_ns = whole->start_ns, .us = us_of(whole), .sequences = whole->value[0],
-                            .propose_us = -1, .commit_us = -1};
+    *round = (struct round){.pass = pass_at(placement, whole->start_ns), .start_ns = whole->start_ns, .us = us_of(whole),
+                            .sequences = whole->value[0], .propose_us = -1, .commit_us = -1};
     while (first > 0 && lead->span[first - 1].end_ns >= whole->start_ns && lead->span[first - 1].start_ns >= whole->start_ns)
         first--;
     for (int i = first; i < at; i++) {
@@ -270,7 +271,8 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
     int written = 0;
 
     if (head) {
-        written = fprintf(to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens");
+        written = fprintf(
+            to, "placement,cell,draft_length,temperature,accept,max_sequences,repetition,start_us,round_us,sequences,rows,drafted,accepted,tokens");
         for (int i = 0; i < ROUND_PHASES && written >= 0; i++)
             written = fprintf(to, ",%s_us", rounds_phase((enum round_phase)i));
         written = written < 0 ? written : fprintf(to, ",idle_lead_us,idle_drafter_us,propose_us,commit_us\n");
@@ -289,8 +291,8 @@ int rounds_write(const struct run *run, const struct run_placement *placement, c
         for (int p = 0; p < ROUND_PHASES && written >= 0; p++)
             written = fprintf(to, ",%.1f", round->phase_us[p]);
         written = written < 0 ? written
-                              : fprintf(to, ",%.1f,%.1f,%.1f,%.1f\n", round->wait_us, cell->solo ? 0 : round->us - round->drafting_us, round->propose_us,
-                                        round->commit_us);
+                              : fprintf(to, ",%.1f,%.1f,%.1f,%.1f\n", round->wait_us, cell->solo ? 0 : round->us - round->drafting_us,
+                                        round->propose_us, round->commit_us);
     }
     return written >= 0;
 }

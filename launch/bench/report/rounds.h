@@ -1,8 +1,8 @@
-/* Rounds, put together from the spans of all ranks: what the lead did between the begin of waiting and the last result, with its wait split
- * into what its drafters did meanwhile. Times are microseconds of the lead's clock.
+/* Rounds, put together from the spans of all ranks: what the lead did between the begin of waiting and the last result, with its wait split into what
+ * its drafters did meanwhile. Times are microseconds of the lead's clock. It owns the list of rounds; the spans are borrowed.
  *
- * A round's phases add up to its length. While the lead waits a drafter truncates, drafts and packs; what is left of the wait is `wire`: both ways
- * through the network, and waking up. So `wire` needs no clocks to agree; the ways one by one do. */
+ * Invariant: a round's phases add up to its length. While the lead waits a drafter truncates, drafts and packs; what is left of the wait is `wire`:
+ * both ways through the network, and waking up. So `wire` needs no clocks to agree; the ways one by one do. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_ROUNDS_H
 #define TANDEM_LAUNCH_BENCH_REPORT_ROUNDS_H
 

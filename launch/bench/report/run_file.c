@@ -69,7 +69,8 @@ static enum status check_version(const char *path, const json_t *json)
         return wrong(path, "there is no \"tandem_bench\", expected a folder of tandem bench");
     if (json_integer_value(version) == RUN_VERSION)
         return STATUS_OK;
-    log_error("%s: it is of version %lld, expected %d: the tandem that measured it can report it", path, (long long)json_integer_value(version), RUN_VERSION);
+    log_error("%s: it is of version %lld, expected %d: the tandem that measured it can report it", path, (long long)json_integer_value(version),
+              RUN_VERSION);
     return STATUS_DATA;
 }
 
@@ -260,7 +261,8 @@ const char *run_loss(const json_t *from, char *text)
 {
     text[0] = '\0';
     if (run_is_drawn(from))
-        snprintf(text, RUN_LOSS, "verdicts were drawn with rate %g (--synthetic-acceptance), so times and messages are real and the text follows no model",
+        snprintf(text, RUN_LOSS, "verdicts were drawn with rate %g (--synthetic-acceptance), so times and messages are real and the text follows no "
+                                 "model",
                  json_number_value(json_object_get(from, "synthetic_acceptance")));
     else if (json_is_false(json_object_get(from, "lossless")))
         snprintf(text, RUN_LOSS, "a rule of --accepts does not keep the target's distribution");

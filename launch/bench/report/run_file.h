@@ -1,5 +1,5 @@
 /* A bench's folder, read: what was asked (bench.json), and for each placement the passes, the ranks, their spans, the clocks, and the latencies of
- * messages. Whatever is wrong is one line that names the file. */
+ * messages. It owns all of it until run_release. The files are untrusted: whatever is wrong is one line that names the file. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_RUN_FILE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_RUN_FILE_H
 

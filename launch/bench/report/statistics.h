@@ -1,5 +1,5 @@
-/* Order statistics and lines, as pure functions. Spread is 1.4826 times the median absolute deviation, which is the standard deviation where values
- * are normal and does not see a single outlier. */
+/* Order statistics and lines. Spread is 1.4826 times the median absolute deviation, which is the standard deviation where values are normal and does
+ * not see a single outlier. A list owns its values; the functions are pure. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_STATISTICS_H
 #define TANDEM_LAUNCH_BENCH_REPORT_STATISTICS_H
 
@@ -19,7 +19,7 @@ void statistics_sort(struct statistics *statistics);
 /* The p-quantile, 0 <= p <= 1, between neighbours by their distance (numpy's default); 0 of nothing. */
 double statistics_quantile(const struct statistics *statistics, double p);
 double statistics_mean(const struct statistics *statistics);
-/* The mean without the least and the largest fortieth: what else a machine does stands in the tails. Sorted. */
+/* The mean without the smallest and the largest fortieth, where other work of the machine shows. The values are sorted. */
 double statistics_trimmed(const struct statistics *statistics);
 /* The standard deviation, over n. */
 double statistics_deviation(const struct statistics *statistics);

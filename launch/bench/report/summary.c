@@ -49,12 +49,13 @@ static json_t *speculation_of(const struct measured *measured)
 {
     double drafts = measured->tested[0]; /* each round that had some tested its first, also where spans were lost */
 
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate", 100 * share(measured->accepted, measured->drafted),
-                     "spec_decode_acceptance_length", drafts > 0 ? 1 + measured->accepted / drafts : 1, "spec_decode_num_drafts", drafts,
-                     "spec_decode_draft_tokens", measured->drafted, "spec_decode_accepted_tokens", measured->accepted,
-                     "spec_decode_per_position_acceptance_rates", ratios(measured->accepted_at, measured->tested, drafts),
-                     "accepted_of_tested_per_position", ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round",
-                     share(measured->output_tokens, measured->rounds), "fallback_rounds", measured->fallback_rounds);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:f, s:f}", "spec_decode_acceptance_rate",
+                     100 * share(measured->accepted, measured->drafted), "spec_decode_acceptance_length",
+                     drafts > 0 ? 1 + measured->accepted / drafts : 1, "spec_decode_num_drafts", drafts, "spec_decode_draft_tokens",
+                     measured->drafted, "spec_decode_accepted_tokens", measured->accepted, "spec_decode_per_position_acceptance_rates",
+                     ratios(measured->accepted_at, measured->tested, drafts), "accepted_of_tested_per_position",
+                     ratios(measured->accepted_at, measured->tested, 0), "tokens_per_round", share(measured->output_tokens, measured->rounds),
+                     "fallback_rounds", measured->fallback_rounds);
 }
 
 /* A number, or null where it cannot be told. */
@@ -78,7 +79,8 @@ static json_t *theory_of(const struct measured *measured)
                      real_or_null(measured->improvement_measured, known), "theorem_3_11_operations", real_or_null(measured->operations, known),
                      "best_gamma_theorem_3_8", known ? json_integer(measured->best) : json_null(), "best_gamma_with_measured_v_and_wire",
                      known ? json_integer(measured->best_measured) : json_null(), "residual_tokens", real_or_null(measured->by_tokens, known),
-                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known), "residual_noise", real_or_null(measured->by_noise, known));
+                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known),
+                      "residual_noise", real_or_null(measured->by_noise, known));
 }
 
 static json_t *phases_of(const struct measured *measured)
@@ -91,7 +93,7 @@ static json_t *phases_of(const struct measured *measured)
     return json_text_whole(object, failed);
 }
 
-static json_t *cell_of(const struct run_cell *cell, const struct measured *measured)
+static json_t *cell_of(const struct run *run, const struct run_cell *cell, const struct measured *measured)
 {
     char name[128];
     json_t *object;
@@ -104,8 +106,8 @@ static json_t *cell_of(const struct run_cell *cell, const struct measured *measu
     failed |= json_object_update_new(
         object, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "duration", measured->duration_s, "completed", measured->completed,
                           "total_input_tokens", measured->input_tokens, "total_output_tokens", measured->output_tokens, "request_throughput",
-                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second, "total_token_throughput",
-                          share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
+                          share(measured->completed, measured->duration_s), "output_throughput", measured->tokens_per_second,
+                          "total_token_throughput", share(measured->input_tokens + measured->output_tokens, measured->duration_s)));
     failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f}", "output_throughput_spread", measured->tokens_per_second_spread,
                                                        "speedup", measured->speedup, "speedup_spread", measured->speedup_spread, "speedup_tpot",
                                                        measured->speedup_tpot));
@@ -120,11 +122,14 @@ static json_t *cell_of(const struct run_cell *cell, const struct measured *measu
                                                        measured->hidden_us, "propose_one_way_us", measured->propose_us, "commit_one_way_us",
                                                        measured->commit_us, "outside_rounds", measured->outside));
     if (!cell->solo) {
+        failed |= json_object_update_new(object, json_pack("{s:f, s:b}", "speedup_standard_error", measured->speedup_error, "beyond_noise_limit",
+                                                           measured_is_noisy(run, measured)));
         failed |= json_object_update_new(object, speculation_of(measured));
         failed |= json_object_set_new(object, "theory", theory_of(measured));
     }
     if (measured->outputs_equal >= 0)
-        failed |= json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));
+        failed |=
+            json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));
     return json_text_whole(object, failed);
 }
 
@@ -149,11 +154,12 @@ static json_t *ranks_of(const struct run_placement *placement)
 static json_t *placement_of(const struct run *run, const struct run_placement *placement, const struct measured_placement *all)
 {
     json_t *cells = json_array(), *job = json_array_get(placement->job, 0);
+    const struct measured_noise noise = measured_noise(run, all, 1);
     int failed = 0;
 
     for (int i = 0; i < run->cells; i++)
-        failed |= json_array_append_new(cells, cell_of(&run->cell[i], &all->cell[i]));
-    return json_pack("{s:s, s:o, s:O, s:O, s:o, s:o, s:O?}", "name", placement->name, "command_line", json_text_string(placement->line), "mpi",
+        failed |= json_array_append_new(cells, cell_of(run, &run->cell[i], &all->cell[i]));
+    return json_pack("{s:s, s:b, s:o, s:O, s:O, s:o, s:o, s:O?}", "name", placement->name, "headline", !measured_withholds(&noise), "command_line", json_text_string(placement->line), "mpi",
                      json_object_get(job, "mpi"), "group", json_object_get(job, "group"), "ranks", ranks_of(placement), "cells",
                      json_text_whole(cells, failed), "latency", placement->latency);
 }
@@ -161,16 +167,17 @@ static json_t *placement_of(const struct run *run, const struct run_placement *p
 json_t *summary_make(const struct run *run, const struct measured_placement *all)
 {
     static const char *const copied[] = {"command", "date", "tandem", "quick", "machine", "repetitions", "warm_up", "requests", "max_tokens",
-                                         "noise_limit", "lossless", "synthetic_acceptance", "target", "draft"};
+                                         "noise_limit", "extra_time", "lossless", "synthetic_acceptance", "target", "draft"};
     json_t *object = json_object(), *placements = json_array();
-    double worst, noise = measured_noise(run, all, &worst);
+    const struct measured_noise noise = measured_noise(run, all, run->placements);
     int failed = 0;
 
     for (size_t i = 0; i < sizeof copied / sizeof *copied; i++)
         if (json_object_get(run->json, copied[i]) != NULL)
             failed |= json_object_set(object, copied[i], json_object_get(run->json, copied[i]));
-    failed |= json_object_set_new(object, "noise", json_real(noise));
-    failed |= json_object_set_new(object, "noise_worst", json_real(worst));
+    failed |= json_object_update_new(object, json_pack("{s:f, s:f, s:f, s:f, s:i, s:i}", "noise", noise.spread, "noise_worst", noise.spread_worst,
+                                                       "standard_error", noise.error, "standard_error_worst", noise.error_worst, "speedups",
+                                                       noise.cells, "speedups_beyond_limit", noise.beyond));
     for (int p = 0; p < run->placements; p++)
         failed |= json_array_append_new(placements, placement_of(run, &run->placement[p], &all[p]));
     failed |= json_object_set_new(object, "placements", json_text_whole(placements, failed));

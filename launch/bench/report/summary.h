@@ -1,4 +1,5 @@
-/* summary.json: all figures of a run under their names, for programs. vLLM's names where it has them (milliseconds; rates in percent as there). */
+/* summary.json: all figures of a run under their names, for programs. vLLM's names where it has them (milliseconds; rates in percent as there). Owns
+ * nothing. Invariant: a figure that cannot be told is null, so that no program reads a zero for it. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_SUMMARY_H
 #define TANDEM_LAUNCH_BENCH_REPORT_SUMMARY_H
 

@@ -73,7 +73,8 @@ static void write_tick(const struct svg *svg, double at, int is_x)
     char text[32];
 
     write_number(text, at);
-    fprintf(svg->to, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, y, is_x ? x : svg->width - svg->right, is_x ? svg->top : y);
+    fprintf(svg->to, "<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, y, is_x ? x : svg->width - svg->right,
+            is_x ? svg->top : y);
     svg_text(svg, is_x ? x : x - 7, is_x ? y + 16 : y + 4, is_x ? SVG_MIDDLE : SVG_END, "tick", text);
 }
 
@@ -139,21 +140,23 @@ void svg_error(const struct svg *svg, double x, double y, double half, const cha
 {
     double low = y - half > svg->y0 ? y - half : svg->y0, high = y + half < svg->y1 ? y + half : svg->y1;
 
-    fprintf(svg->to, "<line class=\"line %s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", how, svg_x(svg, x), svg_y(svg, low), svg_x(svg, x),
-            svg_y(svg, high));
+    fprintf(svg->to, "<line class=\"line %s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", how, svg_x(svg, x), svg_y(svg, low),
+            svg_x(svg, x), svg_y(svg, high));
     svg_dots(svg, &x, &y, 1, how);
 }
 
 void svg_box(const struct svg *svg, double left, double top, double width, double height, const char *how, const char *about)
 {
-    fprintf(svg->to, "<rect class=\"box %s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"><title>", how, left, top, width > 0 ? width : 0, height);
+    fprintf(svg->to, "<rect class=\"box %s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"><title>", how, left, top, width > 0 ? width : 0,
+            height);
     table_escape(svg->to, about);
     fputs("</title></rect>\n", svg->to);
 }
 
 void svg_arrow(const struct svg *svg, double from_x, double from_y, double to_x, double to_y, const char *how)
 {
-    double length = hypot(to_x - from_x, to_y - from_y), x = (to_x - from_x) / (length > 0 ? length : 1), y = (to_y - from_y) / (length > 0 ? length : 1);
+    double length = hypot(to_x - from_x, to_y - from_y), x = (to_x - from_x) / (length > 0 ? length : 1),
+           y = (to_y - from_y) / (length > 0 ? length : 1);
 
     fprintf(svg->to, "<path class=\"line %s\" d=\"M%.1f %.1f L%.1f %.1f M%.1f %.1f L%.1f %.1f L%.1f %.1f\"/>\n", how, from_x, from_y, to_x, to_y,
             to_x - 6 * x - 3 * y, to_y - 6 * y + 3 * x, to_x, to_y, to_x - 6 * x + 3 * y, to_y - 6 * y - 3 * x);

@@ -1,4 +1,4 @@
-/* The tables of a report, once for both of its forms. */
+/* The tables of a report, once for both of its forms. Owns nothing; a table's words are escaped as its form needs. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TABLE_H
 
@@ -35,7 +35,8 @@ void table_latency(const struct run *run, const struct measured_placement *all, 
 /* Of messages and collectives, where they were measured; with their headings. */
 void table_messages(const struct run_placement *placement, enum table_form form, FILE *to);
 /* Each rank's own time by phase, of solo and of the fastest draft length of each group. */
-void table_by_rank(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, enum table_form form, FILE *to);
+void table_by_rank(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, enum table_form form,
+                   FILE *to);
 void table_ranks(const struct run_placement *placement, enum table_form form, FILE *to);
 /* What another placement changes, where there are two. */
 void table_placements(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);

@@ -7,16 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-static double limit_of(const struct run *run)
-{
-    return json_number_value(json_object_get(run->json, "noise_limit"));
-}
-
 void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,spread %,by TPOT,tokens/round,acceptance %,equal");
+    table_begin(&table, to, form, "<cell,tokens/s,spread %,speedup,error %,by TPOT,tokens/round,acceptance %,equal");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *measured = &all->cell[i];
         char name[128], equal[48] = "", speedup[32] = "";
@@ -24,13 +19,13 @@ void table_speed(const struct run *run, const struct measured_placement *all, en
         summary_name(&run->cell[i], name, sizeof name);
         if (measured->outputs_equal >= 0)
             snprintf(equal, sizeof equal, "%d of %d", measured->outputs_equal, measured->outputs);
-        snprintf(speedup, sizeof speedup, "%s%.2fx", measured->speedup_spread > limit_of(run) ? "~" : "", measured->speedup);
+        snprintf(speedup, sizeof speedup, "%s%.2fx", measured_is_noisy(run, measured) ? "~" : "", measured->speedup);
         if (run->cell[i].solo)
             table_row(&table, "%s\t%.0f\t%.1f\t\t\t\t%.2f\t\t", name, measured->tokens_per_second, 100 * measured->tokens_per_second_spread,
                       measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0);
         else
             table_row(&table, "%s\t%.0f\t%.1f\t%s\t%.1f\t%.2fx\t%.2f\t%.1f\t%s", name, measured->tokens_per_second,
-                      100 * measured->tokens_per_second_spread, speedup, 100 * measured->speedup_spread, measured->speedup_tpot,
+                      100 * measured->tokens_per_second_spread, speedup, 100 * measured->speedup_error, measured->speedup_tpot,
                       measured->rounds > 0 ? measured->output_tokens / measured->rounds : 0,
                       measured->drafted > 0 ? 100 * measured->accepted / measured->drafted : 0, equal);
     }
@@ -47,7 +42,8 @@ void table_theory(const struct run *run, const struct measured_placement *all, e
     static struct table table;
 
     table_begin(&table, to, form,
-                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best K with v and wire");
+                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best "
+                "K with v and wire");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
         char name[128];
@@ -149,8 +145,9 @@ void table_paper_2(const struct run *run, const struct measured_placement *all, 
         int best = measured_best(run, all, b);
 
         if (best >= 0)
-            table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature > 0 ? run->cell[b].accept : "any",
-                      run->cell[b].temperature, run->cell[best].draft_length, all->cell[best].alpha, all->cell[best].speedup);
+            table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"),
+                      run->cell[b].temperature > 0 ? run->cell[b].accept : "any", run->cell[b].temperature, run->cell[best].draft_length,
+                      all->cell[best].alpha, all->cell[best].speedup);
     }
     table_end(&table);
 }
@@ -167,9 +164,9 @@ void table_phases(const struct run *run, const struct measured_placement *all, e
         char name[128];
 
         summary_name(&run->cell[i], name, sizeof name);
-        table_row(&table, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, f->round_us, us[ROUND_TRUNCATE],
-                  us[ROUND_DRAFT], us[ROUND_PACK], us[ROUND_WIRE], us[ROUND_ORDER], us[ROUND_VERIFY], us[ROUND_REDUCE], us[ROUND_DECIDE],
-                  us[ROUND_BROADCAST], us[ROUND_OUTPUT], us[ROUND_OTHER], f->wait_us, f->round_us - f->drafting_us, f->hidden_us);
+        table_row(&table, "%s\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, f->round_us,
+                  us[ROUND_TRUNCATE], us[ROUND_DRAFT], us[ROUND_PACK], us[ROUND_WIRE], us[ROUND_ORDER], us[ROUND_VERIFY], us[ROUND_REDUCE],
+                  us[ROUND_DECIDE], us[ROUND_BROADCAST], us[ROUND_OUTPUT], us[ROUND_OTHER], f->wait_us, f->round_us - f->drafting_us, f->hidden_us);
     }
     table_end(&table);
 }
@@ -217,8 +214,8 @@ void table_messages(const struct run_placement *placement, enum table_form form,
 
     if (placement->latency == NULL)
         return;
-    write_heading(form, "Messages", "Half a round trip of real frames through the real channel, packing and unpacking included, by what is in them. The other way goes the smallest "
-                                    "frame of its kind.", to);
+    write_heading(form, "Messages", "Half a round trip of real frames through the real channel, packing and unpacking included, by what is in them. "
+                                    "The other way goes the smallest frame of its kind.", to);
     table_begin(&table, to, form, "<message,draft length,support,bytes,avg us,p50,p99,min,pack us,unpack us");
     json_array_foreach (placement->latency, at, row)
         if (is_kind(row, "message"))
@@ -226,8 +223,8 @@ void table_messages(const struct run_placement *placement, enum table_form form,
                       field(row, "draft_length"), field(row, "support"), field(row, "bytes"), field(row, "avg_us"), field(row, "p50_us"),
                       field(row, "p99_us"), field(row, "min_us"), field(row, "pack_us"), field(row, "unpack_us"));
     table_end(&table);
-    write_heading(form, "Collectives of the group", "As nccl-tests counts them: algbw is bytes over time, busbw that times 2 (n - 1) / n for a sum and (n - 1) / n for a "
-                                                    "gather.", to);
+    write_heading(form, "Collectives of the group", "As nccl-tests counts them: algbw is bytes over time, busbw that times 2 (n - 1) / n for a sum "
+                                                    "and (n - 1) / n for a gather.", to);
     table_begin(&table, to, form, "<operation,size B,count,<type,<redop,root,time us,algbw GB/s,busbw GB/s,#wrong");
     json_array_foreach (placement->latency, at, row)
         if (is_kind(row, "collective"))
@@ -253,7 +250,8 @@ void table_ranks(const struct run_placement *placement, enum table_form form, FI
     table_end(&table);
 }
 
-static void add_ranks(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, int cell, struct table *table)
+static void add_ranks(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, int cell,
+                      struct table *table)
 {
     char name[128];
 
@@ -292,7 +290,8 @@ void table_placements(const struct run *run, const struct measured_placement *al
 
     if (run->placements < 2)
         return;
-    table_begin(&table, to, form, "<cell,tokens/s same-node,other-node,speedup same-node,other-node,wire us same-node,other-node,proposal one way us,other-node,commit one way us,other-node");
+    table_begin(&table, to, form, "<cell,tokens/s same-node,other-node,speedup same-node,other-node,wire us same-node,other-node,proposal one way "
+                                  "us,other-node,commit one way us,other-node");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *a = &all[0].cell[i], *b = &all[1].cell[i];
         char name[128];
@@ -300,8 +299,8 @@ void table_placements(const struct run *run, const struct measured_placement *al
         if (run->cell[i].solo)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        table_row(&table, "%s\t%.0f\t%.0f\t%.2fx\t%.2fx\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, a->tokens_per_second, b->tokens_per_second, a->speedup,
-                  b->speedup, a->phase_us[ROUND_WIRE], b->phase_us[ROUND_WIRE], a->propose_us, b->propose_us, a->commit_us, b->commit_us);
+        table_row(&table, "%s\t%.0f\t%.0f\t%.2fx\t%.2fx\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f", name, a->tokens_per_second, b->tokens_per_second,
+                  a->speedup, b->speedup, a->phase_us[ROUND_WIRE], b->phase_us[ROUND_WIRE], a->propose_us, b->propose_us, a->commit_us, b->commit_us);
     }
     table_end(&table);
 }

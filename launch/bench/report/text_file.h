@@ -1,4 +1,4 @@
-/* A file as one text. */
+/* A file as one text, which the caller frees. Local. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TEXT_FILE_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TEXT_FILE_H
 

@@ -1,6 +1,6 @@
-/* What Leviathan, Kalman and Matias 2023 ("Fast Inference from Transformers via Speculative Decoding") predict, as pure functions. alpha: the
- * chance that a draft stands, taken as independent and the same everywhere; gamma: the draft length; c: time of one step of the draft model over
- * one of the target; c_hat: the same of arithmetic operations. */
+/* What Leviathan, Kalman and Matias 2023 ("Fast Inference from Transformers via Speculative Decoding") predict. alpha: the chance that a draft is
+ * accepted, taken as independent and the same everywhere; gamma: the draft length; c: time of one step of the draft model over one of the target;
+ * c_hat: the same of arithmetic operations. Owns nothing; pure. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_THEORY_H
 #define TANDEM_LAUNCH_BENCH_REPORT_THEORY_H
 

@@ -54,7 +54,8 @@ static void write_span(struct page *page, const struct run_rank *rank, const str
 {
     begin_event(page);
     fprintf(page->to,
-            "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
+            "{\"ph\":\"X\",\"pid\":%d,\"tid\":1,\"name\":\"%s\",\"ts\":%.3f,\"dur\":%.3f,"
+            "\"args\":{\"request\":%u,\"length\":%d,\"a\":%d,\"b\":%d,\"c\":%d}}",
             page->first_pid + rank->rank, trace_name((enum trace_phase)span->phase), us_of(page, span->start_ns),
             (double)(span->end_ns - span->start_ns) / 1000, span->request, span->length, span->value[0], span->value[1], span->value[2]);
 }
@@ -64,8 +65,8 @@ static void write_flow(struct page *page, const char *name, const struct run_ran
     int flow = ++page->flows;
 
     begin_event(page);
-    fprintf(page->to, "{\"ph\":\"s\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", flow, name, page->first_pid + from->rank,
-            us_of(page, from_ns));
+    fprintf(page->to, "{\"ph\":\"s\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", flow, name,
+            page->first_pid + from->rank, us_of(page, from_ns));
     begin_event(page);
     fprintf(page->to, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":%d,\"cat\":\"wire\",\"name\":\"%s\",\"pid\":%d,\"tid\":1,\"ts\":%.3f}", flow, name,
             page->first_pid + to->rank, us_of(page, to_ns));
@@ -109,7 +110,8 @@ static int list_windows(const struct run *run, const struct run_placement *place
     return count;
 }
 
-static void write_proposal(struct page *page, const struct run_placement *placement, const struct window *windows, int count, const struct trace_span *span)
+static void write_proposal(struct page *page, const struct run_placement *placement, const struct window *windows, int count,
+                           const struct trace_span *span)
 {
     const struct run_rank *lead = &placement->rank[placement->lead];
 
@@ -147,7 +149,7 @@ static void write_rank(struct page *page, const struct run_placement *placement,
     }
 }
 
-/* The step that verified a proposal is the next one after it arrived: the arrow goes on within the lead. */
+/* A proposal is verified by the first step after it arrived, so an arrow on the lead's own track joins the two. */
 static void write_verify_flows(struct page *page, const struct run_placement *placement, const struct window *windows, int count)
 {
     const struct run_rank *lead = &placement->rank[placement->lead];

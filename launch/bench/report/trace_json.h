@@ -1,4 +1,4 @@
-/* trace.json: a timeline of the first rounds of each cell, in the trace format that Chrome and Perfetto read. */
+/* trace.json: a timeline of the first rounds of each cell, in the trace format that Chrome and Perfetto read. Owns nothing; the run is borrowed. */
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_TRACE_JSON_H
 #define TANDEM_LAUNCH_BENCH_REPORT_TRACE_JSON_H
 

@@ -31,12 +31,14 @@ void bench_print_usage(void)
              "  --batches LIST        sequences at once; default 1,2,4\n"
              "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
              "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
-             "  --noise-limit P       percent that speedups may spread between repetitions before the run is refused; default %g\n\n"
+             "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no headline "
+             "is drawn from them; default %g\n"
+             "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
              "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
              "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
-             "Exit codes: 0 done; 1 the machine was too noisy: it says by how much, keeps what was measured, and writes no report (tandem report "
-             "--noise-limit P DIR writes it all the same); 64 usage; 74 I/O; else that of the job that failed.\n",
-             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit);
+             "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else that of the job that failed.\n",
+             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit,
+             usual.extra_s, quick.extra_s);
     wrapped_put_help(stdout, text);
 }
 
@@ -113,6 +115,8 @@ static enum status take(struct bench *bench, const char *name, const char *value
     else if (strcmp(name, "noise-limit") == 0) {
         TRY(read_number(name, value, 0, 1000, &number));
         options->noise_limit = number / 100;
+    } else if (strcmp(name, "extra-time") == 0) {
+        return read_number(name, value, 0, 1e6, &options->extra_s);
     } else {
         *known = 0;
     }
@@ -122,7 +126,7 @@ static enum status take(struct bench *bench, const char *name, const char *value
 static int is_own(const char *name, size_t length)
 {
     static const char *const names[] = {"output", "tandem", "draft-lengths", "temperatures", "batches", "accepts", "repetitions", "requests",
-                                        "noise-limit"};
+                                        "noise-limit", "extra-time"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
@@ -160,7 +164,7 @@ static enum status take_own(struct bench *bench, int argc, char **argv)
     return STATUS_OK;
 }
 
-/* What a sweep varies is not asked for once. In a config it may stand: it is for runs. */
+/* Options that a sweep varies are refused on its command line. A config may have them, for it serves other runs, too. */
 static enum status check_varied(const struct bench *bench)
 {
     static const char *const varied[][2] = {

@@ -1,4 +1,5 @@
-/* A bench from its command line to its folder. */
+/* A bench from its command line to its folder. It owns the folder that it makes, in which nothing of another run lies. For the files of the sweep
+ * alone; what it starts are jobs of `tandem run`. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_BENCH_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_BENCH_H
 

@@ -88,7 +88,7 @@ json_t *machine_describe(void)
 
 enum { NAME = PATH_MAX + 64 };
 
-/* What is measured is another model where it is rounded, or its keys and values are.  name: [NAME] */
+/* A model's name in the report: one whose weights or cache are rounded is another model.  name: [NAME] */
 static void name_model(const char *model, int quantise, int cache, char *name)
 {
     snprintf(name, NAME, "%s%s%s", model, quantise == QUANTISE_Q8_0 ? ", rounded to Q8_0" : "", cache == CACHE_BF16 ? ", cache in BF16" : "");

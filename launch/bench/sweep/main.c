@@ -81,7 +81,8 @@ static enum status run_placement(struct bench *bench, int at, int *code)
 
     TRY(plan_job(bench, at));
     TRY(sweep_words(bench, at, &words));
-    log_info("%s: %d cells, a warm-up and %d repetitions of each", bench->placement[at].name, bench->plan.cells, bench->plan.options.repetitions);
+    log_info("%s: %d cells, a warm-up and %d repetitions of each, and up to %g s more of those that are noisy", bench->placement[at].name,
+             bench->plan.cells, bench->plan.options.repetitions, bench->plan.options.extra_s);
     TRY(child_run(&words, NULL, code));
     if (*code != 0)
         return STATUS_OK;
@@ -127,8 +128,8 @@ static json_t *describe(struct bench *bench, json_t *placements)
                        "tandem", options_version(), "quick", options->quick, "machine", machine_describe(), "cells", plan_cells(&bench->plan),
                        "placements", placements);
     failed = json_object_update_new(
-        object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
-                          "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "lossless",
+        object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
+                          "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "extra_time", options->extra_s, "lossless",
                           plan_is_lossless(&bench->plan), "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));

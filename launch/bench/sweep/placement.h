@@ -1,5 +1,5 @@
-/* Where the ranks of a sweep's jobs are: as they were asked for and, where that is on several hosts, all on one of them, so that the network is
- * what differs. Pure. */
+/* Where the ranks of a sweep's jobs are: as they were asked for and, where that is on several hosts, all on one of them, so that the network is what
+ * differs. Plain data; pure. It starts nothing. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_PLACEMENT_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_PLACEMENT_H
 

@@ -16,7 +16,8 @@ void plan_defaults(int quick, struct plan_options *options)
         .repetitions = quick ? 7 : 11,
         .prompts = quick ? 8 : 24,
         .max_tokens = quick ? 64 : 128,
-        .noise_limit = 0.05,
+        .noise_limit = 0.02,
+        .extra_s = quick ? 20 : 300,
         .draft_lengths = {.count = 7, .value = {1, 2, 3, 4, 6, 8, PLAN_AUTO}},
         .temperatures = {.count = 2, .value = {0, 1}},
         .batches = {.count = 3, .value = {1, 2, 4}},
@@ -140,9 +141,9 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
     const struct plan_cell *cell = &plan->cell[at];
     int prompts = plan->options.prompts;
 
-    /* A pass of many sequences is as long as the others only if it has more of them to do, and has fewer moments with an empty slot. */
+    /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
     prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
-    return json_pack("{s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "repetition", repetition, "warm_up", warm_up, "solo",
+    return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition, "warm_up", warm_up, "solo",
                      cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept), "sequences",
                      cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
 }
@@ -157,5 +158,6 @@ json_t *plan_passes(const struct plan *plan, const char *results)
     for (int r = 0; r < plan->options.repetitions; r++)
         for (int i = 0; i < plan->cells; i++)
             failed |= json_array_append_new(array, pass_of(plan, r % 2 == 0 ? i : plan->cells - 1 - i, r, 0));
-    return json_text_whole(json_pack("{s:s, s:o}", "results", results, "passes", json_text_whole(array, failed)), 0);
+    return json_text_whole(json_pack("{s:s, s:o, s:{s:f, s:f}}", "results", results, "passes", json_text_whole(array, failed), "more", "noise_limit",
+                                     plan->options.noise_limit, "seconds", plan->options.extra_s), 0);
 }

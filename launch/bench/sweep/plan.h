@@ -1,4 +1,5 @@
-/* What a sweep measures: its own options, the cells that follow from them, and the order in which passes visit the cells. Pure. */
+/* What a sweep measures: its own options, the cells that follow from them, and the order in which passes visit the cells. Plain data; pure.
+ * Invariant: every cell with drafts has a baseline, solo under the same terms. */
 #ifndef TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
 #define TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
 
@@ -19,7 +20,8 @@ struct plan_options {
     int repetitions;
     int prompts;    /* of a pass */
     int max_tokens; /* of each */
-    double noise_limit; /* largest spread of a speedup between repetitions, as a share */
+    double noise_limit; /* largest standard error of a speedup, as a share */
+    double extra_s; /* how long cells beyond the limit get further repetitions, in each placement */
     struct plan_list draft_lengths, temperatures, batches;
     struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 they coincide */
     int length_for_batches;
@@ -52,7 +54,7 @@ int plan_most_sequences(const struct plan *plan);
 int plan_is_lossless(const struct plan *plan);
 
 /* The cells, and the file for --sweep: a warm-up pass of every cell, then the cells forward and backward in turns, so that what drifts falls on
- * all. NULL without memory. */
+ * all; and how long those beyond the noise limit are to be repeated. NULL without memory. */
 json_t *plan_cells(const struct plan *plan);
 json_t *plan_passes(const struct plan *plan, const char *results);
 

@@ -1,5 +1,5 @@
-/* Kernels that do nothing but read or copy: what a device's memory can give, which every other figure is a fraction of. Launchers return at
- * once; the work is done in `stream`. */
+/* Kernels that do nothing but read or copy: what a device's memory can give, which every other figure is a fraction of. Launchers return at once; the
+ * work is done in `stream`. They own no memory. */
 #ifndef TANDEM_LAUNCH_DEV_GPU_BANDWIDTH_H
 #define TANDEM_LAUNCH_DEV_GPU_BANDWIDTH_H
 

@@ -125,7 +125,8 @@ static enum status run(const struct settings *settings)
 {
     const struct backend *backend = strcmp(settings->backend, "cpu") == 0 ? &backend_cpu : &backend_cuda;
     int longest = settings->context[settings->contexts - 1];
-    struct seeded_options options = {.shape = settings->shape, .max_rows = backend->step.prompt_rows, .max_outputs = BACKEND_MAX_ROWS, .threads = settings->threads};
+    struct seeded_options options = {
+        .shape = settings->shape, .max_rows = backend->step.prompt_rows, .max_outputs = BACKEND_MAX_ROWS, .threads = settings->threads};
     struct rig rig;
     enum status status;
 

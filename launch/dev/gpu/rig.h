@@ -1,5 +1,6 @@
-/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward pass that drafters and
- * verifiers use: with logits for comparing bits, and for measuring with what they ask, which a device answers and records. */
+/* A model with one sequence, fed by hand: chains of tokens at consecutive places, through the same forward pass that drafters and verifiers use: with
+ * logits for comparing bits, and for measuring with what they ask, which a device answers and records. It owns the model, its cache and its
+ * activations. One thread, one process; it never samples. */
 #ifndef TANDEM_LAUNCH_DEV_GPU_RIG_H
 #define TANDEM_LAUNCH_DEV_GPU_RIG_H
 
@@ -23,7 +24,8 @@ enum status rig_open_seeded(struct rig *rig, const struct seeded_options *option
 enum status rig_open_files(struct rig *rig, const char *path, const struct model_options *options);
 void rig_close(struct rig *rig);
 
-/* Feeds tokens, at most RIG_MOST_ROWS and as many as the model takes, to the places from `first` on and gives the logits of the last `asked` of them. */
+/* Feeds tokens, at most RIG_MOST_ROWS and as many as the model takes, to the places from `first` on and gives the logits of the last `asked` of
+ * them. */
 enum status rig_step(struct rig *rig, const int32_t *tokens, int first, int count, int asked);
 /* The same as a greedy verifier does it: what is asked is the largest logit of each row, and where the backend keeps logits they stay there. */
 enum status rig_ask(struct rig *rig, const int32_t *tokens, int first, int count, int asked);

@@ -1,5 +1,5 @@
-/* The numbers of seeded weights (seeded.h): one table for each scale in use, filled when it is first asked for. All zeros is a set without
- * tables. */
+/* The numbers of seeded weights (seeded.h). It owns one table for each scale in use, filled when it is first asked for; all zeros is a set without
+ * tables. Invariant: a number follows from its place and the scale alone. One thread. */
 #ifndef TANDEM_LAUNCH_DEV_GPU_SEEDED_NUMBERS_H
 #define TANDEM_LAUNCH_DEV_GPU_SEEDED_NUMBERS_H
 

@@ -1,4 +1,4 @@
-/* What a measurement is asked for on its command line: a mode, a shape, and NAME=VALUE words. */
+/* What a measurement is asked for on its command line: a mode, a shape, and NAME=VALUE words. Plain data that points into argv; for main alone. */
 #ifndef TANDEM_LAUNCH_DEV_GPU_SETTINGS_H
 #define TANDEM_LAUNCH_DEV_GPU_SETTINGS_H
 

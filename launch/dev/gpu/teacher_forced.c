@@ -226,7 +226,8 @@ int main(int count, char **words)
     if (status == STATUS_OK)
         status = run_model("draft", (int)prompts, (int)tokens, &sum);
     if (status == STATUS_OK)
-        printf("%ld tokens: %ld near-ties, the rest the CPU's argmax; logits differ by %.4f at most; the same bits at 1, 5 and %d rows and all at once\n",
+        printf("%ld tokens: %ld near-ties, the rest the CPU's argmax; logits differ by %.4f at most; the same bits at 1, 5 and %d rows and all at "
+               "once\n",
                sum.tokens, sum.near_ties, (double)sum.difference, BACKEND_MAX_ROWS);
     return (int)status;
 }

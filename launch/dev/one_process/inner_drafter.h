@@ -1,4 +1,5 @@
-/* What drafts for a lead in the same process, as a drafter's rank would open it: the model that --draft names, where it runs one, and the kind. */
+/* What drafts for a lead in the same process, as a drafter's rank would open it: the model that --draft names, where it runs one, and the kind. It
+ * owns both until it is closed. One thread; it sends nothing. */
 #ifndef TANDEM_LAUNCH_DEV_ONE_PROCESS_INNER_DRAFTER_H
 #define TANDEM_LAUNCH_DEV_ONE_PROCESS_INNER_DRAFTER_H
 
@@ -14,7 +15,8 @@ struct inner_drafter {
     int context; /* tokens of a sequence */
 };
 
-/* What --draft names, for a target with this tokenizer; the options' threads are not looked at. STATUS_DATA where the draft's tokenizer is another. */
+/* What --draft names, for a target with this tokenizer; the options' threads are not looked at. STATUS_DATA where the draft's tokenizer is
+ * another. */
 enum status inner_drafter_open(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads);
 void inner_drafter_close(struct inner_drafter *inner);
 

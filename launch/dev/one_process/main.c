@@ -57,7 +57,7 @@ static enum status open_target(struct job *job)
     return STATUS_OK;
 }
 
-/* What a roll call would have: the report says who ran. */
+/* The Hellos that a roll call would gather, for the report says who ran. */
 static enum status introduce(struct job *job, const struct inner_drafter *inner)
 {
     job->hello = calloc(RANKS, sizeof *job->hello);

@@ -1,5 +1,5 @@
-/* llama_quality: what `bench_step quality` says of Tandem, of llama.cpp: how far its logits are from its own in float32, over the same positions. launch/bench/
- * vs-llama-cpp compiles it against the library of the peer; the build does not know it.
+/* llama_quality: what `bench_step quality` says of Tandem, of llama.cpp: how far its logits are from its own in float32, over the same positions.
+ * launch/bench/vs-llama-cpp compiles it against the library of the peer; the build does not know it.
  *
  *   llama_quality THREADS FLOAT32 MODEL TEXT POSITIONS
  *
@@ -47,7 +47,7 @@ static void peer_close(struct peer *peer)
         llama_model_free(peer->model);
 }
 
-/* A whole chunk behind nothing, for the logits of its second half. */
+/* Feeds a whole chunk to an empty cache, for the logits of its second half. */
 static int peer_feed(struct peer *peer, const llama_token *tokens)
 {
     struct llama_batch batch = llama_batch_init(CHUNK, 0, 1);

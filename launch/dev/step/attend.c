@@ -53,7 +53,8 @@ static enum status rig_open(struct rig *rig, int threads, const char *isa, enum 
     TRY(backend_cpu.open(&options, &rig->context));
     TRY(backend_cpu.memory.open(rig->context, bytes, "the cache", &rig->arena));
     for (int i = 0; i < rig->layers; i++) {
-        rig->layer[i] = (struct cache_layer){dtype, arena_take(&rig->arena, side * dtype_bytes(dtype)), arena_take(&rig->arena, side * dtype_bytes(dtype))};
+        rig->layer[i] =
+            (struct cache_layer){dtype, arena_take(&rig->arena, side * dtype_bytes(dtype)), arena_take(&rig->arena, side * dtype_bytes(dtype))};
         fill(rig->layer[i].keys, dtype, side);
         fill(rig->layer[i].values, dtype, side);
     }
@@ -136,7 +137,8 @@ static enum status measure_places(int threads, const char *isa, enum dtype dtype
     for (int i = 0; i < SIZES; i++) {
         double count = sizes[i], rate = 4 * HEAD_DIM * HEADS * (count * places - count * (count - 1) / 2) / ns[i];
 
-        printf("{\"threads\": %d, \"isa\": \"%s\", \"cache\": \"%s\", \"rows\": %d, \"places\": %d, \"us\": %.1f, \"gflops\": %.1f, \"peak\": %.1f, \"share\": %.2f}\n",
+        printf("{\"threads\": %d, \"isa\": \"%s\", \"cache\": \"%s\", \"rows\": %d, \"places\": %d, \"us\": %.1f, \"gflops\": %.1f, \"peak\": %.1f, "
+               "\"share\": %.2f}\n",
                threads, isa != NULL ? isa : "best", dtype_name(dtype), sizes[i], places, ns[i] * 1e-3, rate, *peak, *peak > 0 ? rate / *peak : 0);
     }
     fflush(stdout);

@@ -1,9 +1,10 @@
-/* How far logits are from those of the same weights in float32, over so many positions as were added. Of our logits and of a peer's it is this that is
- * measured, so that both figures mean the same. It owns nothing. */
+/* How far logits are from those of the same weights in float32, over so many positions as were added. Of our logits and of a peer's it is this that
+ * is measured, so that both figures mean the same. Plain sums; owns nothing; pure but for printing. */
 #ifndef TANDEM_LAUNCH_DEV_STEP_DIFFERENCE_H
 #define TANDEM_LAUNCH_DEV_STEP_DIFFERENCE_H
 
-/* Positions are those of a text's tokens in chunks of so many, each fed anew behind nothing; the second half of each is compared, as llama-perplexity does. */
+/* Positions are those of a text's tokens in chunks of so many, each fed anew behind nothing; the second half of each is compared, as
+ * llama-perplexity does. */
 enum { DIFFERENCE_CHUNK = 512 };
 
 struct difference {

@@ -1,4 +1,5 @@
-/* One model on the CPU, alone, and steps of it. */
+/* One model on the CPU, alone, and steps of it. It owns the model, a cache of one sequence and the activations. One thread calls; it never
+ * samples. */
 #ifndef TANDEM_LAUNCH_DEV_STEP_ENGINE_H
 #define TANDEM_LAUNCH_DEV_STEP_ENGINE_H
 

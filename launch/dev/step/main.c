@@ -1,7 +1,8 @@
 /* bench_step: how fast steps of a model are on the CPU of this machine, and how exact, as one JSON object a line.
  *
  *   bench_step peaks THREADS                              what the cores can do: memory, float32, bytes
- *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512 tokens with the last's
+ *   bench_step steps THREADS TIMES MODEL                  ns of steps of 1 .. 16 rows with the logits of all, and of a prompt of 512
+ *                                                         tokens with the last's
  *   bench_step deep THREADS TIMES MODEL PLACES            ns, the least, of steps of 1, 4 and 8 rows behind so many others, with the cache in float32
  *                                                         and in bf16, in turns
  *   bench_step attend THREADS [ISA]                       attention alone: GFLOP/s and the share of what the cores multiply at most
@@ -187,6 +188,7 @@ int main(int count, char **arguments)
         if (strcmp(what, "quality") == 0 && (count == 7 || count == 8) && atoi(arguments[6]) > 0)
             return (int)measure_quality(arguments, threads, count == 8 && strcmp(arguments[7], "bf16") == 0 ? CACHE_BF16 : CACHE_F32);
     }
-    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | attend THREADS [ISA] | quality THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
+    fprintf(stderr, "usage: bench_step peaks THREADS | steps THREADS TIMES MODEL | deep THREADS TIMES MODEL PLACES | attend THREADS [ISA] | quality "
+                    "THREADS FLOAT32 MODEL TEXT POSITIONS [bf16]\n");
     return (int)STATUS_USAGE;
 }

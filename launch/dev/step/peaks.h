@@ -1,5 +1,6 @@
 /* What the cores of this machine can do at most, in the minute in which something is measured against it: a plain sum over memory, and chains of
- * multiply-adds in registers. Each thread does its own part; the rate is that of all until the last has ended, the best of several. */
+ * multiply-adds in registers. Each thread does its own part; the rate is that of all until the last has ended, the best of several. It owns its
+ * threads and memory while it runs. */
 #ifndef TANDEM_LAUNCH_DEV_STEP_PEAKS_H
 #define TANDEM_LAUNCH_DEV_STEP_PEAKS_H
 

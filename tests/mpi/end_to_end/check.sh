@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `tandem check` passes on code that is right, and each fault of --break is seen by the check that must see it, with room to spare.
 # check.sh BIN default|small: small is for builds that run fifty times slower. TANDEM_WIDE=1 in the environment: every fault, not one for each check;
-# further drafters and vocabularies.
+# further drafters and vocabularies, more contexts.
 . "$(dirname "$0")/job.sh"
 amount=$2
 size=(--check brief)
@@ -60,7 +60,9 @@ breaks() {
     [ "$2" != law ] || [ "$amount" = small ] || is_far "$1"
 }
 
-passes one --verifiers 1
+contexts=(--law-contexts 4)
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || contexts=() # as many as the size has
+passes one --verifiers 1 ${contexts[@]+"${contexts[@]}"}
 grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object does not name its draft"
 passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1 --law-contexts 4
 passes copies --verifiers 2 --draft lookup --law-contexts 4

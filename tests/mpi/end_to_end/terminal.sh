@@ -68,6 +68,15 @@ for plain in NO_COLOR=1 TERM=dumb; do
 done
 on_terminal "$WORK/bin/tandem run --max-tokens 40"
 expect "without a prompt drafts are shown" has "$ESCAPE\[9;31m"
+verifiers="1 verifier" # a core for each rank
+[ "$(getconf _NPROCESSORS_ONLN)" -le 3 ] || verifiers="2 verifiers"
+expect "what is compared is said, with one process beside it" \
+    has "^Compared: $verifiers of [0-9]+ threads?, alone \(solo\) and with 1 drafter \(speculative\); one process with [0-9]+ threads? and no drafts: [0-9]+ tokens/s\."
+speedup=$(sed -nE 's/^speedup, of pairs +([0-9.]+)x.*/\1/p' "$WORK/typed")
+why() { if awk "BEGIN { exit !($speedup < 1.015) }"; then has "^Why $speedup"; elif awk "BEGIN { exit !($speedup > 1.025) }"; then has_not "^Why "; fi; }
+expect "a speedup of $speedup has its reason, or needs none" why
+on_terminal "$WORK/bin/tandem run --max-tokens 40 --compare"
+expect "--compare without a prompt is the same" has "one process with [0-9]+ threads? and no drafts: [0-9]+ tokens/s"
 
 # A long prompt that is read for seconds: a line stands there until the text begins; of what is read at once nothing is said. Off a terminal the line is
 # none of the text.
@@ -86,6 +95,12 @@ expect "off a terminal the text has no line of it: $(head -n 3 "$WORK/text")" ev
 # A pass of --compare whose text nobody sees says how far it is, too.
 SLOW_RANK=1 SLOW_ROW=1 on_terminal "$WORK/slow/tandem run --compare $long"
 expect "the pass that measures solo has a line that is cleared" has "measuring solo: ([0-9]+ of [0-9]+ prompt tokens read, )?[0-9]+ of at most 5 tokens"$'\r'"$ESCAPE\[K"
+
+# Rows that cost as much as steps: drafts of a length that was asked for cost speed, and the warning has the numbers.
+echo '{"prompt": "The sea was", "max_tokens": 300, "ignore_eos": true}' >"$WORK/one.jsonl"
+SLOW_RANK=1 SLOW_ROW=0.5 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 >"$WORK/text" 2>"$WORK/typed"
+expect "drafts that cost speed are told of, with numbers" \
+    has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [34]\.[0-9]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and [0-9]+ % of tested"
 
 # Help is as wide as the terminal.
 cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"

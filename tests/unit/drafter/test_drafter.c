@@ -92,7 +92,8 @@ static int step_on(struct mirror *mirror, struct draft_output *output)
     return *made < (ahead ? mirror->ahead.wanted : mirror->wanted);
 }
 
-static enum status go_on(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user), void *user)
+static enum status go_on(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
+                         void *user)
 {
     int taken, left = 1;
 

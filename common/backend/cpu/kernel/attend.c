@@ -189,8 +189,8 @@ SPECIALISED void score(const struct attend_block *block, enum dtype dtype, int s
         max[i] = vec_largest(largest[i]);
 }
 
-/* Scores of the tiles [first, last) become weights, and are added to the totals, if there are any here: what a query does not see has the weight 0, which
- * changes no total. */
+/* Scores of the tiles [first, last) become weights, and are added to the totals, if there are any here: what a query does not see has the weight
+ * 0, which changes no total. */
 SPECIALISED void exponentiate(const struct attend_block *block, int first, int last, const float *max, float *totals /* [block->count] both */)
 {
     for (int tile = first; tile < last; tile++)
@@ -266,7 +266,8 @@ SPECIALISED void add_values(const struct attend_block *block, enum dtype dtype, 
 }
 
 /* Whole vectors as many together as `most`; what is left of them two by two, and one by one. */
-SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, int most, float *totals)
+SPECIALISED void add_all_values(const struct attend_block *block, enum dtype dtype, const struct strip *strip, int first, int queries, int most,
+                                float *totals)
 {
     for (int d = 0, vecs; d < block->head_dim; d += vecs * LANES) {
         int left = (block->head_dim - d + LANES - 1) / LANES;

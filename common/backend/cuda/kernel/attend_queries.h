@@ -1,6 +1,6 @@
-/* Which queries a block of attend.cu has, what they see, and how they come to the matrix unit. A query is one row and one query head. Lanes
- * of a warp are named (g, t) = (lane / 4, lane % 4), as PTX has them for mma.m16n8k16: a lane has the queries g and g + 8 of the
- * block's 16. */
+/* Which queries a block of attend.cu has, what they see, and how they come to the matrix unit. A query is one row and one query head. Lanes of a warp
+ * are named (g, t) = (lane / 4, lane % 4), as PTX has them for mma.m16n8k16: a lane has the queries g and g + 8 of the block's 16. Invariant: what a
+ * query sees depends on its own row alone. Device code, for attend.cu alone. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_QUERIES_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_ATTEND_QUERIES_H
 

@@ -1,4 +1,5 @@
-/* The language of the kernels: CUDA's own, or its emulation on the CPU. What a kernel needs and plain C++ lacks is here, twice. */
+/* The language of the kernels: CUDA's own, or its emulation on the CPU. What a kernel needs and plain C++ lacks is here, twice, with the same
+ * meaning. For kernels alone: no host file includes it. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_CUDA_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_CUDA_H
 
@@ -24,9 +25,9 @@
     } while (0)
 /* Lets a kernel use up to `bytes` of shared memory. 0, or CUDA's number of the error. */
 #define SHARED_LIMIT(kernel, bytes) ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes))
-/* Asks for the largest split of a multiprocessor's memory for shared memory, and loads the kernel while there is memory for it: to be said of each kernel
- * at open. Kernels that follow each other and may overlap want the same split: where it changes, a multiprocessor has to be empty in between. 0, or
- * CUDA's number of the error. */
+/* Asks for the largest split of a multiprocessor's memory for shared memory, and loads the kernel while there is memory for it: to be said of each
+ * kernel at open. Kernels that follow each other and may overlap want the same split: where it changes, a multiprocessor has to be empty in
+ * between. 0, or CUDA's number of the error. */
 #define SHARED_PREFER(kernel)                                                                                                              \
     ((int)cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared))
 /* The block's dynamic shared memory: all that a kernel may use. */

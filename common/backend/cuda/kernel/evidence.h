@@ -1,5 +1,5 @@
-/* What evidence.cu and the head of linear.cu share: the evidence of a part of a row, and how parts become one. A part follows its place in the
- * row, never the rows beside it, so that sums have one order. */
+/* What evidence.cu and the head of linear.cu share: the evidence of a part of a row, and how parts become one. Invariant: a part follows its place in
+ * the row, never the rows beside it, so that sums have one order. Device code, for these two alone. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_EVIDENCE_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_EVIDENCE_H
 

@@ -1,5 +1,6 @@
-/* backend_tree_sum for the device: neighbours level by level, an odd last one carried up. Indices are the compiler's, so that terms stay in
- * registers; `term` is spent. MOST: a power of two, at least `count`. */
+/* backend_tree_sum for the device: neighbours level by level, an odd last one carried up. Invariant: the same order as on the CPU, so the same bits
+ * from the same terms. Indices are constants for the compiler, so that terms stay in registers; `term` is overwritten. MOST: a power of two, at least
+ * `count`. Device code, for kernels alone. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_TREE_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_TREE_H
 

@@ -1,5 +1,6 @@
-/* What a warp does at once, on the device and, as a plain twin, in the emulation: the matrix instruction, streaming loads, numbers of 16
- * bits. struct bf16 and struct f16 only name a type of number; two of them lie in 32 bits, the first in the low half. */
+/* What a warp does at once, on the device and, as a plain twin, in the emulation: the matrix instruction, streaming loads, numbers of 16 bits. struct
+ * bf16 and struct f16 only name a type of number; two of them lie in 32 bits, the first in the low half. Device code, for kernels alone; all lanes of
+ * a warp call together. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_WARP_H
 
@@ -55,8 +56,8 @@ static __device__ __forceinline__ void warp_mma(f16, float d[4], const uint4 &a,
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
 }
 
-/* Reads what nobody reads again soon: it does not stay in the L1 cache. Not by way of the "non-coherent" cache: a kernel may have written it after this
- * one began and before it waited for that; and such loads would not heed warp_in_turn. */
+/* Reads what nobody reads again soon: it does not stay in the L1 cache. Not by way of the "non-coherent" cache: a kernel may have written it after
+ * this one began and before it waited for that; and such loads would not heed warp_in_turn. */
 static __device__ __forceinline__ uint4 warp_stream(const uint4 *from)
 {
     uint4 value;
@@ -80,8 +81,8 @@ static __device__ __forceinline__ uint4 warp_stream_near(const uint4 *from)
     return value;
 }
 
-/* Begins to copy 16 bytes from the L2 cache into shared memory, or, for `there` = 0, as many zeros; both are aligned to 16. Done for the calling thread
- * behind its warp_copied, and for others that meet it after that. */
+/* Begins to copy 16 bytes from the L2 cache into shared memory, or, for `there` = 0, as many zeros; both are aligned to 16. Done for the calling
+ * thread behind its warp_copied, and for others that meet it after that. */
 static __device__ __forceinline__ void warp_copy(void *to, const void *from, int there)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(there ? 16 : 0)
@@ -108,8 +109,8 @@ static __device__ __forceinline__ void warp_prefetch(const uint4 *from, unsigned
 #endif
 }
 
-/* What a warp has asked for ahead of this it asks for first. Without it the compiler puts all the loads of a loop's body behind all its products, and what
- * is on its way to the warp runs dry in each turn; seen in the instructions of sm_90a. All lanes. */
+/* What a warp has asked for ahead of this it asks for first. Without it the compiler puts all the loads of a loop's body behind all its products,
+ * and what is on its way to the warp runs dry in each turn; seen in the instructions of sm_90a. All lanes. */
 static __device__ __forceinline__ void warp_in_turn()
 {
     __syncwarp();
@@ -141,8 +142,8 @@ static __device__ __forceinline__ void warp_pause()
 {
 }
 
-/* Waits until `threads` of the block, whole warps, have come to this place, 0 or 1. Each is a barrier by name: for one that is computed, a block would
- * be given all sixteen. */
+/* Waits until `threads` of the block, whole warps, have come to this place, 0 or 1. Each is a barrier by name: for one that is computed, a block
+ * would be given all sixteen. */
 static __device__ __forceinline__ void warp_meet(int place, int threads)
 {
     if (place == 0)

@@ -1,13 +1,13 @@
-/* Linear maps of many rows at once, as a prompt has them: linear.cu, which reads all rows for each group of panels, would take as long for rows as for
- * weights. Here a block has 128 rows and eight panels of 16 output channels; eight warps share them out, two panels and 64 rows each.
+/* Linear maps of many rows at once, as a prompt has them: linear.cu, which reads all rows for each group of panels, would take as long for rows as
+ * for weights. Here a block has 128 rows and eight panels of 16 output channels; eight warps share them out, two panels and 64 rows each.
  *
- * Rows are rounded to the type of the weights beforehand, by who made them or by round_kernel, which finds the scale of their norm, too. They are staged
- * by cp.async, a stage ahead, 32 bytes for each tile and row, so that a warp reads eight rows at once without conflicts. Weights go straight into
- * registers, AHEAD tiles of each panel before their use; the second warp of a panel finds them in the L1 cache. Blocks that share weights are neighbours,
- * so these come from memory once.
+ * Rows are rounded to the type of the weights beforehand, by who made them or by round_kernel, which finds the scale of their norm, too. They are
+ * staged by cp.async, a stage ahead, 32 bytes for each tile and row, so that a warp reads eight rows at once without conflicts. Weights go straight
+ * into registers, AHEAD tiles of each panel before their use; the second warp of a panel finds them in the L1 cache. Blocks that share weights are
+ * neighbours, so these come from memory once.
  *
- * The bits are linear.cu's: an output is summed over the tiles w, w + 8, w + 16 ... in rising order for each w of 0 .. 7, then over these sums in rising
- * order, by the same instruction with the same operands. There a warp has one w; here a warp goes through all, one after the other. */
+ * The bits are linear.cu's: an output is summed over the tiles w, w + 8, w + 16 ... in rising order for each w of 0 .. 7, then over these sums in
+ * rising order, by the same instruction with the same operands. There a warp has one w; here a warp goes through all, one after the other. */
 #include "common/backend/cuda/kernel/linear.h"
 
 namespace
@@ -128,7 +128,8 @@ __device__ __forceinline__ void add(const struct wide_launch &launch, int panel,
                 total[p][n][i] = before[p][n][i] + total[p][n][i];
 }
 
-template <bool SWIGLU> __device__ __forceinline__ void give(const struct wide_launch &launch, int panel, int first_row, const float total[PANELS][TILES][4])
+template <bool SWIGLU>
+__device__ __forceinline__ void give(const struct wide_launch &launch, int panel, int first_row, const float total[PANELS][TILES][4])
 {
     int channels = SWIGLU ? launch.ffn : launch.outputs;
 

@@ -42,8 +42,10 @@ static void test_wrapped__help_has_names_beside_or_above_its_words(void **state)
     static const struct {
         const char *columns, *expected;
     } cases[] = {{"90", help},
-                 {"45", "Usage: program\n\n  --name N\n        what it is, in words that are too\n        many for a line of few columns\n  -x\n        short\n"},
-                 {"72", "Usage: program\n\n  --name N   what it is, in words that are too many for a line of few\n             columns\n  -x  short\n"}};
+                 {"45", "Usage: program\n\n  --name N\n        what it is, in words that are too\n        many for a line of few columns\n  -x\n     "
+                        "   short\n"},
+                 {"72", "Usage: program\n\n  --name N   what it is, in words that are too many for a line of few\n             columns\n  -x  "
+                        "short\n"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

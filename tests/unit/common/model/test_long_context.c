@@ -1,5 +1,5 @@
-/* A context of 131,072 tokens to its end: more than 16 bits count, and megabytes between two heads of a cache. `test_long_context write FOLDER` writes the
- * model for whole jobs. */
+/* A context of 131,072 tokens to its end: more than 16 bits count, and megabytes between two heads of a cache. `test_long_context write FOLDER`
+ * writes the model for whole jobs. */
 #include "tests/support/long_model.h"
 #include "tests/support/model_rig.h"
 

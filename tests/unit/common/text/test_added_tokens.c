@@ -59,7 +59,8 @@ static int is_word_between(const char *before, const char *after)
 static void test_added_tokens__letters_digits_marks_and_connectors_touch_a_word(void **state)
 {
     static const char *const touching[] = {"x", "Z", "7", "_", "\xCC\x81", "\xE6\x97\xA5", "\xC2\xAA", "\xE2\x85\xA7", "\xF0\x90\x90\x80"};
-    static const char *const apart[] = {"", " ", "\n", ".", "-", "$", "\xE2\x82\xAC", "\xE3\x80\x80", "\xCD\xB8" /* assigned to nothing */, "\xC2\xB2"};
+    static const char *const apart[] = {"",        " ", "\n", ".", "-", "$", "\xE2\x82\xAC", "\xE3\x80\x80", "\xCD\xB8" /* assigned to nothing */,
+                                        "\xC2\xB2"};
 
     (void)state;
     for (size_t i = 0; i < sizeof touching / sizeof touching[0]; i++) {

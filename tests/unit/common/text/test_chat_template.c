@@ -25,7 +25,8 @@ static const struct chat_message one[] = {MESSAGE(CHAT_USER, "Hi")};
 /* With white space that some families take away, an ideographic space among it. */
 static const struct chat_message spaced[] = {MESSAGE(CHAT_SYSTEM, "  Be brief. \n"), MESSAGE(CHAT_USER, " Hi \u3000\n"),
                                              MESSAGE(CHAT_ASSISTANT, "\t Hello. "), MESSAGE(CHAT_USER, "  Why? ")};
-static const struct chat_message no_system[] = {MESSAGE(CHAT_USER, " Hi \u3000\n"), MESSAGE(CHAT_ASSISTANT, "\t Hello. "), MESSAGE(CHAT_USER, "  Why? ")};
+static const struct chat_message no_system[] = {MESSAGE(CHAT_USER, " Hi \u3000\n"), MESSAGE(CHAT_ASSISTANT, "\t Hello. "),
+                                                MESSAGE(CHAT_USER, "  Why? ")};
 static const struct chat_message system_alone[] = {MESSAGE(CHAT_SYSTEM, "Be brief.")};
 static const struct chat_message two_users[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_USER, "b")};
 static const struct chat_message assistant_first[] = {MESSAGE(CHAT_ASSISTANT, "a"), MESSAGE(CHAT_USER, "b")};
@@ -124,7 +125,8 @@ static void test_chat_template__llama2_trims_a_turn_as_a_whole(void **state)
 
 static void test_chat_template__what_a_family_refuses_is_said(void **state)
 {
-    static const enum chat_family takes_turns[] = {CHAT_LLAMA2, CHAT_MISTRAL_V0, CHAT_MISTRAL_V1, CHAT_MISTRAL_V3, CHAT_MISTRAL_V3_TEKKEN, CHAT_GEMMA};
+    static const enum chat_family takes_turns[] = {CHAT_LLAMA2,     CHAT_MISTRAL_V0,        CHAT_MISTRAL_V1,
+                                                   CHAT_MISTRAL_V3, CHAT_MISTRAL_V3_TEKKEN, CHAT_GEMMA};
     struct chat_template template;
 
     (void)state;
@@ -192,12 +194,13 @@ static void assert_learns(const char *program, const struct chat_message *messag
 
 static void test_chat_template__a_system_message_of_its_own_comes_where_there_is_none(void **state)
 {
-    static const char smollm[] = "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nYou are a helpful AI assistant named SmolLM, trained by "
-                                 "Hugging Face<|im_end|>\\n' }}{% endif %}";
+    static const char smollm[] = "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\nYou are a helpful AI assistant named SmolLM, "
+                                 "trained by Hugging Face<|im_end|>\\n' }}{% endif %}";
 
     (void)state;
     assert_learns(smollm, one, 1,
-                  "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+                  "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
+                  "Face<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
                   "<|im_start|>assistant\n");
     assert_learns(smollm, system_alone, 1, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>assistant\n");
     /* One that is put together of other things is not a text to be taken; one with escapes is. */
@@ -212,8 +215,9 @@ static void test_chat_template__what_programs_do_beside_their_form(void **state)
     struct chat_template template;
 
     (void)state;
-    assert_learns(qwen3, thought, 3,
-                  "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");
+    assert_learns(
+        qwen3, thought, 3,
+        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");
     assert_learns("{{ '<|im_start|>assistant\\n<think>\\n' }}", one, 1, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n<think>\n");
     assert_learns("{{ first_user_prefix }}{{ '<start_of_turn>' }}", spaced, COUNT(spaced),
                   "<bos><start_of_turn>user\n  Be brief. \n\n\nHi<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n<start_of_turn>user\nWhy?"
@@ -232,14 +236,17 @@ static void test_chat_template__what_programs_do_beside_their_form(void **state)
     assert_false(template.drops_thoughts);
 }
 
-/* What an assistant thought behind the last question is still at work: an answer of a tool is no question, and a late system message is none either. */
+/* What an assistant thought behind the last question is still at work: an answer of a tool is no question, and a late system message is none
+ * either. */
 static void test_chat_template__thoughts_behind_the_last_question_stay(void **state)
 {
     static const char qwen3[] = "{%- set ns = namespace(last_query_index=0) %}{{ '<|im_start|>' }}{% if '</think>' in content %}{% endif %}";
     static const struct chat_message tool[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_ASSISTANT, "<think>\n\nhm\n</think>\n\ncall"),
                                                MESSAGE(CHAT_USER, "<tool_response>7</tool_response>")};
-    static const struct chat_message late[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_ASSISTANT, "b</think>c<think>d</think>\n\ne"), MESSAGE(CHAT_SYSTEM, "f")};
-    static const struct chat_message no_thought[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_ASSISTANT, "<think>\n</think>\nb"), MESSAGE(CHAT_SYSTEM, "c")};
+    static const struct chat_message late[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_ASSISTANT, "b</think>c<think>d</think>\n\ne"),
+                                               MESSAGE(CHAT_SYSTEM, "f")};
+    static const struct chat_message no_thought[] = {MESSAGE(CHAT_USER, "a"), MESSAGE(CHAT_ASSISTANT, "<think>\n</think>\nb"),
+                                                     MESSAGE(CHAT_SYSTEM, "c")};
 
     (void)state;
     assert_learns(qwen3, tool, 3,
@@ -250,17 +257,18 @@ static void test_chat_template__thoughts_behind_the_last_question_stay(void **st
                   "<|im_start|>assistant\n");
     assert_learns(qwen3, no_thought, 3,
                   "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>system\nc<|im_end|>\n<|im_start|>assistant\n");
-    assert_learns(qwen3, thought, 3,
-                  "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");
+    assert_learns(
+        qwen3, thought, 3,
+        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n");
 }
 
 /* Those of Phi-3-mini's first version and of Phi-3-medium, and of Phi-3.5. */
 static void test_chat_template__what_a_program_of_phi3_would_drop(void **state)
 {
-    static const char first[] = "{% if (message['role'] == 'user') %}{{'<|user|>' + '\n' + message['content'] + '<|end|>' + '\n' + '<|assistant|>' + '\n'}}"
-                                "{% elif (message['role'] == 'assistant') %}{{message['content'] + '<|end|>' + '\n'}}{% endif %}";
-    static const char third[] = "{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}{% endif %}"
-                                "{{ '<|assistant|>\n' }}";
+    static const char first[] = "{% if (message['role'] == 'user') %}{{'<|user|>' + '\n' + message['content'] + '<|end|>' + '\n' + '<|assistant|>' + "
+                                "'\n'}}{% elif (message['role'] == 'assistant') %}{{message['content'] + '<|end|>' + '\n'}}{% endif %}";
+    static const char third[] = "{% if message['role'] == 'system' and message['content'] %}{{'<|system|>\n' + message['content'] + '<|end|>\n'}}{% "
+                                "endif %}{{ '<|assistant|>\n' }}";
     static const struct chat_message blank_system[] = {MESSAGE(CHAT_SYSTEM, ""), MESSAGE(CHAT_USER, "Hi")};
     struct chat_template template;
 
@@ -309,8 +317,8 @@ static void assert_opens(const char *model, enum chat_family asked, enum chat_fa
 static void test_chat_template__a_folder_has_it_in_either_place(void **state)
 {
     (void)state;
-    assert_opens(folder_of("chat", "{\"chat_template\":\"<start_of_turn>\",\"bos_token\":\"<b>\",\"eos_token\":{\"content\":\"<e>\"}}", NULL), CHAT_AUTO,
-                 CHAT_GEMMA, "<b>", "<e>");
+    assert_opens(folder_of("chat", "{\"chat_template\":\"<start_of_turn>\",\"bos_token\":\"<b>\",\"eos_token\":{\"content\":\"<e>\"}}", NULL),
+                 CHAT_AUTO, CHAT_GEMMA, "<b>", "<e>");
     assert_opens(folder_of("chat", "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"<start_of_turn>\"},"
                                    "{\"name\":\"default\",\"template\":\"<|im_start|>\"}],\"bos_token\":null}", NULL),
                  CHAT_AUTO, CHAT_CHATML, "", "<|im_end|>");
@@ -400,7 +408,8 @@ static void test_chat_template__qwen_is_as_its_own_template_has_it(void **state)
     assert_int_equal(chat_template_open(folder_of("chat", text, NULL), CHAT_AUTO, &template), STATUS_OK);
     assert_int_equal(template.family, CHAT_CHATML);
     assert_renders(&template, one, 1,
-                   "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+                   "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful "
+                   "assistant.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
                    "<|im_start|>assistant\n");
     assert_renders(&template, system_alone, 1, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>assistant\n");
     chat_template_release(&template);

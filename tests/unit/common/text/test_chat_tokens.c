@@ -185,8 +185,9 @@ static void test_chat_tokens__the_embedded_pairs_tokenizer(void **state)
 static void test_chat_tokens__marks_that_the_file_does_not_call_special(void **state)
 {
     static const char json[] =
-        "{\"added_tokens\":[{\"id\":1,\"content\":\"<|im_start|>\",\"special\":false,\"normalized\":false},{\"id\":2,\"content\":\"<|im_end|>\",\"special\":true,"
-        "\"rstrip\":true},{\"id\":3,\"content\":\"!<|im\",\"special\":false,\"normalized\":false},{\"id\":4,\"content\":\"<tool>\",\"special\":false,"
+        "{\"added_tokens\":[{\"id\":1,\"content\":\"<|im_start|>\",\"special\":false,\"normalized\":false},{\"id\":2,\"content\":\"<|im_end|>\","
+        "\"special\":true,\"rstrip\":true},{\"id\":3,\"content\":\"!<|im\",\"special\":false,"
+        "\"normalized\":false},{\"id\":4,\"content\":\"<tool>\",\"special\":false,"
         "\"normalized\":false}],\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"<|im_start|>\":1,\"<|im_end|>\":2,\"!<|im\":3,"
         "\"<tool>\":4,\"!\":5,\"u\":6},\"merges\":[]}}";
     static const char content[] = "<|im_start|><|im_end|><tool>!";

@@ -101,7 +101,8 @@ static void test_tokenizer__bad_files_are_refused(void **state)
         "{\"post_processor\":{\"type\":\"BertProcessing\"}," MODEL,
         "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{}}," SEQUENCE "]}," MODEL,
         "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" SEQUENCE "," SEQUENCE "]}," MODEL,
-        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" SPECIAL "," SEQUENCE "],\"special_tokens\":{\"s\":{\"ids\":[-1]}}}," MODEL,
+        "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" SPECIAL "," SEQUENCE
+        "],\"special_tokens\":{\"s\":{\"ids\":[-1]}}}," MODEL,
         "{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[" SPECIAL "," SEQUENCE "],\"special_tokens\":{\"s\":{\"ids\":[2]}}},"
         "\"added_tokens\":[{\"id\":3,\"content\":\"behind a gap\"}]," MODEL,
         "{\"added_tokens\":[{\"id\":1,\"content\":\"a\"}]," MODEL,

@@ -146,6 +146,60 @@ static void test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time(void 
     assert_true(look_ns(ROLE_DRAFTER, 2, 3) == look_ns(ROLE_DRAFTER, 1, 2)); /* more ranks than cores */
 }
 
+/* How long a wait of a kind looks after `count` waits of so many nanoseconds, one after the other, on two cores with so many threads. */
+static int64_t looks_after(int threads, const int64_t *waits, int count)
+{
+    struct doorbell doorbell = {.threads = (uint32_t)threads};
+    struct doorbells page = {.mine = &doorbell, .first = &doorbell};
+    struct world here = {.role = ROLE_DRAFTER, .node_size = 2, .cores = 2, .doorbells = &page};
+    struct wait_usual usual = {0};
+    struct wait wait;
+
+    for (int i = 0; i < count; i++) {
+        world_wait_begin_usual(&here, &wait, &usual);
+        world_wait_end(&wait, wait.started_ns + waits[i]);
+    }
+    world_wait_begin_usual(&here, &wait, &usual);
+    return wait.look_ns - wait.started_ns;
+}
+
+/* A verify step of 2 ms: who sleeps after 1 wakes late. */
+static void test_wait__looks_until_it_should_have_ended(void **state)
+{
+    const int64_t ms = 1000000, two = 2 * ms, short_one = ms / 5, no_wait = 500, long_one = 20 * ms, change[] = {two, two + ms};
+
+    (void)state;
+    assert_int_equal(looks_after(2, NULL, 0), ms); /* nothing is known */
+    assert_int_equal(looks_after(2, &two, 1), 3 * ms);
+    assert_int_equal(looks_after(2, &short_one, 1), ms); /* never less than without */
+    assert_int_equal(looks_after(2, &no_wait, 1), ms);
+    assert_int_equal(looks_after(2, &long_one, 1), ms); /* it would look in vain */
+    assert_int_equal(looks_after(2, change, 2), (two + ms / 8) * 3 / 2);
+    assert_int_equal(looks_after(3, &two, 1), 4000); /* more threads than cores: somebody else needs this one */
+}
+
+/* What comes at once was not waited for, and a pause of a minute is not what is usual. */
+static void test_wait__odd_waits_do_not_hide_the_usual_one(void **state)
+{
+    const int64_t ms = 1000000, at_once[] = {2 * ms, 100, 100, 100}, pause[] = {2 * ms, 60000 * ms}, back[] = {2 * ms, 60000 * ms, 2 * ms, 2 * ms};
+
+    (void)state;
+    assert_int_equal(looks_after(2, at_once, 4), 3 * ms);
+    assert_int_equal(looks_after(2, pause, 2), 3 * (2 * ms + ms) / 2); /* counts as 10 ms */
+    assert_true(looks_after(2, back, 4) < looks_after(2, pause, 2));
+}
+
+/* A wait that nobody counts is as it was. */
+static void test_wait__of_no_kind_learns_nothing(void **state)
+{
+    struct wait wait;
+
+    (void)state;
+    world_wait_begin(&world, &wait);
+    world_wait_end(&wait, wait.started_ns + SECOND_NS);
+    assert_null(wait.usual);
+}
+
 static int counts_its_one_core(void)
 {
     const struct world crowd = {.node_size = 3, .node_role_size = 2};
@@ -203,7 +257,8 @@ static void test_world__too_many_threads_are_warned_of_once_on_a_host(void **sta
     (void)state;
     capture_begin(&capture);
     for (int i = 0; i < 2; i++)
-        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_role_size = 1, .doorbells = &pages[i]}, 1 << 20, 0);
+        (void)world_threads(&(struct world){.role = (enum role)i, .node_rank = i, .node_size = 2, .node_role_size = 1, .doorbells = &pages[i]},
+                            1 << 20, 0);
     capture_end(&capture, said, sizeof said);
     capture_assert_one_line(said, "--threads 1048576, but a rank may run on");
 }
@@ -217,6 +272,9 @@ int main(void)
         cmocka_unit_test(test_wait__goes_on_while_others_get_something_done),
         cmocka_unit_test(test_wait__is_no_progress_for_others),
         cmocka_unit_test(test_wait__who_has_no_core_of_its_own_looks_for_a_shorter_time),
+        cmocka_unit_test(test_wait__looks_until_it_should_have_ended),
+        cmocka_unit_test(test_wait__odd_waits_do_not_hide_the_usual_one),
+        cmocka_unit_test(test_wait__of_no_kind_learns_nothing),
         cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
         cmocka_unit_test(test_world__too_many_threads_are_warned_of_once_on_a_host),

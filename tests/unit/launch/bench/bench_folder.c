@@ -16,8 +16,8 @@
 enum { PROMPT = 5, TOKENS = 6, OFFSET_US = 5000 /* the drafter's clock is ahead */ };
 
 static const char *const files[] = {"bench.json", "raw/same-node/passes.jsonl", "raw/same-node/rank-0000.csv", "raw/same-node/rank-0001.csv",
-                                    "raw/same-node/clocks.csv", "raw/same-node/latency.jsonl", "report.md", "report.html", "summary.json", "rounds.csv",
-                                    "trace.json"};
+                                    "raw/same-node/clocks.csv", "raw/same-node/latency.jsonl", "report.md", "report.html", "summary.json",
+                                    "rounds.csv", "trace.json"};
 
 static FILE *open_file(const struct bench_folder *folder, const char *name)
 {
@@ -68,8 +68,8 @@ static void drafted_round(FILE *lead, FILE *drafter, double t, int length, int b
 static void pass_line(FILE *passes, int cell, int repetition, int warm_up, double start, double wall, int rounds, const char *counts)
 {
     fprintf(passes,
-            "{\"cell\":%d,\"repetition\":%d,\"warm_up\":%s,\"start_ns\":%.0f,\"wall_ns\":%.0f,\"tokens\":%d,\"rounds\":%d,\"steps\":%d,%s,\"full_rounds\":%d,"
-            "\"full_tokens\":%d,\"fallback_rounds\":0,\"overlap_error\":0.0,\"ends\":[[%.0f,%.0f,%.0f,%d,%d,\"00ff\"]]}\n",
+            "{\"cell\":%d,\"repetition\":%d,\"warm_up\":%s,\"start_ns\":%.0f,\"wall_ns\":%.0f,\"tokens\":%d,\"rounds\":%d,\"steps\":%d,%s,"
+            "\"full_rounds\":%d,\"full_tokens\":%d,\"fallback_rounds\":0,\"overlap_error\":0.0,\"ends\":[[%.0f,%.0f,%.0f,%d,%d,\"00ff\"]]}\n",
             cell, repetition, warm_up ? "true" : "false", 1000 * start, 1000 * wall, TOKENS, rounds, rounds, counts, rounds, TOKENS, 1000 * start,
             1000 * (start + 500), 1000 * (start + wall), PROMPT, TOKENS);
 }
@@ -104,7 +104,8 @@ static void write_bench(const struct bench_folder *folder)
     FILE *file = open_file(folder, "bench.json");
 
     fprintf(file,
-            "{\"tandem_bench\":1,\"command\":\"%s\",\"date\":\"2026-01-02T03:04:05+0000\",\"tandem\":\"0.1.0\",\"quick\":true,\"machine\":{\"processor\":\"A & B\","
+            "{\"tandem_bench\":1,\"command\":\"%s\",\"date\":\"2026-01-02T03:04:05+0000\",\"tandem\":\"0.1.0\",\"quick\":true,"
+            "\"machine\":{\"processor\":\"A & B\","
             "\"cores\":2,\"memory_gb\":8.0,\"host\":\"a\",\"kernel\":\"6\",\"load\":null,\"driver\":null,\"git\":\"abc\"},\"cells\":["
             "{\"solo\":true,\"draft_length\":0,\"temperature\":0.0,\"accept\":\"rejection\",\"sequences\":1,\"baseline\":0},"
             "{\"solo\":false,\"draft_length\":2,\"temperature\":0.0,\"accept\":\"rejection\",\"sequences\":1,\"baseline\":0},"
@@ -123,8 +124,9 @@ static void write_raw(const struct bench_folder *folder)
     FILE *clocks = open_file(folder, files[4]), *latency = open_file(folder, files[5]);
     double t = 1000;
 
-    fprintf(passes, "{\"configuration\":{},\"ranks\":[{\"rank\":0,\"role\":\"drafter\",\"host\":\"b\",\"device\":\"cpu\"},{\"rank\":1,\"role\":\"verifier\","
-                    "\"host\":\"a\",\"device\":\"cpu\"}],\"tandem\":\"t\",\"mpi\":\"M\",\"group\":\"self\",\"lead\":1}\n");
+    fprintf(passes,
+            "{\"configuration\":{},\"ranks\":[{\"rank\":0,\"role\":\"drafter\",\"host\":\"b\",\"device\":\"cpu\"},{\"rank\":1,\"role\":\"verifier\","
+            "\"host\":\"a\",\"device\":\"cpu\"}],\"tandem\":\"t\",\"mpi\":\"M\",\"group\":\"self\",\"lead\":1}\n");
     fprintf(drafter, "# rank 0\n# role drafter\n# host b\n# dropped 0\n" TRACE_COLUMNS "\n");
     fprintf(lead, "# rank 1\n# role lead\n# host a\n# dropped 0\n" TRACE_COLUMNS "\n");
     for (int cell = 0; cell < 3; cell++)
@@ -132,12 +134,14 @@ static void write_raw(const struct bench_folder *folder)
     for (int r = 0; r < 2; r++)
         for (int cell = 0; cell < 3; cell++)
             t = write_pass(passes, lead, drafter, cell, r, 0, t, folder->slower[r]);
-    fprintf(clocks, "when,rank,measured,offset_ns,round_trip_ns\nbefore,0,1,%d,4000\nbefore,1,1,0,0\nafter,0,1,%d,4000\nafter,1,1,0,0\n", 1000 * OFFSET_US,
-            1000 * OFFSET_US);
-    fprintf(latency, "{\"kind\":\"message\",\"message\":\"propose\",\"draft_length\":1,\"support\":0,\"bytes\":44,\"avg_us\":5.9,\"p50_us\":5.8,\"p99_us\":9.0,"
-                     "\"min_us\":5.0,\"pack_us\":0.5,\"unpack_us\":0.4}\n"
-                     "{\"kind\":\"collective\",\"operation\":\"all_reduce\",\"bytes\":1024,\"count\":256,\"type\":\"float\",\"redop\":\"sum\",\"root\":-1,\"avg_us\":2.0,"
-                     "\"p50_us\":2.0,\"p99_us\":3.0,\"min_us\":1.0,\"algbw\":0.512,\"busbw\":0.512,\"wrong\":0}\n");
+    fprintf(clocks, "when,rank,measured,offset_ns,round_trip_ns\nbefore,0,1,%d,4000\nbefore,1,1,0,0\nafter,0,1,%d,4000\nafter,1,1,0,0\n",
+            1000 * OFFSET_US, 1000 * OFFSET_US);
+    fprintf(
+        latency,
+        "{\"kind\":\"message\",\"message\":\"propose\",\"draft_length\":1,\"support\":0,\"bytes\":44,\"avg_us\":5.9,\"p50_us\":5.8,\"p99_us\":9.0,"
+        "\"min_us\":5.0,\"pack_us\":0.5,\"unpack_us\":0.4}\n"
+        "{\"kind\":\"collective\",\"operation\":\"all_reduce\",\"bytes\":1024,\"count\":256,\"type\":\"float\",\"redop\":\"sum\",\"root\":-1,"
+        "\"avg_us\":2.0,\"p50_us\":2.0,\"p99_us\":3.0,\"min_us\":1.0,\"algbw\":0.512,\"busbw\":0.512,\"wrong\":0}\n");
     fclose(passes);
     fclose(drafter);
     fclose(lead);

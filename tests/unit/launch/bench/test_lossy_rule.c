@@ -68,7 +68,8 @@ static void test_lossy_rule__options_name_what_is_not_lossless(void **state)
 
 static void test_lossy_rule__a_check_refuses_it(void **state)
 {
-    char *line[] = {"test", "--check", "quick", "--accept", "coupled", "--temperature", "1", NULL}, *warm[] = {"test", "--accept", "coupled", NULL}, text[256];
+    char *line[] = {"test", "--check", "quick", "--accept", "coupled", "--temperature", "1", NULL}, *warm[] = {"test", "--accept", "coupled", NULL},
+         text[256];
     struct options options;
     struct capture capture;
 

@@ -79,6 +79,8 @@ static void test_plan__passes_take_turns(void **state)
     options.repetitions = 3;
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     file = plan_passes(&plan, "/x/passes.jsonl");
+    assert_true(json_number_value(json_object_get(json_object_get(file, "more"), "noise_limit")) == options.noise_limit);
+    assert_true(json_number_value(json_object_get(json_object_get(file, "more"), "seconds")) == options.extra_s && options.extra_s > 0);
     passes = json_object_get(file, "passes");
     assert_int_equal(json_array_size(passes), 4 * plan.cells);
     for (int i = 0; i < 4 * plan.cells; i++) {
@@ -88,6 +90,7 @@ static void test_plan__passes_take_turns(void **state)
         assert_int_equal(json_is_true(json_object_get(pass, "warm_up")), block == 0);
         assert_int_equal(json_integer_value(json_object_get(pass, "cell")), block == 2 ? plan.cells - 1 - at : at);
         assert_int_equal(json_integer_value(json_object_get(pass, "repetition")), block == 0 ? 0 : block - 1);
+        assert_int_equal(json_integer_value(json_object_get(pass, "baseline")), plan.cell[json_integer_value(json_object_get(pass, "cell"))].baseline);
     }
     json_decref(file);
 }

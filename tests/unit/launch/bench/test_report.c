@@ -214,17 +214,68 @@ static void test_report__theory_stands_beside_it(void **state)
 static void test_report__noise_is_what_repetitions_differ_by(void **state)
 {
     struct bench_folder still = {.command = "c", .lossless = 1}, noisy = {.command = "c", .lossless = 1, .slower = {0, 600}};
-    double worst, expected;
+    struct measured_noise noise;
+    double expected;
 
     (void)state;
     compute(&still);
-    assert_true(near(measured_noise(&run, all, &worst), 0) && near(worst, 0));
+    noise = measured_noise(&run, all, 1);
+    assert_true(near(noise.spread, 0) && near(noise.spread_worst, 0) && near(noise.error_worst, 0));
+    assert_true(noise.cells == 2 && noise.beyond == 0 && noise.least == 2 && noise.most == 2 && !measured_withholds(&noise));
     release(&still);
     compute(&noisy);
     /* Speedups 2500 / 1900 and 2500 / 2500: the median is between, and both are as far from it. */
-    expected = 1.4826 * (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
-    assert_true(near(measured_noise(&run, all, &worst), expected) && near(worst, expected));
+    expected = (2.5 / 1.9 - 1) / 2 / ((2.5 / 1.9 + 1) / 2);
+    noise = measured_noise(&run, all, 1);
+    assert_true(near(noise.spread, 1.4826 * expected) && near(noise.spread_worst, 1.4826 * expected));
+    assert_true(near(noise.error, expected) && near(noise.error_worst, expected) && noise.beyond == 2 && measured_withholds(&noise));
+    noise.beyond = 1; /* one of two: the other may be quoted */
+    assert_false(measured_withholds(&noise));
     release(&noisy);
+}
+
+static char *page_of(void (*write)(const struct run *, const struct measured_placement *, FILE *))
+{
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    write(&run, all, file);
+    fclose(file);
+    return text;
+}
+
+/* A noisy bench has its report: every figure beyond the limit is marked, in the table and in JSON, and none of them is a headline. */
+static void test_report__noisy_figures_are_marked_and_no_headline(void **state)
+{
+    struct bench_folder folders[] = {{.command = "c", .lossless = 1}, {.command = "c", .lossless = 1, .slower = {0, 600}}};
+
+    (void)state;
+    for (int noisy = 0; noisy < 2; noisy++) {
+        char *text, *page;
+        json_t *summary, *placement, *cell;
+
+        compute(&folders[noisy]);
+        text = page_of(page_md_write);
+        page = page_of(page_html_write);
+        summary = summary_make(&run, all);
+        placement = json_array_get(json_object_get(summary, "placements"), 0);
+        cell = json_array_get(json_object_get(placement, "cells"), 1);
+        assert_int_equal(strstr(text, "No headline: the machine was too noisy. 2 of 2 speedups have a standard error beyond the limit of 5.0 %") != NULL, noisy);
+        assert_int_equal(strstr(text, "| ~") != NULL || strstr(text, " ~1.16x") != NULL, noisy);
+        assert_int_equal(strstr(text, "Prediction with v and wire against measurement") != NULL, !noisy);
+        assert_int_equal(strstr(page, "No headline") != NULL, noisy);
+        assert_int_equal(strstr(page, "class=\"tile\"") != NULL, !noisy);
+        assert_int_equal(json_is_true(json_object_get(placement, "headline")), !noisy);
+        assert_int_equal(json_is_true(json_object_get(cell, "beyond_noise_limit")), noisy);
+        assert_true(near(json_real_value(json_object_get(cell, "speedup_standard_error")), all[0].cell[1].speedup_error));
+        assert_int_equal(json_integer_value(json_object_get(summary, "speedups_beyond_limit")), 2 * noisy);
+        assert_null(json_object_get(json_array_get(json_object_get(placement, "cells"), 0), "beyond_noise_limit")); /* solo is the measure */
+        json_decref(summary);
+        free(page);
+        free(text);
+        release(&folders[noisy]);
+    }
 }
 
 /* Tags are closed in order, and attributes have quotes. Void ones of HTML are known. */
@@ -263,8 +314,9 @@ static void check_tags(const char *text)
 
 static void test_report__the_page_is_whole_and_escapes_what_it_is_told(void **state)
 {
-    static const char *const figures[] = {"Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes",
-                                          "rounds in time", "Time between arrivals", "Message latency by size", "operations by size"};
+    static const char *const figures[] = {
+        "Speedup against draft length", "Best draft length by alpha", "Acceptance by position", "Where a round's time goes", "rounds in time",
+        "Time between arrivals",        "Message latency by size",    "operations by size"};
     struct bench_folder folder = {.command = "tandem bench --prompt '<script>alert(\\\"x\\\") & `date` \\u0007'", .lossless = 1};
     char *page;
 
@@ -355,9 +407,9 @@ static void test_report__drawn_verdicts_are_marked_everywhere(void **state)
 static void test_report__summary_has_vllms_names(void **state)
 {
     static const char *const names[] = {"mean_ttft_ms", "median_tpot_ms", "p99_itl_ms", "std_e2el_ms", "output_throughput", "request_throughput",
-                                        "total_token_throughput", "total_input_tokens", "spec_decode_acceptance_rate", "spec_decode_acceptance_length",
-                                        "spec_decode_num_drafts", "spec_decode_draft_tokens", "spec_decode_accepted_tokens",
-                                        "spec_decode_per_position_acceptance_rates"};
+                                        "total_token_throughput", "total_input_tokens", "spec_decode_acceptance_rate",
+                                        "spec_decode_acceptance_length", "spec_decode_num_drafts", "spec_decode_draft_tokens",
+                                        "spec_decode_accepted_tokens", "spec_decode_per_position_acceptance_rates"};
     struct bench_folder folder = {.command = "c", .lossless = 1};
     json_t *summary, *cell;
 
@@ -410,8 +462,8 @@ static void test_report__the_timeline_is_json_with_flows(void **state)
 
 static json_t *summary_of(double speed, double spread, const char *name)
 {
-    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:i, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name, "solo", 1, "repetitions", 4,
-                     "output_throughput", speed, "output_throughput_spread", spread);
+    return json_pack("{s:b, s:[{s:s, s:[{s:s, s:b, s:i, s:f, s:f}]}]}", "lossless", 1, "placements", "name", "same-node", "cells", "name", name,
+                     "solo", 1, "repetitions", 4, "output_throughput", speed, "output_throughput_spread", spread);
 }
 
 static void test_compare__tells_what_is_beyond_noise(void **state)
@@ -463,8 +515,9 @@ static json_t *pair_of(double solo, double drafted)
     json_t *summary = summary_of(solo, 0.01, "T 0, solo");
     json_t *cells = json_object_get(json_array_get(json_object_get(summary, "placements"), 0), "cells");
 
-    json_array_append_new(cells, json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "name", "T 0, K 4", "solo", 0, "repetitions", 4, "output_throughput", drafted,
-                                           "output_throughput_spread", 0.01, "speedup", drafted / solo, "speedup_spread", 0.01));
+    json_array_append_new(cells,
+                          json_pack("{s:s, s:b, s:i, s:f, s:f, s:f, s:f}", "name", "T 0, K 4", "solo", 0, "repetitions", 4, "output_throughput",
+                                    drafted, "output_throughput_spread", 0.01, "speedup", drafted / solo, "speedup_spread", 0.01));
     return summary;
 }
 
@@ -575,7 +628,8 @@ static void test_report__what_grows_with_the_draft_length_is_no_noise(void **sta
         run.cells = 3;
         for (int i = 0; i < 3; i++) {
             run.cell[i] = (struct run_cell){.draft_length = 2 << i, .accept = "rejection", .sequences = 1};
-            all[0].cell[i] = (struct measured){.speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
+            all[0].cell[i] = (struct measured){
+                .speedup = misses[m][i], .improvement_measured = 1, .by_tokens = 1, .by_round = misses[m][i], .by_outside = 1, .by_noise = 1};
         }
         page_md_verdict(&run, all, TABLE_TEXT, file);
         fclose(file);
@@ -664,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_report__lost_spans_change_no_rate),
         cmocka_unit_test(test_report__theory_stands_beside_it),
         cmocka_unit_test(test_report__noise_is_what_repetitions_differ_by),
+        cmocka_unit_test(test_report__noisy_figures_are_marked_and_no_headline),
         cmocka_unit_test(test_report__the_page_is_whole_and_escapes_what_it_is_told),
         cmocka_unit_test(test_report__no_name_breaks_out_of_a_markdown_table),
         cmocka_unit_test(test_report__two_placements_stand_side_by_side),

@@ -92,7 +92,8 @@ static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
 {
     const struct scored_token best[] = {{0, 2}, {0, 3}};
     const double p[] = {0.25, 0.75};
-    const struct target_row laws[4] = {{TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}};
+    const struct target_row laws[4] = {
+        {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}};
     const struct proposal proposal = {.count = 3, .token = {2, 2, 2}, .q = {q, q, q}};
     struct sampling sampling = sampling_default;
 

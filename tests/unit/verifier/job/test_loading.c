@@ -42,7 +42,8 @@ static void read_model(int bar, int ms)
     loading_begin(&loading, to, bar);
     for (int i = 1; i <= 64; i++) {
         now += ms * SECOND / 1000 / 64;
-        loading_tell(&loading, &(struct model_reading){.file = (i + 7) / 8, .files = 8, .bytes = (size_t)i * 275000000, .total = (size_t)64 * 275000000});
+        loading_tell(&loading,
+                     &(struct model_reading){.file = (i + 7) / 8, .files = 8, .bytes = (size_t)i * 275000000, .total = (size_t)64 * 275000000});
     }
     loading_end(&loading);
     clock_pretend(NULL);
@@ -85,7 +86,7 @@ static void test_loading__a_terminals_line_is_redrawn_and_taken_away(void **stat
     assert_int_equal(lines(), 0);
     assert_ptr_equal(strstr(said, "\r\033[Kreading shard 1 of 8, 1.1 of 17.6 GB, 1.1 GB/s\r\033[K"), said);
     assert_string_equal(said + length - strlen(clear), clear);
-    assert_false(loading.stands);
+    assert_false(loading.line.stands);
 }
 
 static void test_loading__one_file_is_no_shard_and_a_small_one_has_megabytes(void **state)

@@ -13,20 +13,21 @@
 #define SECOND ((int64_t)1000000000)
 #define CLEARED "\r\033[K"
 
-static struct request asked[] = {{.prompt_count = 4000, .max_tokens = 50}, {.error = (char *)"wrong", .max_tokens = 9}, {.prompt_count = 7, .max_tokens = 0}};
+static struct request asked[] = {
+    {.prompt_count = 4000, .max_tokens = 50}, {.error = (char *)"wrong", .max_tokens = 9}, {.prompt_count = 7, .max_tokens = 0}};
 static const struct request_list requests = {.request = asked, .count = 3};
 
 /* A pass that reads 4,000 tokens in so many ms and then generates 50 in as many. */
 static char *said_of(int bar, int ms)
 {
-    struct measuring measuring = {.bar = bar};
+    struct measuring measuring = {.line.redrawn = bar};
     struct figures figures = {0};
     char *said = NULL;
     size_t size;
     int64_t now = SECOND;
 
     clock_pretend(&now);
-    assert_non_null(measuring.to = open_memstream(&said, &size));
+    assert_non_null(measuring.line.to = open_memstream(&said, &size));
     measuring_begin(&measuring, "solo", &requests);
     for (int i = 0; i < 4; i++) {
         now += ms * SECOND / 4000;
@@ -38,7 +39,7 @@ static char *said_of(int bar, int ms)
         measuring.watch.turn(measuring.watch.state, &figures);
     }
     measuring_end(&measuring);
-    fclose(measuring.to);
+    fclose(measuring.line.to);
     clock_pretend(NULL);
     return said;
 }

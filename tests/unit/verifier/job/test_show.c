@@ -24,7 +24,8 @@ static void assert_says(struct show *show, int seconds, int read, int tokens, co
 
     show->notes = open_memstream(&text, &size);
     show->started_ns = clock_ns() - seconds * SECOND;
-    show->last_ns = 0;
+    show->progress.to = show->notes;
+    show->progress.said_ns = 0;
     if (read > 0)
         show_read(show, read);
     else
@@ -86,8 +87,8 @@ static void open_screen(struct screen *screen, int redrawn)
     now = SECOND;
     clock_pretend(&now);
     *screen = (struct screen){.text = NULL};
-    screen->show.text = screen->show.reading = open_memstream(&screen->text, &screen->size);
-    screen->show.redrawn = redrawn;
+    screen->show.text = screen->show.reading.to = open_memstream(&screen->text, &screen->size);
+    screen->show.reading.redrawn = redrawn;
 }
 
 static void close_screen(struct screen *screen)

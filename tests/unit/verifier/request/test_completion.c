@@ -241,8 +241,8 @@ static void test_completion__shown_ends_at_a_character(void **state)
     completion_close(&completion);
 }
 
-static const char story[] = "Once upon a time there was a na\xc3\xafve little fox, who said: \xe2\x80\x9cNo, no, no!\xe2\x80\x9d \xf0\x9f\xa6\x8a The "
-                            "fox ran and ran and ran. Then then the end of the tale came, tale of tales.";
+static const char story[] = "Once upon a time there was a na\xc3\xafve little fox, who said: \xe2\x80\x9cNo, no, no!\xe2\x80\x9d \xf0\x9f\xa6\x8a "
+                            "The fox ran and ran and ran. Then then the end of the tale came, tale of tales.";
 
 /* The first place of the text where a stop stands that ends behind `from`; SIZE_MAX when there is none. */
 static size_t find_stop(const struct completion *plain, size_t from, const char *stop)

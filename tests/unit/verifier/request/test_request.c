@@ -309,7 +309,8 @@ static void test_request__an_id_that_is_there_twice_is_told_once_with_both_lines
 {
 #define LINE(id)   "{\"id\": " id ", \"prompt\": \"a\"}\n"
 #define OPENAI(id) "{\"custom_id\": " id ", \"method\": \"POST\", \"url\": \"/v1/completions\", \"body\": {\"prompt\": \"a\", \"model\": \"m\"}}\n"
-    static const char *const alone[] = {"", LINE("1"), "{\"prompt\": \"a\"}\n{\"prompt\": \"a\"}\n", LINE("7") LINE("\"7\"") LINE("[7]") LINE("null") LINE("null"),
+    static const char *const alone[] = {"", LINE("1"), "{\"prompt\": \"a\"}\n{\"prompt\": \"a\"}\n",
+                                        LINE("7") LINE("\"7\"") LINE("[7]") LINE("null") LINE("null"),
                                         LINE("\"a\"") LINE("\"A\"") LINE("\"a \"") LINE("\"\"")};
     char said[2048];
 

@@ -87,8 +87,9 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
 static void test_request_openai__what_asks_for_nothing_is_taken(void **state)
 {
     (void)state;
-    assert_means("{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"echo\":false,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
-                 "{\"id\":\"a\",\"prompt\":\"x\"}");
+    assert_means(
+        "{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"echo\":false,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
+        "{\"id\":\"a\",\"prompt\":\"x\"}");
 }
 
 static void test_request_openai__what_is_not_done_is_named(void **state)
@@ -108,7 +109,8 @@ static void test_request_openai__the_envelope_is_checked(void **state)
 {
     (void)state;
     assert_refused("{\"custom_id\":\"a\",\"method\":\"GET\",\"url\":\"/v1/completions\",\"body\":{\"prompt\":\"x\"}}", "method is not");
-    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/embeddings\",\"body\":{\"prompt\":\"x\"}}", "url is not /v1/completions or /v1/chat/completions");
+    assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/embeddings\",\"body\":{\"prompt\":\"x\"}}", "url is not /v1/completions "
+                                                                                                                       "or /v1/chat/completions");
     assert_refused("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\"}", "body is not an object");
 }
 
@@ -122,8 +124,10 @@ static void test_request_openai__a_chat_is_a_line_with_messages(void **state)
     assert_chat_refused("{\"messages\":" MESSAGES ",\"tools\":[]}", "body.tools is not supported");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"logprobs\":true}", "body.logprobs is not supported");
-    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_tokens\":3,\"max_completion_tokens\":3}", "body has both max_tokens and max_completion_tokens");
-    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_completion_tokens\":3,\"max_tokens\":3}", "body has both max_tokens and max_completion_tokens");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_tokens\":3,\"max_completion_tokens\":3}", "body has both max_tokens and "
+                                                                                                    "max_completion_tokens");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"max_completion_tokens\":3,\"max_tokens\":3}", "body has both max_tokens and "
+                                                                                                    "max_completion_tokens");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"prompt\":\"x\"}", "unknown key body.prompt");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"echo\":false}", "unknown key body.echo");
     assert_chat_refused("{\"prompt\":\"x\"}", "unknown key body.prompt");
@@ -167,9 +171,10 @@ static void test_request_openai__a_request_that_is_wrong_has_openais_answer(void
 
     (void)state;
     written = json_dumps(result, JSON_COMPACT);
-    assert_string_equal(written, "{\"id\":\"batch_req_2\",\"custom_id\":\"a\",\"response\":{\"status_code\":400,\"request_id\":\"req_2\",\"body\":{\"error\":"
-                                 "{\"message\":\"line 3: body.n is not supported, expected 1\",\"type\":\"invalid_request_error\",\"param\":null,"
-                                 "\"code\":null}}},\"error\":null}");
+    assert_string_equal(written,
+                        "{\"id\":\"batch_req_2\",\"custom_id\":\"a\",\"response\":{\"status_code\":400,\"request_id\":\"req_2\",\"body\":{\"error\":"
+                        "{\"message\":\"line 3: body.n is not supported, expected 1\",\"type\":\"invalid_request_error\",\"param\":null,"
+                        "\"code\":null}}},\"error\":null}");
     free(written);
     json_decref(result);
 }

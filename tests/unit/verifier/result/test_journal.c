@@ -538,8 +538,9 @@ static void test_journal__a_header_that_lies_is_refused(void **state)
         {HEADER(1, RESULTS, "{}"), HEADER(2, RESULTS, "{}"), STATUS_DATA, "seed is not given there and 7 here"},
         {HEADER(1, RESULTS, "{,}"), HEADER(2, RESULTS, "{,}"), STATUS_DATA, "what they depend on cannot be read"},
         {HEADER(1, RESULTS, "{\"seed\":-7}"), HEADER(2, RESULTS, "{\"seed\":-7}"), STATUS_DATA, "seed is not given there and 7 here"},
-        {HEADER(1, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"), HEADER(2, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"),
-         STATUS_DATA, "accept is 9223372036854775807 there and not given here"},
+        {HEADER(1, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"),
+         HEADER(2, RESULTS, "{\"seed\":7,\"target\":\"a\",\"accept\":9223372036854775807}"), STATUS_DATA,
+         "accept is 9223372036854775807 there and not given here"},
     };
     struct rig *rig = *state;
     char text[2][80];
@@ -584,7 +585,8 @@ static void test_journal__a_result_that_lies_is_refused(void **state)
 
     line_of(100, text);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        const struct journal_line lines[] = {header_of(1, RESULTS, TERMS), result_of(100, 0, text), result_of(lies[i].index, lies[i].request, lies[i].text)};
+        const struct journal_line lines[] = {header_of(1, RESULTS, TERMS), result_of(100, 0, text),
+                                             result_of(lies[i].index, lies[i].request, lies[i].text)};
 
         write_lines(rig, lines, 3);
         assert_refused(rig, STATUS_IO, lies[i].part);

@@ -57,7 +57,8 @@ static struct journal_line header(uint32_t fence)
     const char *terms = "{\"seed\":1}";
 
     return (struct journal_line){
-        .kind = JOURNAL_LINE_HEADER, .fence = fence, .run = 77, .pid = 4711, .host = "node 1", .results = RECORDS, .text = terms, .length = strlen(terms)};
+        .kind = JOURNAL_LINE_HEADER, .fence = fence, .run = 77, .pid = 4711, .host = "node 1", .results = RECORDS, .text = terms,
+        .length = strlen(terms)};
 }
 
 static struct journal_line result(uint32_t index, const char *text)

@@ -1,5 +1,5 @@
-/* The adaptive draft length against machines whose times are known, and whose drafts are accepted as often as a number says: no clock, no chance. What a job gets is compared
- * with the best fixed draft length and with no drafts at all, over whole jobs, first rounds included. */
+/* The adaptive draft length against machines whose times are known, and whose drafts are accepted as often as a number says: no clock, no chance.
+ * What a job gets is compared with the best fixed draft length and with no drafts at all, over whole jobs, first rounds included. */
 #include "verifier/round/adaptive.h"
 
 #include <math.h>
@@ -84,7 +84,8 @@ static double wait_us(const struct machine *machine, int length)
 /* Tokens by microsecond in the long run. */
 static double rate(const struct machine *machine, int sequences, int length)
 {
-    return sequences * adaptive_expected_tokens(machine->alpha, length) / (work_us(machine, sequences, length, length > 0) + wait_us(machine, length));
+    return sequences * adaptive_expected_tokens(machine->alpha, length) /
+           (work_us(machine, sequences, length, length > 0) + wait_us(machine, length));
 }
 
 struct job {
@@ -194,10 +195,12 @@ static void test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length
                 while (job.round < bounds[b].rounds + abs(machines[m].slow))
                     take_round(&job);
                 fast = job.tokens / job.us;
-                if (fast < bounds[b].of_best * best_rate(&machines[m], sequences[s]) || fast < bounds[b].of_plain * rate(&machines[m], sequences[s], 0)) {
+                if (fast < bounds[b].of_best * best_rate(&machines[m], sequences[s]) ||
+                    fast < bounds[b].of_plain * rate(&machines[m], sequences[s], 0)) {
                     failed = 1;
                     print_error("%s, %d sequences, %d rounds: %.3f of the best, %.3f of none; %d with drafts, K %d\n", machines[m].name, sequences[s],
-                                bounds[b].rounds, fast / best_rate(&machines[m], sequences[s]), fast / rate(&machines[m], sequences[s], 0), job.drafted, job.length);
+                                bounds[b].rounds, fast / best_rate(&machines[m], sequences[s]), fast / rate(&machines[m], sequences[s], 0),
+                                job.drafted, job.length);
                 }
             }
     assert_false(failed);

@@ -1,5 +1,5 @@
 /* A completion that ends inside an accepted run, at each of its places: by EOS, a stop token, a stop text that begins in the token before, the
- * limit, and none of them before min_tokens. The target drafts for itself, so every draft stands, and rounds begin where they are expected
+ * limit, and none of them before min_tokens. The target drafts for itself, so every draft is accepted, and rounds begin where they are expected
  * to: at each DRAFTS + 1 tokens. */
 #include "common/base/log.h"
 #include "tests/support/pair.h"

@@ -17,7 +17,8 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, SUPPORT = 256 };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, SUPPORT = 256 };
+enum { OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT };
 enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77 };
 
 static struct group self;

@@ -1,0 +1,197 @@
+#include "common/model/packing.h"
+
+#include "common/base/log.h"
+#include "common/base/progress.h"
+#include "common/base/try.h"
+#include <stdlib.h>
+
+enum status packing_open(struct packing *packing, struct model *model, const struct model_options *options, int longest)
+{
+    *packing = (struct packing){.model = model, .options = options, .measuring = 1};
+    packing->rows = calloc((size_t)longest, sizeof *packing->rows);
+    packing->dtypes = calloc((size_t)longest, sizeof *packing->dtypes);
+    packing->vector = calloc((size_t)longest, sizeof *packing->vector);
+    if (packing->rows == NULL || packing->dtypes == NULL || packing->vector == NULL) {
+        log_error("no memory for the list of rows of a matrix");
+        return STATUS_INTERNAL;
+    }
+    return STATUS_OK;
+}
+
+enum status packing_begin(struct packing *packing)
+{
+    packing->wide = malloc(packing->wide_room * sizeof *packing->wide + 1);
+    if (packing->wide == NULL) {
+        log_error("no memory to widen a matrix of %zu weights", packing->wide_room);
+        return STATUS_INTERNAL;
+    }
+    if (packing->widened > 0)
+        log_debug("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
+                  packing->widened);
+    packing->measuring = 0;
+    return STATUS_OK;
+}
+
+void packing_release(struct packing *packing)
+{
+    free(packing->rows);
+    free(packing->dtypes);
+    free(packing->vector);
+    free(packing->wide);
+}
+
+enum status packing_find(struct packing *packing, enum family_part part, int64_t rows, int64_t columns, struct tensor *tensor)
+{
+    char name[FAMILY_NAME_MAX];
+
+    family_tensor(packing->model->config.family, part, packing->layer, name);
+    return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
+}
+
+void packing_list_row(struct packing *packing, int at, const struct tensor *tensor, int64_t row)
+{
+    packing->rows[at] = checkpoint_row(tensor, row);
+    packing->dtypes[at] = tensor->dtype;
+    packing->columns = tensor->columns;
+}
+
+/* Whether each row is in the blocks that the model is to have, or can be rounded to them. */
+static int can_be_quantised(const struct packing *packing, int outputs)
+{
+    enum dtype to = packing->model->quantise;
+
+    for (int i = 0; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != to && dtype_bits(packing->dtypes[i]) <= dtype_bits(to))
+            return 0;
+    return dtype_is_quantised(to);
+}
+
+/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or the backend does not take them. */
+static enum dtype packed_dtype(const struct packing *packing, int outputs)
+{
+    enum dtype first = packing->dtypes[0];
+
+    for (int i = 1; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != first)
+            return DTYPE_F32;
+    return (packing->model->backend->linear.packs >> first & 1) != 0 ? first : DTYPE_F32;
+}
+
+/* Whether some row is not of this dtype. */
+static int has_others(const struct packing *packing, int outputs, enum dtype dtype)
+{
+    for (int i = 0; i < outputs; i++)
+        if (packing->rows[i] != NULL && packing->dtypes[i] != dtype)
+            return 1;
+    return 0;
+}
+
+/* Replaces the list by rows of float32 that have the matrix's own columns alone. One matrix at a time is held so. */
+static void widen_rows(struct packing *packing, struct matrix_source *source)
+{
+    size_t columns = (size_t)source->columns;
+
+    for (int i = 0; i < source->outputs; i++) {
+        float *to = packing->wide + (size_t)i * columns;
+
+        if (packing->rows[i] == NULL)
+            continue;
+        progress_made("widening the weights");
+        dtype_widen_columns(packing->dtypes[i], packing->rows[i], (size_t)source->column_first, columns, to);
+        packing->rows[i] = to;
+    }
+    source->column_first = 0;
+}
+
+/* What the listed rows are packed in, and what has to be done to them. */
+static void choose_dtype(struct packing *packing, struct matrix_source *source)
+{
+    size_t values = (size_t)source->outputs * (size_t)source->columns;
+
+    if (can_be_quantised(packing, source->outputs)) {
+        source->dtype = packing->model->quantise;
+        source->row_dtype = packing->dtypes;
+        source->row_columns = (int)packing->columns;
+        if (packing->measuring)
+            packing->model->rounded += has_others(packing, source->outputs, source->dtype);
+        return;
+    }
+    source->dtype = packed_dtype(packing, source->outputs);
+    if (!has_others(packing, source->outputs, source->dtype))
+        return;
+    packing->widened++;
+    packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
+    if (!packing->measuring)
+        widen_rows(packing, source);
+}
+
+/* What is read of the files for the listed rows, which are not widened yet. */
+static size_t read_bytes(const struct packing *packing, const struct matrix_source *source)
+{
+    size_t bits = 0;
+
+    for (int i = 0; i < source->outputs; i++)
+        bits += packing->rows[i] != NULL ? (size_t)source->columns * (size_t)dtype_bits(packing->dtypes[i]) : 0;
+    return bits / 8;
+}
+
+static void tell(struct packing *packing, size_t bytes, int file)
+{
+    struct model_reading *reading = &packing->reading;
+
+    reading->files = checkpoint_files(packing->model->checkpoint);
+    reading->file = file + 1;
+    reading->bytes += bytes;
+    if (packing->options->tell != NULL)
+        packing->options->tell(packing->options->tell_state, reading);
+}
+
+enum status packing_matrix(struct packing *packing, struct matrix_source *source, struct matrix **matrix)
+{
+    const struct backend *backend = packing->model->backend;
+    size_t bytes = read_bytes(packing, source);
+    int file = checkpoint_file_of(packing->model->checkpoint, packing->rows[0]);
+
+    source->rows = packing->rows;
+    choose_dtype(packing, source);
+    if (packing->measuring) {
+        packing->bytes += arena_round(backend->linear.matrix_bytes(source)) + ARENA_ALIGN;
+        packing->reading.total += bytes;
+        return STATUS_OK;
+    }
+    TRY(backend->linear.matrix_pack(packing->model->context, source, &packing->model->weights, matrix));
+    tell(packing, bytes, file);
+    return STATUS_OK;
+}
+
+enum status packing_widen(struct packing *packing, enum family_part part, int64_t count, int64_t first, int64_t taken, float *into)
+{
+    struct tensor tensor;
+
+    TRY(packing_find(packing, part, count, 1, &tensor));
+    if (!packing->measuring)
+        dtype_widen(tensor.dtype, checkpoint_row(&tensor, first), into, (size_t)taken);
+    return STATUS_OK;
+}
+
+void packing_give(struct packing *packing, int64_t count, const float **vector)
+{
+    struct model *model = packing->model;
+    size_t bytes = (size_t)count * sizeof(float);
+    float *into;
+
+    if (packing->measuring) {
+        packing->bytes += arena_round(bytes);
+        return;
+    }
+    into = arena_take(&model->weights, bytes);
+    model->backend->memory.write(model->context, into, packing->vector, bytes);
+    *vector = into;
+}
+
+enum status packing_vector(struct packing *packing, enum family_part part, int64_t count, const float **vector)
+{
+    TRY(packing_widen(packing, part, count, 0, count, packing->vector));
+    packing_give(packing, count, vector);
+    return STATUS_OK;
+}

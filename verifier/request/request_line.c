@@ -1,0 +1,232 @@
+/* What a line of JSON says of its request, key by key. */
+#include "verifier/request/request_parts.h"
+
+#include "common/base/digest.h"
+#include "common/base/progress.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
+#include "common/sample/rule.h"
+#include "common/text/utf8_stream.h"
+#include "verifier/request/request_bias.h"
+#include "verifier/request/request_chat.h"
+#include "verifier/request/request_keys.h"
+#include "verifier/request/request_openai.h"
+#include "verifier/request/request_stop.h"
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_BYTES = 16 << 20 };
+
+static enum status take_tokens(struct request *request, const struct request_terms *terms, const json_t *array)
+{
+    size_t count = json_array_size(array);
+
+    if (request->tokens != NULL)
+        return STATUS_OK;
+    request->tokens = calloc(count + 1, sizeof *request->tokens);
+    if (request->tokens == NULL)
+        return request_no_memory();
+    if (!json_is_array(array))
+        request_fail(request, "prompt_tokens is not a list of numbers");
+    for (size_t i = 0; i < count; i++) {
+        json_t *entry = json_array_get(array, i);
+
+        if (!json_is_integer(entry) || json_integer_value(entry) < 0 || json_integer_value(entry) >= terms->vocab) {
+            request_fail(request, "prompt_tokens[%zu] is not a token id from 0 to %d", i, terms->vocab - 1);
+            break;
+        }
+        request->tokens[request->prompt_count++] = (int32_t)json_integer_value(entry);
+    }
+    return STATUS_OK;
+}
+
+static void take_number(struct request *request, const char *key, const json_t *value)
+{
+    struct options options = {.request.sampling = request->sampling,
+                              .request.max_tokens = request->max_tokens,
+                              .request.min_tokens = request->min_tokens,
+                              .rounds.draft_length = request->draft_length,
+                              .request.ignore_eos = request->ignore_eos};
+    char reason[160], words[REQUEST_KEYS_WORDS];
+    int known;
+
+    if (strcmp(key, "seed") == 0 && json_is_integer(value) && json_integer_value(value) >= 0) {
+        request->sampling.seed = (uint64_t)json_integer_value(value);
+        return;
+    }
+    known = options_set_number(&options, key, json_is_boolean(value) ? json_is_true(value) : json_number_value(value), reason, sizeof reason);
+    if (known == 0) {
+        int is_elsewhere = request_keys_explain(key, words);
+
+        request_fail(request, is_elsewhere ? "key \"%s\" is not supported%s" : "unknown key \"%s\"%s", key, words);
+    } else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value)) {
+        request_fail(request, "%s is not a number", key);
+    } else if (known < 0) {
+        request_fail(request, "%s", reason);
+    }
+    request->sampling = options.request.sampling;
+    request->max_tokens = options.request.max_tokens;
+    request->min_tokens = options.request.min_tokens;
+    request->draft_length = options.rounds.draft_length;
+    request->adaptive &= strcmp(key, "draft_length") != 0;
+    request->ignore_eos = options.request.ignore_eos;
+}
+
+static void take_accept(struct request *request, const json_t *value)
+{
+    int accept = json_is_string(value) ? rule_find(json_string_value(value), json_string_length(value)) : -1;
+
+    if (accept < 0)
+        request_fail(request, "accept is not one of " RULE_NAMES);
+    else
+        request->sampling.accept = accept;
+}
+
+/* Two prompts in one line are refused elsewhere, so the second is not looked at. */
+static enum status take_messages(struct request *request, const struct request_terms *terms, const json_t *value)
+{
+    char reason[REQUEST_CHAT_REASON];
+
+    if (request->tokens != NULL)
+        return STATUS_OK;
+    TRY(request_chat_take(request, terms, value, reason, sizeof reason));
+    if (*reason != '\0')
+        request_fail(request, "%s", reason);
+    return STATUS_OK;
+}
+
+static enum status take_field(struct request *request, const struct request_terms *terms, const char *key, json_t *value)
+{
+    char reason[160];
+
+    if (strcmp(key, "id") == 0) {
+        request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        return request->id != NULL ? STATUS_OK : request_no_memory();
+    }
+    if (request_stop_knows(key) || request_bias_knows(key)) {
+        if (request_stop_knows(key))
+            TRY(request_stop_take(request, terms, key, value, reason, sizeof reason));
+        else
+            TRY(request_bias_take(request, terms, key, value, reason, sizeof reason));
+        if (*reason != '\0')
+            request_fail(request, "%s", reason);
+        return STATUS_OK;
+    }
+    if (strcmp(key, "prompt_tokens") == 0)
+        return take_tokens(request, terms, value);
+    if (strcmp(key, "messages") == 0)
+        return take_messages(request, terms, value);
+    if (strcmp(key, "prompt") == 0 && json_is_string(value))
+        return request_encode(request, terms, json_string_value(value), json_string_length(value));
+    if (strcmp(key, "accept") == 0)
+        take_accept(request, value);
+    else if (strcmp(key, "prompt") != 0)
+        take_number(request, key, value);
+    else
+        request_fail(request, "prompt is not a text");
+    return STATUS_OK;
+}
+
+static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object);
+
+/* A line of OpenAI's batch input, as the line of this form that it means. */
+static enum status take_openai(struct request *request, const struct request_terms *terms, json_t *line, int number)
+{
+    char reason[200];
+    json_t *own;
+    enum status status;
+
+    request->openai = 1;
+    TRY(request_openai_convert(line, &own, &request->model, reason, sizeof reason));
+    if (*reason != '\0') {
+        request_fail(request, "line %d: %s", number, reason);
+        status = json_object_get(own, "id") != NULL ? take_field(request, terms, "id", json_object_get(own, "id")) : STATUS_OK;
+    } else {
+        status = take_object(request, terms, own);
+    }
+    json_decref(own);
+    return status;
+}
+
+static int count_prompts(const json_t *object)
+{
+    return (json_object_get(object, "prompt") != NULL) + (json_object_get(object, "prompt_tokens") != NULL) +
+           (json_object_get(object, "messages") != NULL);
+}
+
+static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object)) {
+        request_fail(request, "not a JSON object");
+        return STATUS_OK;
+    }
+    json_object_foreach (object, key, value) /* keys first: a misspelt "prompt" is reported as an unknown key, and not as a missing prompt */
+        TRY(take_field(request, terms, key, value));
+    if (count_prompts(object) != 1)
+        request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
+    TRY(request_stop_complete(request, terms->options));
+    return request_end_chat(request, terms);
+}
+
+/* In a file of ten thousand lines the wrong one is found by its number. */
+static enum status place_error(struct request *request, int number)
+{
+    char *words = NULL;
+
+    if (strncmp(request->error, "line ", 5) == 0)
+        return STATUS_OK;
+    if (asprintf(&words, "line %d: %s%s", number, request->openai ? "body: " : "", request->error) < 0)
+        return request_no_memory();
+    free(request->error);
+    request->error = words;
+    return STATUS_OK;
+}
+
+/* A line's form shows in its own keys; a line that shows none is taken for the form of the line before. */
+static enum status take_line(struct request *request, const struct request_terms *terms, json_t *line, int number)
+{
+    if (request_openai_knows(line))
+        return take_openai(request, terms, line, number);
+    request->openai &= count_prompts(line) == 0;
+    return take_object(request, terms, line);
+}
+
+enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number)
+{
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH, .values = REQUEST_VALUES};
+    char fault[JSON_TEXT_FAULT];
+    struct request *request;
+    json_t *object = NULL;
+    enum status status = STATUS_OK;
+    size_t bad;
+
+    progress_made("reading the prompts");
+    TRY(request_add(list, terms, &request));
+    request->openai = list->count > 1 && request[-1].openai; /* what cannot be read is taken for a line like the one before it */
+    request->digest = digest_bytes(line, length, DIGEST_EMPTY);
+    request->line = number;
+    bad = length > LINE_BYTES ? length : utf8_valid(line, length);
+    if (length > LINE_BYTES)
+        request_fail(request, "line %d has %zu bytes, at most %d are read", number, length, LINE_BYTES);
+    else if (length >= 2 && (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
+        request_fail(request, "line %d is UTF-16, expected UTF-8", number);
+    else if (bad < length)
+        request_fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
+    else if (line[strspn(line, " \t")] != '{')
+        request_fail(request, "line %d begins with no {, expected a JSON object on each line", number);
+    else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
+        status = take_line(request, terms, object, number);
+    else if (status == STATUS_DATA) {
+        request_fail(request, "line %d is %s", number, fault);
+        status = STATUS_OK;
+    }
+    json_decref(object);
+    if (status == STATUS_OK)
+        status = request_check(request, terms);
+    return status == STATUS_OK && request->error != NULL ? place_error(request, number) : status;
+}

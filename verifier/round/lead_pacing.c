@@ -1,0 +1,54 @@
+/* The draft length of requests that leave it to the lead: measured before anything is decoded, then with every round without prompt rows. */
+#include "verifier/round/lead_parts.h"
+
+#include "common/base/clock.h"
+#include "common/base/try.h"
+
+enum { WARM_UP_TURNS = 3 };
+#define WARM_UP_NS ((int64_t)500 * 1000000)
+
+void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
+{
+    struct adaptive_round round = {
+        .sequences = lead->slots.readies, .work_us = (double)(decided_ns + lead->drafting.shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
+    int adaptive = 0;
+
+    for (int i = 0; i < lead->slots.readies; i++) {
+        const struct outcome *outcome = &lead->slots.outcome[i];
+
+        round.rows += outcome->drafted + 1;
+        round.tokens += outcome->count;
+        round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
+        round.caught_up |= lead->slots.ready[i]->link.opened;
+        adaptive |= lead->slots.ready[i]->request->adaptive;
+        adaptive_add_verdict(&lead->drafting.adaptive, outcome->drafted, outcome->accepted);
+    }
+    adaptive_add_round(&lead->drafting.adaptive, &round);
+    if (adaptive)
+        lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, lead->slots.readies);
+    for (int i = 0; i < lead->slots.readies; i++)
+        if (lead->slots.ready[i]->request->adaptive)
+            lead->slots.ready[i]->adaptive = lead->drafting.length;
+}
+
+enum status lead_warm_up(struct lead *lead)
+{
+    const struct request *first = lead_find_first(lead);
+    int left = lead->queue.requests->count - lead->queue.next, sequences = left < lead->slots.count ? left : lead->slots.count;
+    int most = sequences * (ADAPTIVE_START + 1), longest = lead->team->shard.model->shape.context;
+    int64_t until = clock_ns() + WARM_UP_NS;
+    double us;
+
+    if (lead->peers->count == 0 || first == NULL || adaptive_is_warm(&lead->drafting.adaptive))
+        return STATUS_OK; /* in a chat the slots are in use after its first turn */
+    most = most < longest ? most : longest;
+    for (int i = 0; adaptive_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
+        TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
+        for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
+            TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_warm_up_rows(i), &us));
+            adaptive_add_step(&lead->drafting.adaptive, adaptive_warm_up_rows(i), us);
+        }
+    }
+    lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, sequences);
+    return STATUS_OK;
+}
