@@ -204,6 +204,9 @@ static void write_script(const struct launch_ranks *ranks, int argc, char **argv
     if (ranks->options->launch.launcher == LAUNCHER_SRUN)
         fputs("# Ranks look for messages; where they are more than the cores, this makes them give way to each other.\n"
               "export OMPI_MCA_mpi_yield_when_idle=1\n"
+              "# In MPI_Init ranks wait for each other, so that none sends to one that cannot receive yet and crashes. By a tree, which SLURM would\n"
+              "# take, they do not wait where the nodes are fewer than its TreeWidth.\n"
+              "export SLURM_PMIX_FENCE=ring\n"
               "# PMIx fails on a node that died and kept what a step of the same number left there, and a start counts its steps from 0: "
               "so each start of\n"
               "# the job does as many empty steps as it had starts before.\n"

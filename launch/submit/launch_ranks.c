@@ -208,8 +208,8 @@ static void write_srun(const struct launch_ranks *ranks, FILE *to)
 {
     const struct options *options = ranks->options;
 
-    if (ranks->argv != NULL) /* a script has exported it */
-        fputs("env OMPI_MCA_mpi_yield_when_idle=1 ", to);
+    if (ranks->argv != NULL) /* a script has exported them, and says there what they are for */
+        fputs("env OMPI_MCA_mpi_yield_when_idle=1 SLURM_PMIX_FENCE=ring ", to);
     fputs("srun --mpi=pmix --kill-on-bad-exit=1", to);
     if (options->slurm.layout == SLURM_LAYOUT_GROUP && ranks->drafters > 0) {
         write_srun_choice(ranks, to);

@@ -122,16 +122,20 @@ fi
 ) >"$WORK/limit.err"
 CODE=$?
 expect limit "expected exit 71 and a line" '[ $CODE = 71 ] && grep -q "a file may have 1000 KiB (ulimit -f)" "$WORK/limit.err"'
-# few FILES WHAT WORD...: so many files may be open: one line that says it.
+# few FILES WHAT WORD...: so many files may be open: a last line that says it, after what the shell has to say where it cannot look.
 few() {
     local files=$1 what=$2
     shift 2
     : >"$WORK/few.err"
-    (ulimit -n "$files" && exec timeout -k 5 60 "$WORK/bin/tandem" run --prompt x --max-tokens 2 "$@") >"$WORK/few.out" 2>>"$WORK/few.err"
+    (exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- && ulimit -n "$files" && exec timeout -k 5 60 "$WORK/bin/tandem" run --prompt x --max-tokens 2 "$@") >"$WORK/few.out" 2>>"$WORK/few.err"
     CODE=$?
-    expect few "ulimit -n $files: expected exit 71 and its line" '[ $CODE = 71 ] && [ "$(cat "$WORK/few.err")" = "tandem: '"$what"'" ]'
+    expect few "ulimit -n $files: expected exit 71 and its line" '[ $CODE = 71 ] && [ "$(tail -n 1 "$WORK/few.err")" = "tandem: '"$what"'" ]'
 }
-for files in 6 30 63; do few $files "too few files may be open at once, expected 64 or more; ulimit -n is $files" --verifiers 1; done
+for files in 5 6 30 63; do few $files "too few files may be open at once, expected 64 or more; ulimit -n is $files" --verifiers 1; done
+# Where no other file may be open beside the script, the shell has the last word; with fewer than 4 it does not start.
+(exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- && ulimit -n 4 && exec "$WORK/bin/tandem" run --prompt x --max-tokens 2) >"$WORK/few.out" 2>"$WORK/few.err"
+CODE=$?
+expect few "ulimit -n 4: expected exit 71 and a line" '[ $CODE = 71 ] && tail -n 1 "$WORK/few.err" | grep -q "Too many open files"'
 few 70 "70 files may be open at once (ulimit -n), and mpirun has more for 8 ranks: expected 80 or more" --verifiers 4 --drafters 4
 if unshare -m true 2>/dev/null; then
     # tiny FOLDER NAME CODE PATTERN: a job where FOLDER is a filesystem of 1 MB

@@ -73,15 +73,43 @@ was() {
 
 # Srun: by a file of programs, by hand, by tandem run.
 part_programs() {
+    local code
+
     for rank in "0 $BIN/tandem-drafter" "1-2 $BIN/tandem-verifier"; do echo "$rank ${few[*]} --output prog.jsonl"; done >prog.conf
-    timeout 60 srun --mpi=pmix -N3 -n3 --multi-prog prog.conf 2>prog.err
-    check "srun --multi-prog: exit $?, expected 0: $(cat prog.err)" [ $? = 0 ]
+    SLURM_PMIX_FENCE=ring timeout 60 srun --mpi=pmix -N3 -n3 --multi-prog prog.conf 2>prog.err
+    code=$?
+    check "srun --multi-prog: exit $code, expected 0: $(cat prog.err)" [ $code = 0 ]
     check "srun --multi-prog: the output differs" cmp prog.jsonl few.jsonl
     timeout 60 "$WORK/bin/tandem" run --launcher srun "${few[@]}" --verifiers 2 --output run.jsonl 2>run.err
-    check "tandem run --launcher srun: exit $?, expected 0: $(cat run.err)" [ $? = 0 ]
+    code=$?
+    check "tandem run --launcher srun: exit $code, expected 0: $(cat run.err)" [ $code = 0 ]
     check "tandem run --launcher srun: the output differs" cmp run.jsonl few.jsonl
     timeout 60 "$WORK/bin/tandem" run --launcher srun "${few[@]}" --srun-options --bogus --output run.jsonl 2>run.err
     check "srun that cannot start: exit $?, expected 71" [ $? = 71 ]
+}
+
+# A rank that starts later than the others: none sends to it before it can receive, which it does not survive.
+part_late() {
+    local late=$BIN/../tests/late_start.so layout options code
+
+    [ -e "$late" ] || { echo "skipped: $late is not there, which a build with sanitizers does not have"; return; }
+    options=("${few[@]}" --verifiers 2 --drafter-environment "LD_PRELOAD=$(realpath "$late")" --output late.jsonl)
+    timeout 60 "$WORK/bin/tandem" run --launcher srun "${options[@]}" --srun-options "--nodes=3 --ntasks-per-node=1" 2>late.err
+    code=$?
+    check "a rank that starts late, tandem run: exit $code, expected 0: $(cat late.err)" [ $code = 0 ]
+    check "a rank that starts late, tandem run: it did not" grep -q "a rank that starts late" late.err
+    check "a rank that starts late, tandem run: the output differs" cmp late.jsonl few.jsonl
+    for layout in group hetjob; do
+        rm -f late.jsonl
+        if [ $layout = group ]; then
+            submit "${options[@]}" -- --nodes=3 --ntasks-per-node=1
+        else
+            submit "${options[@]}" --slurm-layout hetjob --verifier-sbatch --nodes=2
+        fi
+        ended
+        was "a rank that starts late, $layout" 0 late.jsonl few.jsonl
+        check "a rank that starts late, $layout: it did not" grep -q "a rank that starts late" "tandem-$JOB.out"
+    done
 }
 
 # Sbatch: one group, names that need quotes.
@@ -245,7 +273,7 @@ job few "${few[@]/few.in/$WORK/few.in}" --solo --verifiers 1 || fail "the refere
 job many "${many[@]/many.in/$WORK/many.in}" --solo --verifiers 1 || fail "the reference: exit $?"
 
 parts=("${@:2}")
-[ ${#parts[@]} -gt 0 ] || parts=(programs group mpirun hetjob arrays configs scancel time_limit verifier unseen gpus node)
+[ ${#parts[@]} -gt 0 ] || parts=(programs late group mpirun hetjob arrays configs scancel time_limit verifier unseen gpus node)
 for part in "${parts[@]}"; do
     printf '%3d s: %s\n' "$SECONDS" "$part"
     "part_$part"

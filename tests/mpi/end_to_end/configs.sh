@@ -8,9 +8,14 @@ cd "$SOURCE" || exit
 said() { sed -n '/^; \(submits a job that \)\?starts$/,/^$/p' "$1" | sed '1d; s/^; *//' | paste -sd' ' | sed 's/ *$//'; }
 # plain LINE: without what depends on the machine, the user and the options.
 plain() {
-    sed -E "s#$BIN/##g; s# --allow-run-as-root##; s#env OMPI_MCA_mpi_yield_when_idle=1 ##; s# --config [^ ]* --prompts [^ ]*# OPTIONS#g
+    sed -E "s#$BIN/##g; s# --allow-run-as-root##; s#env OMPI_MCA_mpi_yield_when_idle=1 SLURM_PMIX_FENCE=ring ##; s# --config [^ ]* --prompts [^ ]*# OPTIONS#g
         s#bash -c 'if [^']*'#bash -c ROLE#; s#bash -c 'trap [^']*'#bash -c LINGER#"
 }
+
+# Under srun ranks wait for each other in MPI_Init only so (launch/README.md): the lines that are compared below have it, and so has a script.
+checks=$((checks + 1))
+"$BIN/tandem-verifier" --launcher srun --prompts "$PROMPTS" --output "$WORK/out.jsonl" --batch-script 2>&1 | grep -qx 'export SLURM_PMIX_FENCE=ring' ||
+    fail "a batch script does not export SLURM_PMIX_FENCE=ring"
 
 count=0
 for file in cluster-configs/*.conf; do
