@@ -28,6 +28,15 @@ struct draft_parts {
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */
+    int runs_ahead; /* room for branches is made */
+};
+
+/* One token of one text: the next one of a mirror's draft, or of one of its branches, or none. */
+enum { JOB_DRAFT = -1, JOB_LOOK = -2 };
+struct draft_job {
+    struct mirror *mirror;
+    int branch;                  /* of the mirror; JOB_DRAFT: the draft itself; JOB_LOOK: feeds its last token, so that guesses behind it are known */
+    struct draft_output *output; /* what it is drafted into; of JOB_LOOK, what the draft is in */
 };
 
 struct draft_kind {
@@ -35,18 +44,16 @@ struct draft_kind {
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
     /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. Also writes
      * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
-    enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs);
-    /* Goes on with the drafts that the mirrors have, or with what is drafted ahead where a text is expected; outputs[i]->count is what of it was given before.
-     * After each step but the last it asks `stop`, unless that is NULL, and ends where that says so. NULL: it cannot. */
-    enum status (*go_on)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
-                         void *user);
-    /* Has each mirror expect the text behind its drafts (mirror_expect). With go_on. */
-    enum status (*expect)(void *state, struct mirror *const *mirrors, int count);
+    enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
+    /* One step: a token for each job, at most draft_jobs of them. It goes on with outputs of before. NULL: the kind cannot run ahead. */
+    enum status (*step)(void *state, const struct draft_job *jobs, int count);
+    /* What the target may come to by itself behind the first `after` drafts of the mirror, or all of them, after JOB_LOOK. With step. */
+    void (*guess)(void *state, const struct mirror *mirror, int after, struct guesses *guesses);
     /* Feeds at most `rows` more of the mirror's committed tokens, never the newest, so that the drafter can answer messages between parts of a long
      * text. NULL: reading takes no time worth splitting. */
     enum status (*read)(void *state, struct mirror *mirror, int rows);
-    /* Copies the cache of places [first, first + count) of slot `from` to slot `to`. Not NULL where `read` is not. */
-    void (*copy)(void *state, int from, int to, int first, int count);
+    /* Copies the cache of `count` places. Not NULL where `read` or `step` is not. */
+    void (*copy)(void *state, struct cache_place from, struct cache_place to, int count);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
     void (*draw_wrong)(void *state, enum breakage breakage);
     void (*close)(void *state);
@@ -66,8 +73,10 @@ enum status draft_open(struct draft *draft, const struct draft_parts *terms);
 const struct draft_kind *draft_kind_of(enum drafter_kind kind);
 /* Most tokens of a sequence for a kind without a model: --context, or if that is not given as many as any target may have. */
 int draft_context(int asked);
-/* Opens a draft model on this rank.  support: most tokens in the support of a q */
-enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support);
+/* Opens a draft model on this rank.  support: most tokens in the support of a q  runs_ahead: as in draft_parts */
+enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support, int runs_ahead);
+/* Rows of logits that a step of so many slots may ask for: what a model must be opened with, and most jobs of a step. */
+int draft_jobs(int slots, int runs_ahead);
 /* Opens prompt lookup, which needs no model. Sequences have up to `context` tokens. */
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */

@@ -22,7 +22,7 @@ static void catch_up(struct ngram_index *index, struct mirror *mirror)
     mirror->cached = index->count;
 }
 
-static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     const struct lookup_draft *state = opaque;
 
@@ -34,10 +34,10 @@ static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, i
         int from = ngram_index_find(index, mirror->tokens, mirror->length), wanted = from > 0 ? mirror->wanted : 0;
 
         for (int k = 0; k < wanted; k++) {
-            outputs[i].token[k] = mirror->tokens[mirror->length + k] = mirror->tokens[from + k];
-            outputs[i].q[k] = (struct support){0};
+            outputs[i]->token[k] = mirror->tokens[mirror->length + k] = mirror->tokens[from + k];
+            outputs[i]->q[k] = (struct support){0};
         }
-        outputs[i].count = mirror->drafted = wanted;
+        outputs[i]->count = mirror->drafted = wanted;
     }
     return STATUS_OK;
 }

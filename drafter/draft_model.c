@@ -13,8 +13,19 @@
 #include "common/sample/logits.h"
 #include "drafter/draft.h"
 #include "drafter/draft_broken.h"
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+enum {
+    LISTED = 64,    /* of a row's largest logits, from which guesses are ranked */
+    LEAST_SHARE = 32 /* of SPARSE_Q_SUM: less probable tokens are no guess where q alone is known */
+};
+
+/* The largest logits of a row, and the winner of its noise. */
+struct listed {
+    int count;
+    struct scored_token best[LISTED + 1];
+};
 
 struct model_draft {
     struct model *model;
@@ -22,17 +33,36 @@ struct model_draft {
     struct forward forward;
     struct arena arena;
     struct rows rows;
-    int32_t *asked;            /* [slots] */
-    float *logits;             /* [slots][vocab] */
+    int outputs;               /* of a slot */
+    int jobs;                  /* of a step at most */
+    int32_t *asked;            /* [jobs] */
+    float *logits;             /* [jobs][vocab] */
     int32_t *tally;            /* [vocab] */
-    struct kept_query *queries; /* [slots] */
-    struct scored_token *best; /* [slots][support] */
-    double *p;                 /* [support] */
-    struct sparse_q *q;        /* [slots][MESSAGE_MAX_DRAFT] */
-    struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] the same, where the device drafts */
+    struct kept_query *queries; /* [jobs] */
+    struct scored_token *best; /* [jobs][room_of(state)] */
+    double *p;                 /* [room_of(state)] */
+    struct sparse_q *q;        /* [slots][outputs][MESSAGE_MAX_DRAFT] */
+    struct listed *listed;     /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
+    struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
     int support;
     enum breakage breakage;
 };
+
+/* Most tokens of a list that is asked for. */
+static int room_of(int support, int outputs)
+{
+    return outputs > 1 && support < LISTED ? LISTED : support;
+}
+
+static struct sparse_q *q_of(const struct model_draft *state, const struct mirror *mirror, int output)
+{
+    return &state->q[(mirror->slot * state->outputs + output) * MESSAGE_MAX_DRAFT];
+}
+
+static struct listed *listed_of(const struct model_draft *state, const struct mirror *mirror, int output)
+{
+    return &state->listed[(mirror->slot * state->outputs + output) * (MESSAGE_MAX_DRAFT + 1)];
+}
 
 /* Adds a row of a chain that begins at the place `first`. */
 static void add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
@@ -65,40 +95,78 @@ static enum status model_read(void *opaque, struct mirror *mirror, int rows)
     return forward_run(&state->forward, &state->rows, state->asked, 0, state->logits);
 }
 
-static void model_copy(void *opaque, int from, int to, int first, int count)
+static void model_copy(void *opaque, struct cache_place from, struct cache_place to, int count)
 {
-    kv_cache_copy(&((struct model_draft *)opaque)->cache, from, to, first, count);
+    kv_cache_copy(&((struct model_draft *)opaque)->cache, from, to, count);
 }
 
-/* The text that is drafted for, committed or expected, and the count of its drafts. */
-static int base_of(const struct mirror *mirror)
+static uint64_t low_bits(int count)
 {
-    return mirror->ahead.length > 0 ? mirror->ahead.length : mirror->length;
+    return count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-static int made_of(const struct mirror *mirror)
+/* The text that a job's next token follows. */
+static struct history text_of(const struct draft_job *job)
 {
-    return mirror->ahead.length > 0 ? mirror->ahead.count : mirror->drafted;
+    const struct mirror *mirror = job->mirror;
+    const struct branch *branch = &mirror->ahead.branch[job->branch < 0 ? 0 : job->branch];
+
+    if (job->branch < 0)
+        return (struct history){.tokens = mirror->tokens, .base = mirror->length + mirror->drafted, .prompt_count = mirror->prompt_count};
+    return (struct history){.tokens = mirror->tokens,
+                            .base = mirror->length,
+                            .ancestors = low_bits(branch->after) | low_bits(branch->count + 1) << (branch->place - mirror->length),
+                            .prompt_count = mirror->prompt_count};
 }
 
-static int is_done(const struct mirror *mirror)
+/* The rows that a job needs: of a draft's chain what the cache lacks, of a branch its newest token. */
+static void add_job(struct model_draft *state, const struct draft_job *job)
 {
-    return made_of(mirror) >= (mirror->ahead.length > 0 ? mirror->ahead.wanted : mirror->wanted);
+    struct rows *rows = &state->rows;
+    struct mirror *mirror = job->mirror;
+
+    if (job->branch < 0) {
+        add_chain(rows, mirror, mirror->length + mirror->drafted, state->model->max_rows);
+        return;
+    }
+    const struct branch *branch = &mirror->ahead.branch[job->branch];
+    int r = rows->count++;
+
+    rows->token[r] = mirror->tokens[branch->place + branch->count];
+    rows->position[r] = mirror->length + branch->after + branch->count;
+    rows->slot[r] = mirror->slot;
+    rows->place[r] = branch->place + branch->count;
+    rows->base[r] = mirror->length;
+    rows->ancestors[r] = text_of(job).ancestors;
 }
 
-static struct rng_key key_of(const struct mirror *mirror)
+/* Where the token that a job draws will stand in its text. */
+static struct rng_key key_at(const struct mirror *mirror, int position)
 {
-    return (struct rng_key){
-        .seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)(base_of(mirror) + made_of(mirror))};
+    return (struct rng_key){.seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)position};
 }
 
-/* The query about a row of logits from whose answer the a-th mirror of a step draws its next token. */
-static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int a)
+static int position_of(const struct draft_job *job)
 {
-    struct row_query query = {.key = key_of(mirror), .best = state->best + (size_t)a * (size_t)state->support};
+    const struct mirror *mirror = job->mirror;
 
-    choice_ask(&mirror->sampling, state->support, &query);
+    if (job->branch < 0)
+        return mirror->length + mirror->drafted;
+    return mirror->length + mirror->ahead.branch[job->branch].after + 1 + mirror->ahead.branch[job->branch].count;
+}
+
+/* The query about a row of logits from whose answer the a-th job of a step draws its token. */
+static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed)
+{
+    struct row_query query = {.key = key_at(mirror, position), .best = state->best + (size_t)a * (size_t)room_of(state->support, state->outputs)};
+
+    choice_ask(&mirror->sampling, state->support, !listed ? 0 : mirror->sampling.temperature == 0 ? MIRROR_GUESSES + 1 : LISTED, &query);
     return query;
+}
+
+static struct row_query query_of_job(const struct model_draft *state, const struct draft_job *job, int a)
+{
+    return query_of(state, job->mirror, position_of(job), a, state->outputs > 1);
 }
 
 /* Draws wrongly on purpose, for `tandem check --break`. */
@@ -107,18 +175,40 @@ static int32_t draw_broken(const struct model_draft *state, const struct row_que
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_uniform16(&query->key, RNG_DRAFT)) : token;
 }
 
-/* Draws the next token of a mirror from the answer to its query. */
-static void choose(struct model_draft *state, struct mirror *mirror, const struct row_query *query, struct draft_output *output)
+/* Keeps what is known of the row behind the job's drafts so far. The winner of the noise may be none of the largest. */
+static void list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
-    struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT + output->count];
+    struct listed *listed = listed_of(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
+    int has_winner = !query->gumbel || query->winner.token < 0;
+
+    listed += job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count;
+    listed->count = query->best_count < LISTED ? query->best_count : LISTED;
+    for (int i = 0; i < listed->count; i++) {
+        listed->best[i] = query->best[i];
+        has_winner |= query->best[i].token == query->winner.token;
+    }
+    if (!has_winner)
+        listed->best[listed->count++] = (struct scored_token){
+            .score = query->winner.score - rng_gumbel(&query->key, query->purpose, (uint32_t)query->winner.token), .token = query->winner.token};
+}
+
+/* Draws the next token of a job from the answer to its query. */
+static void choose(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+{
+    struct mirror *mirror = job->mirror;
+    struct branch *branch = job->branch < 0 ? NULL : &mirror->ahead.branch[job->branch];
+    struct draft_output *output = job->output;
+    struct sparse_q *q = &q_of(state, mirror, branch != NULL ? branch->output : mirror->output)[output->count];
     int32_t token = choice_draw(&mirror->sampling, state->support, state->model->vocab, query, state->p, q);
 
     if (state->breakage != BREAKAGE_NONE)
         token = draw_broken(state, query, q, token);
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
-    mirror->tokens[base_of(mirror) + made_of(mirror)] = token;
-    ++*(mirror->ahead.length > 0 ? &mirror->ahead.count : &mirror->drafted);
+    if (branch != NULL)
+        mirror->tokens[branch->place + ++branch->count] = token;
+    else
+        mirror->tokens[mirror->length + mirror->drafted++] = token;
 }
 
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
@@ -128,67 +218,82 @@ static int is_answered(const struct model_draft *state, const struct mirror *mir
 }
 
 /* Feeds the rows that were laid out, and has the backend answer the queries that it can; the other rows are copied to the host. */
-static enum status run_forward(struct model_draft *state, struct mirror *const *mirrors, int count)
+static enum status run_forward(struct model_draft *state, const struct draft_job *jobs, int count)
 {
     const struct model *model = state->model;
     int fetches = model->backend->output.fetch != NULL;
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
-        if (is_answered(state, mirrors[a]))
+        if (is_answered(state, jobs[a].mirror))
             state->queries[questions.count++] =
-                (struct kept_query){a, distribution_scale(&mirrors[a]->sampling), query_of(state, mirrors[a], a)};
+                (struct kept_query){a, distribution_scale(&jobs[a].mirror->sampling), query_of_job(state, &jobs[a], a)};
     TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
     for (int a = 0; fetches && a < count; a++)
-        if (!is_answered(state, mirrors[a]))
+        if (!is_answered(state, jobs[a].mirror))
             model->backend->output.fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
     return forward_end(&state->forward);
 }
 
-/* Answers a query from logits in the host's memory. Penalties count the committed tokens and the drafts so far. */
-static struct row_query answer_here(struct model_draft *state, const struct mirror *mirror, int a)
+/* Answers a query from logits in the host's memory. Penalties count the tokens of the job's text. */
+static struct row_query answer_here(struct model_draft *state, const struct draft_job *job, int a)
 {
     const struct model *model = state->model;
-    const struct history history = {.tokens = mirror->tokens, .base = base_of(mirror) + made_of(mirror), .prompt_count = mirror->prompt_count};
+    const struct mirror *mirror = job->mirror;
+    const struct history history = text_of(job);
     float *logits = state->logits + (size_t)a * (size_t)model->vocab;
-    struct row_query query = query_of(state, mirror, a);
+    struct row_query query = query_of_job(state, job, a);
 
     logits_process(&mirror->sampling, &mirror->bias, &history, logits, 0, model->vocab, state->tally);
     backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
     return query;
 }
 
-/* One step of the batch: the last row of each mirror that still wants a token gives it, or where outputs is NULL the token that is expected there. */
-static enum status step(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
+static enum status model_step(void *opaque, const struct draft_job *jobs, int count)
 {
-    int asked = 0, queries = 0, of[count];
-    struct mirror *asking[count];
+    struct model_draft *state = opaque;
+    int queries = 0;
 
     state->rows.count = 0;
-    for (int i = 0; i < count; i++) {
-        if (outputs != NULL && is_done(mirrors[i]))
-            continue;
-        add_chain(&state->rows, mirrors[i], base_of(mirrors[i]) + made_of(mirrors[i]), state->model->max_rows);
-        of[asked] = i;
-        asking[asked] = mirrors[i];
-        state->asked[asked++] = state->rows.count - 1;
+    for (int a = 0; a < count; a++) {
+        add_job(state, &jobs[a]);
+        state->asked[a] = state->rows.count - 1;
     }
-    if (asked == 0)
-        return STATUS_OK;
-    TRY(run_forward(state, asking, asked));
-    for (int a = 0; a < asked; a++) {
+    TRY(run_forward(state, jobs, count));
+    for (int a = 0; a < count; a++) {
         struct row_query here, *query = &here;
 
-        if (is_answered(state, asking[a]))
+        if (is_answered(state, jobs[a].mirror))
             query = &state->queries[queries++].query;
         else
-            here = answer_here(state, asking[a], a);
-        if (outputs != NULL)
-            choose(state, asking[a], query, outputs[of[a]]);
-        else
-            mirror_expect(asking[a], choice_expect(&asking[a]->sampling, state->model->vocab, query, state->p));
+            here = answer_here(state, &jobs[a], a);
+        if (state->outputs > 1)
+            list(state, &jobs[a], query);
+        if (jobs[a].branch != JOB_LOOK)
+            choose(state, &jobs[a], query);
     }
     return STATUS_OK;
+}
+
+/* Where the device drafted, of a row q alone is known, and of a point mass nothing. */
+static void list_support(const struct sparse_q *q, struct listed *listed)
+{
+    listed->count = 0;
+    for (int i = 0; i < q->count && listed->count < LISTED; i++)
+        if (q->weight[i] >= LEAST_SHARE)
+            listed->best[listed->count++] = (struct scored_token){.score = logf((float)q->weight[i]), .token = q->id[i]};
+}
+
+static void model_guess(void *opaque, const struct mirror *mirror, int after, struct guesses *guesses)
+{
+    const struct model_draft *state = opaque;
+    struct listed *listed = &listed_of(state, mirror, mirror->output)[after];
+    const struct rng_key key = key_at(mirror, mirror->length + after);
+    int32_t drafted = after < mirror->drafted ? mirror->tokens[mirror->length + after] : -1;
+
+    if (after < mirror->drafted && listed->count == 0)
+        list_support(&q_of(state, mirror, mirror->output)[after], listed);
+    guesses->count = choice_rank(&mirror->sampling, &key, drafted, listed->best, listed->count, MIRROR_GUESSES, guesses->token);
 }
 
 /* Can the device draft all of this by itself? */
@@ -235,18 +340,18 @@ static int lay_out_steps(struct model_draft *state, struct mirror *const *mirror
 /* What the device is asked to draft for a mirror; it writes supports and weights into the mirror's q. */
 static struct kept_draft ask_draft(const struct model_draft *state, const struct mirror *mirror, struct kept_choice *choice)
 {
-    struct sparse_q *q = &state->q[mirror->slot * MESSAGE_MAX_DRAFT];
+    struct sparse_q *q = q_of(state, mirror, mirror->output);
 
     for (int k = 0; k < mirror->wanted; k++)
         choice[k] = (struct kept_choice){.id = q[k].id, .weight = q[k].weight};
     return (struct kept_draft){.sampling = mirror->sampling,
                                .scale = distribution_scale(&mirror->sampling),
-                               .query = query_of(state, mirror, 0),
+                               .query = query_of(state, mirror, mirror->length, 0, 0),
                                .wanted = mirror->wanted,
                                .choice = choice};
 }
 
-static enum status propose_on_device(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+static enum status propose_on_device(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     int first_rows = lay_out_steps(state, mirrors, count);
     struct kept_draft drafts[count];
@@ -262,48 +367,47 @@ static enum status propose_on_device(struct model_draft *state, struct mirror *c
         for (int k = 0; k < mirrors[i]->wanted; k++) {
             const struct kept_choice *choice = &drafts[i].choice[k];
 
-            outputs[i].q[k] = (struct support){.count = choice->count, .id = choice->id, .weight = choice->weight};
-            outputs[i].token[k] = mirrors[i]->tokens[mirrors[i]->length + k] = choice->token;
-            outputs[i].count = mirrors[i]->drafted = k + 1;
+            outputs[i]->q[k] = (struct support){.count = choice->count, .id = choice->id, .weight = choice->weight};
+            outputs[i]->token[k] = mirrors[i]->tokens[mirrors[i]->length + k] = choice->token;
+            outputs[i]->count = mirrors[i]->drafted = k + 1;
+            q_of(state, mirrors[i], mirrors[i]->output)[k].count = choice->count;
+            if (state->outputs > 1)
+                listed_of(state, mirrors[i], mirrors[i]->output)[k].count = 0;
         }
     return STATUS_OK;
 }
 
-static enum status model_go_on(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
-                               void *user)
+/* Step by step, as long as any of them wants a token. */
+static enum status propose_here(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
-    struct model_draft *state = opaque;
-    int left;
+    struct draft_job jobs[count];
+    int asking;
 
     do {
-        TRY(step(state, mirrors, count, outputs));
-        left = 0;
+        asking = 0;
         for (int i = 0; i < count; i++)
-            left |= !is_done(mirrors[i]);
-    } while (left && (stop == NULL || !stop(user)));
+            if (mirrors[i]->drafted < mirrors[i]->wanted)
+                jobs[asking++] = (struct draft_job){mirrors[i], JOB_DRAFT, outputs[i]};
+        if (asking > 0)
+            TRY(model_step(state, jobs, asking));
+    } while (asking > 0);
     return STATUS_OK;
 }
 
-static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     struct model_draft *state = opaque;
-    struct draft_output *each[count];
+    int drafted = 0;
 
     for (int i = 0; i < count; i++) {
-        each[i] = &outputs[i];
-        outputs[i].count = 0;
-        mirrors[i]->drafted = 0;
+        outputs[i]->count = mirrors[i]->drafted;
+        drafted += mirrors[i]->drafted;
         while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
             TRY(model_read(state, mirrors[i], mirrors[i]->length));
     }
-    if (is_left_to_device(state, mirrors, count))
+    if (drafted == 0 && is_left_to_device(state, mirrors, count))
         return propose_on_device(state, mirrors, count, outputs);
-    return model_go_on(state, mirrors, count, each, NULL, NULL);
-}
-
-static enum status model_expect(void *opaque, struct mirror *const *mirrors, int count)
-{
-    return step(opaque, mirrors, count, NULL);
+    return propose_here(state, mirrors, count, outputs);
 }
 
 static void model_draft_close(void *opaque)
@@ -323,14 +427,14 @@ static void model_break(void *opaque, enum breakage breakage)
 
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
-    return draft_open_model(draft, terms->model, terms->slots, terms->support);
+    return draft_open_model(draft, terms->model, terms->slots, terms->support, terms->runs_ahead);
 }
 
 const struct draft_kind draft_model_kind = {.name = "model",
                                             .open = model_draft_open,
                                             .propose = model_propose,
-                                            .go_on = model_go_on,
-                                            .expect = model_expect,
+                                            .step = model_step,
+                                            .guess = model_guess,
                                             .read = model_read,
                                             .copy = model_copy,
                                             .draw_wrong = model_break,
@@ -338,34 +442,41 @@ const struct draft_kind draft_model_kind = {.name = "model",
 
 static enum status lay_out(struct model_draft *state, int slots)
 {
-    size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)state->support;
-    size_t words = arena_round(rows * sizeof(int32_t));
-    size_t bytes = 5 * words + arena_round(rows * sizeof(uint64_t)) + arena_round((size_t)slots * sizeof(int32_t)) +
-                   arena_round((size_t)slots * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) +
-                   arena_round((size_t)slots * sizeof(struct kept_query)) +
-                   arena_round((size_t)slots * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
-                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct sparse_q)) +
+    size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)room_of(state->support, state->outputs);
+    size_t words = arena_round(rows * sizeof(int32_t)), jobs = (size_t)state->jobs, outputs = (size_t)(slots * state->outputs);
+    size_t supports = outputs * MESSAGE_MAX_DRAFT, lists = state->outputs > 1 ? outputs * (MESSAGE_MAX_DRAFT + 1) : 0;
+    size_t bytes = 5 * words + arena_round(rows * sizeof(uint64_t)) + arena_round(jobs * sizeof(int32_t)) +
+                   arena_round(jobs * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) + arena_round(jobs * sizeof(struct kept_query)) +
+                   arena_round(jobs * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
+                   arena_round(supports * sizeof(struct sparse_q)) + arena_round(lists * sizeof(struct listed)) +
                    arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice));
 
     TRY(arena_open(&state->arena, bytes, "the draft's rows"));
+    arena_expect_gaps(&state->arena);
     state->rows.token = arena_take(&state->arena, words);
     state->rows.position = arena_take(&state->arena, words);
     state->rows.slot = arena_take(&state->arena, words);
     state->rows.place = arena_take(&state->arena, words);
     state->rows.base = arena_take(&state->arena, words);
     state->rows.ancestors = arena_take(&state->arena, rows * sizeof(uint64_t));
-    state->asked = arena_take(&state->arena, (size_t)slots * sizeof(int32_t));
-    state->logits = arena_take(&state->arena, (size_t)slots * vocab * sizeof(float));
+    state->asked = arena_take(&state->arena, jobs * sizeof(int32_t));
+    state->logits = arena_take(&state->arena, jobs * vocab * sizeof(float));
     state->tally = arena_take(&state->arena, vocab * sizeof(int32_t));
-    state->queries = arena_take(&state->arena, (size_t)slots * sizeof *state->queries);
-    state->best = arena_take(&state->arena, (size_t)slots * list * sizeof *state->best);
+    state->queries = arena_take(&state->arena, jobs * sizeof *state->queries);
+    state->best = arena_take(&state->arena, jobs * list * sizeof *state->best);
     state->p = arena_take(&state->arena, list * sizeof(double));
-    state->q = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->q);
+    state->q = arena_take(&state->arena, supports * sizeof *state->q);
+    state->listed = arena_take(&state->arena, lists * sizeof *state->listed);
     state->choice = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->choice);
     return STATUS_OK;
 }
 
-enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support)
+int draft_jobs(int slots, int runs_ahead)
+{
+    return runs_ahead && slots < BACKEND_MAX_ROWS ? BACKEND_MAX_ROWS : slots;
+}
+
+enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support, int runs_ahead)
 {
     struct model_draft *state = calloc(1, sizeof *state);
     enum status status;
@@ -376,6 +487,8 @@ enum status draft_open_model(struct draft *draft, struct model *model, int slots
     }
     state->model = model;
     state->support = support < model->vocab ? support : model->vocab;
+    state->outputs = runs_ahead ? 1 + MIRROR_BRANCHES : 1;
+    state->jobs = draft_jobs(slots, runs_ahead);
     TRY_TO(kv_cache_open(&state->cache, model, slots), release);
     TRY_TO(forward_open(&state->forward, model, &state->cache), release);
     TRY_TO(lay_out(state, slots), release);

@@ -27,17 +27,19 @@ enum status drafter_open(struct drafter *drafter, const struct drafter_terms *te
     TRY(message_space_open(&drafter->space));
     TRY_TO(arena_open(&drafter->arena,
                       slots * mirror_bytes(terms->context) + arena_round(slots * sizeof(struct mirror)) +
-                          arena_round(slots * sizeof(struct mirror *)) + 2 * arena_round(slots * sizeof(struct draft_output)) + arena_round(slots * sizeof(struct draft_output *)),
+                          arena_round(slots * sizeof(struct mirror *)) + arena_round(slots * sizeof(struct draft_output *)),
                       "the mirrors"),
            close_space);
     drafter->mirror = arena_take(&drafter->arena, slots * sizeof *drafter->mirror);
     drafter->batch = arena_take(&drafter->arena, slots * sizeof(struct mirror *));
-    drafter->output = arena_take(&drafter->arena, slots * sizeof *drafter->output);
-    drafter->ahead = arena_take(&drafter->arena, slots * sizeof *drafter->ahead);
     drafter->each = arena_take(&drafter->arena, slots * sizeof(struct draft_output *));
     for (int i = 0; i < terms->slots; i++)
         mirror_init(&drafter->mirror[i], &drafter->arena, i, terms->context);
+    TRY_TO(run_ahead_open(&drafter->ahead, terms->draft, drafter->mirror, terms->slots, terms->run_ahead, terms->branches), close_arena);
     return STATUS_OK;
+
+close_arena:
+    arena_close(&drafter->arena);
 
 close_space:
     message_space_close(drafter->space);
@@ -46,6 +48,7 @@ close_space:
 
 void drafter_close(struct drafter *drafter)
 {
+    run_ahead_close(&drafter->ahead);
     message_space_close(drafter->space);
     arena_close(&drafter->arena);
 }
@@ -102,6 +105,7 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
 
 static const char *take_commit(struct drafter *drafter, struct frame frame)
 {
+    struct mirror_move move;
     struct commit commit;
     struct mirror *mirror;
     int64_t began = trace_begin();
@@ -112,10 +116,15 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
     if (commit.run != drafter->terms.run)
         return "of another run";
     mirror = find(drafter, commit.request);
-    if (mirror == NULL || !mirror_commit(mirror, &commit))
+    if (mirror != NULL)
+        run_ahead_learn(&drafter->ahead, mirror, &commit);
+    if (mirror == NULL || !mirror_commit(mirror, &commit, &move))
         drafter->unfitting++; /* a message was lost: waits for an Open with all tokens */
     else if (commit.finish != 0)
         mirror_close(mirror);
+    else if (move.count > 0)
+        drafter->terms.draft->kind->copy(drafter->terms.draft->state, (struct cache_place){mirror->slot, move.from},
+                                         (struct cache_place){mirror->slot, move.to}, move.count);
     trace_end(TRACE_TRUNCATE, began, commit.request, (int)commit.old_length, commit.count, 0, 0);
     return NULL;
 }
@@ -198,17 +207,17 @@ static void take(struct drafter *drafter, int peer, struct frame frame, int refu
     drafter->heard++;
 }
 
-/* A proposal for the text that is expected, or else for the committed one. */
-static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, const struct draft_output *output)
+/* A proposal for the committed text, or for that of a branch. */
+static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, struct branch *branch, const struct draft_output *output)
 {
-    int is_ahead = mirror->ahead.length > 0;
     struct proposal proposal = {.run = drafter->terms.run,
                                 .request = mirror->request,
-                                .base_length = (uint32_t)(is_ahead ? mirror->ahead.length : mirror->length),
-                                .base_digest = is_ahead ? mirror->ahead.digest : mirror->digest,
+                                .base_length = (uint32_t)(mirror->length + (branch != NULL ? branch->after + 1 : 0)),
+                                .base_digest = branch != NULL ? branch->digest : mirror->digest,
                                 .sampling_digest = mirror->sampling_digest,
                                 .count = output->count,
                                 .is_tree = output->is_tree,
+                                .ahead = (uint32_t)(branch != NULL ? output->count : mirror->begun),
                                 .draft_us = (uint32_t)((clock_ns() - mirror->asked_ns) / 1000)};
     int64_t began = trace_begin();
     struct frame frame;
@@ -219,8 +228,10 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
         proposal.q[i] = output->q[i];
         proposal.parent[i] = output->parent[i];
     }
-    mirror->wanted = 0;
-    mirror->ahead.is_sent = is_ahead;
+    if (branch != NULL)
+        branch->is_sent = 1;
+    else
+        mirror->wanted = 0;
     drafter->proposals++;
     frame = message_pack_proposal(drafter->space, &proposal);
     TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
@@ -251,7 +262,8 @@ static void share(struct drafter *drafter, struct mirror *mirror)
 
         if (common < mirror->cached + LEAST_COPY)
             continue;
-        draft->kind->copy(draft->state, other->slot, mirror->slot, mirror->cached, common - mirror->cached);
+        draft->kind->copy(draft->state, (struct cache_place){other->slot, mirror->cached}, (struct cache_place){mirror->slot, mirror->cached},
+                          common - mirror->cached);
         drafter->reused += common - mirror->cached;
         mirror->cached = common;
     }
@@ -312,7 +324,7 @@ static int choose_batch(struct drafter *drafter, int begun)
 static enum status send_all(struct drafter *drafter, int count)
 {
     for (int i = 0; i < count; i++)
-        TRY(send_proposal(drafter, drafter->batch[i], drafter->each[i]));
+        TRY(send_proposal(drafter, drafter->batch[i], NULL, drafter->each[i]));
     drafter->told_ns = clock_ns();
     if (drafter->terms.world != NULL)
         world_ring_verifiers(drafter->terms.world); /* followers sleep while drafts are made: they wake up while the lead unpacks the proposal */
@@ -329,15 +341,11 @@ static enum status draft_batch(struct drafter *drafter, int begun)
         return STATUS_OK;
     for (int i = 0; i < count; i++) {
         wanted += drafter->batch[i]->wanted;
-        drafter->each[i] = begun ? &drafter->ahead[drafter->batch[i]->slot] : &drafter->output[i];
-        if (begun)
-            drafter->each[i]->count = drafter->batch[i]->drafted;
+        drafter->each[i] = run_ahead_output(&drafter->ahead, drafter->batch[i]);
+        drafter->each[i]->is_tree = 0;
     }
     recorder_note("drafts for # sequences", count, 0, 0);
-    if (begun)
-        TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, NULL, NULL));
-    else
-        TRY(draft->kind->propose(draft->state, drafter->batch, count, drafter->output));
+    TRY(draft->kind->propose(draft->state, drafter->batch, count, drafter->each));
     trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, wanted, count, 0);
     return send_all(drafter, count);
 }
@@ -348,70 +356,47 @@ static enum status draft(struct drafter *drafter)
     return draft_batch(drafter, 0);
 }
 
-/* Has it a proposal with the lead, and can more be drafted behind it? */
-static int has_way_ahead(const struct drafter *drafter, const struct mirror *mirror)
+/* Takes a message, if one has come: what is drafted ahead may be for nothing then. */
+static enum status take_one(struct drafter *drafter, int *took)
 {
-    return drafter->terms.run_ahead && drafter->terms.draft->kind->go_on != NULL && mirror->open && mirror->wanted == 0 && mirror->drafted > 0 &&
-           mirror->length + mirror->drafted + 1 < drafter->terms.context && !mirror->ahead.is_sent;
-}
-
-/* A message comes first: what is drafted ahead may be for nothing. */
-static int take_one(void *user)
-{
-    struct drafter *drafter = user;
     struct frame frame;
     int peer, refused = 0;
 
-    drafter->stopped = channel_receive(drafter->terms.channel, &peer, &frame, &refused);
-    if (drafter->stopped != STATUS_OK)
-        return 1;
-    if (frame.count == 0 && !refused)
-        return 0;
-    take(drafter, peer, frame, refused);
-    drafter->interrupted = 1;
-    return 1;
+    TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
+    *took = frame.count > 0 || refused;
+    if (*took)
+        take(drafter, peer, frame, refused);
+    return STATUS_OK;
 }
 
-/* Those that have a way ahead; `unset`: of these the ones that expect no text yet. */
-static int choose_ahead(struct drafter *drafter, int unset)
+static enum status send_whole(struct drafter *drafter)
 {
-    int count = 0;
+    const struct draft_output *output;
+    struct mirror *mirror;
+    struct branch *branch;
 
-    for (int i = 0; i < drafter->terms.slots; i++)
-        if (has_way_ahead(drafter, &drafter->mirror[i]) && (!unset || drafter->mirror[i].ahead.length == 0))
-            drafter->batch[count++] = &drafter->mirror[i];
-    return count;
+    while ((branch = run_ahead_whole(&drafter->ahead, &mirror, &output)) != NULL)
+        TRY(send_proposal(drafter, mirror, branch, output));
+    return STATUS_OK;
 }
 
-/* While the lead verifies: the text that is expected of it is drafted for, as far as no message comes, and sent when all of it is there. So how much is drafted
- * for a text never depends on when a message came. */
-static enum status run_ahead(struct drafter *drafter)
+/* While the lead verifies, until a message comes. */
+static enum status run_ahead(struct drafter *drafter, int *interrupted)
 {
-    const struct draft *draft = drafter->terms.draft;
-    int count = choose_ahead(drafter, 1);
     int64_t began = trace_begin();
+    int steps = 0, did = 1;
 
-    if (count > 0)
-        TRY(draft->kind->expect(draft->state, drafter->batch, count));
-    for (int i = 0; i < count; i++) {
-        struct mirror *mirror = drafter->batch[i];
-        int room = drafter->terms.context - mirror->ahead.length;
-
-        mirror->ahead.wanted = mirror->drafted < room ? mirror->drafted : room;
-        mirror->asked_ns = clock_ns();
-        drafter->ahead[mirror->slot].count = 0;
+    *interrupted = 0;
+    while (did && !*interrupted) {
+        TRY(run_ahead_step(&drafter->ahead, &did));
+        steps += did;
+        if (did) {
+            TRY(send_whole(drafter));
+            TRY(take_one(drafter, interrupted));
+        }
     }
-    count = choose_ahead(drafter, 0);
-    if (count == 0 || take_one(drafter))
-        return drafter->stopped;
-    for (int i = 0; i < count; i++)
-        drafter->each[i] = &drafter->ahead[drafter->batch[i]->slot];
-    TRY(draft->kind->go_on(draft->state, drafter->batch, count, drafter->each, take_one, drafter));
-    TRY(drafter->stopped);
-    trace_end(TRACE_DRAFT, began, drafter->batch[0]->request, drafter->batch[0]->length, count, count, 0);
-    for (int i = 0; i < count; i++)
-        if (has_way_ahead(drafter, drafter->batch[i]) && drafter->batch[i]->ahead.length > 0 && drafter->batch[i]->ahead.count == drafter->batch[i]->ahead.wanted)
-            TRY(send_proposal(drafter, drafter->batch[i], drafter->each[i]));
+    if (steps > 0)
+        trace_end(TRACE_DRAFT, began, 0, 0, steps, 0, 0);
     return STATUS_OK;
 }
 
@@ -420,7 +405,7 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     struct mirror *unread;
     struct frame frame;
     int64_t began = trace_begin();
-    int peer, refused = 0;
+    int peer, refused = 0, interrupted;
 
     if (drafter->terms.silent || next_to_read(drafter) == NULL)
         TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
@@ -434,12 +419,12 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     if (drafter->terms.silent)
         return STATUS_OK;
     do { /* what a message asks for that came meanwhile is done in this turn, too */
-        drafter->interrupted = 0;
+        interrupted = 0;
         TRY(draft(drafter));
         unread = next_to_read(drafter); /* messages may have changed that */
         if (unread == NULL)
-            TRY(run_ahead(drafter));
-    } while (drafter->interrupted);
+            TRY(run_ahead(drafter, &interrupted));
+    } while (interrupted);
     if (unread == NULL)
         return STATUS_OK;
     TRY(read_part(drafter, unread));

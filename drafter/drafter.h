@@ -6,7 +6,7 @@
 #define TANDEM_DRAFTER_DRAFTER_H
 
 #include "common/wire/channel.h"
-#include "drafter/draft.h"
+#include "drafter/run_ahead.h"
 
 struct drafter_terms {
     struct channel *channel; /* borrowed */
@@ -18,7 +18,8 @@ struct drafter_terms {
     int context;
     int slots;
     double patience_s; /* seconds that the lead may be silent before this rank ends the job; 0: no limit */
-    int run_ahead; /* where the kind can: while the lead verifies, draft for the text that is most likely to come of it */
+    int run_ahead; /* where the kind can: while the lead verifies, draft for the texts that are most likely to come of it */
+    int branches;  /* that many texts at most for each draft; 0: as many as time allows */
     int silent; /* for tests: takes all messages, answers none */
 };
 
@@ -28,12 +29,9 @@ struct drafter {
     struct arena arena;
     struct mirror *mirror;         /* [slots] */
     struct mirror **batch;         /* [slots] */
-    struct draft_output *output;   /* [slots] */
-    struct draft_output *ahead;    /* [slots], by slot: what is drafted ahead */
-    struct draft_output **each;    /* [slots] of those */
-    int ended;                     /* a Shutdown came */
-    int interrupted;               /* a message was taken while it drafted ahead, */
-    enum status stopped;           /* and how that went */
+    struct draft_output **each;    /* [slots] */
+    struct run_ahead ahead;
+    int ended; /* a Shutdown came */
     int64_t refused, unfitting, proposals;
     int64_t heard;    /* valid messages of the lead */
     int64_t told_ns;  /* when the lead was last sent anything */

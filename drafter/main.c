@@ -91,6 +91,13 @@ static enum status load_model(struct parts *parts)
     return STATUS_OK;
 }
 
+static int runs_ahead(const struct parts *parts)
+{
+    int ahead = parts->options->rounds.run_ahead;
+
+    return ahead == RUN_AHEAD_ON || (ahead == RUN_AHEAD_AUTO && !world_is_crowded(&parts->world));
+}
+
 static enum status load(struct parts *parts)
 {
     const struct options *options = parts->options;
@@ -105,7 +112,8 @@ static enum status load(struct parts *parts)
                                      .model = parts->model,
                                      .slots = options->rounds.max_sequences,
                                      .support = options->rounds.support,
-                                     .context = parts->context};
+                                     .context = parts->context,
+                                     .runs_ahead = runs_ahead(parts)};
     TRY(draft_open(&parts->draft, &mine));
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
@@ -147,7 +155,6 @@ static enum status work(struct parts *parts, struct message_space *space)
     TRY_TO(roll_call(&parts->world, space, &mine, all), free_all);
     keeper_joined();
     parts->joined = 1;
-    int ahead = parts->options->rounds.run_ahead;
     const struct drafter_terms terms = {.channel = parts->channel,
                                         .world = &parts->world,
                                         .draft = &parts->draft,
@@ -156,7 +163,8 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .vocab = (int)all[parts->world.lead].vocab_size,
                                         .context = parts->context,
                                         .slots = parts->options->rounds.max_sequences,
-                                        .run_ahead = ahead == RUN_AHEAD_ON || (ahead == RUN_AHEAD_AUTO && !world_is_crowded(&parts->world)),
+                                        .run_ahead = runs_ahead(parts),
+                                        .branches = parts->options->rounds.branches,
                                         .patience_s = parts->options->limits.watchdog_s,
                                         .silent = parts->options->launch.silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);
@@ -166,6 +174,7 @@ static enum status work(struct parts *parts, struct message_space *space)
         drafter_fail(&drafter, status);
     log_debug("%lld proposals, %lld messages refused, %lld unfitting", (long long)drafter.proposals, (long long)drafter.refused,
               (long long)drafter.unfitting);
+    run_ahead_describe(&drafter.ahead);
     if (status == STATUS_OK)
         status = world_trace_end(&parts->world, &trace);
 

@@ -4,9 +4,11 @@
 #include "common/base/digest.h"
 #include <string.h>
 
+enum { MIRROR_ROOM = 64 }; /* places that a row of a step can see one by one: BACKEND_MAX_ROWS */
+
 size_t mirror_bytes(int context)
 {
-    return arena_round((size_t)(context + 2 * MESSAGE_MAX_DRAFT + 1) * sizeof(int32_t));
+    return arena_round((size_t)(context + MESSAGE_MAX_DRAFT + 1) * sizeof(int32_t));
 }
 
 void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int context)
@@ -22,6 +24,12 @@ int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count)
     while (same < most && mirror->tokens[same] == tokens[same])
         same++;
     return same;
+}
+
+static void drop_branches(struct mirror *mirror)
+{
+    mirror->ahead.is_planned = mirror->ahead.has_looked = 0;
+    mirror->ahead.branches = 0;
 }
 
 int mirror_open(struct mirror *mirror, const struct open_message *open)
@@ -49,8 +57,8 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->digest = digest_tokens(DIGEST_EMPTY, open->tokens, open->count);
     mirror->cached = same < open->count ? same : open->count - 1;
     mirror->wanted = (int)open->draft_length;
-    mirror->drafted = 0;
-    mirror->ahead.length = mirror->ahead.is_sent = 0;
+    mirror->drafted = mirror->begun = 0;
+    drop_branches(mirror);
     mirror->asked_ns = clock_ns();
     return 1;
 }
@@ -60,17 +68,64 @@ void mirror_close(struct mirror *mirror)
     mirror->open = 0;
     mirror->wanted = 0;
     mirror->drafted = 0;
-    mirror->ahead.length = mirror->ahead.is_sent = 0;
+    drop_branches(mirror);
 }
 
-void mirror_expect(struct mirror *mirror, int32_t token)
+/* Where the branch that all drafts and the best guess behind them make goes on in the cache: as it will lie there when it is committed. */
+static int straight_place(const struct mirror *mirror)
 {
-    int end = mirror->length + mirror->drafted;
+    return mirror->length + mirror->drafted;
+}
 
-    mirror->tokens[end] = token;
-    mirror->ahead.length = end + 1;
-    mirror->ahead.digest = digest_tokens(mirror->digest, mirror->tokens + mirror->length, mirror->drafted + 1);
-    mirror->ahead.count = mirror->ahead.wanted = mirror->ahead.is_sent = 0;
+/* The next place for another branch, which is to be copied: beyond all places that it may be copied to. */
+static int next_place(const struct mirror *mirror)
+{
+    int place = mirror->length + 2 * mirror->drafted;
+
+    for (int i = 0; i < mirror->ahead.branches; i++)
+        if (mirror->ahead.branch[i].place != straight_place(mirror))
+            place += mirror->drafted;
+    return place;
+}
+
+/* The first output of the slot that neither the draft nor a branch has. */
+static int free_output(const struct mirror *mirror)
+{
+    int output = 0, is_taken = 1;
+
+    for (output = -1; is_taken;) {
+        is_taken = ++output == mirror->output;
+        for (int i = 0; i < mirror->ahead.branches; i++)
+            is_taken |= mirror->ahead.branch[i].output == output;
+    }
+    return output;
+}
+
+int mirror_branch(struct mirror *mirror, int after, int guess)
+{
+    int is_straight = after == mirror->drafted && guess == 0, place = is_straight ? straight_place(mirror) : next_place(mirror);
+    int end = place + mirror->drafted;
+    struct branch *branch = &mirror->ahead.branch[mirror->ahead.branches];
+
+    if (mirror->ahead.branches == MIRROR_BRANCHES || end - mirror->length > MIRROR_ROOM || end >= mirror->context)
+        return 0;
+    *branch = (struct branch){.after = after,
+                              .guess = guess,
+                              .place = place,
+                              .wanted = mirror->drafted,
+                              .output = free_output(mirror)};
+    mirror->tokens[place] = mirror->ahead.guesses[after].token[guess];
+    branch->digest = digest_tokens(digest_tokens(mirror->digest, mirror->tokens + mirror->length, after), mirror->tokens + place, 1);
+    mirror->ahead.branches++;
+    return 1;
+}
+
+int mirror_expected(const struct mirror *mirror, const struct commit *commit)
+{
+    for (int i = 0; i < mirror->ahead.branches; i++)
+        if ((int)commit->old_length == mirror->length && commit->count == mirror->ahead.branch[i].after + 1 && commit->digest == mirror->ahead.branch[i].digest)
+            return i;
+    return -1;
 }
 
 /* Has the mirror all of this already? So it is when a Commit comes twice, or after a later one. */
@@ -81,10 +136,24 @@ static int is_known(const struct mirror *mirror, const struct commit *commit)
     return end <= mirror->length && digest_tokens(DIGEST_EMPTY, mirror->tokens, (int)end) == commit->digest;
 }
 
-int mirror_commit(struct mirror *mirror, const struct commit *commit)
+/* What was drafted in the branch is the draft of the text, which is committed now. The lead takes no more of it than it asked for. */
+static void take_branch(struct mirror *mirror, const struct branch *branch, struct mirror_move *move)
 {
-    int keep = (int)commit->keep;
+    int drafted = branch->count < mirror->wanted ? branch->count : mirror->wanted;
 
+    memmove(mirror->tokens + mirror->length, mirror->tokens + branch->place + 1, (size_t)drafted * sizeof *mirror->tokens);
+    *move = (struct mirror_move){branch->place, mirror->length - 1, drafted};
+    mirror->drafted = mirror->begun = drafted;
+    mirror->output = branch->output;
+    mirror->wanted = branch->is_sent ? 0 : mirror->wanted;
+    mirror->cached = mirror->length - 1 + drafted;
+}
+
+int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mirror_move *move)
+{
+    int keep = (int)commit->keep, expected = mirror_expected(mirror, commit);
+
+    *move = (struct mirror_move){0};
     if (is_known(mirror, commit))
         return 1;
     mirror->wanted = 0;
@@ -93,7 +162,7 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit)
         mirror_close(mirror);
         return 0;
     }
-    /* The cache holds the committed tokens and all drafts but the last; only those that the commit confirms stay valid. After a round without this
+    /* The cache holds the committed tokens and the drafts that were fed; only those that the commit confirms stay valid. After a round without this
      * proposal the committed tokens may differ from the drafts that were fed. */
     for (int i = 0; i < commit->count; i++)
         if (mirror->length + i < mirror->cached && mirror->tokens[mirror->length + i] != commit->tokens[i])
@@ -101,17 +170,14 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit)
     memcpy(mirror->tokens + mirror->length, commit->tokens, (size_t)commit->count * sizeof *commit->tokens);
     mirror->length += commit->count;
     mirror->digest = commit->digest;
-    mirror->drafted = 0;
+    mirror->drafted = mirror->begun = 0;
     mirror->wanted = (int)commit->draft_length;
-    if (mirror->ahead.length == mirror->length && mirror->ahead.digest == mirror->digest && mirror->length <= keep + 1) {
-        mirror->drafted = mirror->ahead.count < mirror->wanted ? mirror->ahead.count : mirror->wanted; /* the lead takes no more */
-        mirror->wanted = mirror->ahead.is_sent ? 0 : mirror->wanted;
-        keep += mirror->drafted;
-    }
-    mirror->ahead.length = mirror->ahead.is_sent = 0;
     mirror->cached = mirror->cached < keep ? mirror->cached : keep;
-    if (mirror->cached > mirror->length + mirror->drafted - 1)
-        mirror->cached = mirror->length + mirror->drafted - 1;
+    if (mirror->cached > mirror->length - 1)
+        mirror->cached = mirror->length - 1;
+    if (expected >= 0 && mirror->cached == mirror->length - 1)
+        take_branch(mirror, &mirror->ahead.branch[expected], move);
+    drop_branches(mirror);
     mirror->asked_ns = clock_ns();
     return 1;
 }

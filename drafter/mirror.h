@@ -3,13 +3,37 @@
  * goes on, cached is less than the tokens that are there. It may be behind, wrong or gone: only speed depends on it. The drafter's thread alone calls;
  * local, never sends or waits, and allocates at init alone.
  *
- * A drafter that runs ahead drafts for the text as it will be if all its drafts are accepted and the expected token follows them. A Commit that says just
- * that makes what was drafted ahead the draft of the committed text. */
+ * A drafter that runs ahead drafts for texts that may come of its draft: some of the drafts are accepted, and another token follows. Each such text is a
+ * branch. A Commit that says just that text makes what was drafted in its branch the draft of the committed text. */
 #ifndef TANDEM_DRAFTER_MIRROR_H
 #define TANDEM_DRAFTER_MIRROR_H
 
 #include "common/base/arena.h"
 #include "common/wire/message.h"
+
+enum {
+    MIRROR_BRANCHES = 12, /* of one draft at most */
+    MIRROR_GUESSES = 8,   /* tokens that may come in the place of one draft, at most */
+};
+
+/* A text that may be committed next: the first `after` tokens of the draft, then a guess; and what is drafted for it. The guess and the drafts lie behind
+ * the draft, in tokens and cache from `place` on, and each sees those of its text alone. */
+struct branch {
+    int after;
+    int guess;  /* which of the guesses there */
+    int place;  /* tokens[place] is the guess */
+    int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache */
+    int wanted; /* and so many shall be */
+    int is_sent;
+    int output; /* which of the slot's outputs has them */
+    uint64_t digest; /* of the text */
+};
+
+/* Tokens that the lead may come to by itself behind the first drafts, best first; none of them is the draft there. */
+struct guesses {
+    int count;
+    int32_t token[MIRROR_GUESSES];
+};
 
 struct mirror {
     int open;
@@ -20,20 +44,29 @@ struct mirror {
     struct sampling sampling;
     struct bias bias;
     uint64_t sampling_digest; /* of sampling and bias */
-    int32_t *tokens; /* [context] the committed tokens, then the draft in progress, then the expected token and what is drafted ahead */
+    int32_t *tokens; /* [context] the committed tokens, then the draft in progress, then its branches */
     int length;      /* committed */
     uint64_t digest; /* of the committed tokens */
     int cached;
     int wanted;      /* tokens to draft; 0: none are asked for */
     int drafted;     /* tokens of the draft in progress: tokens[length .. length + drafted) */
+    int output;      /* which of the slot's outputs has it */
+    int begun;       /* of these drafted before the Commit that asked for them */
     int64_t asked_ns;
     struct {
-        int length;      /* of the text that is expected; 0: none is */
-        uint64_t digest; /* its digest */
-        int count;       /* tokens drafted for it: tokens[length .. length + count), */
-        int wanted;      /* and how many shall be */
-        int is_sent;
+        int is_planned; /* branches were chosen for this draft */
+        int bonuses;    /* of these, how many go on from all of the draft */
+        int likeliest;  /* how many drafts the likeliest one goes on from */
+        int has_looked; /* the draft's last token is in the cache, too, and what is expected behind it known */
+        struct guesses guesses[MESSAGE_MAX_DRAFT + 1]; /* behind so many drafts; those behind all of them once it has looked */
+        int branches;
+        struct branch branch[MIRROR_BRANCHES];
     } ahead;
+};
+
+/* Places of the cache whose keys and values are to be copied. */
+struct mirror_move {
+    int from, to, count;
 };
 
 size_t mirror_bytes(int context);
@@ -43,11 +76,14 @@ int mirror_open(struct mirror *mirror, const struct open_message *open);
 void mirror_close(struct mirror *mirror);
 /* How many of these leading tokens the cache holds.  tokens: [count] */
 int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count);
-/* Expects the text in which all drafts are accepted and `token` follows them, which may lie there already. */
-void mirror_expect(struct mirror *mirror, int32_t token);
-/* Applies a Commit: appends the tokens, truncates the cache. A Commit of tokens that the mirror has already changes nothing. Where the text was expected,
- * what was drafted ahead for it is the draft now, and nothing more is wanted if it was sent. Returns 0, and closes the mirror until the next Open, when the
- * Commit does not continue its tokens. */
-int mirror_commit(struct mirror *mirror, const struct commit *commit);
+/* Adds a branch for the text in which the first `after` drafts are accepted and the given guess there follows. Returns 0 where the context, or a step of the
+ * backend, has no room for as many drafts as the draft has. */
+int mirror_branch(struct mirror *mirror, int after, int guess);
+/* The branch of the text that the Commit makes, -1: there is none. */
+int mirror_expected(const struct mirror *mirror, const struct commit *commit);
+/* Applies a Commit: appends the tokens, truncates the cache. A Commit of tokens that the mirror has already changes nothing. Where a branch is of this text,
+ * what was drafted in it is the draft now, nothing more is wanted if it was sent, and *move says what is to be copied in the cache before its next use; else
+ * move->count is 0. Returns 0, and closes the mirror until the next Open, when the Commit does not continue its tokens. */
+int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mirror_move *move);
 
 #endif

@@ -131,6 +131,11 @@ struct cache_layer {
     void *values;     /* [slots][kv_heads][context][head_dim] */
 };
 
+/* Where a stretch of the cache begins. */
+struct cache_place {
+    int slot, place;
+};
+
 /* The tokens fed in one step. Row i is written at place[i] of its slot's cache and sees there the places [0, base[i]) and, of the 64 from base[i]
  * on, those whose bit is set in ancestors[i] (its own among them). A chain is the special case of bits 0 .. i; where it is longer than
  * BACKEND_MAX_ROWS, the base of its rows moves on by so many. */
@@ -310,10 +315,10 @@ struct backend_cache {
     enum dtype dtype; /* of its numbers where none is asked for */
     unsigned dtypes;  /* bit d: they may be of dtype d */
 
-    /* Between steps: the keys and values of the places [first, first + count) of slot `from` are copied to the same places of slot `to`, another
-     * one; count may be 0. The steps before it are done with both, those behind it see the copy. */
-    void (*copy)(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                 int first, int count);
+    /* Between steps: the keys and values of `count` places from `from` on are copied to as many from `to` on, none of which is a place that is
+     * copied; count may be 0. The steps before it are done with both, those behind it see the copy. */
+    void (*copy)(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
+                 struct cache_place to, int count);
 };
 
 /* The logits of a step, and what is asked about them. All but `head` is about the logits of the last head: those that the device keeps or, where

@@ -58,10 +58,12 @@ size_t kv_cache_bytes(const struct kv_cache *cache)
     return cache->arena.size;
 }
 
-void kv_cache_copy(struct kv_cache *cache, int from, int to, int first, int count)
+void kv_cache_copy(struct kv_cache *cache, struct cache_place from, struct cache_place to, int count)
 {
     const struct model *model = cache->model;
 
-    for (int i = 0; i < model->config.layers && from != to; i++)
-        model->backend->cache.copy(model->context, &model->shape, &cache->layer[i], from, to, first, count);
+    if (from.slot == to.slot && from.place == to.place)
+        return;
+    for (int i = 0; i < model->config.layers; i++)
+        model->backend->cache.copy(model->context, &model->shape, &cache->layer[i], from, to, count);
 }

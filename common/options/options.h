@@ -29,7 +29,7 @@ enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
-enum run_ahead { RUN_AHEAD_AUTO, RUN_AHEAD_ON, RUN_AHEAD_OFF };
+enum run_ahead_when { RUN_AHEAD_AUTO, RUN_AHEAD_ON, RUN_AHEAD_OFF };
 enum check_size { CHECK_OFF, CHECK_BRIEF, CHECK_QUICK, CHECK_LONG };
 
 /* The values of an option that may be given several times. */
@@ -107,7 +107,8 @@ struct options {
         int draft_length; /* -1: the default */
         int support;
         int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
-        int run_ahead; /* enum run_ahead */
+        int run_ahead; /* enum run_ahead_when */
+        int branches;  /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;
         int prefill_chunk; /* rows of prompts in a step; 0: chosen */
         double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the acceptance rule */

@@ -173,8 +173,10 @@ const struct option_entry option_table[] = {
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "while the target verifies a draft, the drafter drafts on behind it, for the text that is most likely to come of it: where that comes, the next "
-     "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+     "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next round waits "
+     "for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+    {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "sequences decoded together; default 4 (1 with --prompt)"},
     {"prefill-chunk", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.prefill_chunk), 0, 65536, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -4,7 +4,7 @@
 #include "common/sample/rule.h"
 #include <math.h>
 
-DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct row_query *query)
+DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, int listed, struct row_query *query)
 {
     enum rule_draw draw = rule_draw(sampling);
 
@@ -13,6 +13,7 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, struct
     query->scans = !query->gumbel;
     query->sums = query->scans && draw != RULE_DRAWS_ARGMAX;
     query->top = draw == RULE_DRAWS_ARGMAX || query->gumbel ? 0 : support;
+    query->top = query->top < listed ? listed : query->top;
 }
 
 DEVICE_CODE int choice_is_plain(const struct sampling *sampling)
@@ -39,7 +40,7 @@ DEVICE_CODE static int keep(const struct sampling *sampling, int vocab, const st
     return query->best_count;
 }
 
-DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vocab, const struct row_query *query, enum rng_purpose noise, double *p)
+DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
 {
     int32_t winner = -1;
     float best = -INFINITY;
@@ -47,7 +48,7 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     if (query->gumbel)
         return query->winner.token < 0 ? 0 : query->winner.token; /* below 0: every id that may be drafted is banned, and any will do */
     for (int i = 0, kept = keep(sampling, vocab, query, p); i < kept; i++) {
-        float score = query->best[i].score + rng_gumbel(&query->key, noise, (uint32_t)query->best[i].token);
+        float score = query->best[i].score + rng_gumbel(&query->key, RNG_NOISE, (uint32_t)query->best[i].token);
 
         if (score > best) {
             best = score;
@@ -57,25 +58,16 @@ DEVICE_CODE static int32_t draw_by_noise(const struct sampling *sampling, int vo
     return winner < 0 ? 0 : winner;
 }
 
-DEVICE_CODE int32_t choice_expect(const struct sampling *sampling, int vocab, const struct row_query *query, double *p)
-{
-    switch (rule_draw(sampling)) {
-    case RULE_DRAWS_ARGMAX:
-        return query->stats.argmax;
-    case RULE_DRAWS_NOISE:
-        return draw_by_noise(sampling, vocab, query, RNG_NOISE, p);
-    case RULE_DRAWS_Q:
-        break;
-    }
-    return draw_by_noise(sampling, vocab, query, RNG_RESIDUAL, p);
-}
-
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,
                                 struct sparse_q *q)
 {
+    enum rule_draw draw = rule_draw(sampling);
+
     q->count = 0;
-    if (rule_draw(sampling) != RULE_DRAWS_Q)
-        return choice_expect(sampling, vocab, query, p); /* a point mass, on the token that is expected of the target */
+    if (draw == RULE_DRAWS_ARGMAX)
+        return query->stats.argmax;
+    if (draw == RULE_DRAWS_NOISE)
+        return draw_by_noise(sampling, vocab, query, p);
     sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
     return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
 }

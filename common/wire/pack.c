@@ -195,6 +195,7 @@ struct frame message_pack_proposal(struct message_space *space, const struct pro
     m.drafted = each;
     m.n_drafted = (size_t)proposal->count;
     m.draft_us = proposal->draft_us;
+    m.ahead = proposal->ahead;
     fill_parents(proposal, parent, &m);
     return pack(space, MESSAGE_PROPOSAL, &m.base);
 }

@@ -52,7 +52,7 @@ static const struct precheck_field drafted_field[] = {WORD, PACKED(MESSAGE_MAX_S
 static const struct precheck_message drafted_rules = {COUNT(drafted_field), drafted_field};
 
 static const struct precheck_field proposal_field[] = {
-    FIXED64, WORD, WORD, FIXED64, FIXED64, INNER(MESSAGE_MAX_DRAFT, drafted_rules), WORD, PACKED(MESSAGE_MAX_DRAFT),
+    FIXED64, WORD, WORD, FIXED64, FIXED64, INNER(MESSAGE_MAX_DRAFT, drafted_rules), WORD, PACKED(MESSAGE_MAX_DRAFT), WORD,
 };
 static const struct precheck_message proposal_rules = {COUNT(proposal_field), proposal_field};
 

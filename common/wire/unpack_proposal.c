@@ -79,7 +79,10 @@ const char *message_unpack_proposal(struct message_space *space, struct frame fr
         .sampling_digest = m->sampling_digest,
         .count = (int)m->n_drafted,
         .draft_us = m->draft_us,
+        .ahead = m->ahead,
     };
+    if (proposal.ahead > (uint32_t)m->n_drafted)
+        return "more tokens were drafted beforehand than there are";
     wrong = read_drafted(m, vocab, &proposal);
     if (wrong == NULL)
         wrong = read_parents(m, &proposal);

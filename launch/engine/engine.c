@@ -81,7 +81,8 @@ static enum status open_drafters(struct engine *engine, const struct engine_term
                                                    .vocab = terms->draft[i].vocab,
                                                    .context = terms->draft[i].context,
                                                    .slots = terms->slots,
-                                                   .run_ahead = terms->run_ahead};
+                                                   .run_ahead = terms->run_ahead,
+                                                   .branches = terms->branches};
         TRY_TO(engine_start_drafter(engine, i), stop_drafters);
     }
     return STATUS_OK;

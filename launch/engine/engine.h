@@ -31,7 +31,7 @@ struct engine_terms {
     int slots;
     int outputs, ids; /* as for verify_open */
     int hash_logits;
-    int run_ahead;      /* as of the drafters */
+    int run_ahead, branches; /* as of the drafters */
     int prefill_chunk;  /* as of the lead */
     double deadline_ms; /* how long the lead waits for drafts; 0: not at all */
     int patient;        /* as of peers: every wait may take all of it */

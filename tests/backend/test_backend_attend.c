@@ -338,25 +338,25 @@ static size_t number_at(const struct layer_shape *shape, int is_key, int slot, i
 }
 
 /* Places are copied number by number on the one side, by the backend on the other, from the same caches. */
-static void check_copy(struct backend_context *context, enum dtype dtype, int head_dim, int from, int to, int first, int count)
+static void check_copy(struct backend_context *context, enum dtype dtype, int head_dim, struct cache_place from, struct cache_place to, int count)
 {
     const struct layer_shape shape = {.heads = 6, .kv_heads = 3, .head_dim = head_dim, .context = CONTEXT};
     size_t bytes = dtype_bytes(dtype), all = (size_t)(3 * shape.kv_heads * CONTEXT * head_dim);
     char *expected[2] = {zeroed(all, bytes), zeroed(all, bytes)};
     struct cache_layer cache = {dtype, zeroed(all, bytes), zeroed(all, bytes)};
     void *found[2] = {cache.keys, cache.values};
-    struct random random = {.state = (uint32_t)(first * 1000 + count)};
+    struct random random = {.state = (uint32_t)(from.place * 1000 + count)};
 
     for (int side = 0; side < 2; side++) {
         for (size_t i = 0; i < all * bytes; i++)
             expected[side][i] = (char)random_word(&random);
         memcpy(found[side], expected[side], all * bytes);
-        for (int place = first; place < first + count; place++)
+        for (int n = 0; n < count; n++)
             for (int i = 0; i < shape.kv_heads * head_dim; i++)
-                memcpy(expected[side] + number_at(&shape, side == 0, to, i / head_dim, place, i % head_dim) * bytes,
-                       expected[side] + number_at(&shape, side == 0, from, i / head_dim, place, i % head_dim) * bytes, bytes);
+                memcpy(expected[side] + number_at(&shape, side == 0, to.slot, i / head_dim, to.place + n, i % head_dim) * bytes,
+                       expected[side] + number_at(&shape, side == 0, from.slot, i / head_dim, from.place + n, i % head_dim) * bytes, bytes);
     }
-    backend_cpu.cache.copy(context, &shape, &cache, from, to, first, count);
+    backend_cpu.cache.copy(context, &shape, &cache, from, to, count);
     for (int side = 0; side < 2; side++) {
         assert_memory_equal(found[side], expected[side], all * bytes);
         free(expected[side]);
@@ -364,10 +364,12 @@ static void check_copy(struct backend_context *context, enum dtype dtype, int he
     }
 }
 
-/* Within a tile, over its edges, whole tiles, nothing, and the whole slot; to a later slot and to an earlier one. */
+/* Within a tile, over its edges, whole tiles, nothing, and the whole slot; to a later slot, to an earlier one, and within one to other places. */
 static void test_cache_copy__moves_the_places_and_nothing_else(void **state)
 {
     static const int ranges[][2] = {{0, CONTEXT}, {0, 16}, {0, 1}, {3, 9}, {15, 2}, {5, 11}, {16, 32}, {7, 100}, {30, 35}, {CONTEXT - 1, 1}, {4, 0}};
+    static const int moves[][3] = {{21, 17, 4}, {31, 14, 3}, {40, 3, 33}, {3, 40, 33}, {64, 16, 32}, {CONTEXT - 5, 0, 5}};
+
 
     (void)state;
     for (int i = 0; i < RIGS; i++) {
@@ -376,8 +378,12 @@ static void test_cache_copy__moves_the_places_and_nothing_else(void **state)
         if (context == NULL)
             continue;
         for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
-            check_copy(context, DTYPE_F32, 24, 0, 2, ranges[r][0], ranges[r][1]);
-            check_copy(context, DTYPE_BF16, 10, 2, 1, ranges[r][0], ranges[r][1]);
+            check_copy(context, DTYPE_F32, 24, (struct cache_place){0, ranges[r][0]}, (struct cache_place){2, ranges[r][0]}, ranges[r][1]);
+            check_copy(context, DTYPE_BF16, 10, (struct cache_place){2, ranges[r][0]}, (struct cache_place){1, ranges[r][0]}, ranges[r][1]);
+        }
+        for (size_t m = 0; m < sizeof moves / sizeof *moves; m++) {
+            check_copy(context, DTYPE_F32, 24, (struct cache_place){1, moves[m][0]}, (struct cache_place){1, moves[m][1]}, moves[m][2]);
+            check_copy(context, DTYPE_BF16, 10, (struct cache_place){0, moves[m][0]}, (struct cache_place){2, moves[m][1]}, moves[m][2]);
         }
         backend_cpu.close(context);
     }

@@ -282,13 +282,13 @@ static void test_cuda_step__picks_rows_and_adds(void **state)
     free(sum);
 }
 
-/* Places [first, first + count) of a cache of bf16 by the backend, against a copy number by number. */
-static void check_copy(int from, int to, int first, int count)
+/* Places of a cache of bf16 by the backend, against a copy number by number. */
+static void check_copy(struct cache_place from, struct cache_place to, int count)
 {
     const struct layer_shape shape = {.heads = 4, .kv_heads = 2, .head_dim = 26, .context = CONTEXT};
     size_t dim = (size_t)shape.head_dim, head = CONTEXT * dim, slot = (size_t)shape.kv_heads * head, all = SLOTS * slot;
     uint16_t *expected = zeroed(all, sizeof *expected), *found = zeroed(all, sizeof *found);
-    struct random random = {.state = (uint32_t)(first + count)};
+    struct random random = {.state = (uint32_t)(from.place + count)};
     struct cuda_rig rig;
 
     for (size_t i = 0; i < all; i++)
@@ -298,10 +298,11 @@ static void check_copy(int from, int to, int first, int count)
     struct cache_layer cache = {DTYPE_BF16, cuda_rig_put(&rig, (float *)(void *)expected, all / 2),
                                 cuda_rig_put(&rig, (float *)(void *)expected, all / 2)};
 
-    backend_cuda.cache.copy(rig.cuda, &shape, &cache, from, to, first, count);
+    backend_cuda.cache.copy(rig.cuda, &shape, &cache, from, to, count);
     for (int h = 0; h < shape.kv_heads; h++)
-        for (size_t i = (size_t)first * dim; i < (size_t)(first + count) * dim; i++)
-            expected[(size_t)to * slot + (size_t)h * head + i] = expected[(size_t)from * slot + (size_t)h * head + i];
+        for (size_t i = 0; i < (size_t)count * dim; i++)
+            expected[(size_t)to.slot * slot + (size_t)h * head + (size_t)to.place * dim + i] =
+                expected[(size_t)from.slot * slot + (size_t)h * head + (size_t)from.place * dim + i];
     for (int side = 0; side < 2; side++) {
         cuda_rig_get(&rig, side == 0 ? cache.keys : cache.values, (float *)(void *)found, all / 2);
         assert_memory_equal(found, expected, all * sizeof *found);
@@ -314,11 +315,13 @@ static void check_copy(int from, int to, int first, int count)
 static void test_cuda_cache_copy__moves_the_places_and_nothing_else(void **state)
 {
     (void)state;
-    check_copy(0, 2, 0, CONTEXT);
-    check_copy(2, 1, 0, 1);
-    check_copy(1, 0, 7, 30);
-    check_copy(1, 2, CONTEXT - 1, 1);
-    check_copy(0, 1, 5, 0);
+    check_copy((struct cache_place){0, 0}, (struct cache_place){2, 0}, CONTEXT);
+    check_copy((struct cache_place){2, 0}, (struct cache_place){1, 0}, 1);
+    check_copy((struct cache_place){1, 7}, (struct cache_place){0, 7}, 30);
+    check_copy((struct cache_place){1, CONTEXT - 1}, (struct cache_place){2, CONTEXT - 1}, 1);
+    check_copy((struct cache_place){0, 5}, (struct cache_place){1, 5}, 0);
+    check_copy((struct cache_place){1, 20}, (struct cache_place){1, 16}, 4);
+    check_copy((struct cache_place){1, 31}, (struct cache_place){2, 3}, 9);
 }
 
 enum { HIDDEN = 72 };

@@ -115,7 +115,7 @@ static enum status work(struct job *job, const char *path, int resume)
     job->stage = OUTPUT;
     TRY(output_open(&job->output, path, resume, 1));
     TRY(read_requests(&job->options, &job->requests));
-    TRY(draft_open_model(&job->draft, draft_model, SLOTS, SUPPORT));
+    TRY(draft_open_model(&job->draft, draft_model, SLOTS, SUPPORT, 1));
     job->stage = DRAFT;
     TRY(team_open(&job->team, target, SLOTS, OUTPUTS, IDS));
     job->stage = TEAM;

@@ -34,7 +34,7 @@ void stage_open(struct stage *stage)
         open_target(stage, &stage->target[i], i + 1);
     for (int i = 0; i < PLAN_DRAFTERS; i++) {
         toy_model_init(&stage->draft_model[i], &stage->law[0], 1, &stage->alone, stage->context, STAGE_ASKED);
-        assert_int_equal(draft_open_model(&stage->draft[i], &stage->draft_model[i].model, PLAN_SLOTS, PLAN_SUPPORT), STATUS_OK);
+        assert_int_equal(draft_open_model(&stage->draft[i], &stage->draft_model[i].model, PLAN_SLOTS, PLAN_SUPPORT, 1), STATUS_OK);
     }
 }
 
@@ -75,5 +75,5 @@ void stage_set(struct stage *stage, const struct plan *plan)
 void stage_renew_draft(struct stage *stage, int drafter)
 {
     draft_close(&stage->draft[drafter]);
-    assert_int_equal(draft_open_model(&stage->draft[drafter], &stage->draft_model[drafter].model, PLAN_SLOTS, PLAN_SUPPORT), STATUS_OK);
+    assert_int_equal(draft_open_model(&stage->draft[drafter], &stage->draft_model[drafter].model, PLAN_SLOTS, PLAN_SUPPORT, 1), STATUS_OK);
 }

@@ -19,7 +19,7 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
     rig->slots = slots;
     group_open_self(&rig->self);
     assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
-    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT), STATUS_OK);
+    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, 0), STATUS_OK);
     assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < slots; s++) {
         int count = s == slots - 1 ? LONG_PROMPT : PROMPT;

@@ -121,8 +121,8 @@ void model_rig_assert_copied(struct model_rig *rig, const int32_t *tokens, int c
         other[i] = tokens[count - 1 - i];
     model_rig_feed(rig, 0, tokens, count, count, expected);
     model_rig_feed(rig, 2, other, count, count, NULL);
-    kv_cache_copy(&rig->cache, 0, 2, 0, kept / 2);
-    kv_cache_copy(&rig->cache, 0, 2, kept / 2, kept - kept / 2);
+    kv_cache_copy(&rig->cache, (struct cache_place){0, 0}, (struct cache_place){2, 0}, kept / 2);
+    kv_cache_copy(&rig->cache, (struct cache_place){0, kept / 2}, (struct cache_place){2, kept / 2}, kept - kept / 2);
     model_rig_step(rig, &rest, 1, found);
     assert_memory_equal(found, expected + (size_t)kept * vocab, (size_t)(count - kept) * vocab * sizeof *found);
     free(expected);

@@ -72,7 +72,7 @@ void pair_open(struct pair *pair, int shards, const char *draft)
         assert_int_equal(team_open(&pair->team[r], pair->target[r], PAIR_SLOTS, PAIR_OUTPUTS, PAIR_IDS), STATUS_OK);
     }
     open_model(pair, draft, &pair->self, &pair->draft_model);
-    assert_int_equal(draft_open_model(&pair->draft, pair->draft_model, PAIR_SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(draft_open_model(&pair->draft, pair->draft_model, PAIR_SLOTS, SUPPORT, 1), STATUS_OK);
     if (shards > 1)
         assert_int_equal(pthread_create(&pair->follower, NULL, follow, &pair->team[1]), 0);
 }

@@ -113,6 +113,24 @@ static json_t *terms_of(const struct adaptive_terms *terms)
                      terms->speedup);
 }
 
+static json_t *outcome_of(const struct ahead_outcome *outcome)
+{
+    return json_pack("{s:I, s:I}", "rounds", (json_int_t)outcome->rounds, "hits", (json_int_t)outcome->hits);
+}
+
+static json_t *ahead_of(const struct figures *figures)
+{
+    const struct ahead_figures *ahead = &figures->ahead;
+    json_t *rejected = json_array();
+
+    for (int i = 0; i < MESSAGE_MAX_DRAFT; i++)
+        if (ahead->rejected[i].rounds > 0)
+            json_array_append_new(rejected, json_pack("{s:i, s:I, s:I}", "accepted", i, "rounds", (json_int_t)ahead->rejected[i].rounds, "hits", (json_int_t)ahead->rejected[i].hits));
+    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "proposals", (json_int_t)ahead->proposals, "bytes", (json_int_t)ahead->bytes, "hits",
+                     (json_int_t)ahead->hits, "hit_rate", figures_ahead_hit_rate(figures), "hit_wait_us", clock_mean_us(&ahead->wait), "all_accepted",
+                     outcome_of(&ahead->all), "rejected", rejected);
+}
+
 static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
 {
     int length;
@@ -141,8 +159,7 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "prompt_tokens_read", json_integer(figures->prompt_tokens));
     failed |= json_object_set_new(object, "prefix_tokens_reused", json_integer(figures->prefix_tokens_reused));
     failed |= json_object_set_new(object, "accepted_per_position", positions_of(figures));
-    failed |= json_object_set_new(object, "run_ahead", json_pack("{s:I, s:I, s:f}", "proposals", (json_int_t)figures->ahead_proposals, "hits",
-                                                                 (json_int_t)figures->ahead_hits, "hit_rate", figures_ahead_hit_rate(figures)));
+    failed |= json_object_set_new(object, "run_ahead", ahead_of(figures));
     failed |= json_object_set_new(object, "stale_proposals", json_integer(figures->stale));
     failed |= json_object_set_new(object, "refused_messages", json_integer(figures->refused));
     failed |= json_object_set_new(object, "lost_drafters", lost_of(stats->peers));

@@ -9,7 +9,7 @@ static size_t support_bytes(int support_room)
 
 size_t draft_link_bytes(int support_room)
 {
-    return 4 * support_bytes(support_room);
+    return 2 * (1 + DRAFT_SHELF) * support_bytes(support_room);
 }
 
 static void take_supports(struct draft_supports *supports, struct arena *arena, int support_room)
@@ -22,12 +22,16 @@ void draft_link_init(struct draft_link *link, struct arena *arena, int support_r
 {
     *link = (struct draft_link){.drafter = -1, .support_room = support_room};
     take_supports(&link->supports, arena, support_room);
-    take_supports(&link->shelf_supports, arena, support_room);
+    for (int i = 0; i < DRAFT_SHELF; i++)
+        take_supports(&link->shelf[i].supports, arena, support_room);
 }
 
 void draft_link_reset(struct draft_link *link)
 {
-    link->has_proposal = link->has_shelf = 0;
+    link->has_proposal = 0;
+    for (int i = 0; i < DRAFT_SHELF; i++)
+        link->shelf[i].is_there = 0;
+    link->verified = link->accepted = 0;
     link->wanted = 0;
     link->missed = 0;
     link->known = 0;
@@ -78,31 +82,62 @@ int draft_link_take(struct draft_link *link, const struct proposal *proposal)
     return 1;
 }
 
+/* A free place on the shelf, or else that of the shortest text. */
+static struct shelved *place_for(struct draft_link *link)
+{
+    struct shelved *place = &link->shelf[0];
+
+    for (int i = 0; i < DRAFT_SHELF; i++) {
+        if (!link->shelf[i].is_there)
+            return &link->shelf[i];
+        if (link->shelf[i].proposal.base_length < place->proposal.base_length)
+            place = &link->shelf[i];
+    }
+    return place;
+}
+
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal)
 {
+    struct shelved *place = place_for(link);
+
     if (!fits(link, proposal))
         return 0;
-    copy(link, &link->shelf_supports, proposal, &link->shelf);
-    link->has_shelf = 1;
+    copy(link, &place->supports, proposal, &place->proposal);
+    place->is_there = 1;
     return 1;
+}
+
+static void fetch(struct draft_link *link, struct shelved *from)
+{
+    struct draft_supports supports = link->supports;
+
+    link->proposal = from->proposal; /* and the supports that it has */
+    link->supports = from->supports;
+    from->supports = supports;
+    cut(link);
 }
 
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest)
 {
-    struct draft_supports supports = link->supports;
+    int is_found = 0;
 
-    if (!link->has_shelf || link->wanted == 0 || link->shelf.base_length != (uint32_t)length || link->shelf.base_digest != digest)
-        return 0;
-    link->proposal = link->shelf; /* and the supports that it has */
-    link->supports = link->shelf_supports;
-    link->shelf_supports = supports;
-    link->has_shelf = 0;
-    cut(link);
-    return 1;
+    for (int i = 0; i < DRAFT_SHELF; i++) {
+        struct shelved *shelved = &link->shelf[i];
+
+        if (!shelved->is_there || shelved->proposal.base_length > (uint32_t)length)
+            continue;
+        shelved->is_there = 0;
+        if (is_found || link->wanted == 0 || shelved->proposal.base_length != (uint32_t)length || shelved->proposal.base_digest != digest)
+            continue;
+        fetch(link, shelved);
+        is_found = 1;
+    }
+    return is_found;
 }
 
 void draft_link_use_up(struct draft_link *link)
 {
+    link->verified = link->has_proposal ? link->proposal.count : 0;
     link->has_proposal = 0;
     link->wanted = 0;
 }

@@ -1,6 +1,6 @@
 /* A draft link is one drafter's bookkeeping for one sequence: it owns the proposal that waits to be verified, and what the drafter was told and
  * asked. It holds no committed token, so a sequence may have several links and one truth. Invariant: a proposal that is here was computed on exactly
- * the committed tokens; whoever commits calls draft_link_use_up. On the shelf lies a proposal for tokens that
+ * the committed tokens; whoever commits calls draft_link_use_up. On the shelf lie proposals for texts that
  * may be committed next (the drafter ran ahead). Only the lead's thread may call. Never sends, waits or allocates. */
 #ifndef TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
 #define TANDEM_VERIFIER_ROUND_DRAFT_LINK_H
@@ -8,6 +8,8 @@
 #include "common/base/arena.h"
 #include "common/base/clock.h"
 #include "common/wire/message.h"
+
+enum { DRAFT_SHELF = 12 }; /* proposals on a shelf at most: as many as a drafter has branches */
 
 struct draft_link {
     int drafter;       /* index of the drafter, -1 for none */
@@ -21,12 +23,17 @@ struct draft_link {
     int has_proposal;  /* the proposal below is for the committed tokens */
     int64_t came_ns;   /* when it came */
     struct proposal proposal; /* its supports lie in the link's own memory */
-    int has_shelf;
-    struct proposal shelf;
     struct draft_supports {
         int32_t *id;      /* [MESSAGE_MAX_DRAFT][support_room] */
         uint32_t *weight; /* [MESSAGE_MAX_DRAFT][support_room] */
-    } supports, shelf_supports; /* of the two proposals */
+    } supports;
+    struct shelved {
+        int is_there;
+        struct proposal proposal;
+        struct draft_supports supports;
+    } shelf[DRAFT_SHELF];
+    int verified; /* drafts in the last round, */
+    int accepted; /* and how many of them were accepted */
     int support_room;
 };
 
@@ -38,9 +45,9 @@ void draft_link_reset(struct draft_link *link);
 /* Takes over (copies) a proposal for the committed tokens, if any was asked for, it is a chain and its supports have room; of more tokens than were asked for
  * the first ones. Returns whether it did. */
 int draft_link_take(struct draft_link *link, const struct proposal *proposal);
-/* The same for tokens that are not committed yet: it lies on the shelf, in the place of what lay there. */
+/* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what is for the shortest text goes. */
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
-/* Takes what lies on the shelf, if it is for these committed tokens and any was asked for. Returns whether it did. */
+/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears away what is for shorter texts. Returns whether it did. */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
 /* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);

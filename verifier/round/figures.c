@@ -38,5 +38,5 @@ double figures_us_per_round(const struct figures *figures, const struct span_sum
 
 double figures_ahead_hit_rate(const struct figures *figures)
 {
-    return figures->answered_rounds > 0 ? (double)figures->ahead_hits / (double)figures->answered_rounds : 0.0;
+    return figures->answered_rounds > 0 ? (double)figures->ahead.hits / (double)figures->answered_rounds : 0.0;
 }

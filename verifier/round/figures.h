@@ -7,6 +7,17 @@
 #include "common/wire/message.h"
 #include <stdint.h>
 
+/* What the drafters' running ahead gave. */
+struct ahead_figures {
+    int64_t proposals; /* that came before the tokens that they are for were committed */
+    int64_t bytes;     /* of these, on the wire */
+    int64_t hits;      /* proposals used that were all drafted before they were asked for */
+    struct span_sum wait; /* for these, once asked for */
+    struct ahead_outcome {
+        int64_t rounds, hits; /* rounds with a proposal, by what came of the round before; and hits among them */
+    } all, rejected[MESSAGE_MAX_DRAFT]; /* all drafts were accepted; the one at this place was rejected */
+};
+
 struct figures {
     int64_t tokens; /* generated */
     int64_t drafted_rounds; /* rounds that verified at least one draft */
@@ -26,8 +37,7 @@ struct figures {
     int64_t empty_rounds;    /* rounds whose proposal was empty: the drafter had nothing to propose */
     int64_t prompt_tokens;        /* prompt tokens that were fed to the target */
     int64_t prefix_tokens_reused; /* prompt tokens not fed, as a KV cache held them already: a shared prefix, or the turn before */
-    int64_t ahead_proposals; /* proposals that came before the tokens that they are for were committed */
-    int64_t ahead_hits;      /* proposals used that were begun before they were asked for: rounds with a shorter wait, or none */
+    struct ahead_figures ahead;
     int64_t stale, refused;
     int drained;     /* the job was drained before all results were there */
     int64_t resumed; /* results of earlier jobs (a resumed journal), which no other figure counts */

@@ -50,8 +50,7 @@ static void sum_up(struct lead *lead, int64_t started)
     }
     figures->prompt_tokens = lead->reading.read;
     figures->prefix_tokens_reused = lead->reading.reused;
-    figures->ahead_proposals = lead->peers->kept;
-    figures->ahead_hits = lead->peers->fetched + lead->peers->early;
+    figures->ahead = lead->peers->ahead;
     figures->stale = lead->peers->stale;
     figures->refused = lead->peers->refused;
     figures->draft_us = figures_us_per_round(figures, &lead->peers->draft);

@@ -121,6 +121,19 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence)
     return STATUS_OK;
 }
 
+/* A proposal for the sequence is there: was it drafted beforehand? By what came of the drafts before. */
+static void count_hit(struct peers *peers, const struct sequence *sequence, int is_hit)
+{
+    const struct draft_link *link = &sequence->link;
+    struct ahead_outcome *outcome = link->accepted < link->verified ? &peers->ahead.rejected[link->accepted] : &peers->ahead.all;
+
+    peers->ahead.hits += is_hit;
+    if (link->opened || link->verified == 0)
+        return;
+    outcome->rounds++;
+    outcome->hits += is_hit;
+}
+
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish)
 {
@@ -160,8 +173,12 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
         return send_open(peers, sequence);
     sequence->link.asked_ns = clock_ns();
     TRY(send(peers, peer, message_pack_commit(peers->space, &commit)));
-    if (finish == FINISH_NOT)
-        peers->fetched += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
+    sequence->link.accepted = accepted;
+    if (finish == FINISH_NOT && draft_link_fetch(&sequence->link, sequence->length, sequence->digest)) {
+        peers->fetched++;
+        count_hit(peers, sequence, 1);
+        clock_add(&peers->ahead.wait, 0);
+    }
     return STATUS_OK;
 }
 
@@ -175,23 +192,25 @@ static struct peer *find(struct peers *peers, int name)
 
 static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
 {
-    int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)sequence->link.proposal.draft_us * 1000;
+    const struct proposal *proposal = &sequence->link.proposal;
+    int64_t whole = sequence->link.came_ns - sequence->link.asked_ns, own = (int64_t)proposal->draft_us * 1000;
+    int is_hit = proposal->count > 0 && proposal->ahead == (uint32_t)proposal->count;
 
+    own = own < whole ? own : whole;
     peer->misses = 0;
     peer->vain_ns = 0;
-    if (own > whole) { /* begun before it was asked for: that says nothing of how long the drafter takes, but for what was waited for it */
-        peers->early++;
-        clock_add(&peers->draft, whole);
-        clock_add(&peers->wire, 0);
-        return;
-    }
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
+    count_hit(peers, sequence, is_hit);
+    if (is_hit)
+        clock_add(&peers->ahead.wait, whole);
+    if (proposal->ahead > 0) /* that says nothing of how long the drafter takes */
+        return;
     peer->usual_ns = peer->answers == 0 ? (double)whole : 0.9 * peer->usual_ns + 0.1 * (double)whole;
     peer->answers++;
 }
 
-static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, struct sequence *sequences, int count)
+static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, size_t bytes, struct sequence *sequences, int count)
 {
     for (int i = 0; i < count; i++) {
         struct sequence *sequence = &sequences[i];
@@ -209,7 +228,8 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
             measure(peers, peer, sequence);
             return;
         case OFFER_KEPT:
-            peers->kept++;
+            peers->ahead.proposals++;
+            peers->ahead.bytes += (int64_t)bytes;
             return;
         case OFFER_REFUSED:
             break;
@@ -288,7 +308,7 @@ static void take(struct peers *peers, int name, struct frame frame, int refused,
         log_debug("drafter rank %d is heard again", name);
     }
     if (type == MESSAGE_PROPOSAL) {
-        take_proposal(peers, peer, &proposal, sequences, count);
+        take_proposal(peers, peer, &proposal, frame.count, sequences, count);
         trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, 0, 0);
     }
 }

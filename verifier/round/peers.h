@@ -7,6 +7,7 @@
 #define TANDEM_VERIFIER_ROUND_PEERS_H
 
 #include "common/wire/channel.h"
+#include "verifier/round/figures.h"
 #include "verifier/round/sequence.h"
 
 struct peer {
@@ -42,8 +43,8 @@ struct peers {
     int64_t looked_ns;  /* when peers_begin last looked for drafters that have ended */
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
-    int64_t kept, fetched;   /* proposals laid on a shelf; of these used when their tokens were committed */
-    int64_t early;           /* proposals used that came later than that, and yet were begun before they were asked for */
+    struct ahead_figures ahead;
+    int64_t fetched; /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
     struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */
 };

@@ -59,7 +59,7 @@ static int32_t *history_at(const struct shard *shard, int slot, int place)
 
 void shard_copy(struct shard *shard, const struct copy_order *order)
 {
-    kv_cache_copy(&shard->cache, order->from, order->to, order->first, order->count);
+    kv_cache_copy(&shard->cache, (struct cache_place){order->from, order->first}, (struct cache_place){order->to, order->first}, order->count);
     memcpy(history_at(shard, order->to, order->first), history_at(shard, order->from, order->first), (size_t)order->count * sizeof(int32_t));
 }
 

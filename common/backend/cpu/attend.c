@@ -237,8 +237,8 @@ struct copy {
     struct backend_context *context;
     const struct layer_shape *shape;
     const struct cache_layer *cache;
-    int from, to;    /* slots */
-    int first, last; /* places */
+    struct cache_place from, to;
+    int count;
 };
 
 static void copy_numbers(const struct copy *copy, void *side, size_t to, size_t from, size_t count)
@@ -248,39 +248,59 @@ static void copy_numbers(const struct copy *copy, void *side, size_t to, size_t 
     memcpy((char *)side + to * bytes, (const char *)side + from * bytes, count * bytes);
 }
 
-/* The places [first, last) of one tile and key/value head. A key's numbers lie apart, each beside those of the tile's other places. */
-static void copy_places(const struct copy *copy, int h, int first, int last)
+/* Where the key of a place begins. Its numbers lie apart, each beside those of the tile's other places. */
+static size_t key_at(const struct layer_shape *shape, struct cache_place at, int h)
 {
-    size_t dim = (size_t)copy->shape->head_dim, count = (size_t)(last - first);
-    size_t from = cache_offset(copy->shape, copy->from, h), to = cache_offset(copy->shape, copy->to, h);
-    size_t values = (size_t)first * dim, keys = (size_t)(first / BACKEND_PANEL) * dim * BACKEND_PANEL + (size_t)(first % BACKEND_PANEL);
+    return cache_offset(shape, at.slot, h) + (size_t)(at.place / BACKEND_PANEL * shape->head_dim) * BACKEND_PANEL +
+           (size_t)(at.place % BACKEND_PANEL);
+}
 
-    copy_numbers(copy, copy->cache->values, to + values, from + values, count * dim);
+/* The keys of `count` places, which are of one tile on both sides. */
+static void copy_keys(const struct copy *copy, int h, struct cache_place from, struct cache_place to, int count)
+{
+    size_t dim = (size_t)copy->shape->head_dim, source = key_at(copy->shape, from, h), target = key_at(copy->shape, to, h);
+
     if (count == BACKEND_PANEL) {
-        copy_numbers(copy, copy->cache->keys, to + keys, from + keys, count * dim);
+        copy_numbers(copy, copy->cache->keys, target, source, dim * BACKEND_PANEL);
         return;
     }
-    for (size_t d = 0; d < dim; d++)
-        copy_numbers(copy, copy->cache->keys, to + keys + d * BACKEND_PANEL, from + keys + d * BACKEND_PANEL, count);
+    for (size_t d = 0; d < dim * BACKEND_PANEL; d += BACKEND_PANEL)
+        copy_numbers(copy, copy->cache->keys, target + d, source + d, (size_t)count);
+}
+
+/* The places [first, last) of those that are copied, whose targets lie in one tile, of one key/value head. */
+static void copy_places(const struct copy *copy, int h, int first, int last)
+{
+    struct cache_place from = {copy->from.slot, copy->from.place + first}, to = {copy->to.slot, copy->to.place + first};
+    size_t dim = (size_t)copy->shape->head_dim;
+    int left = last - first, count;
+
+    copy_numbers(copy, copy->cache->values, cache_offset(copy->shape, to.slot, h) + (size_t)to.place * dim,
+                 cache_offset(copy->shape, from.slot, h) + (size_t)from.place * dim, (size_t)left * dim);
+    for (; left > 0; left -= count, from.place += count, to.place += count) {
+        count = BACKEND_PANEL - from.place % BACKEND_PANEL;
+        count = count < left ? count : left;
+        copy_keys(copy, h, from, to, count);
+    }
 }
 
 static void copy_part(void *argument, int thread)
 {
     const struct copy *copy = argument;
-    int first_tile = copy->first / BACKEND_PANEL, tiles = (copy->last + BACKEND_PANEL - 1) / BACKEND_PANEL - first_tile;
+    int before = copy->to.place % BACKEND_PANEL, tiles = (before + copy->count + BACKEND_PANEL - 1) / BACKEND_PANEL;
     struct stretch mine = pool_stretch(copy->context->pool, thread, copy->shape->kv_heads * tiles);
 
     for (int i = mine.first; i < mine.last; i++) {
-        int tile = (first_tile + i % tiles) * BACKEND_PANEL, end = tile + BACKEND_PANEL;
+        int first = i % tiles * BACKEND_PANEL - before, end = first + BACKEND_PANEL;
 
-        copy_places(copy, i / tiles, tile > copy->first ? tile : copy->first, end < copy->last ? end : copy->last);
+        copy_places(copy, i / tiles, first > 0 ? first : 0, end < copy->count ? end : copy->count);
     }
 }
 
-void cpu_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                    int first, int count)
+void cpu_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
+                    struct cache_place to, int count)
 {
-    struct copy copy = {.context = context, .shape = shape, .cache = cache, .from = from, .to = to, .first = first, .last = first + count};
+    struct copy copy = {.context = context, .shape = shape, .cache = cache, .from = from, .to = to, .count = count};
 
     if (count > 0)
         pool_run(context->pool, copy_part, &copy);

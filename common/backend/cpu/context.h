@@ -98,8 +98,8 @@ void cpu_add(struct backend_context *context, float *x, const float *sum, size_t
 void cpu_tree_sum(struct backend_context *context, const float *terms, int count, size_t size, float *to);
 void cpu_head(struct backend_context *context, int hidden, float norm_eps, const float *norm, const struct matrix *head, int rows,
               const float *x, float *logits);
-void cpu_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                    int first, int count);
+void cpu_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
+                    struct cache_place to, int count);
 /* ask.c */
 void cpu_ask(struct backend_context *context, int32_t first, struct kept_query *queries, int count);
 uint64_t cpu_ask_begin(struct backend_context *context, int32_t first, struct kept_query *queries, int count);

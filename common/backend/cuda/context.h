@@ -95,8 +95,8 @@ void cuda_attend_in(struct backend_context *context, const struct layer_shape *s
                     float *q);
 void cuda_attend(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights,
                  const struct rows *rows, const float *q, const struct cache_layer *cache, float *to);
-void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                     int first, int count);
+void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
+                     struct cache_place to, int count);
 void cuda_attend_out(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,
                      const float *from, float *partial);
 void cuda_mlp_in(struct backend_context *context, const struct layer_shape *shape, const struct layer_weights *weights, int rows,

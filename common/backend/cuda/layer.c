@@ -251,11 +251,11 @@ void cuda_attend(struct backend_context *context, const struct layer_shape *shap
     }
 }
 
-void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, int from, int to,
-                     int first, int count)
+void cuda_cache_copy(struct backend_context *context, const struct layer_shape *shape, const struct cache_layer *cache, struct cache_place from,
+                     struct cache_place to, int count)
 {
     size_t place = (size_t)shape->head_dim * sizeof(uint16_t), head = (size_t)shape->context * place, slot = (size_t)shape->kv_heads * head;
-    size_t target = (size_t)to * slot + (size_t)first * place, source = (size_t)from * slot + (size_t)first * place;
+    size_t source = (size_t)from.slot * slot + (size_t)from.place * place, target = (size_t)to.slot * slot + (size_t)to.place * place;
     size_t bytes = (size_t)count * place, heads = (size_t)shape->kv_heads;
 
     if (count == 0)

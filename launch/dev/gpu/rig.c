@@ -137,7 +137,7 @@ enum status rig_draft(struct rig *rig, const int32_t *tokens, int first, int cou
     for (int i = 0; i < wanted; i++)
         choice[i] = (struct kept_choice){.id = &id, .weight = &weight}; /* a greedy q has none */
     draft.sampling.temperature = 0.0;
-    choice_ask(&draft.sampling, 0, &draft.query);
+    choice_ask(&draft.sampling, 0, 0, &draft.query);
     TRY(forward_draft(&rig->forward, &rows, count, chain.asked, &draft, 1, 0));
     for (int i = 0; i < wanted; i++)
         to[i] = choice[i].token;

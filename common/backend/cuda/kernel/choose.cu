@@ -27,7 +27,7 @@ __device__ struct row_query query_of(const struct choose_launch &launch, int ent
 {
     struct row_query query = {};
 
-    choice_ask(&launch.sampling[entry], launch.support, &query);
+    choice_ask(&launch.sampling[entry], launch.support, 0, &query);
     query.key = launch.key[entry];
     query.stats = launch.stats[entry];
     query.winner = launch.winner[entry];

@@ -97,7 +97,7 @@ static void check_readings(enum cache_choice cache)
         read_on(&one, 0, first, ends[i], MODEL_RIG_ROWS, expected);
         read_on(&three, 0, first, ends[i], 50, found);
         assert_memory_equal(found, expected, sizeof found);
-        kv_cache_copy(&three.cache, 0, MODEL_RIG_SLOTS - 1, 0, first);
+        kv_cache_copy(&three.cache, (struct cache_place){0, 0}, (struct cache_place){MODEL_RIG_SLOTS - 1, 0}, first);
         read_on(&three, MODEL_RIG_SLOTS - 1, first, ends[i], 7, found);
         assert_memory_equal(found, expected, sizeof found);
     }
@@ -175,7 +175,7 @@ static void test_long_context__the_last_token_sees_all_places(void **state)
     (void)state;
     open_rig(&rig, 1, CACHE_F32);
     fill(&rig, CONTEXT);
-    kv_cache_copy(&rig.cache, 0, slot, 0, CONTEXT - 1 - row);
+    kv_cache_copy(&rig.cache, (struct cache_place){0, 0}, (struct cache_place){slot, 0}, CONTEXT - 1 - row);
     read_on(&rig, slot, CONTEXT - 1 - row, CONTEXT, 1 + row, logits);
     for (int h = 0; h < HEADS; h++) {
         double expected[DIM];

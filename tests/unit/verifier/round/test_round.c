@@ -174,7 +174,7 @@ static int open_models(void **state)
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
     assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
     assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
-    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT), STATUS_OK);
+    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
     assert_int_equal(draft_open_lookup(&lookup, &(struct options_draft){.min = 1, .max = 3}, SLOTS, draft_model->shape.context), STATUS_OK);
     assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
     return 0;

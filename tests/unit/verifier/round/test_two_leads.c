@@ -57,7 +57,7 @@ static int open_sides(void **state)
     for (int i = 0; i < LEADS; i++) {
         assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &side[i].target), STATUS_OK);
         assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &side[i].draft_model), STATUS_OK);
-        assert_int_equal(draft_open_model(&side[i].draft, side[i].draft_model, SLOTS, SUPPORT), STATUS_OK);
+        assert_int_equal(draft_open_model(&side[i].draft, side[i].draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
         assert_int_equal(team_open(&side[i].team, side[i].target, SLOTS, OUTPUTS, IDS), STATUS_OK);
     }
     return 0;
