@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 enum {
-    LISTED = 64,    /* of a row's largest logits, from which guesses are ranked */
+    LISTED = 64,     /* of a row's largest logits, from which guesses are ranked */
     LEAST_SHARE = 32 /* of SPARSE_Q_SUM: less probable tokens are no guess where q alone is known */
 };
 
@@ -39,10 +39,10 @@ struct model_draft {
     float *logits;             /* [jobs][vocab] */
     int32_t *tally;            /* [vocab] */
     struct kept_query *queries; /* [jobs] */
-    struct scored_token *best; /* [jobs][room_of(state)] */
-    double *p;                 /* [room_of(state)] */
-    struct sparse_q *q;        /* [slots][outputs][MESSAGE_MAX_DRAFT] */
-    struct listed *listed;     /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
+    struct scored_token *best;  /* [jobs][room_of(state)] */
+    double *p;                  /* [room_of(state)] */
+    struct sparse_q *q;         /* [slots][outputs][MESSAGE_MAX_DRAFT] */
+    struct listed *listed;      /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
     struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
     int support;
     enum breakage breakage;
@@ -182,7 +182,8 @@ static void list(const struct model_draft *state, const struct draft_job *job, c
     int has_winner = !query->gumbel || query->winner.token < 0;
 
     listed += job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count;
-    listed->count = query->best_count < LISTED ? query->best_count : LISTED;
+    listed->count = choice_listed(&job->mirror->sampling, state->model->vocab, query, state->p);
+    listed->count = listed->count < LISTED ? listed->count : LISTED;
     for (int i = 0; i < listed->count; i++) {
         listed->best[i] = query->best[i];
         has_winner |= query->best[i].token == query->winner.token;

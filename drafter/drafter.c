@@ -11,7 +11,8 @@
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
 #define PARTING_NS ((int64_t)200 * 1000000)
 #define TELL_NS ((int64_t)100 * 1000000) /* how often the lead gets a Heartbeat while a long text is read */
-#define SLACK_NS ((int64_t)800 * 1000000) /* a lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond; and who hangs is to say it first */
+/* A lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond; and who hangs is to say it first. */
+#define SLACK_NS ((int64_t)800 * 1000000)
 
 enum {
     FEW_ROWS = 16,  /* rows read in one part while other sequences are open */

@@ -77,14 +77,15 @@ static int straight_place(const struct mirror *mirror)
     return mirror->length + mirror->drafted;
 }
 
-/* The next place for another branch, which is to be copied: beyond all places that it may be copied to. */
+/* The next place for another branch, which is to be copied: beyond all places that it may be copied to. Each has room for its guess and as many
+ * drafts. */
 static int next_place(const struct mirror *mirror)
 {
-    int place = mirror->length + 2 * mirror->drafted;
+    int place = straight_place(mirror) + mirror->drafted + 1;
 
     for (int i = 0; i < mirror->ahead.branches; i++)
         if (mirror->ahead.branch[i].place != straight_place(mirror))
-            place += mirror->drafted;
+            place += mirror->drafted + 1;
     return place;
 }
 
@@ -109,11 +110,7 @@ int mirror_branch(struct mirror *mirror, int after, int guess)
 
     if (mirror->ahead.branches == MIRROR_BRANCHES || end - mirror->length > MIRROR_ROOM || end >= mirror->context)
         return 0;
-    *branch = (struct branch){.after = after,
-                              .guess = guess,
-                              .place = place,
-                              .wanted = mirror->drafted,
-                              .output = free_output(mirror)};
+    *branch = (struct branch){.after = after, .guess = guess, .place = place, .wanted = mirror->drafted, .output = free_output(mirror)};
     mirror->tokens[place] = mirror->ahead.guesses[after].token[guess];
     branch->digest = digest_tokens(digest_tokens(mirror->digest, mirror->tokens + mirror->length, after), mirror->tokens + place, 1);
     mirror->ahead.branches++;
@@ -123,7 +120,8 @@ int mirror_branch(struct mirror *mirror, int after, int guess)
 int mirror_expected(const struct mirror *mirror, const struct commit *commit)
 {
     for (int i = 0; i < mirror->ahead.branches; i++)
-        if ((int)commit->old_length == mirror->length && commit->count == mirror->ahead.branch[i].after + 1 && commit->digest == mirror->ahead.branch[i].digest)
+        if ((int)commit->old_length == mirror->length && commit->count == mirror->ahead.branch[i].after + 1 &&
+            commit->digest == mirror->ahead.branch[i].digest)
             return i;
     return -1;
 }
@@ -142,7 +140,8 @@ static void take_branch(struct mirror *mirror, const struct branch *branch, stru
     int drafted = branch->count < mirror->wanted ? branch->count : mirror->wanted;
 
     memmove(mirror->tokens + mirror->length, mirror->tokens + branch->place + 1, (size_t)drafted * sizeof *mirror->tokens);
-    *move = (struct mirror_move){branch->place, mirror->length - 1, drafted};
+    if (branch->place != mirror->length - 1)
+        *move = (struct mirror_move){branch->place, mirror->length - 1, drafted};
     mirror->drafted = mirror->begun = drafted;
     mirror->output = branch->output;
     mirror->wanted = branch->is_sent ? 0 : mirror->wanted;

@@ -1,10 +1,10 @@
 /* A mirror is the drafter's disposable copy of one sequence: it owns the tokens that the lead has committed, and how much of the draft model's cache
  * holds them. Invariant: places [0, cached) of the slot's cache hold tokens[0 .. cached), and cached <= length - 1 when a draft begins; when it
- * goes on, cached is less than the tokens that are there. It may be behind, wrong or gone: only speed depends on it. The drafter's thread alone calls;
- * local, never sends or waits, and allocates at init alone.
+ * goes on, cached is less than the tokens that are there. It may be behind, wrong or gone: only speed depends on it. The drafter's thread alone
+ * calls; local, never sends or waits, and allocates at init alone.
  *
- * A drafter that runs ahead drafts for texts that may come of its draft: some of the drafts are accepted, and another token follows. Each such text is a
- * branch. A Commit that says just that text makes what was drafted in its branch the draft of the committed text. */
+ * A drafter that runs ahead drafts for texts that may come of its draft: some of the drafts are accepted, and another token follows. Each such text
+ * is a branch. A Commit that says just that text makes what was drafted in its branch the draft of the committed text. */
 #ifndef TANDEM_DRAFTER_MIRROR_H
 #define TANDEM_DRAFTER_MIRROR_H
 
@@ -16,8 +16,8 @@ enum {
     MIRROR_GUESSES = 8,   /* tokens that may come in the place of one draft, at most */
 };
 
-/* A text that may be committed next: the first `after` tokens of the draft, then a guess; and what is drafted for it. The guess and the drafts lie behind
- * the draft, in tokens and cache from `place` on, and each sees those of its text alone. */
+/* A text that may be committed next: the first `after` tokens of the draft, then a guess; and what is drafted for it. The guess and the drafts lie
+ * behind the draft, in tokens and cache from `place` on, and each sees those of its text alone. */
 struct branch {
     int after;
     int guess;  /* which of the guesses there */
@@ -25,7 +25,7 @@ struct branch {
     int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache */
     int wanted; /* and so many shall be */
     int is_sent;
-    int output; /* which of the slot's outputs has them */
+    int output;      /* which of the slot's outputs has them */
     uint64_t digest; /* of the text */
 };
 
@@ -44,7 +44,7 @@ struct mirror {
     struct sampling sampling;
     struct bias bias;
     uint64_t sampling_digest; /* of sampling and bias */
-    int32_t *tokens; /* [context] the committed tokens, then the draft in progress, then its branches */
+    int32_t *tokens;          /* [context] the committed tokens, then the draft in progress, then its branches */
     int length;      /* committed */
     uint64_t digest; /* of the committed tokens */
     int cached;
@@ -54,10 +54,10 @@ struct mirror {
     int begun;       /* of these drafted before the Commit that asked for them */
     int64_t asked_ns;
     struct {
-        int is_planned; /* branches were chosen for this draft */
-        int bonuses;    /* of these, how many go on from all of the draft */
-        int likeliest;  /* how many drafts the likeliest one goes on from */
-        int has_looked; /* the draft's last token is in the cache, too, and what is expected behind it known */
+        int is_planned;                                /* branches were chosen for this draft */
+        int bonuses;                                   /* of these, how many go on from all of the draft */
+        int likeliest;                                 /* how many drafts the likeliest one goes on from */
+        int has_looked;                                /* the draft's last token is in the cache, too, and what is expected behind it known */
         struct guesses guesses[MESSAGE_MAX_DRAFT + 1]; /* behind so many drafts; those behind all of them once it has looked */
         int branches;
         struct branch branch[MIRROR_BRANCHES];
@@ -76,14 +76,14 @@ int mirror_open(struct mirror *mirror, const struct open_message *open);
 void mirror_close(struct mirror *mirror);
 /* How many of these leading tokens the cache holds.  tokens: [count] */
 int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count);
-/* Adds a branch for the text in which the first `after` drafts are accepted and the given guess there follows. Returns 0 where the context, or a step of the
- * backend, has no room for as many drafts as the draft has. */
+/* Adds a branch for the text in which the first `after` drafts are accepted and the given guess there follows. Returns 0 where the context, or a step
+ * of the backend, has no room for as many drafts as the draft has. */
 int mirror_branch(struct mirror *mirror, int after, int guess);
 /* The branch of the text that the Commit makes, -1: there is none. */
 int mirror_expected(const struct mirror *mirror, const struct commit *commit);
-/* Applies a Commit: appends the tokens, truncates the cache. A Commit of tokens that the mirror has already changes nothing. Where a branch is of this text,
- * what was drafted in it is the draft now, nothing more is wanted if it was sent, and *move says what is to be copied in the cache before its next use; else
- * move->count is 0. Returns 0, and closes the mirror until the next Open, when the Commit does not continue its tokens. */
+/* Applies a Commit: appends the tokens, truncates the cache. A Commit of tokens that the mirror has already changes nothing. Where a branch is of
+ * this text, what was drafted in it is the draft now, nothing more is wanted if it was sent, and *move says what is to be copied in the cache before
+ * its next use; else move->count is 0. Returns 0, and closes the mirror until the next Open, when the Commit does not continue its tokens. */
 int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mirror_move *move);
 
 #endif

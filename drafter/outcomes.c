@@ -1,7 +1,7 @@
 #include "drafter/outcomes.h"
 
-#define FADE 0.98         /* of a place's counts with each verdict there */
-#define PRIOR_WEIGHT 8.0  /* verdicts that the priors count as */
+#define FADE           0.98 /* of a place's counts with each verdict there */
+#define PRIOR_WEIGHT   8.0  /* verdicts that the priors count as */
 #define PRIOR_ACCEPTED 0.7
 
 /* As measured on the embedded pair; what was counted soon says more. */

@@ -1,6 +1,6 @@
-/* What may come of a draft, and how often it did: some of its tokens are accepted, and one of the guesses there follows. Owns counts alone, which fade, so
- * that they follow the text. Pure: no clock, no messages, no allocation; the drafter's thread alone calls. What is chosen depends on verdicts of earlier
- * drafts, never on a draft's own values. */
+/* What may come of a draft, and how often it did: some of its tokens are accepted, and one of the guesses there follows. Owns counts alone, which
+ * fade, so that they follow the text. Pure: no clock, no messages, no allocation; the drafter's thread alone calls. What is chosen depends on
+ * verdicts of earlier drafts, never on a draft's own values. */
 #ifndef TANDEM_DRAFTER_OUTCOMES_H
 #define TANDEM_DRAFTER_OUTCOMES_H
 
@@ -16,7 +16,8 @@ struct outcome_choice {
     int after, guess;
 };
 
-/* The first `accepted` of `drafted` tokens were accepted, and the guess of that number followed; MIRROR_GUESSES: none of them; -1: it is not known. */
+/* The first `accepted` of `drafted` tokens were accepted, and the guess of that number followed; MIRROR_GUESSES: none of them; -1: it is not known.
+ */
 void outcomes_add(struct outcomes *outcomes, int drafted, int accepted, int guess);
 /* The probability of that, by what was counted. */
 double outcomes_share(const struct outcomes *outcomes, int drafted, int after, int guess);

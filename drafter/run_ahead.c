@@ -4,8 +4,8 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 
-#define TIME_SHARE 0.125  /* of a new time in the mean */
-#define WINDOW_SHARE 0.75 /* of the usual window that is planned for */
+#define TIME_SHARE   0.125 /* of a new time in the mean */
+#define WINDOW_SHARE 0.75  /* of the usual window that is planned for */
 
 enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, struct mirror *mirrors, int slots, int is_on, int branches)
 {
@@ -30,9 +30,10 @@ enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, s
 void run_ahead_describe(const struct run_ahead *ahead)
 {
     if (ahead->steps > 0)
-        log_debug("ran ahead: %lld branches in %lld steps; %.0f us until a Commit; a step of 1, 2, 4, 8, 16 rows takes %.0f, %.0f, %.0f, %.0f, %.0f us",
-                  (long long)ahead->planned, (long long)ahead->steps, ahead->window_ns / 1e3, ahead->row_ns[0] / 1e3, 2 * ahead->row_ns[1] / 1e3,
-                  4 * ahead->row_ns[2] / 1e3, 8 * ahead->row_ns[3] / 1e3, 16 * ahead->row_ns[4] / 1e3);
+        log_debug(
+            "ran ahead: %lld branches in %lld steps; %.0f us until a Commit; a step of 1, 2, 4, 8, 16 rows takes %.0f, %.0f, %.0f, %.0f, %.0f us",
+            (long long)ahead->planned, (long long)ahead->steps, ahead->window_ns / 1e3, ahead->row_ns[0] / 1e3, 2 * ahead->row_ns[1] / 1e3,
+            4 * ahead->row_ns[2] / 1e3, 8 * ahead->row_ns[3] / 1e3, 16 * ahead->row_ns[4] / 1e3);
 }
 
 void run_ahead_close(struct run_ahead *ahead)
@@ -191,7 +192,8 @@ enum status run_ahead_step(struct run_ahead *ahead, int *did)
     return STATUS_OK;
 }
 
-/* Point masses are a few bytes. Of branches with a q the likeliest alone is sent beforehand: to unpack all of them would cost the lead more than to wait for one. */
+/* Point masses are a few bytes. Of branches with a q the likeliest alone is sent beforehand: to unpack all of them would cost the lead more than to
+ * wait for one. */
 static int is_for_the_shelf(const struct mirror *mirror, const struct branch *branch, const struct draft_output *output)
 {
     int weights = 0;

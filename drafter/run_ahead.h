@@ -1,7 +1,7 @@
-/* Running ahead: while the lead verifies a draft, the texts that are likely to come of it are drafted for (DESIGN section 5a). It owns the outputs of all
- * drafts and what was learned of times and outcomes; mirrors and draft are borrowed. Invariant: a branch is sent whole or not at all, so how much is drafted for a
- * text never depends on when a message came; which branches there are depends on drafts and verdicts before them and on time, never on what they draw.
- * The drafter's thread alone calls; local: never sends or waits. Allocates at open alone. */
+/* Running ahead: while the lead verifies a draft, the texts that are likely to come of it are drafted for (DESIGN section 5a). It owns the outputs of
+ * all drafts and what was learned of times and outcomes; mirrors and draft are borrowed. Invariant: a branch is sent whole or not at all, so how much
+ * is drafted for a text never depends on when a message came; which branches there are depends on drafts and verdicts before them and on time, never
+ * on what they draw. The drafter's thread alone calls; local: never sends or waits. Allocates at open alone. */
 #ifndef TANDEM_DRAFTER_RUN_AHEAD_H
 #define TANDEM_DRAFTER_RUN_AHEAD_H
 

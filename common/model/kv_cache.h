@@ -22,8 +22,8 @@ enum status kv_cache_open(struct kv_cache *cache, const struct model *model, int
 void kv_cache_close(struct kv_cache *cache);
 size_t kv_cache_bytes(const struct kv_cache *cache);
 
-/* Local, between steps. The tokens of `count` places from `from` on are also in as many from `to` on, none of which is copied itself: as if they had been
- * fed there, where all that they see is the same. A key knows the position of its token, which does not change. */
+/* Local, between steps. The tokens of `count` places from `from` on are also in as many from `to` on, none of which is copied itself: as if they had
+ * been fed there, where all that they see is the same. A key knows the position of its token, which does not change. */
 void kv_cache_copy(struct kv_cache *cache, struct cache_place from, struct cache_place to, int count);
 
 #endif

@@ -107,8 +107,8 @@ struct options {
         int draft_length; /* -1: the default */
         int support;
         int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
-        int run_ahead; /* enum run_ahead_when */
-        int branches;  /* texts that are drafted for at once, of each draft; 0: as many as time allows */
+        int run_ahead;        /* enum run_ahead_when */
+        int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;
         int prefill_chunk; /* rows of prompts in a step; 0: chosen */
         double synthetic_acceptance; /* verdicts are drawn with this rate; -1: they are those of the acceptance rule */

@@ -33,8 +33,7 @@ const struct option_entry option_table[] = {
      "default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(model.context), 0, BIG, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
-    {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(ranks.drafters), 0, 512, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
-     "drafter ranks; default 1"},
+    {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(ranks.drafters), 0, 512, NULL, 0, RESULTS_NEVER, RANKS_NEVER, "drafter ranks; default 1"},
     {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(ranks.verifiers), 1, 512, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "verifier ranks, which share the target by tensor parallelism; default 2 where they compute on the CPU and the model and the cores "
      "allow it, else 1"},
@@ -71,8 +70,8 @@ const struct option_entry option_table[] = {
      "variables for all ranks, as NAME=VALUE NAME=VALUE: what UCX, NCCL and Open MPI are told"},
     {"drafter-environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(launch.drafter_environment), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "more of them for drafters"},
-    {"verifier-environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(launch.verifier_environment), 0, 0, NULL, 0, RESULTS_NEVER,
-     RANKS_NEVER, "more of them for verifiers"},
+    {"verifier-environment", "TEXT", OPTION_TEXT, OPTION_CLUSTER, AT(launch.verifier_environment), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
+     "more of them for verifiers"},
     {"slurm-layout", "WHICH", OPTION_CHOICE, OPTION_CLUSTER, AT(slurm.layout), 0, 0, "group|hetjob", 0, RESULTS_NEVER, RANKS_NEVER,
      "one group of nodes for all ranks (the default), or a heterogeneous job: one group for drafters, one for verifiers"},
     {"cpus-per-rank", "N", OPTION_INT, OPTION_CLUSTER, AT(slurm.cpus_per_rank), 0, 1024, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
@@ -98,8 +97,7 @@ const struct option_entry option_table[] = {
      "answer TEXT as a user's message, through the target's chat template. Without TEXT: prompts, of --prompt or --prompts, are such "
      "messages"},
     {"template", "NAME", OPTION_CHOICE, OPTION_INPUT, AT(input.chat_family), 0, 0,
-     "auto|chatml|llama2|llama3|llama3.1|mistral-v0|mistral-v1|mistral-v3|mistral-v3-tekken|gemma|phi3|zephyr", 0, RESULTS_ALWAYS,
-     RANKS_ALWAYS,
+     "auto|chatml|llama2|llama3|llama3.1|mistral-v0|mistral-v1|mistral-v3|mistral-v3-tekken|gemma|phi3|zephyr", 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "how messages become a prompt; default auto: as the model's own chat template says, where it is one of these. With a model that knows "
      "no such "
      "tokens the marks are plain text"},
@@ -133,13 +131,12 @@ const struct option_entry option_table[] = {
      "keep the fewest tokens that together have probability P; 1: all"},
     {"min-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.min_p), 0, 1, SAMPLING_MIN_P, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "keep tokens at least P times as probable as the best; 0: all"},
-    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.repetition_penalty), 0, 100,
-     SAMPLING_REPETITION_PENALTY, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
-     "divide positive and multiply negative logits of tokens seen before; 1: off"},
-    {"presence-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.presence_penalty), -2, 2, NULL, 1, RESULTS_ALWAYS,
-     RANKS_ALWAYS, "subtract from the logits of tokens generated before; 0: off"},
-    {"frequency-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.frequency_penalty), -2, 2, NULL, 1, RESULTS_ALWAYS,
-     RANKS_ALWAYS, "subtract once for each time a token was generated before; 0: off"},
+    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.repetition_penalty), 0, 100, SAMPLING_REPETITION_PENALTY, 1,
+     RESULTS_ALWAYS, RANKS_ALWAYS, "divide positive and multiply negative logits of tokens seen before; 1: off"},
+    {"presence-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.presence_penalty), -2, 2, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "subtract from the logits of tokens generated before; 0: off"},
+    {"frequency-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.frequency_penalty), -2, 2, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "subtract once for each time a token was generated before; 0: off"},
     {"logit-bias", "ID:BIAS", OPTION_BIAS, OPTION_SAMPLING, AT(request.bias), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "add BIAS, from -100 to 100, to the logit of token ID; may be given up to 300 times (in a line: an object, {\"ID\": BIAS})"},
     {"bad-word", "TEXT", OPTION_TEXTS, OPTION_SAMPLING, AT(request.bad_word), 0, OPTIONS_MAX_TEXTS, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
@@ -150,22 +147,19 @@ const struct option_entry option_table[] = {
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(request.sampling.accept), 0, 0, RULE_NAMES, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are "
      "lossless"},
-    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED,
-     RANKS_ALWAYS,
+    {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with "
      "--accept "
      "rejection the text then depends on timing (its distribution does not): for the same text twice give K, or --accept coupled"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
-    {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0,
-     RANKS_ALWAYS,
+    {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0, RANKS_ALWAYS,
      "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
      "so "
      "wherever the job says anything"},
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.support), 1, SPARSE_Q_MAX, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
-    {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_vocabulary), 0, 1 << 30, NULL, 0, RESULTS_DRAFTED,
-     RANKS_ALWAYS,
+    {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_vocabulary), 0, 1 << 30, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as "
      "BPE's, those "
      "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's distribution all the same. "
@@ -173,7 +167,8 @@ const struct option_entry option_table[] = {
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next round waits "
+     "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
+     "round waits "
      "for no draft. Default auto: where each rank has cores of its own. The text is the same"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
@@ -220,10 +215,8 @@ const struct option_entry option_table[] = {
     {"watchdog", "S", OPTION_DOUBLE, OPTION_OTHER, AT(limits.watchdog_s), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "end the job with 76 after this many seconds without progress; default 60, 0: never"},
     {"help", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_HELP, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS, "show this and exit"},
-    {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "show the version and exit"},
-    {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "the help of `tandem run`"},
+    {"version", NULL, OPTION_PRINT, OPTION_OTHER, OPTIONS_PRINT_VERSION, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS, "show the version and exit"},
+    {"help-run", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_RUN_HELP, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS, "the help of `tandem run`"},
     {"help-chat", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHAT_HELP, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "the help of `tandem chat`"},
     {"help-check", NULL, OPTION_PRINT, OPTION_HIDDEN, OPTIONS_PRINT_CHECK_HELP, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 3,
+    MESSAGE_VERSION = 4,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
@@ -90,7 +90,7 @@ struct proposal {
     struct support q[MESSAGE_MAX_DRAFT];
     int is_tree;             /* 0: a chain, each token follows the one before it, and parent is not read */
     int8_t parent[MESSAGE_MAX_DRAFT]; /* the token that each follows, an earlier one by its index; -1: the newest committed one */
-    uint32_t ahead;          /* tokens drafted before the text was committed, 0 .. count */
+    uint32_t ahead;                   /* tokens drafted before the text was committed, 0 .. count */
     uint32_t draft_us;       /* the drafter's own time for it, from the trigger to the send */
 };
 

@@ -75,14 +75,14 @@ static enum status open_drafters(struct engine *engine, const struct engine_term
     engine->drafters = terms->drafters;
     for (int i = 0; i < terms->drafters; i++) {
         engine->terms[i] = (struct drafter_terms){.channel = engine->end[ENGINE_DRAFTER + i],
-                                                   .draft = terms->draft[i].draft,
-                                                   .lead = ENGINE_LEAD,
-                                                   .run = terms->run,
-                                                   .vocab = terms->draft[i].vocab,
-                                                   .context = terms->draft[i].context,
-                                                   .slots = terms->slots,
-                                                   .run_ahead = terms->run_ahead,
-                                                   .branches = terms->branches};
+                                                  .draft = terms->draft[i].draft,
+                                                  .lead = ENGINE_LEAD,
+                                                  .run = terms->run,
+                                                  .vocab = terms->draft[i].vocab,
+                                                  .context = terms->draft[i].context,
+                                                  .slots = terms->slots,
+                                                  .run_ahead = terms->run_ahead,
+                                                  .branches = terms->branches};
         TRY_TO(engine_start_drafter(engine, i), stop_drafters);
     }
     return STATUS_OK;

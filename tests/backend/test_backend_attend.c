@@ -370,7 +370,6 @@ static void test_cache_copy__moves_the_places_and_nothing_else(void **state)
     static const int ranges[][2] = {{0, CONTEXT}, {0, 16}, {0, 1}, {3, 9}, {15, 2}, {5, 11}, {16, 32}, {7, 100}, {30, 35}, {CONTEXT - 1, 1}, {4, 0}};
     static const int moves[][3] = {{21, 17, 4}, {31, 14, 3}, {40, 3, 33}, {3, 40, 33}, {64, 16, 32}, {CONTEXT - 5, 0, 5}};
 
-
     (void)state;
     for (int i = 0; i < RIGS; i++) {
         struct backend_context *context = rig_open(i);

@@ -158,6 +158,8 @@ static void test_cuda_draft__a_round_is_played(void **state)
 {
     enum { LONG = 8 };
     static struct draft_rig side;
+    struct draft_output *output = &side.output[0];
+    struct mirror_move move;
     int64_t steps, replayed;
 
     (void)state;
@@ -169,14 +171,14 @@ static void test_cuda_draft__a_round_is_played(void **state)
         side.batch[0] = &side.mirror[2];
         steps = side.model->context->steps;
         replayed = side.model->context->replayed;
-        assert_int_equal(side.draft.kind->propose(side.draft.state, side.batch, 1, side.output), STATUS_OK);
+        assert_int_equal(side.draft.kind->propose(side.draft.state, side.batch, 1, &output), STATUS_OK);
         const struct commit commit = {.old_length = (uint32_t)side.mirror[2].length,
                                       .tokens = &token,
                                       .count = 1,
                                       .keep = (uint32_t)side.mirror[2].length,
                                       .digest = digest_tokens(side.mirror[2].digest, &token, 1),
                                       .draft_length = 3};
-        assert_true(mirror_commit(&side.mirror[2], &commit));
+        assert_true(mirror_commit(&side.mirror[2], &commit, &move));
         assert_int_equal(side.output[0].count, 3);
         assert_true(round == 0 || side.model->context->steps == steps + 1);
         assert_true(round < 3 || side.model->context->replayed == replayed + 1);

@@ -149,12 +149,21 @@ static float *seen(const struct forward *forward, const struct rows *rows, int r
     return (float *)forward->cache->layer[0].keys + rows->slot[r] * TOY_CONTEXT + place;
 }
 
+/* The place before the row's own of those that it sees. */
+static int place_before(const struct rows *rows, int r)
+{
+    for (int i = rows->place[r] - 1 - rows->base[r]; i >= 0; i--)
+        if (rows->ancestors[r] >> i & 1)
+            return rows->base[r] + i;
+    return (rows->place[r] < rows->base[r] ? rows->place[r] : rows->base[r]) - 1;
+}
+
 static void predict(const struct forward *forward, const struct rows *rows, int r, float *logits)
 {
     const struct toy_model *toy = (const struct toy_model *)(const void *)forward->model;
     const struct model *model = forward->model;
-    int place = rows->place[r];
-    float before = *seen(forward, rows, r, place - 1), newest = *seen(forward, rows, r, place), all[TOY_IDS];
+    int position = rows->position[r];
+    float before = *seen(forward, rows, r, place_before(rows, r)), newest = *seen(forward, rows, r, rows->place[r]), all[TOY_IDS];
     int32_t history[TOY_CONTEXT];
 
     assert_true(before >= 0 && newest >= 0); /* NaN where nothing was fed */
@@ -164,9 +173,9 @@ static void predict(const struct forward *forward, const struct rows *rows, int 
         memcpy(logits, row + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
         return;
     }
-    history[place - 1] = (int32_t)before;
-    history[place] = (int32_t)newest;
-    toy_law_row(toy->law, toy->is_draft, rows->position[r] + 1, history, all);
+    history[position - 1] = (int32_t)before;
+    history[position] = (int32_t)newest;
+    toy_law_row(toy->law, toy->is_draft, position + 1, history, all);
     memcpy(logits, all + model->vocab_first, (size_t)model->vocab_count * sizeof *logits);
 }
 

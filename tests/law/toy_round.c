@@ -1,8 +1,10 @@
 #include "tests/law/toy_round.h"
 
 #include "common/base/digest.h"
+#include "drafter/run_ahead.h"
 #include "tests/law/toy_hub.h"
 #include "verifier/round/adaptive.h"
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -20,7 +22,7 @@ struct toy_parts {
     struct backend_context *context;
     struct verify verify;
     struct draft draft;
-    struct draft_output ahead[TOY_SLOTS]; /* by slot */
+    struct run_ahead ahead;
     struct arena arena;
     struct mirror mirror[TOY_SLOTS];
     struct sequence sequence[TOY_SLOTS];
@@ -77,12 +79,14 @@ static void open_parts(struct toy_round *round)
         sequence_init(&parts->sequence[i], &parts->arena, i, TOY_CONTEXT, SUPPORT_ROOM);
         mirror_init(&parts->mirror[i], &parts->arena, i, TOY_CONTEXT);
     }
+    assert_int_equal(run_ahead_open(&parts->ahead, &parts->draft, parts->mirror, TOY_SLOTS, round->run->run_ahead, 1), STATUS_OK);
 }
 
 static void close_parts(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
 
+    run_ahead_close(&parts->ahead);
     arena_close(&parts->arena);
     tokenizer_close(parts->tokenizer);
     message_space_close(parts->drafter_space);
@@ -133,6 +137,8 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
                                 .digest = sequence->digest,
                                 .draft_length = (uint32_t)sequence_wants(sequence)};
     struct mirror *mirror = &round->parts->mirror[sequence->slot];
+    const struct draft *draft = &round->parts->draft;
+    struct mirror_move move;
     struct commit commit;
 
     if (is_lost(round, sequence, 1)) {
@@ -141,10 +147,13 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
     }
     assert_null(
         message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
-    if (!mirror_commit(mirror, &commit)) {
+    run_ahead_learn(&round->parts->ahead, mirror, &commit);
+    if (!mirror_commit(mirror, &commit, &move)) {
         send_open(round, sequence);
         return;
     }
+    if (move.count > 0)
+        draft->kind->copy(draft->state, (struct cache_place){mirror->slot, move.from}, (struct cache_place){mirror->slot, move.to}, move.count);
     sequence->link.wanted = sequence_wants(sequence);
     round->fetched += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
 }
@@ -167,38 +176,38 @@ static enum offer offer(struct toy_round *round, const struct mirror *mirror, in
     return sequence_offer(&parts->sequence[mirror->slot], &proposal);
 }
 
-static int always(void *user)
+/* A number of this round's, of which drafts know nothing. */
+static uint64_t chance(const struct toy_round *round)
 {
-    (void)user;
-    return 1;
+    return digest_bytes(&round->parts->rounds, sizeof round->parts->rounds, 98);
 }
 
-/* As drafter.c does: for the text that is expected a draft as long as the last one, of which a message may leave the first token alone, unsent. */
-static void run_ahead(struct toy_round *round, struct mirror *mirror)
+/* As drafter.c does, but for the clock: how many texts are drafted for, and after how many steps a message comes, are drawn. */
+static void run_ahead(struct toy_round *round)
 {
     struct toy_parts *parts = round->parts;
-    struct draft_output *output = &parts->ahead[mirror->slot];
-    const uint32_t which[2] = {mirror->request, (uint32_t)mirror->length};
-    int is_cut_short = digest_bytes(which, sizeof which, 97) % 4 == 0, room = TOY_CONTEXT - mirror->length - mirror->drafted - 1;
+    int left = chance(round) / 64 % 4 == 0 ? (int)(chance(round) / 256 % 4) : INT_MAX, did = 1;
+    const struct draft_output *output;
+    struct branch *branch;
+    struct mirror *mirror;
 
-    if (!round->run->run_ahead || mirror->drafted == 0 || mirror->ahead.length > 0 || room < mirror->drafted)
-        return;
-    assert_int_equal(parts->draft.kind->expect(parts->draft.state, &mirror, 1), STATUS_OK);
-    mirror->ahead.wanted = mirror->drafted;
-    output->count = 0;
-    assert_int_equal(parts->draft.kind->go_on(parts->draft.state, &mirror, 1, &output, is_cut_short ? always : NULL, NULL), STATUS_OK);
-    if (mirror->ahead.count < mirror->ahead.wanted)
-        return;
-    enum offer what = offer(round, mirror, mirror->ahead.length, mirror->ahead.digest, output);
-    assert_true(what == OFFER_KEPT || round->run->loss > 0); /* a mirror that missed a commit may be behind */
-    mirror->ahead.is_sent = 1;
+    parts->ahead.branches = 1 + (int)(chance(round) / 1024 % 6);
+    while (did && left-- > 0) {
+        assert_int_equal(run_ahead_step(&parts->ahead, &did), STATUS_OK);
+        while ((branch = run_ahead_whole(&parts->ahead, &mirror, &output)) != NULL) {
+            enum offer what = offer(round, mirror, mirror->length + branch->after + 1, branch->digest, output);
+
+            assert_true(what == OFFER_KEPT || round->run->loss > 0); /* a mirror that missed a commit may be behind */
+            branch->is_sent = 1;
+        }
+    }
 }
 
 /* Those that want tokens propose; `begun`: go on with what was drafted ahead. */
 static void draft_some(struct toy_round *round, int begun)
 {
     struct toy_parts *parts = round->parts;
-    struct draft_output output[TOY_SLOTS], *each[TOY_SLOTS];
+    struct draft_output *each[TOY_SLOTS];
     struct mirror *batch[TOY_SLOTS];
     int count = 0;
 
@@ -207,16 +216,12 @@ static void draft_some(struct toy_round *round, int begun)
 
         if (parts->sequence[i].request == NULL || !mirror->open || mirror->wanted == 0 || (mirror->drafted > 0) != begun)
             continue;
-        each[count] = begun ? &parts->ahead[i] : &output[count];
-        each[count]->count = mirror->drafted;
+        each[count] = run_ahead_output(&parts->ahead, mirror);
         batch[count++] = mirror;
     }
     if (count == 0)
         return;
-    if (begun)
-        assert_int_equal(parts->draft.kind->go_on(parts->draft.state, batch, count, each, NULL, NULL), STATUS_OK);
-    else
-        assert_int_equal(parts->draft.kind->propose(parts->draft.state, batch, count, output), STATUS_OK);
+    assert_int_equal(parts->draft.kind->propose(parts->draft.state, batch, count, each), STATUS_OK);
     for (int i = 0; i < count; i++) {
         batch[i]->wanted = 0;
         if (!is_lost(round, &parts->sequence[batch[i]->slot], 0))
@@ -226,13 +231,10 @@ static void draft_some(struct toy_round *round, int begun)
 
 static void draft_all(struct toy_round *round)
 {
-    struct toy_parts *parts = round->parts;
-
     draft_some(round, 1);
     draft_some(round, 0);
-    for (int i = 0; i < TOY_SLOTS; i++)
-        if (parts->sequence[i].request != NULL && parts->mirror[i].open && parts->mirror[i].wanted == 0)
-            run_ahead(round, &parts->mirror[i]);
+    if (round->run->run_ahead)
+        run_ahead(round);
 }
 
 static void start(struct toy_round *round, int slot)
@@ -289,12 +291,6 @@ static int fill_slots(struct toy_round *round)
             parts->active[active++] = &parts->sequence[i];
     }
     return active;
-}
-
-/* A number of this round's, of which drafts know nothing. */
-static uint64_t chance(const struct toy_round *round)
-{
-    return digest_bytes(&round->parts->rounds, sizeof round->parts->rounds, 98);
 }
 
 /* The next draft length from a round's outcomes, and from how long it is pretended to have taken. */

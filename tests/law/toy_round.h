@@ -26,7 +26,7 @@ struct toy_run {
     int support;      /* most tokens of a q */
     int length;       /* tokens to commit */
     int beyond;       /* tokens that a request may have beyond them, which are cut off */
-    int run_ahead;    /* the drafter does, after each proposal: all of a draft, or one token of it */
+    int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */
     int count;        /* requests */

@@ -213,21 +213,40 @@ static int is_damaged(const struct simulation *simulation)
     return simulation->damaged > 0 || simulation->tally.hostile_frames > 0;
 }
 
-static void check_mirror(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror)
+/* The cache's places from `first` on hold the mirror's tokens there. */
+static void check_places(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror, int first, int count)
 {
     const float *key = (const float *)simulation->stage->draft_model[actor->number].cache->layer[0].keys + mirror->slot * TOY_CONTEXT;
-    int count = 0;
-    const int32_t *truth = truth_of(simulation, mirror->request, &count);
 
-    int there = mirror->ahead.length > 0 ? mirror->ahead.length + mirror->ahead.count : mirror->length + mirror->drafted;
-
-    if (mirror->cached > there - 1)
-        simulation_fail(simulation, "drafter %d, request %u: %d places cached of %d tokens, drafts and what is drafted ahead", actor->number + 1,
-                        mirror->request, mirror->cached, there);
-    for (int i = 0; i < mirror->cached; i++)
+    for (int i = first; i < first + count; i++)
         if (key[i] != (float)mirror->tokens[i])
             simulation_fail(simulation, "drafter %d, request %u: place %d of the cache holds %g, not %d", actor->number + 1, mirror->request, i,
                             (double)key[i], mirror->tokens[i]);
+}
+
+static void check_branch(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror, const struct branch *branch)
+{
+    uint64_t digest = digest_tokens(digest_tokens(mirror->digest, mirror->tokens + mirror->length, branch->after), mirror->tokens + branch->place, 1);
+
+    check_places(simulation, actor, mirror, branch->place, branch->count);
+    if (branch->after > mirror->drafted || branch->count > branch->wanted || branch->place < mirror->length + mirror->drafted)
+        simulation_fail(simulation, "drafter %d, request %u: a branch behind %d of %d drafts has %d of %d tokens at place %d", actor->number + 1,
+                        mirror->request, branch->after, mirror->drafted, branch->count, branch->wanted, branch->place);
+    if (branch->digest != digest)
+        simulation_fail(simulation, "drafter %d, request %u: the digest of a branch is not that of its text", actor->number + 1, mirror->request);
+}
+
+static void check_mirror(const struct simulation *simulation, const struct actor *actor, const struct mirror *mirror)
+{
+    int count = 0, fed = mirror->length + mirror->drafted - !mirror->ahead.has_looked;
+    const int32_t *truth = truth_of(simulation, mirror->request, &count);
+
+    if (mirror->cached > fed)
+        simulation_fail(simulation, "drafter %d, request %u: %d places cached of %d tokens and %d drafts", actor->number + 1, mirror->request,
+                        mirror->cached, mirror->length, mirror->drafted);
+    check_places(simulation, actor, mirror, 0, mirror->cached);
+    for (int b = 0; b < mirror->ahead.branches; b++)
+        check_branch(simulation, actor, mirror, &mirror->ahead.branch[b]);
     if (mirror->digest != digest_tokens(DIGEST_EMPTY, mirror->tokens, mirror->length))
         simulation_fail(simulation, "drafter %d, request %u: the digest is not that of its %d tokens", actor->number + 1, mirror->request,
                         mirror->length);
@@ -292,14 +311,11 @@ static void check_counts(const struct simulation *simulation)
 {
     const struct figures *figures = &simulation->engine.lead.figures;
     const struct tally *tally = &simulation->tally;
-    int64_t answers = 0;
+    int64_t answers = simulation->engine.peers.draft.count + simulation->engine.peers.ahead.proposals;
 
-    for (int i = 0; i < simulation->engine.peers.count; i++)
-        answers += simulation->engine.peers.peer[i].answers;
     if (tally->refused != simulation->refusals_due)
-        simulation_fail(simulation, "%lld messages came that are none for their receiver, %lld were refused",
-                        (long long)simulation->refusals_due, (long long)tally->refused);
-    answers += simulation->engine.peers.kept + simulation->engine.peers.early;
+        simulation_fail(simulation, "%lld messages came that are none for their receiver, %lld were refused", (long long)simulation->refusals_due,
+                        (long long)tally->refused);
     if (!is_damaged(simulation) && simulation->engine.peers.stale + answers != simulation->proposals_received)
         simulation_fail(simulation, "%lld proposals came, %lld were taken or kept and %lld stale", (long long)simulation->proposals_received,
                         (long long)answers, (long long)simulation->engine.peers.stale);

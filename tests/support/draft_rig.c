@@ -19,7 +19,7 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
     rig->slots = slots;
     group_open_self(&rig->self);
     assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
-    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, 0), STATUS_OK);
+    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, rig->runs_ahead), STATUS_OK);
     assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < slots; s++) {
         int count = s == slots - 1 ? LONG_PROMPT : PROMPT;
@@ -46,13 +46,18 @@ void draft_rig_close(struct draft_rig *rig)
 
 void draft_rig_propose(struct draft_rig *rig)
 {
-    assert_int_equal(rig->draft.kind->propose(rig->draft.state, rig->batch, rig->slots, rig->output), STATUS_OK);
+    struct draft_output *outputs[rig->slots];
+
+    for (int s = 0; s < rig->slots; s++)
+        outputs[s] = &rig->output[s];
+    assert_int_equal(rig->draft.kind->propose(rig->draft.state, rig->batch, rig->slots, outputs), STATUS_OK);
 }
 
 void draft_rig_commit(struct draft_rig *rig, int slot, int accepted, int32_t token, int wanted)
 {
     struct mirror *mirror = &rig->mirror[slot];
     int32_t tokens[MESSAGE_MAX_COMMIT];
+    struct mirror_move move;
 
     memcpy(tokens, rig->output[slot].token, (size_t)accepted * sizeof *tokens);
     tokens[accepted] = token;
@@ -65,5 +70,5 @@ void draft_rig_commit(struct draft_rig *rig, int slot, int accepted, int32_t tok
                                   .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
                                   .draft_length = (uint32_t)wanted};
 
-    assert_true(mirror_commit(mirror, &commit));
+    assert_true(mirror_commit(mirror, &commit, &move));
 }

@@ -12,6 +12,7 @@ struct draft_rig {
     struct draft draft;
     struct arena arena;
     int slots;
+    int runs_ahead; /* set before it is opened: room for branches is made */
     struct mirror mirror[DRAFT_RIG_SLOTS], *batch[DRAFT_RIG_SLOTS];
     struct draft_output output[DRAFT_RIG_SLOTS];
 };

@@ -125,7 +125,8 @@ static json_t *ahead_of(const struct figures *figures)
 
     for (int i = 0; i < MESSAGE_MAX_DRAFT; i++)
         if (ahead->rejected[i].rounds > 0)
-            json_array_append_new(rejected, json_pack("{s:i, s:I, s:I}", "accepted", i, "rounds", (json_int_t)ahead->rejected[i].rounds, "hits", (json_int_t)ahead->rejected[i].hits));
+            json_array_append_new(rejected, json_pack("{s:i, s:I, s:I}", "accepted", i, "rounds", (json_int_t)ahead->rejected[i].rounds, "hits",
+                                                      (json_int_t)ahead->rejected[i].hits));
     return json_pack("{s:I, s:I, s:I, s:f, s:f, s:o, s:o}", "proposals", (json_int_t)ahead->proposals, "bytes", (json_int_t)ahead->bytes, "hits",
                      (json_int_t)ahead->hits, "hit_rate", figures_ahead_hit_rate(figures), "hit_wait_us", clock_mean_us(&ahead->wait), "all_accepted",
                      outcome_of(&ahead->all), "rejected", rejected);

@@ -121,13 +121,13 @@ int draft_link_fetch(struct draft_link *link, int length, uint64_t digest)
 {
     int is_found = 0;
 
-    for (int i = 0; i < DRAFT_SHELF; i++) {
+    for (int i = 0; i < DRAFT_SHELF && link->wanted > 0; i++) {
         struct shelved *shelved = &link->shelf[i];
 
         if (!shelved->is_there || shelved->proposal.base_length > (uint32_t)length)
             continue;
         shelved->is_there = 0;
-        if (is_found || link->wanted == 0 || shelved->proposal.base_length != (uint32_t)length || shelved->proposal.base_digest != digest)
+        if (is_found || shelved->proposal.base_length != (uint32_t)length || shelved->proposal.base_digest != digest)
             continue;
         fetch(link, shelved);
         is_found = 1;

@@ -47,7 +47,8 @@ void draft_link_reset(struct draft_link *link);
 int draft_link_take(struct draft_link *link, const struct proposal *proposal);
 /* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what is for the shortest text goes. */
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
-/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears away what is for shorter texts. Returns whether it did. */
+/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears away what is for shorter texts. Returns whether it did.
+ */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
 /* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);

@@ -9,12 +9,12 @@
 
 /* What the drafters' running ahead gave. */
 struct ahead_figures {
-    int64_t proposals; /* that came before the tokens that they are for were committed */
-    int64_t bytes;     /* of these, on the wire */
-    int64_t hits;      /* proposals used that were all drafted before they were asked for */
+    int64_t proposals;    /* that came before the tokens that they are for were committed */
+    int64_t bytes;        /* of these, on the wire */
+    int64_t hits;         /* proposals used that were all drafted before they were asked for */
     struct span_sum wait; /* for these, once asked for */
     struct ahead_outcome {
-        int64_t rounds, hits; /* rounds with a proposal, by what came of the round before; and hits among them */
+        int64_t rounds, hits;           /* rounds with a proposal, by what came of the round before; and hits among them */
     } all, rejected[MESSAGE_MAX_DRAFT]; /* all drafts were accepted; the one at this place was rejected */
 };
 

@@ -210,7 +210,8 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     peer->answers++;
 }
 
-static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, size_t bytes, struct sequence *sequences, int count)
+static void take_proposal(struct peers *peers, struct peer *peer, const struct proposal *proposal, size_t bytes, struct sequence *sequences,
+                          int count)
 {
     for (int i = 0; i < count; i++) {
         struct sequence *sequence = &sequences[i];

@@ -44,7 +44,7 @@ struct peers {
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
     struct ahead_figures ahead;
-    int64_t fetched; /* proposals taken from a shelf when their tokens were committed */
+    int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
     struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */
 };

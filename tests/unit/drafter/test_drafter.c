@@ -22,14 +22,14 @@ static struct message_space *space;
 static struct drafter drafter;
 static struct draft draft;
 
-static enum status propose(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+static enum status propose(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     (void)state;
     for (int i = 0; i < count; i++) {
-        outputs[i].count = mirrors[i]->wanted;
+        outputs[i]->count = mirrors[i]->wanted;
         for (int k = 0; k < mirrors[i]->wanted; k++) {
-            outputs[i].token[k] = 100 + k;
-            outputs[i].q[k].count = 0;
+            outputs[i]->token[k] = 100 + k;
+            outputs[i]->q[k].count = 0;
         }
     }
     return STATUS_OK;
@@ -50,73 +50,86 @@ static enum status read_text(void *state, struct mirror *mirror, int rows)
     return STATUS_OK;
 }
 
-static void copy_text(void *state, int from, int to, int first, int count)
+static void copy_text(void *state, struct cache_place from, struct cache_place to, int count)
 {
     (void)state;
-    assert_true(from != to);
-    copied_from = first;
+    assert_true(from.slot != to.slot && from.place == to.place);
+    copied_from = from.place;
     copied += count;
 }
 
-/* A kind that can run ahead: its k-th draft of any text is 100 + k, and it expects EXPECTED. What the lead says during its first step ahead. */
+/* A kind that can run ahead: its k-th draft of any text is 100 + k, and behind any draft it guesses EXPECTED, then EXPECTED + 1. */
 enum { EXPECTED = 77 };
-static const struct commit *said_meanwhile;
-static int looks_meanwhile; /* or that it asks whether the drafter is there */
+static const struct commit *said_meanwhile; /* what the lead says during one of its steps ahead, */
+static int steps_before;                    /* after so many others */
+static int looks_meanwhile;                 /* or that it asks whether the drafter is there */
+static struct mirror_move moved;
 
-static enum status propose_and_keep(void *state, struct mirror *const *mirrors, int count, struct draft_output *outputs)
+static enum status propose_and_keep(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     for (int i = 0; i < count; i++) {
         mirrors[i]->drafted = mirrors[i]->wanted;
+        mirrors[i]->cached = mirrors[i]->length + mirrors[i]->drafted - 1;
         for (int k = 0; k < mirrors[i]->wanted; k++)
             mirrors[i]->tokens[mirrors[i]->length + k] = 100 + k;
     }
     return propose(state, mirrors, count, outputs);
 }
 
-static enum status expect(void *state, struct mirror *const *mirrors, int count)
+static void say_meanwhile(void)
 {
-    (void)state;
-    for (int i = 0; i < count; i++)
-        mirror_expect(mirrors[i], EXPECTED);
-    return STATUS_OK;
-}
+    int taken;
 
-static int step_on(struct mirror *mirror, struct draft_output *output)
-{
-    int ahead = mirror->ahead.length > 0, base = ahead ? mirror->ahead.length : mirror->length;
-    int *made = ahead ? &mirror->ahead.count : &mirror->drafted;
-
-    output->q[*made].count = 0;
-    output->token[*made] = mirror->tokens[base + *made] = 100 + *made;
-    output->count = ++*made;
-    return *made < (ahead ? mirror->ahead.wanted : mirror->wanted);
-}
-
-static enum status go_on(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs, int (*stop)(void *user),
-                         void *user)
-{
-    int taken, left = 1;
-
-    (void)state;
-    while (left) {
-        left = 0;
-        for (int i = 0; i < count; i++)
-            left |= step_on(mirrors[i], outputs[i]);
-        if (said_meanwhile != NULL)
-            assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_commit(space, said_meanwhile), &taken), STATUS_OK);
+    if (said_meanwhile != NULL && steps_before-- == 0) {
+        assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_commit(space, said_meanwhile), &taken), STATUS_OK);
         said_meanwhile = NULL;
-        if (looks_meanwhile)
-            assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
-        looks_meanwhile = 0;
-        if (left && stop != NULL && stop(user))
-            break;
     }
+    if (looks_meanwhile)
+        assert_int_equal(channel_send(end[LEAD], DRAFTER, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
+    looks_meanwhile = 0;
+}
+
+static enum status step(void *state, const struct draft_job *jobs, int count)
+{
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        struct draft_output *output = jobs[i].output;
+
+        if (jobs[i].branch == JOB_LOOK) {
+            jobs[i].mirror->cached++;
+            continue;
+        }
+        struct branch *branch = &jobs[i].mirror->ahead.branch[jobs[i].branch];
+
+        assert_int_equal(output->count, branch->count);
+        output->q[output->count].count = 0;
+        output->token[output->count++] = 100 + branch->count;
+        jobs[i].mirror->tokens[branch->place + 1 + branch->count] = 100 + branch->count;
+        branch->count++;
+    }
+    say_meanwhile();
     return STATUS_OK;
 }
 
-static const struct draft_kind running = {.name = "running", .propose = propose_and_keep, .expect = expect, .go_on = go_on};
+static void guess(void *state, const struct mirror *mirror, int after, struct guesses *guesses)
+{
+    (void)state;
+    assert_in_range(after, 0, mirror->drafted);
+    *guesses = (struct guesses){.count = 2, .token = {EXPECTED, EXPECTED + 1}};
+}
+
+static void copy_branch(void *state, struct cache_place from, struct cache_place to, int count)
+{
+    (void)state;
+    assert_int_equal(from.slot, to.slot);
+    moved = (struct mirror_move){from.place, to.place, count};
+}
+
+static const struct draft_kind running = {.name = "running", .propose = propose_and_keep, .step = step, .guess = guess, .copy = copy_branch};
 static const struct draft_kind counting = {.name = "counting", .propose = propose};
 static const struct draft_kind reading = {.name = "reading", .propose = propose, .read = read_text, .copy = copy_text};
+
+#define TERMS .channel = end[DRAFTER], .draft = &draft, .lead = LEAD, .run = RUN, .vocab = VOCAB, .context = CONTEXT, .slots = SLOTS
 
 static int open_drafter(void **state)
 {
@@ -126,9 +139,7 @@ static int open_drafter(void **state)
     draft = (struct draft){.kind = &counting};
     assert_int_equal(channel_loop_open(ENDS, NULL, end), STATUS_OK);
     assert_int_equal(message_space_open(&space), STATUS_OK);
-    const struct drafter_terms terms = {
-        .channel = end[DRAFTER], .draft = &draft, .lead = LEAD, .run = RUN, .vocab = VOCAB, .context = CONTEXT, .slots = SLOTS};
-    assert_int_equal(drafter_open(&drafter, &terms), STATUS_OK);
+    assert_int_equal(drafter_open(&drafter, &(struct drafter_terms){TERMS}), STATUS_OK);
     return 0;
 }
 
@@ -235,18 +246,27 @@ static void say_commit(const struct commit *commit)
     say(LEAD, message_pack_commit(space, commit));
 }
 
-static uint64_t digest_ahead(uint64_t digest, int drafts)
+/* Of the text that `accepted` drafts and another token make. */
+static uint64_t digest_behind(uint64_t digest, int accepted, int32_t last)
 {
     int32_t token[] = {100, 101, 102, 103, 104, 105, 106, 107};
 
-    token[drafts] = EXPECTED;
-    return digest_tokens(digest, token, drafts + 1);
+    token[accepted] = last;
+    return digest_tokens(digest, token, accepted + 1);
 }
 
-static void begin_ahead(void)
+static uint64_t digest_ahead(uint64_t digest, int drafts)
 {
+    return digest_behind(digest, drafts, EXPECTED);
+}
+
+/* The drafter runs ahead for so many texts of each draft. */
+static void begin_ahead(int branches)
+{
+    drafter_close(&drafter);
     draft.kind = &running;
-    drafter.terms.run_ahead = 1;
+    moved = (struct mirror_move){0};
+    assert_int_equal(drafter_open(&drafter, &(struct drafter_terms){TERMS, .run_ahead = 1, .branches = branches}), STATUS_OK);
 }
 
 static void test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand(void **state)
@@ -255,13 +275,14 @@ static void test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_c
     int base = PROMPT + LENGTH + 1;
 
     (void)state;
-    begin_ahead();
+    begin_ahead(1);
     say_open(LEAD, RUN, REQUEST);
     assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
     assert_hears_proposal(REQUEST, base, digest_ahead(digest_of_prompt(), LENGTH), LENGTH);
     assert_hears_nothing();
     const struct commit commit = committing_all(tokens, EXPECTED);
     say_commit(&commit);
+    assert_int_equal(moved.count, 0);                                                /* it lies where it belongs */
     assert_hears_proposal(REQUEST, base + 2 + 1, digest_ahead(commit.digest, 2), 2); /* of the four the lead takes two */
     assert_hears_nothing();
 }
@@ -271,7 +292,7 @@ static void test_drafter__drafts_anew_where_another_text_comes(void **state)
     int32_t tokens[LENGTH + 1];
 
     (void)state;
-    begin_ahead();
+    begin_ahead(1);
     say_open(LEAD, RUN, REQUEST);
     assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
     assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, digest_ahead(digest_of_prompt(), LENGTH), LENGTH);
@@ -282,23 +303,72 @@ static void test_drafter__drafts_anew_where_another_text_comes(void **state)
     assert_hears_nothing();
 }
 
+/* A Commit of the first drafts and another token.  tokens: [LENGTH + 1] */
+static struct commit committing_some(int32_t *tokens, int accepted, int32_t last)
+{
+    struct commit commit = committing_all(tokens, last);
+
+    tokens[accepted] = last;
+    commit.accepted = (uint32_t)accepted;
+    commit.count = accepted + 1;
+    commit.keep = (uint32_t)(PROMPT + accepted);
+    commit.digest = digest_behind(digest_of_prompt(), accepted, last);
+    return commit;
+}
+
+/* Each of them comes before its Commit does, which is answered by nothing but what is for the texts behind it. */
+static void test_drafter__drafts_for_several_texts_at_once(void **state)
+{
+    static const struct {
+        int accepted;
+        int32_t last;
+    } text[] = {{0, EXPECTED}, {1, EXPECTED}, {LENGTH, EXPECTED}};
+
+    (void)state;
+    for (int t = 0; t < 3; t++) {
+        const struct commit commit = committing_some((int32_t[LENGTH + 1]){0}, text[t].accepted, text[t].last);
+
+        begin_ahead(3);
+        say_open(LEAD, RUN, REQUEST);
+        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+        for (int i = 0; i < 3; i++) /* what may come of all drafts is drafted for last, as the last draft is fed first */
+            assert_hears_proposal(REQUEST, PROMPT + text[i].accepted + 1, digest_behind(digest_of_prompt(), text[i].accepted, text[i].last), LENGTH);
+        assert_hears_nothing();
+        say_commit(&commit);
+        assert_int_equal(moved.count, text[t].accepted == LENGTH ? 0 : 2); /* of what was drafted as much as was asked for */
+        assert_int_equal(moved.to, text[t].accepted == LENGTH ? 0 : PROMPT + text[t].accepted);
+        for (int i = 0; i < 3; i++) {
+            struct frame frame;
+            struct proposal proposal;
+
+            assert_int_equal(hear(&frame), MESSAGE_PROPOSAL);
+            assert_null(message_unpack_proposal(space, frame, VOCAB, &proposal));
+            assert_true(proposal.base_length > commit.old_length + commit.count);
+            assert_int_equal(proposal.ahead, proposal.count);
+        }
+        assert_hears_nothing();
+    }
+}
+
 /* A message ends it: a part is never sent, but gone on with where its text is committed. */
 static void test_drafter__what_is_drafted_ahead_gives_way_to_a_message(void **state)
 {
     (void)state;
-    for (int same = 0; same <= 1; same++) {
-        int32_t tokens[LENGTH + 1];
-        const struct commit commit = committing_all(tokens, same ? EXPECTED : EXPECTED + 1);
+    for (int same = 0; same <= 1; same++)
+        for (int steps = 0; steps < LENGTH; steps++) { /* the first of them looks behind the draft */
+            int32_t tokens[LENGTH + 1];
+            const struct commit commit = committing_all(tokens, same ? EXPECTED : EXPECTED + 1);
 
-        begin_ahead();
-        said_meanwhile = &commit;
-        say_open(LEAD, RUN, REQUEST);
-        assert_null(said_meanwhile);
-        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
-        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, 2);
-        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1 + 3, digest_ahead(commit.digest, 2), 2);
-        assert_hears_nothing();
-    }
+            begin_ahead(1);
+            said_meanwhile = &commit;
+            steps_before = steps;
+            say_open(LEAD, RUN, REQUEST);
+            assert_null(said_meanwhile);
+            assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+            assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, 2);
+            assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1 + 3, digest_ahead(commit.digest, 2), 2);
+            assert_hears_nothing();
+        }
 }
 
 /* A message that changes nothing is answered, and then the draft is gone on with. */
@@ -307,7 +377,7 @@ static void test_drafter__what_is_drafted_ahead_is_sent_whole(void **state)
     struct frame frame;
 
     (void)state;
-    begin_ahead();
+    begin_ahead(1);
     looks_meanwhile = 1;
     say_open(LEAD, RUN, REQUEST);
     assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
@@ -550,6 +620,7 @@ int main(void)
 #define OPENED(test) cmocka_unit_test_setup_teardown(test, open_drafter, close_drafter)
     const struct CMUnitTest tests[] = {
         OPENED(test_drafter__what_is_drafted_ahead_is_sent_whole),
+        OPENED(test_drafter__drafts_for_several_texts_at_once),
         OPENED(test_drafter__what_is_drafted_ahead_gives_way_to_a_message),
         OPENED(test_drafter__drafts_anew_where_another_text_comes),
         OPENED(test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand),

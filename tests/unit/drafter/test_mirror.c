@@ -9,10 +9,11 @@
 
 #include <cmocka.h>
 
-enum { CONTEXT = 32, PROMPT = 4, MOST = 5 };
+enum { CONTEXT = 64, PROMPT = 4, MOST = 5, LONG = 8 };
 
 static struct arena arena;
 static struct mirror mirror;
+static struct mirror_move move;
 static const int32_t prompt[PROMPT] = {10, 11, 12, 13};
 
 static struct open_message opening(const int32_t *tokens, int count)
@@ -76,7 +77,7 @@ static void test_mirror__commit_keeps_what_was_fed_and_stands(void **state)
                 expected = PROMPT - 1;
             else if (accepted == k)
                 expected = PROMPT + k - 1; /* the last drafted token was never fed */
-            assert_true(mirror_commit(&mirror, &commit));
+            assert_true(mirror_commit(&mirror, &commit, &move));
             assert_int_equal(mirror.length, PROMPT + accepted + 1);
             assert_int_equal(mirror.cached, expected);
             assert_true(mirror.digest == commit.digest);
@@ -97,7 +98,7 @@ static void test_mirror__commit_after_a_fallback_drops_what_differs(void **state
         mirror.cached = PROMPT - 1;
         draft(4);
         const struct commit commit = committing(&token, 1, 0);
-        assert_true(mirror_commit(&mirror, &commit));
+        assert_true(mirror_commit(&mirror, &commit, &move));
         assert_int_equal(mirror.length, PROMPT + 1);
         assert_int_equal(mirror.cached, PROMPT);
         assert_true(mirror.cached <= mirror.length - 1);
@@ -116,64 +117,95 @@ static void test_mirror__commit_of_another_draft_keeps_what_agrees(void **state)
         draft(4);
         tokens[alike] = 55;
         const struct commit commit = committing(tokens, 4, 3);
-        assert_true(mirror_commit(&mirror, &commit));
+        assert_true(mirror_commit(&mirror, &commit, &move));
         assert_int_equal(mirror.cached, PROMPT + alike);
         assert_memory_equal(mirror.tokens + PROMPT, tokens, sizeof tokens);
     }
 }
 
-/* What was drafted ahead of K drafts and an expected token, which is the same in the commit or another one. */
+/* Two guesses behind each number of drafts, and a branch for each of them, in which `ahead` of as many tokens as there are drafts are drafted: 200
+ * and on in the first branch, 210 in the second. */
 static void run_ahead(int drafts, int ahead, int is_sent)
 {
     open_anew();
     mirror.cached = PROMPT - 1;
     draft(drafts);
-    mirror.cached++; /* the last draft was fed to see what is expected behind it */
-    mirror_expect(&mirror, 7);
-    for (int i = 0; i < ahead; i++)
-        mirror.tokens[mirror.ahead.length + i] = 200 + i;
-    mirror.ahead.count = ahead;
-    mirror.ahead.is_sent = is_sent;
-    mirror.cached += ahead; /* the expected token and all but the last behind it */
+    mirror.cached++; /* the last draft was fed to see what may come behind it */
+    mirror.ahead.is_planned = mirror.ahead.has_looked = 1;
+    for (int after = 0; after <= drafts; after++) {
+        mirror.ahead.guesses[after] = (struct guesses){.count = 2, .token = {7, 8}};
+        for (int guess = 0; guess < 2; guess++)
+            assert_true(mirror_branch(&mirror, after, guess));
+    }
+    for (int b = 0; b < mirror.ahead.branches; b++) {
+        struct branch *branch = &mirror.ahead.branch[b];
+
+        for (int i = 0; i < ahead; i++)
+            mirror.tokens[branch->place + 1 + i] = 200 + 10 * b + i;
+        branch->count = ahead;
+        branch->is_sent = is_sent;
+    }
 }
 
-static void test_mirror__a_commit_of_the_expected_text_takes_what_was_drafted_ahead(void **state)
+/* A Commit of the first `accepted` of two drafts, and `last`. tokens: [3] */
+static struct commit committing_some(int32_t *tokens, int accepted, int32_t last)
 {
-    const int32_t tokens[] = {100, 101, 7};
+    for (int i = 0; i < accepted; i++)
+        tokens[i] = 100 + i;
+    tokens[accepted] = last;
+    return committing(tokens, accepted + 1, accepted);
+}
 
+static void test_mirror__a_commit_of_a_branchs_text_takes_what_was_drafted_there(void **state)
+{
     (void)state;
-    for (int is_sent = 0; is_sent <= 1; is_sent++)
-        for (int ahead = is_sent; ahead <= 2; ahead++) {
-            run_ahead(2, ahead, is_sent);
-            const struct commit commit = committing(tokens, 3, 2);
+    for (int which = 0; which < 6; which++)
+        for (int is_sent = 0; is_sent <= 1; is_sent++)
+            for (int ahead = is_sent ? 2 : 0; ahead <= 2; ahead++) {
+                int accepted = which / 2, length = PROMPT + accepted + 1, output, place;
+                int32_t tokens[3];
 
-            assert_true(mirror.ahead.digest == commit.digest);
-            assert_true(mirror_commit(&mirror, &commit));
-            assert_int_equal(mirror.length, PROMPT + 3);
-            assert_int_equal(mirror.drafted, ahead);
-            assert_int_equal(mirror.wanted, is_sent ? 0 : 2);
-            assert_int_equal(mirror.cached, PROMPT + 3 + ahead - 1);
-            assert_int_equal(mirror.ahead.length, 0);
-            for (int i = 0; i < ahead; i++)
-                assert_int_equal(mirror.tokens[mirror.length + i], 200 + i);
-        }
+                run_ahead(2, ahead, is_sent);
+                output = mirror.ahead.branch[which].output;
+                place = mirror.ahead.branch[which].place;
+                const struct commit commit = committing_some(tokens, accepted, 7 + which % 2);
+
+                assert_true(mirror.ahead.branch[which].digest == commit.digest);
+                assert_int_equal(mirror_expected(&mirror, &commit), which);
+                assert_true(mirror_commit(&mirror, &commit, &move));
+                assert_int_equal(mirror.length, length);
+                assert_int_equal(mirror.drafted, ahead);
+                assert_int_equal(mirror.begun, ahead);
+                assert_int_equal(mirror.output, output);
+                assert_int_equal(mirror.wanted, is_sent ? 0 : 2);
+                assert_int_equal(mirror.cached, length + ahead - 1);
+                assert_int_equal(mirror.ahead.branches, 0);
+                for (int i = 0; i < ahead; i++)
+                    assert_int_equal(mirror.tokens[mirror.length + i], 200 + 10 * which + i);
+                assert_int_equal(move.count, place == length - 1 ? 0 : ahead); /* what lies where it belongs is not copied */
+                assert_true(move.count == 0 || (move.from == place && move.to == length - 1));
+            }
 }
 
 static void test_mirror__a_commit_of_another_text_drops_what_was_drafted_ahead(void **state)
 {
-    static const int32_t other[][3] = {{100, 101, 8}, {100, 55, 0}, {9, 0, 0}};
-
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int accepted = 0; accepted <= 2; accepted++)
         for (int is_sent = 0; is_sent <= 1; is_sent++) {
-            run_ahead(2, 2, is_sent);
-            const struct commit commit = committing(other[i], 3 - i, 2 - i);
+            int32_t tokens[3];
 
-            assert_true(mirror_commit(&mirror, &commit));
+            run_ahead(2, 2, is_sent);
+            const struct commit commit = committing_some(tokens, accepted, 9);
+
+            assert_int_equal(mirror_expected(&mirror, &commit), -1);
+            assert_true(mirror_commit(&mirror, &commit, &move));
             assert_int_equal(mirror.drafted, 0);
+            assert_int_equal(mirror.begun, 0);
             assert_int_equal(mirror.wanted, 2);
-            assert_int_equal(mirror.cached, PROMPT + 2 - i);
-            assert_int_equal(mirror.ahead.length, 0);
+            assert_int_equal(mirror.cached, PROMPT + accepted);
+            assert_int_equal(mirror.ahead.branches, 0);
+            assert_false(mirror.ahead.is_planned || mirror.ahead.has_looked);
+            assert_int_equal(move.count, 0);
         }
 }
 
@@ -185,9 +217,42 @@ static void test_mirror__of_what_was_drafted_ahead_as_much_counts_as_is_asked_fo
     (void)state;
     run_ahead(4, 4, 1);
     const struct commit commit = committing(tokens, 5, 4);
-    assert_true(mirror_commit(&mirror, &commit));
+    assert_true(mirror_commit(&mirror, &commit, &move));
     assert_int_equal(mirror.drafted, 2);
     assert_int_equal(mirror.cached, PROMPT + 5 + 2 - 1);
+}
+
+/* What a branch is copied to holds no other one, nor what it is copied from; and no two have one output. */
+static void test_mirror__branches_lie_apart_from_each_other_and_from_where_they_go(void **state)
+{
+    (void)state;
+    run_ahead(2, 2, 0);
+    for (int a = 0; a < mirror.ahead.branches; a++) {
+        const struct branch *one = &mirror.ahead.branch[a];
+        int to = mirror.length + one->after;
+
+        assert_true(one->output != mirror.output);
+        assert_true(one->place == to || one->place >= to + 2);
+        for (int b = 0; b < a; b++) {
+            const struct branch *other = &mirror.ahead.branch[b];
+
+            assert_true(one->output != other->output);
+            assert_true(one->place > other->place + 2 || other->place > one->place + 2);
+        }
+    }
+}
+
+static void test_mirror__has_no_more_branches_than_there_is_room_for(void **state)
+{
+    (void)state;
+    open_anew();
+    mirror.cached = PROMPT - 1;
+    draft(LONG);
+    mirror.ahead.guesses[0] = (struct guesses){.count = MIRROR_GUESSES};
+    for (int i = 0; i < MIRROR_GUESSES; i++)
+        assert_int_equal(mirror_branch(&mirror, 0, i), PROMPT + 2 * LONG + (i + 1) * (LONG + 1) < CONTEXT);
+    for (int i = 0; i < mirror.ahead.branches; i++)
+        assert_true(mirror.ahead.branch[i].place + mirror.ahead.branch[i].wanted < CONTEXT);
 }
 
 /* Said again, or late: the draft in progress goes on. */
@@ -201,17 +266,17 @@ static void test_mirror__commit_of_what_is_known_changes_nothing(void **state)
     mirror.cached = PROMPT - 1;
     draft(4);
     first = committing(tokens, 2, 1);
-    assert_true(mirror_commit(&mirror, &first));
+    assert_true(mirror_commit(&mirror, &first, &move));
     second = committing(tokens + 2, 1, 0);
-    assert_true(mirror_commit(&mirror, &second));
+    assert_true(mirror_commit(&mirror, &second, &move));
     mirror.wanted = 3;
     const struct mirror before = mirror;
-    assert_true(mirror_commit(&mirror, &second));
+    assert_true(mirror_commit(&mirror, &second, &move));
     assert_memory_equal(&mirror, &before, sizeof mirror);
-    assert_true(mirror_commit(&mirror, &first));
+    assert_true(mirror_commit(&mirror, &first, &move));
     assert_memory_equal(&mirror, &before, sizeof mirror);
     first.digest ^= 1; /* of as many tokens, but others */
-    assert_false(mirror_commit(&mirror, &first));
+    assert_false(mirror_commit(&mirror, &first, &move));
     assert_false(mirror.open);
 }
 
@@ -230,7 +295,7 @@ static void test_mirror__gap_closes_and_asks_for_nothing(void **state)
             commit.digest ^= 1;
         else
             commit.old_length--;
-        assert_false(mirror_commit(&mirror, &commit));
+        assert_false(mirror_commit(&mirror, &commit, &move));
         assert_false(mirror.open);
         assert_int_equal(mirror.wanted, 0);
     }
@@ -248,7 +313,7 @@ static void test_mirror__reopening_after_a_gap_keeps_the_cache(void **state)
     draft(4); /* fed 100, 101, 102 */
     struct commit commit = committing(&token, 1, 0);
     commit.old_length += 3; /* one was lost */
-    assert_false(mirror_commit(&mirror, &commit));
+    assert_false(mirror_commit(&mirror, &commit, &move));
     assert_true(mirror_open(&mirror, &again));
     assert_int_equal(mirror.cached, 6);
     assert_int_equal(mirror.length, 8);
@@ -290,7 +355,7 @@ static void test_mirror__what_does_not_fit_the_context_is_refused(void **state)
     const struct open_message full = opening(tokens, CONTEXT - 1);
     assert_true(mirror_open(&mirror, &full));
     const struct commit commit = committing(tokens, 1, 0);
-    assert_false(mirror_commit(&mirror, &commit));
+    assert_false(mirror_commit(&mirror, &commit, &move));
     assert_false(mirror.open);
 }
 
@@ -310,9 +375,11 @@ static int close_arena(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mirror__a_commit_of_the_expected_text_takes_what_was_drafted_ahead),
+        cmocka_unit_test(test_mirror__a_commit_of_a_branchs_text_takes_what_was_drafted_there),
         cmocka_unit_test(test_mirror__a_commit_of_another_text_drops_what_was_drafted_ahead),
         cmocka_unit_test(test_mirror__of_what_was_drafted_ahead_as_much_counts_as_is_asked_for),
+        cmocka_unit_test(test_mirror__branches_lie_apart_from_each_other_and_from_where_they_go),
+        cmocka_unit_test(test_mirror__has_no_more_branches_than_there_is_room_for),
         cmocka_unit_test(test_mirror__commit_keeps_what_was_fed_and_stands),
         cmocka_unit_test(test_mirror__commit_after_a_fallback_drops_what_differs),
         cmocka_unit_test(test_mirror__commit_of_another_draft_keeps_what_agrees),

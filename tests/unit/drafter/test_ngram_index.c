@@ -120,9 +120,10 @@ static void open_sequence(struct rig *rig, const int32_t *prompt, int count)
 static void assert_drafts(struct rig *rig, const int32_t *expected, int count)
 {
     struct mirror *batch[] = {&rig->mirror};
+    struct draft_output *outputs[] = {&rig->output};
 
     rig->mirror.wanted = WANTED;
-    assert_int_equal(rig->draft.kind->propose(rig->draft.state, batch, 1, &rig->output), STATUS_OK);
+    assert_int_equal(rig->draft.kind->propose(rig->draft.state, batch, 1, outputs), STATUS_OK);
     assert_int_equal(rig->output.count, count);
     assert_int_equal(rig->mirror.drafted, count);
     for (int i = 0; i < count; i++) {
@@ -160,6 +161,7 @@ static void test_draft_lookup__follows_what_is_committed(void **state)
 {
     static const int32_t prompt[] = {5, 6, 7, 5}, agreed[] = {6, 30};
     int32_t all[CONTEXT] = {5, 6, 7, 5, 6, 30, 40, 6};
+    struct mirror_move move;
     struct rig rig;
 
     (void)state;
@@ -168,7 +170,7 @@ static void test_draft_lookup__follows_what_is_committed(void **state)
     assert_drafts(&rig, (int32_t[]){6, 7, 5, 6, 7, 5}, WANTED);
     const struct commit commit = {.request = 1, .old_length = 4, .accepted = 1, .tokens = agreed, .count = 2, .keep = 5,
                                   .digest = digest_tokens(rig.mirror.digest, agreed, 2), .draft_length = WANTED};
-    assert_true(mirror_commit(&rig.mirror, &commit));
+    assert_true(mirror_commit(&rig.mirror, &commit, &move));
     assert_drafts(&rig, NULL, 0); /* 30 is new */
     open_sequence(&rig, all, 8);
     assert_drafts(&rig, (int32_t[]){30, 40, 6, 30, 40, 6}, WANTED); /* behind the 6 that was committed, not the prompt's */

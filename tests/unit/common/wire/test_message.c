@@ -190,6 +190,7 @@ static struct proposal any_proposal(struct source *source, int count, int suppor
     proposal.base_digest = draw(source);
     proposal.sampling_digest = draw(source);
     proposal.draft_us = any32(source);
+    proposal.ahead = below(source, (uint32_t)count + 1);
     for (int i = 0; i < count; i++)
         if (support == 0)
             proposal.token[i] = (int32_t)below(source, VOCAB);
@@ -237,7 +238,7 @@ static void assert_same_commit(const struct commit *a, const struct commit *b)
 
 static void assert_same_proposal(const struct proposal *a, const struct proposal *b)
 {
-    SAME(run), SAME(request), SAME(base_length), SAME(base_digest), SAME(sampling_digest), SAME(draft_us), SAME(count), SAME(is_tree);
+    SAME(run), SAME(request), SAME(base_length), SAME(base_digest), SAME(sampling_digest), SAME(draft_us), SAME(ahead), SAME(count), SAME(is_tree);
     for (int i = 0; i < a->count; i++) {
         size_t count = (size_t)a->q[i].count;
 
@@ -693,6 +694,7 @@ static void test_message__proposals_out_of_range_are_refused(void **state)
 #define WEIGHTS(...) q[1].weight = ((const uint32_t[]){__VA_ARGS__})
     SAYS("taken", count = 2);
     SAYS("a base length is out of range", base_length = MESSAGE_MAX_TOKENS + 1);
+    SAYS("more tokens were drafted beforehand than there are", ahead = 3);
     SAYS("a token is outside the vocabulary", token[0] = VOCAB);
     SAYS("a token is outside the vocabulary", token[0] = -1);
     SAYS("a drafted token is not in its own support", token[1] = 11);

@@ -169,7 +169,8 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
             proposal.q[1].count = ROOM + 1;
         assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_REFUSED);
         assert_false(rig->sequence.link.has_proposal);
-        assert_false(rig->sequence.link.has_shelf);
+        for (int k = 0; k < DRAFT_SHELF; k++)
+            assert_false(rig->sequence.link.shelf[k].is_there);
         rig->sequence.link.wanted = 4;
     }
 }
@@ -215,6 +216,69 @@ static void test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tok
     }
 }
 
+/* Closes the sequence and opens one on a prompt of `count` tokens; returns how many of them need not be fed. */
+static int reopen(struct rig *rig, int32_t *tokens, int count)
+{
+    struct request next = {.tokens = tokens, .prompt_count = count, .sampling = sampling_default, .max_tokens = 10};
+
+    sequence_close(&rig->sequence);
+    assert_int_equal(sequence_open(&rig->sequence, &next, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    rig->sequence.request = &rig->request; /* `next` ends here */
+    return rig->sequence.cached;
+}
+
+/* A proposal for the text that token `last` makes of the committed ones, `last` being all that tells the texts of one length apart. */
+static struct proposal ahead_of(struct rig *rig, int length, int32_t last)
+{
+    struct proposal proposal = fitting(rig);
+    int32_t tokens[MESSAGE_MAX_COMMIT] = {0};
+
+    tokens[length - 1] = last;
+    proposal.base_length += (uint32_t)length;
+    proposal.base_digest = digest_tokens(rig->sequence.digest, tokens, length);
+    proposal.token[0] = last;
+    return proposal;
+}
+
+/* As many texts as the shelf has places: each is found, and what was for shorter ones goes. */
+static void test_sequence__of_several_texts_that_which_is_committed_is_taken(void **state)
+{
+    struct rig *rig = *state;
+
+    for (int which = 0; which < DRAFT_SHELF; which++) {
+        int32_t tokens[2] = {0, which};
+
+        reopen(rig, rig->sequence.tokens, 3);
+        rig->sequence.link.wanted = 4;
+        for (int i = 0; i < DRAFT_SHELF; i++) {
+            struct proposal proposal = ahead_of(rig, 1 + i % 2, i);
+
+            assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+        }
+        sequence_commit(&rig->sequence, which % 2 ? tokens : tokens + 1, 1 + which % 2);
+        rig->sequence.link.wanted = 4;
+        assert_true(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest));
+        assert_int_equal(rig->sequence.link.proposal.token[0], which);
+        for (int i = 0; i < DRAFT_SHELF; i++)
+            assert_true(!rig->sequence.link.shelf[i].is_there || rig->sequence.link.shelf[i].proposal.base_length > (uint32_t)rig->sequence.length);
+    }
+}
+
+static void test_sequence__on_a_full_shelf_the_shortest_text_gives_way(void **state)
+{
+    struct rig *rig = *state;
+    int shortest = 0;
+
+    for (int i = 0; i <= DRAFT_SHELF; i++) {
+        struct proposal proposal = ahead_of(rig, i == 1 ? 1 : 2, i);
+
+        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+    }
+    for (int i = 0; i < DRAFT_SHELF; i++)
+        shortest += rig->sequence.link.shelf[i].proposal.token[0] == 1;
+    assert_int_equal(shortest, 0);
+}
+
 static void test_sequence__commit_uses_the_proposal_up(void **state)
 {
     struct rig *rig = *state;
@@ -231,17 +295,6 @@ static void test_sequence__commit_uses_the_proposal_up(void **state)
     assert_false(rig->sequence.link.has_proposal);
     assert_int_equal(rig->sequence.link.wanted, 0);
     assert_false(sequence_offer(&rig->sequence, &proposal)); /* it comes again, too late */
-}
-
-/* Closes the sequence and opens one on a prompt of `count` tokens; returns how many of them need not be fed. */
-static int reopen(struct rig *rig, int32_t *tokens, int count)
-{
-    struct request next = {.tokens = tokens, .prompt_count = count, .sampling = sampling_default, .max_tokens = 10};
-
-    sequence_close(&rig->sequence);
-    assert_int_equal(sequence_open(&rig->sequence, &next, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
-    rig->sequence.request = &rig->request; /* `next` ends here */
-    return rig->sequence.cached;
 }
 
 static void test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it(void **state)
@@ -294,6 +347,8 @@ int main(void)
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
         RIGGED(test_sequence__offer_of_more_than_was_asked_for_is_cut),
         RIGGED(test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed),
+        RIGGED(test_sequence__of_several_texts_that_which_is_committed_is_taken),
+        RIGGED(test_sequence__on_a_full_shelf_the_shortest_text_gives_way),
         RIGGED(test_sequence__commit_uses_the_proposal_up),
         RIGGED(test_sequence__a_new_prompt_keeps_what_the_cache_holds_of_it),
         RIGGED(test_sequence__wants_one_less_than_may_come),

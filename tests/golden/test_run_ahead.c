@@ -1,0 +1,170 @@
+/* What a drafter drafts for a text before that text is committed, against what it drafts for it afterwards: the same tokens from the same q, in any
+ * company of other branches, sequences and rules. */
+#include "common/base/digest.h"
+#include "drafter/run_ahead.h"
+#include "tests/support/draft_rig.h"
+#include "tests/support/golden.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifndef BACKEND
+#define BACKEND backend_cpu
+#endif
+
+enum { SLOTS = 6, ROUNDS = 8, BRANCHES = 5 };
+
+static char model_path[GOLDEN_PATH];
+
+/* Greedy, coupled, rejection over all and truncated, and one that penalties leave to the host: a branch's own text is what they count. */
+static struct sampling sampling_of(int slot)
+{
+    struct sampling sampling = sampling_default;
+
+    sampling.seed = 9;
+    sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
+    sampling.accept = slot == 1 || slot == 2 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+    if (slot == 2)
+        sampling.top_k = 6;
+    if (slot == 4)
+        sampling.top_p = 0.9;
+    if (slot == 5)
+        sampling.repetition_penalty = 1.3;
+    return sampling;
+}
+
+/* One drafter that runs ahead, and one that does not, with the same sequences. */
+struct sides {
+    struct draft_rig ahead, behind;
+    struct run_ahead running;
+    int hits, begun; /* commits of a text that was drafted for, whole and in part */
+};
+
+static void open_sides(struct sides *sides)
+{
+    sides->ahead.runs_ahead = 1;
+    draft_rig_open(&sides->ahead, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_rig_open(&sides->behind, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    assert_int_equal(run_ahead_open(&sides->running, &sides->ahead.draft, sides->ahead.mirror, SLOTS, 1, BRANCHES), STATUS_OK);
+}
+
+static void close_sides(struct sides *sides)
+{
+    run_ahead_close(&sides->running);
+    draft_rig_close(&sides->ahead);
+    draft_rig_close(&sides->behind);
+}
+
+static void compare(const struct draft_output *ahead, const struct draft_output *behind)
+{
+    for (int k = 0; k < behind->count; k++) {
+        size_t count = (size_t)behind->q[k].count;
+
+        assert_int_equal(ahead->token[k], behind->token[k]);
+        assert_int_equal(ahead->q[k].count, behind->q[k].count);
+        assert_memory_equal(ahead->q[k].id, behind->q[k].id, count * sizeof *behind->q[k].id);
+        assert_memory_equal(ahead->q[k].weight, behind->q[k].weight, count * sizeof *behind->q[k].weight);
+    }
+}
+
+/* Those that have no draft for their text yet propose, those that have part of one go on. */
+static void propose(struct sides *sides)
+{
+    struct draft_output *outputs[SLOTS];
+    struct mirror *batch[SLOTS];
+
+    for (int begun = 1; begun >= 0; begun--) {
+        int count = 0;
+
+        for (int s = 0; s < SLOTS; s++)
+            if (sides->ahead.mirror[s].wanted > 0 && (sides->ahead.mirror[s].drafted > 0) == begun) {
+                batch[count] = &sides->ahead.mirror[s];
+                outputs[count++] = run_ahead_output(&sides->running, &sides->ahead.mirror[s]);
+            }
+        if (count > 0)
+            assert_int_equal(sides->ahead.draft.kind->propose(sides->ahead.draft.state, batch, count, outputs), STATUS_OK);
+    }
+    draft_rig_propose(&sides->behind);
+    for (int s = 0; s < SLOTS; s++) {
+        struct mirror *ahead = &sides->ahead.mirror[s], *behind = &sides->behind.mirror[s];
+
+        ahead->wanted = behind->wanted = 0;
+        assert_in_range(ahead->drafted, 1, sides->behind.output[s].count); /* fewer where a branch was made for as many as its draft had */
+        sides->behind.output[s].count = ahead->drafted;
+        compare(run_ahead_output(&sides->running, ahead), &sides->behind.output[s]);
+        assert_memory_equal(ahead->tokens + ahead->length, behind->tokens + behind->length, (size_t)ahead->drafted * sizeof *ahead->tokens);
+    }
+}
+
+static void run(struct sides *sides, int steps)
+{
+    const struct draft_output *output;
+    struct branch *branch;
+    struct mirror *mirror;
+    int did = 1;
+
+    while (did && steps-- > 0) {
+        assert_int_equal(run_ahead_step(&sides->running, &did), STATUS_OK);
+        while ((branch = run_ahead_whole(&sides->running, &mirror, &output)) != NULL)
+            branch->is_sent = 1;
+    }
+}
+
+/* The text of one of the mirror's branches, or another one, is committed on both sides. */
+static void commit(struct sides *sides, int s, int round)
+{
+    struct mirror *mirror = &sides->ahead.mirror[s];
+    int branches = mirror->ahead.branches, which = (round + s) % (branches + 1), is_any = which < branches;
+    const struct branch *branch = &mirror->ahead.branch[is_any ? which : 0];
+    int accepted = is_any ? branch->after : round % (mirror->drafted + 1), had = is_any ? branch->count : 0;
+    int32_t token = is_any ? mirror->tokens[branch->place] : (11 * s + round) % 128, tokens[MESSAGE_MAX_COMMIT];
+    struct mirror_move move;
+
+    memcpy(tokens, mirror->tokens + mirror->length, (size_t)accepted * sizeof *tokens);
+    tokens[accepted] = token;
+    const struct commit commit = {.request = mirror->request,
+                                  .old_length = (uint32_t)mirror->length,
+                                  .accepted = (uint32_t)accepted,
+                                  .tokens = tokens,
+                                  .count = accepted + 1,
+                                  .keep = (uint32_t)(mirror->length + accepted),
+                                  .digest = digest_tokens(mirror->digest, tokens, accepted + 1),
+                                  .draft_length = 2 + (uint32_t)(round % 2)};
+
+    run_ahead_learn(&sides->running, mirror, &commit);
+    assert_true(mirror_commit(mirror, &commit, &move));
+    if (move.count > 0)
+        sides->ahead.draft.kind->copy(sides->ahead.draft.state, (struct cache_place){s, move.from}, (struct cache_place){s, move.to}, move.count);
+    draft_rig_commit(&sides->behind, s, accepted, token, (int)commit.draft_length);
+    sides->hits += had > 0 && mirror->wanted == 0;
+    sides->begun += had > 0 && mirror->wanted > 0;
+}
+
+static void test_run_ahead__drafts_for_a_text_as_if_it_were_committed(void **state)
+{
+    static struct sides sides;
+
+    (void)state;
+    open_sides(&sides);
+    for (int round = 0; round < ROUNDS; round++) {
+        propose(&sides);
+        run(&sides, round % 4 == 3 ? 2 : INT_MAX); /* a message comes in between, or does not */
+        for (int s = 0; s < SLOTS; s++)
+            commit(&sides, s, round);
+    }
+    assert_true(sides.hits >= SLOTS && sides.begun > 0);
+    close_sides(&sides);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_run_ahead__drafts_for_a_text_as_if_it_were_committed)};
+
+    golden_path("tests/golden/models/qwen3", model_path);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
