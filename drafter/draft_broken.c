@@ -40,3 +40,19 @@ int32_t draft_broken_draw(const struct sparse_q *q, enum breakage breakage, uint
     }
     return q->id[last];
 }
+
+int32_t draft_broken_noise(const struct sparse_q *q, const struct rng_key *key)
+{
+    float best = -INFINITY;
+    int32_t winner = q->id[0];
+
+    for (int i = 0; i < q->count; i++) {
+        float score = logf((float)q->weight[i]) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)q->id[i]);
+
+        if (score > best) {
+            best = score;
+            winner = q->id[i];
+        }
+    }
+    return winner;
+}

@@ -170,8 +170,11 @@ static struct row_query query_of_job(const struct model_draft *state, const stru
 }
 
 /* Draws wrongly on purpose, for `tandem check --break`. */
-static int32_t draw_broken(const struct model_draft *state, const struct row_query *query, const struct sparse_q *q, int32_t token)
+static int32_t draw_broken(const struct model_draft *state, const struct branch *branch, const struct row_query *query, const struct sparse_q *q,
+                           int32_t token)
 {
+    if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_NOISE)
+        return draft_broken_noise(q, &query->key);
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_uniform16(&query->key, RNG_DRAFT)) : token;
 }
 
@@ -203,7 +206,7 @@ static void choose(struct model_draft *state, const struct draft_job *job, const
     int32_t token = choice_draw(&mirror->sampling, state->support, state->model->vocab, query, state->p, q);
 
     if (state->breakage != BREAKAGE_NONE)
-        token = draw_broken(state, query, q, token);
+        token = draw_broken(state, branch, query, q, token);
     output->q[output->count] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
     output->token[output->count++] = token;
     if (branch != NULL)

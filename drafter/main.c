@@ -93,7 +93,7 @@ static enum status load_model(struct parts *parts)
 
 static int runs_ahead(const struct parts *parts)
 {
-    int ahead = parts->options->rounds.run_ahead;
+    int ahead = parts->options->checks.breakage == BREAKAGE_BRANCH_NOISE ? RUN_AHEAD_ON : parts->options->rounds.run_ahead;
 
     return ahead == RUN_AHEAD_ON || (ahead == RUN_AHEAD_AUTO && !world_is_crowded(&parts->world));
 }

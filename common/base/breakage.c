@@ -17,4 +17,6 @@ const struct breakage_entry breakage_table[BREAKAGE_COUNT] = {
                             "openvinotoolkit/openvino.genai#4190", "equality"},
     [BREAKAGE_DRAFTER_BONUS] = {"drafter-bonus", "the token after a whole accepted draft is drawn from the drafter's last q",
                                 "ohdearquant/lattice#243", "equality"},
+    [BREAKAGE_BRANCH_NOISE] = {"branch-noise", "what is drafted ahead is drawn with the noise that corrections are drawn with",
+                               "vllm-project/vllm#54282", "draws"},
 };

@@ -15,11 +15,12 @@ enum breakage {
     BREAKAGE_ACCEPT_ALL,
     BREAKAGE_STALE_ROW,
     BREAKAGE_DRAFTER_BONUS,
+    BREAKAGE_BRANCH_NOISE,
     BREAKAGE_COUNT,
 };
 
 /* The names in the order of the enum, for the table of options. */
-#define BREAKAGE_NAMES "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus"
+#define BREAKAGE_NAMES "none|q-temperature|q-top-k|q-row|shared-coin|residual-p|accept-all|stale-row|drafter-bonus|branch-noise"
 
 struct breakage_entry {
     const char *name;

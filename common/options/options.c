@@ -140,7 +140,8 @@ static enum status check_together(const struct options *options)
         log_error("--draft needs --target");
         return STATUS_USAGE;
     }
-    if (!kind->draws && (options->checks.breakage == BREAKAGE_Q_TEMPERATURE || options->checks.breakage == BREAKAGE_Q_TOP_K)) {
+    if (!kind->draws && (options->checks.breakage == BREAKAGE_Q_TEMPERATURE || options->checks.breakage == BREAKAGE_Q_TOP_K ||
+                         options->checks.breakage == BREAKAGE_BRANCH_NOISE)) {
         log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->checks.breakage].name,
                   kind->name);
         return STATUS_USAGE;
