@@ -1,5 +1,11 @@
 #include "drafter/draft.h"
 
+#include "common/base/clock.h"
+#include "common/base/try.h"
+#include <stdlib.h>
+
+enum { TRIES = 3 };
+
 static const struct draft_kind *const kinds[] = {
     [DRAFT_MODEL] = &draft_model_kind,
     [DRAFT_LOOKUP] = &draft_lookup_kind,
@@ -20,6 +26,53 @@ enum status draft_open(struct draft *draft, const struct draft_parts *terms)
 int draft_context(int asked)
 {
     return asked > 0 ? (asked + BACKEND_PANEL - 1) / BACKEND_PANEL * BACKEND_PANEL : MODEL_DEFAULT_CONTEXT;
+}
+
+/* A sequence of one token, of which nothing is cached. */
+struct timed {
+    struct mirror mirror;
+    struct draft_output output;
+    int32_t tokens[2]; /* and the one that is drafted */
+};
+
+static enum status time_once(struct draft *draft, struct timed *timed, struct draft_job *jobs, int sequences, double *us)
+{
+    int64_t began;
+
+    for (int i = 0; i < sequences; i++) {
+        struct mirror *mirror = &timed[i].mirror;
+
+        *mirror = (struct mirror){.slot = i, .tokens = timed[i].tokens, .length = 1, .prompt_count = 1, .sampling = sampling_default};
+        mirror->sampling.temperature = 0;
+        bias_init(&mirror->bias);
+        timed[i].output.count = 0;
+        jobs[i] = (struct draft_job){mirror, JOB_DRAFT, &timed[i].output};
+    }
+    began = clock_ns();
+    TRY(draft->kind->step(draft->state, jobs, sequences));
+    *us = (double)(clock_ns() - began) / 1000;
+    return STATUS_OK;
+}
+
+enum status draft_time_step(struct draft *draft, int sequences, double *us)
+{
+    enum status status = STATUS_OK;
+    struct draft_job jobs[sequences];
+    struct timed *timed;
+    double took = 0;
+
+    *us = 0;
+    if (draft->kind->step == NULL)
+        return STATUS_OK;
+    timed = calloc((size_t)sequences, sizeof *timed);
+    if (timed == NULL)
+        return STATUS_INTERNAL;
+    for (int i = 0; i < TRIES && status == STATUS_OK; i++) {
+        status = time_once(draft, timed, jobs, sequences, &took);
+        *us = i == 0 || took < *us ? took : *us;
+    }
+    free(timed);
+    return status;
 }
 
 void draft_break(struct draft *draft, enum breakage breakage)

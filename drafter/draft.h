@@ -79,6 +79,9 @@ enum status draft_open_model(struct draft *draft, struct model *model, int slots
 int draft_jobs(int slots, int runs_ahead);
 /* Opens prompt lookup, which needs no model. Sequences have up to `context` tokens. */
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context);
+/* Microseconds of a step of so many sequences, at most draft_parts.slots, each its first token; the least of a few tries. To be called before the
+ * first sequence is begun, and leaves nothing behind. 0 of a kind that takes no steps. STATUS_INTERNAL without memory. */
+enum status draft_time_step(struct draft *draft, int sequences, double *us);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

@@ -4,49 +4,18 @@
  * q: the request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights, and
  * the token is drawn from these integers, so the q that is sent is exactly the one that was sampled from. In coupled mode the draft takes the argmax
  * with the target's noise, and at temperature 0 the argmax: point masses. */
+#include "drafter/draft_model.h"
+
 #include "common/base/log.h"
-#include "common/base/progress.h"
 #include "common/base/try.h"
-#include "common/model/forward.h"
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
-#include "drafter/draft.h"
 #include "drafter/draft_broken.h"
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    LISTED = 64,     /* of a row's largest logits, from which guesses are ranked */
-    LEAST_SHARE = 32 /* of SPARSE_Q_SUM: less probable tokens are no guess where q alone is known */
-};
-
-/* The largest logits of a row, and the winner of its noise. */
-struct listed {
-    int count;
-    struct scored_token best[LISTED + 1];
-};
-
-struct model_draft {
-    struct model *model;
-    struct kv_cache cache;
-    struct forward forward;
-    struct arena arena;
-    struct rows rows;
-    int outputs;               /* of a slot */
-    int jobs;                  /* of a step at most */
-    int32_t *asked;            /* [jobs] */
-    float *logits;             /* [jobs][vocab] */
-    int32_t *tally;            /* [vocab] */
-    struct kept_query *queries; /* [jobs] */
-    struct scored_token *best;  /* [jobs][room_of(state)] */
-    double *p;                  /* [room_of(state)] */
-    struct sparse_q *q;         /* [slots][outputs][MESSAGE_MAX_DRAFT] */
-    struct listed *listed;      /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
-    struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
-    int support;
-    enum breakage breakage;
-};
+enum { LEAST_SHARE = 32 }; /* of SPARSE_Q_SUM: less probable tokens are no guess where q alone is known */
 
 /* Most tokens of a list that is asked for. */
 static int room_of(int support, int outputs)
@@ -54,18 +23,17 @@ static int room_of(int support, int outputs)
     return outputs > 1 && support < LISTED ? LISTED : support;
 }
 
-static struct sparse_q *q_of(const struct model_draft *state, const struct mirror *mirror, int output)
+struct sparse_q *draft_model_q(const struct model_draft *state, const struct mirror *mirror, int output)
 {
     return &state->q[(mirror->slot * state->outputs + output) * MESSAGE_MAX_DRAFT];
 }
 
-static struct listed *listed_of(const struct model_draft *state, const struct mirror *mirror, int output)
+struct listed *draft_model_listed(const struct model_draft *state, const struct mirror *mirror, int output)
 {
     return &state->listed[(mirror->slot * state->outputs + output) * (MESSAGE_MAX_DRAFT + 1)];
 }
 
-/* Adds a row of a chain that begins at the place `first`. */
-static void add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
+void draft_model_add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
 {
     int r = rows->count++;
 
@@ -76,13 +44,12 @@ static void add_row(struct rows *rows, const struct mirror *mirror, int place, i
     backend_see_chain(rows, r, first, place - first);
 }
 
-/* Adds the rows of [mirror->cached, upto), at most `room`. */
-static void add_chain(struct rows *rows, struct mirror *mirror, int upto, int room)
+void draft_model_add_chain(struct rows *rows, struct mirror *mirror, int upto, int room)
 {
     int first = mirror->cached, end = upto - first < room ? upto : first + room;
 
     for (; mirror->cached < end; mirror->cached++)
-        add_row(rows, mirror, mirror->cached, first);
+        draft_model_add_row(rows, mirror, mirror->cached, first);
 }
 
 static enum status model_read(void *opaque, struct mirror *mirror, int rows)
@@ -91,7 +58,7 @@ static enum status model_read(void *opaque, struct mirror *mirror, int rows)
     int most = model_prompt_rows(state->model);
 
     state->rows.count = 0;
-    add_chain(&state->rows, mirror, mirror->length - 1, rows < most ? rows : most);
+    draft_model_add_chain(&state->rows, mirror, mirror->length - 1, rows < most ? rows : most);
     return forward_run(&state->forward, &state->rows, state->asked, 0, state->logits);
 }
 
@@ -126,7 +93,7 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
     struct mirror *mirror = job->mirror;
 
     if (job->branch < 0) {
-        add_chain(rows, mirror, mirror->length + mirror->drafted, state->model->max_rows);
+        draft_model_add_chain(rows, mirror, mirror->length + mirror->drafted, state->model->max_rows);
         return;
     }
     const struct branch *branch = &mirror->ahead.branch[job->branch];
@@ -155,8 +122,7 @@ static int position_of(const struct draft_job *job)
     return mirror->length + mirror->ahead.branch[job->branch].after + 1 + mirror->ahead.branch[job->branch].count;
 }
 
-/* The query about a row of logits from whose answer the a-th job of a step draws its token. */
-static struct row_query query_of(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed)
+struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed)
 {
     struct row_query query = {.key = key_at(mirror, position), .best = state->best + (size_t)a * (size_t)room_of(state->support, state->outputs)};
 
@@ -166,7 +132,7 @@ static struct row_query query_of(const struct model_draft *state, const struct m
 
 static struct row_query query_of_job(const struct model_draft *state, const struct draft_job *job, int a)
 {
-    return query_of(state, job->mirror, position_of(job), a, state->outputs > 1);
+    return draft_model_query(state, job->mirror, position_of(job), a, state->outputs > 1);
 }
 
 /* Draws wrongly on purpose, for `tandem check --break`. */
@@ -181,7 +147,8 @@ static int32_t draw_broken(const struct model_draft *state, const struct branch 
 /* Keeps what is known of the row behind the job's drafts so far. The winner of the noise may be none of the largest. */
 static void list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
-    struct listed *listed = listed_of(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
+    struct listed *listed =
+        draft_model_listed(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
     int has_winner = !query->gumbel || query->winner.token < 0;
 
     listed += job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count;
@@ -202,7 +169,7 @@ static void choose(struct model_draft *state, const struct draft_job *job, const
     struct mirror *mirror = job->mirror;
     struct branch *branch = job->branch < 0 ? NULL : &mirror->ahead.branch[job->branch];
     struct draft_output *output = job->output;
-    struct sparse_q *q = &q_of(state, mirror, branch != NULL ? branch->output : mirror->output)[output->count];
+    struct sparse_q *q = &draft_model_q(state, mirror, branch != NULL ? branch->output : mirror->output)[output->count];
     int32_t token = choice_draw(&mirror->sampling, state->support, state->model->vocab, query, state->p, q);
 
     if (state->breakage != BREAKAGE_NONE)
@@ -215,8 +182,7 @@ static void choose(struct model_draft *state, const struct draft_job *job, const
         mirror->tokens[mirror->length + mirror->drafted++] = token;
 }
 
-/* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
-static int is_answered(const struct model_draft *state, const struct mirror *mirror)
+int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror)
 {
     return state->model->backend->output.ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
@@ -229,12 +195,12 @@ static enum status run_forward(struct model_draft *state, const struct draft_job
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
     for (int a = 0; a < count; a++)
-        if (is_answered(state, jobs[a].mirror))
+        if (draft_model_is_answered(state, jobs[a].mirror))
             state->queries[questions.count++] =
                 (struct kept_query){a, distribution_scale(&jobs[a].mirror->sampling), query_of_job(state, &jobs[a], a)};
     TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
     for (int a = 0; fetches && a < count; a++)
-        if (!is_answered(state, jobs[a].mirror))
+        if (!draft_model_is_answered(state, jobs[a].mirror))
             model->backend->output.fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
     return forward_end(&state->forward);
 }
@@ -267,7 +233,7 @@ static enum status model_step(void *opaque, const struct draft_job *jobs, int co
     for (int a = 0; a < count; a++) {
         struct row_query here, *query = &here;
 
-        if (is_answered(state, jobs[a].mirror))
+        if (draft_model_is_answered(state, jobs[a].mirror))
             query = &state->queries[queries++].query;
         else
             here = answer_here(state, &jobs[a], a);
@@ -291,94 +257,13 @@ static void list_support(const struct sparse_q *q, struct listed *listed)
 static void model_guess(void *opaque, const struct mirror *mirror, int after, struct guesses *guesses)
 {
     const struct model_draft *state = opaque;
-    struct listed *listed = &listed_of(state, mirror, mirror->output)[after];
+    struct listed *listed = &draft_model_listed(state, mirror, mirror->output)[after];
     const struct rng_key key = key_at(mirror, mirror->length + after);
     int32_t drafted = after < mirror->drafted ? mirror->tokens[mirror->length + after] : -1;
 
     if (after < mirror->drafted && listed->count == 0)
-        list_support(&q_of(state, mirror, mirror->output)[after], listed);
+        list_support(&draft_model_q(state, mirror, mirror->output)[after], listed);
     guesses->count = choice_rank(&mirror->sampling, &key, drafted, listed->best, listed->count, MIRROR_GUESSES, guesses->token);
-}
-
-/* Can the device draft all of this by itself? */
-static int is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count)
-{
-    int rows = 0;
-
-    if (!forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE)
-        return 0;
-    for (int i = 0; i < count; i++) {
-        if (!is_answered(state, mirrors[i]))
-            return 0;
-        rows += mirrors[i]->length - mirrors[i]->cached + mirrors[i]->wanted - 1;
-    }
-    return rows <= BACKEND_MAX_ROWS && rows <= state->model->max_rows;
-}
-
-/* Lays out the rows of all steps: the committed tokens that each mirror's cache lacks, then one row for each drafted token but the last. Returns the
- * number of rows of the first step. */
-static int lay_out_steps(struct model_draft *state, struct mirror *const *mirrors, int count)
-{
-    struct rows *rows = &state->rows;
-    int first_rows, before = -1;
-
-    rows->count = 0;
-    for (int i = 0; i < count; i++) {
-        add_chain(rows, mirrors[i], mirrors[i]->length, state->model->max_rows);
-        state->asked[i] = rows->count - 1;
-    }
-    first_rows = rows->count;
-    for (int step = 1; before != rows->count; step++) {
-        before = rows->count;
-        for (int i = 0; i < count; i++)
-            if (mirrors[i]->wanted > step) {
-                int place = mirrors[i]->cached++;
-
-                mirrors[i]->tokens[place] = 0; /* the device fills it in */
-                add_row(rows, mirrors[i], place, place);
-            }
-    }
-    return first_rows;
-}
-
-/* What the device is asked to draft for a mirror; it writes supports and weights into the mirror's q. */
-static struct kept_draft ask_draft(const struct model_draft *state, const struct mirror *mirror, struct kept_choice *choice)
-{
-    struct sparse_q *q = q_of(state, mirror, mirror->output);
-
-    for (int k = 0; k < mirror->wanted; k++)
-        choice[k] = (struct kept_choice){.id = q[k].id, .weight = q[k].weight};
-    return (struct kept_draft){.sampling = mirror->sampling,
-                               .scale = distribution_scale(&mirror->sampling),
-                               .query = query_of(state, mirror, mirror->length, 0, 0),
-                               .wanted = mirror->wanted,
-                               .choice = choice};
-}
-
-static enum status propose_on_device(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
-{
-    int first_rows = lay_out_steps(state, mirrors, count);
-    struct kept_draft drafts[count];
-
-    for (int i = 0; i < count; i++)
-        drafts[i] = ask_draft(state, mirrors[i], &state->choice[i * MESSAGE_MAX_DRAFT]);
-    const char *before = progress_doing(state->model->computing);
-    enum status status = forward_draft(&state->forward, &state->rows, first_rows, state->asked, drafts, count, state->support);
-
-    (void)progress_doing(before);
-    TRY(status);
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < mirrors[i]->wanted; k++) {
-            const struct kept_choice *choice = &drafts[i].choice[k];
-
-            outputs[i]->q[k] = (struct support){.count = choice->count, .id = choice->id, .weight = choice->weight};
-            outputs[i]->token[k] = mirrors[i]->tokens[mirrors[i]->length + k] = choice->token;
-            outputs[i]->count = mirrors[i]->drafted = k + 1;
-            q_of(state, mirrors[i], mirrors[i]->output)[k].count = choice->count;
-            if (state->outputs > 1)
-                listed_of(state, mirrors[i], mirrors[i]->output)[k].count = 0;
-        }
-    return STATUS_OK;
 }
 
 /* Step by step, as long as any of them wants a token. */
@@ -409,8 +294,8 @@ static enum status model_propose(void *opaque, struct mirror *const *mirrors, in
         while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
             TRY(model_read(state, mirrors[i], mirrors[i]->length));
     }
-    if (drafted == 0 && is_left_to_device(state, mirrors, count))
-        return propose_on_device(state, mirrors, count, outputs);
+    if (drafted == 0 && draft_model_is_left_to_device(state, mirrors, count))
+        return draft_model_propose_on_device(state, mirrors, count, outputs);
     return propose_here(state, mirrors, count, outputs);
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/trace.h"
 #include "common/base/try.h"
 #include "common/wire/drain_relay.h"
+#include "drafter/drafter_take.h"
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
 #define PARTING_NS ((int64_t)200 * 1000000)
@@ -54,160 +55,6 @@ void drafter_close(struct drafter *drafter)
     arena_close(&drafter->arena);
 }
 
-static struct mirror *find(struct drafter *drafter, uint32_t request)
-{
-    for (int i = 0; i < drafter->terms.slots; i++)
-        if (drafter->mirror[i].open && drafter->mirror[i].request == request)
-            return &drafter->mirror[i];
-    return NULL;
-}
-
-/* The free mirror whose cache has the longest common prefix with the text. Where none is free, the message that ended a request was lost: takes the
- * one that was not mentioned for longest. */
-static struct mirror *find_free(struct drafter *drafter, const struct open_message *open)
-{
-    struct mirror *oldest = &drafter->mirror[0], *best = NULL;
-    int held = -1;
-
-    for (int i = 0; i < drafter->terms.slots; i++) {
-        struct mirror *mirror = &drafter->mirror[i];
-        int common = mirror->open ? -1 : mirror_common(mirror, open->tokens, open->count);
-
-        if (common > held) {
-            held = common;
-            best = mirror;
-        }
-        if (mirror->asked_ns < oldest->asked_ns)
-            oldest = mirror;
-    }
-    if (best != NULL)
-        return best;
-    mirror_close(oldest);
-    return oldest;
-}
-
-static const char *take_open(struct drafter *drafter, struct frame frame)
-{
-    struct open_message open;
-    struct mirror *mirror;
-    const char *wrong = message_unpack_open(drafter->space, frame, drafter->terms.vocab, &open);
-
-    if (wrong != NULL)
-        return wrong;
-    if (open.run != drafter->terms.run)
-        return "of another run";
-    mirror = find(drafter, open.request);
-    if (mirror == NULL)
-        mirror = find_free(drafter, &open);
-    if (!mirror_open(mirror, &open))
-        drafter->unfitting++; /* too long for this context: the lead decodes it without drafts */
-    return NULL;
-}
-
-static const char *take_commit(struct drafter *drafter, struct frame frame)
-{
-    struct mirror_move move;
-    struct commit commit;
-    struct mirror *mirror;
-    int64_t began = trace_begin();
-    const char *wrong = message_unpack_commit(drafter->space, frame, drafter->terms.vocab, &commit);
-
-    if (wrong != NULL)
-        return wrong;
-    if (commit.run != drafter->terms.run)
-        return "of another run";
-    mirror = find(drafter, commit.request);
-    if (mirror != NULL)
-        run_ahead_learn(&drafter->ahead, mirror, &commit);
-    if (mirror == NULL || !mirror_commit(mirror, &commit, &move))
-        drafter->unfitting++; /* a message was lost: waits for an Open with all tokens */
-    else if (commit.finish != 0)
-        mirror_close(mirror);
-    else if (move.count > 0)
-        drafter->terms.draft->kind->copy(drafter->terms.draft->state, (struct cache_place){mirror->slot, move.from},
-                                         (struct cache_place){mirror->slot, move.to}, move.count);
-    trace_end(TRACE_TRUNCATE, began, commit.request, (int)commit.old_length, commit.count, 0, 0);
-    return NULL;
-}
-
-static const char *take_close(struct drafter *drafter, struct frame frame)
-{
-    struct close_message close;
-    struct mirror *mirror;
-    const char *wrong = message_unpack_close(drafter->space, frame, &close);
-
-    if (wrong != NULL)
-        return wrong;
-    if (close.run != drafter->terms.run)
-        return "of another run";
-    mirror = find(drafter, close.request);
-    if (mirror != NULL)
-        mirror_close(mirror);
-    return NULL;
-}
-
-static const char *take_shutdown(struct drafter *drafter, struct frame frame)
-{
-    uint64_t run;
-    const char *wrong = message_unpack_plain(drafter->space, frame, &run);
-
-    if (wrong != NULL)
-        return wrong;
-    if (run != drafter->terms.run)
-        return "of another run";
-    drafter->ended = 1;
-    return NULL;
-}
-
-static const char *take_heartbeat(struct drafter *drafter, struct frame frame)
-{
-    uint64_t run;
-    int taken;
-    const char *wrong = message_unpack_plain(drafter->space, frame, &run);
-
-    if (wrong == NULL && run != drafter->terms.run)
-        return "of another run";
-    if (wrong == NULL && !drafter->terms.silent)
-        channel_send(drafter->terms.channel, drafter->terms.lead,
-                     message_pack_plain(drafter->space, MESSAGE_HEARTBEAT, drafter->terms.run), &taken);
-    return wrong;
-}
-
-static void take(struct drafter *drafter, int peer, struct frame frame, int refused)
-{
-    const char *wrong = "not a frame";
-
-    if (refused || peer != drafter->terms.lead) {
-        drafter->refused++;
-        return;
-    }
-    switch (message_type(frame)) {
-    case MESSAGE_OPEN:
-        wrong = take_open(drafter, frame);
-        break;
-    case MESSAGE_COMMIT:
-        wrong = take_commit(drafter, frame);
-        break;
-    case MESSAGE_CLOSE:
-        wrong = take_close(drafter, frame);
-        break;
-    case MESSAGE_HEARTBEAT:
-        wrong = take_heartbeat(drafter, frame);
-        break;
-    case MESSAGE_SHUTDOWN:
-        wrong = take_shutdown(drafter, frame);
-        break;
-    default:
-        break;
-    }
-    if (wrong != NULL) {
-        drafter->refused++;
-        log_debug("dropped a message from rank %d: %s", peer, wrong);
-        return;
-    }
-    drafter->heard++;
-}
-
 /* A proposal for the committed text, or for that of a branch. */
 static enum status send_proposal(struct drafter *drafter, struct mirror *mirror, struct branch *branch, const struct draft_output *output)
 {
@@ -235,9 +82,8 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
         mirror->wanted = 0;
     drafter->proposals++;
     frame = message_pack_proposal(drafter->space, &proposal);
-    TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
-    trace_end(TRACE_PACK, began, mirror->request, (int)proposal.base_length, output->count, (int64_t)frame.count, 0);
-    return STATUS_OK;
+    trace_end(TRACE_PACK, began, mirror->request, (int)proposal.base_length, output->count, (int64_t)frame.count, 0); /* its way begins */
+    return channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken);
 }
 
 /* Committed tokens that are not in the cache. */
@@ -366,7 +212,7 @@ static enum status take_one(struct drafter *drafter, int *took)
     TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
     *took = frame.count > 0 || refused;
     if (*took)
-        take(drafter, peer, frame, refused);
+        drafter_take(drafter, peer, frame, refused);
     return STATUS_OK;
 }
 
@@ -375,9 +221,12 @@ static enum status send_whole(struct drafter *drafter)
     const struct draft_output *output;
     struct mirror *mirror;
     struct branch *branch;
+    int64_t began = clock_ns();
+    int count = 0;
 
-    while ((branch = run_ahead_whole(&drafter->ahead, &mirror, &output)) != NULL)
+    for (; (branch = run_ahead_whole(&drafter->ahead, &mirror, &output)) != NULL; count++)
         TRY(send_proposal(drafter, mirror, branch, output));
+    run_ahead_sent(&drafter->ahead, count, clock_ns() - began);
     return STATUS_OK;
 }
 
@@ -393,7 +242,8 @@ static enum status run_ahead(struct drafter *drafter, int *interrupted)
         steps += did;
         if (did) {
             TRY(send_whole(drafter));
-            TRY(take_one(drafter, interrupted));
+            if (!drafter->terms.unhurried)
+                TRY(take_one(drafter, interrupted));
         }
     }
     if (steps > 0)
@@ -414,7 +264,7 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
     trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
     while (frame.count > 0 || refused) {
-        take(drafter, peer, frame, refused);
+        drafter_take(drafter, peer, frame, refused);
         TRY(channel_receive(drafter->terms.channel, &peer, &frame, &refused));
     }
     if (drafter->terms.silent)

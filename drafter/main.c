@@ -17,6 +17,7 @@
 #include "drafter/drafter.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct parts {
     struct model *model; /* NULL for a kind without a model */
     int context;         /* most tokens of a sequence */
     struct draft draft;
+    double step_us[2];   /* of a draft step of one sequence, and of as many as there may be */
     struct channel *channel;
     int joined; /* the roll call is over: the job goes on without this rank when it fails */
 };
@@ -91,9 +93,15 @@ static enum status load_model(struct parts *parts)
     return STATUS_OK;
 }
 
+/* What is broken is what is drafted ahead, so that has to be there on a busy machine, too. */
+static int breaks_ahead(const struct parts *parts)
+{
+    return parts->options->checks.breakage == BREAKAGE_BRANCH_NOISE;
+}
+
 static int runs_ahead(const struct parts *parts)
 {
-    int ahead = parts->options->checks.breakage == BREAKAGE_BRANCH_NOISE ? RUN_AHEAD_ON : parts->options->rounds.run_ahead;
+    int ahead = breaks_ahead(parts) ? RUN_AHEAD_ON : parts->options->rounds.run_ahead;
 
     return ahead == RUN_AHEAD_ON || (ahead == RUN_AHEAD_AUTO && !world_is_crowded(&parts->world));
 }
@@ -115,6 +123,8 @@ static enum status load(struct parts *parts)
                                      .context = parts->context,
                                      .runs_ahead = runs_ahead(parts)};
     TRY(draft_open(&parts->draft, &mine));
+    TRY(draft_time_step(&parts->draft, 1, &parts->step_us[0]));
+    TRY(draft_time_step(&parts->draft, options->rounds.max_sequences, &parts->step_us[1]));
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }
@@ -140,6 +150,8 @@ static void introduce(const struct parts *parts, struct hello *hello)
     snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
     snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->model.draft_way)->own_model ? parts->path : draft);
+    hello->draft_ns = (uint32_t)fmin(1000 * parts->step_us[0], UINT32_MAX);
+    hello->draft_batch_ns = (uint32_t)fmin(1000 * parts->step_us[1], UINT32_MAX);
 }
 
 static enum status work(struct parts *parts, struct message_space *space)
@@ -164,7 +176,8 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .context = parts->context,
                                         .slots = parts->options->rounds.max_sequences,
                                         .run_ahead = runs_ahead(parts),
-                                        .branches = parts->options->rounds.branches,
+                                        .branches = breaks_ahead(parts) ? MIRROR_BRANCHES : parts->options->rounds.branches,
+                                        .unhurried = breaks_ahead(parts),
                                         .patience_s = parts->options->limits.watchdog_s,
                                         .silent = parts->options->launch.silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);

@@ -48,7 +48,7 @@ double outcomes_share(const struct outcomes *outcomes, int drafted, int after, i
     return share_of_length(outcomes, drafted, after) * (counts[guess] + PRIOR_WEIGHT * prior[guess]) / sum;
 }
 
-int outcomes_choose(const struct outcomes *outcomes, int drafted, const int *guesses, int most, struct outcome_choice *to)
+int outcomes_choose(const struct outcomes *outcomes, int drafted, const int *guesses, int most, double least, struct outcome_choice *to)
 {
     int next[MESSAGE_MAX_DRAFT + 1] = {0}, count = 0;
 
@@ -64,7 +64,7 @@ int outcomes_choose(const struct outcomes *outcomes, int drafted, const int *gue
                 where = after;
             }
         }
-        if (where < 0)
+        if (where < 0 || best < least)
             break;
         to[count] = (struct outcome_choice){where, next[where]++};
     }

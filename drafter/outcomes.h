@@ -21,8 +21,8 @@ struct outcome_choice {
 void outcomes_add(struct outcomes *outcomes, int drafted, int accepted, int guess);
 /* The probability of that, by what was counted. */
 double outcomes_share(const struct outcomes *outcomes, int drafted, int after, int guess);
-/* The `most` most probable outcomes, most probable first; a guess never comes before a better one at its place. Returns how many.
- * guesses: [drafted + 1] how many there are at each place  to: [most] */
-int outcomes_choose(const struct outcomes *outcomes, int drafted, const int *guesses, int most, struct outcome_choice *to);
+/* The `most` most probable outcomes of at least this share, most probable first; a guess never comes before a better one at its place. Returns how
+ * many. guesses: [drafted + 1] how many there are at each place  to: [most] */
+int outcomes_choose(const struct outcomes *outcomes, int drafted, const int *guesses, int most, double least, struct outcome_choice *to);
 
 #endif

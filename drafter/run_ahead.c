@@ -6,6 +6,7 @@
 
 #define TIME_SHARE   0.125 /* of a new time in the mean */
 #define WINDOW_SHARE 0.75  /* of the usual window that is planned for */
+#define LEAST_SHARE  0.04  /* probability of an outcome that is drafted for: a branch costs either side some time, whatever comes */
 
 enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, struct mirror *mirrors, int slots, int is_on, int branches)
 {
@@ -89,7 +90,8 @@ static int affordable(const struct run_ahead *ahead, int drafts, int drafted)
 
     if (ahead->branches > 0)
         return ahead->branches < MIRROR_BRANCHES ? ahead->branches : MIRROR_BRANCHES;
-    while (branches < MIRROR_BRANCHES && ahead->row_ns[0] > 0 && drafted * step_ns(ahead, drafts * (branches + 1)) <= left)
+    while (branches < MIRROR_BRANCHES && ahead->row_ns[0] > 0 &&
+           drafted * step_ns(ahead, drafts * (branches + 1)) + drafts * (branches + 1) * ahead->send_ns <= left)
         branches++;
     return branches;
 }
@@ -105,7 +107,7 @@ static void plan(struct run_ahead *ahead, struct mirror *mirror, int branches)
         guesses[after] = mirror->ahead.guesses[after].count;
     }
     guesses[drafted] = MIRROR_GUESSES;
-    count = outcomes_choose(&ahead->outcomes, drafted, guesses, branches, choice);
+    count = outcomes_choose(&ahead->outcomes, drafted, guesses, branches, ahead->branches > 0 ? 0 : LEAST_SHARE, choice);
     mirror->ahead.is_planned = 1;
     mirror->ahead.bonuses = 0;
     mirror->ahead.likeliest = count > 0 ? choice[0].after : 0;
@@ -215,6 +217,12 @@ struct branch *run_ahead_whole(struct run_ahead *ahead, struct mirror **mirror, 
                 return branch;
         }
     return NULL;
+}
+
+void run_ahead_sent(struct run_ahead *ahead, int count, int64_t ns)
+{
+    if (count > 0)
+        mean(&ahead->send_ns, (double)ns / count);
 }
 
 void run_ahead_learn(struct run_ahead *ahead, const struct mirror *mirror, const struct commit *commit)

@@ -1,4 +1,4 @@
-/* Running ahead: while the lead verifies a draft, the texts that are likely to come of it are drafted for (DESIGN section 5a). It owns the outputs of
+/* Running ahead: while the lead verifies a draft, the texts that are likely to come of it are drafted for. It owns the outputs of
  * all drafts and what was learned of times and outcomes; mirrors and draft are borrowed. Invariant: a branch is sent whole or not at all, so how much
  * is drafted for a text never depends on when a message came; which branches there are depends on drafts and verdicts before them and on time, never
  * on what they draw. The drafter's thread alone calls; local: never sends or waits. Allocates at open alone. */
@@ -23,6 +23,7 @@ struct run_ahead {
     int most_jobs;
     struct outcomes outcomes;
     double row_ns[AHEAD_SIZES]; /* of a step of so many rows, for each; 0: not known */
+    double send_ns;             /* for the sending of a branch */
     double window_ns;           /* from a plan until the Commit */
     int64_t planned_ns;
     int64_t planned, steps; /* branches and steps so far */
@@ -40,6 +41,8 @@ struct draft_output *run_ahead_output(const struct run_ahead *ahead, const struc
 enum status run_ahead_step(struct run_ahead *ahead, int *did);
 /* A branch that is whole and shall be sent now; NULL: there is none. */
 struct branch *run_ahead_whole(struct run_ahead *ahead, struct mirror **mirror, const struct draft_output **output);
+/* To be told how long the sending of so many branches took. */
+void run_ahead_sent(struct run_ahead *ahead, int count, int64_t ns);
 /* To be told of each Commit before the mirror is. */
 void run_ahead_learn(struct run_ahead *ahead, const struct mirror *mirror, const struct commit *commit);
 

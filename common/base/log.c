@@ -12,6 +12,7 @@ enum { SAID = 16, /* more kinds of warnings than two models' files can have */ L
 static struct {
     char label[64];
     enum log_level highest;
+    _Atomic int fd;
     int leaves_files;
     int clears_lines;
     int said_count;
@@ -19,12 +20,13 @@ static struct {
     int holds;
     size_t held;
     char lines[4096];
-} settings = {.label = "tandem", .highest = LOG_INFO};
+} settings = {.label = "tandem", .highest = LOG_INFO, .fd = STDERR_FILENO};
 
 void log_init(const char *label, enum log_level highest)
 {
     snprintf(settings.label, sizeof settings.label, "%s", label);
     settings.highest = highest;
+    settings.fd = STDERR_FILENO;
     settings.leaves_files = 0;
     settings.clears_lines = 0;
     settings.said_count = 0;
@@ -33,6 +35,11 @@ void log_init(const char *label, enum log_level highest)
 void log_leave_files(void)
 {
     settings.leaves_files = 1;
+}
+
+void log_to(int fd)
+{
+    settings.fd = fd;
 }
 
 void log_clear_lines(int clear)
@@ -47,7 +54,7 @@ int log_shows(enum log_level level)
 
 static void write_out(const char *bytes, size_t count)
 {
-    if (count > 0 && write(STDERR_FILENO, bytes, count) < 0)
+    if (count > 0 && write(settings.fd, bytes, count) < 0)
         return; /* nowhere left to say it */
 }
 

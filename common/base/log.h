@@ -20,6 +20,9 @@ void log_file_warning(const char *format, ...) __attribute__((format(printf, 1, 
 void log_hold(void);
 void log_let_go(int told);
 
+/* Later lines go to this descriptor, stderr's until then and after log_init: where stdout goes to the same place, two ways there would mix them. */
+void log_to(int fd);
+
 /* With `clear`, a line of progress may stand on the terminal without an end of line, and is cleared before each line that is logged. */
 void log_clear_lines(int clear);
 

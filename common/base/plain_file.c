@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,11 @@ static FILE *take(int fd, const char *mode)
         errno = why;
     }
     return file;
+}
+
+const char *plain_file_fault(void)
+{
+    return errno == EINVAL ? "not a regular file" : strerror(errno);
 }
 
 FILE *plain_file_read(const char *path)

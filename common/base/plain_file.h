@@ -9,5 +9,7 @@
 FILE *plain_file_read(const char *path);
 /* To write anew: a regular file or none, no link; NULL with errno, as above. */
 FILE *plain_file_write(const char *path);
+/* Why there is none, in words, from errno; valid as long as strerror's. */
+const char *plain_file_fault(void);
 
 #endif

@@ -100,14 +100,14 @@ enum status trace_write(const char *folder, int rank, const char *role, const ch
     snprintf(path, sizeof path, "%.4000s/rank-%04d.csv", folder, rank);
     file = plain_file_write(path);
     if (file == NULL) {
-        log_error("--trace %s: %s: %s", folder, path, strerror(errno));
+        log_error("--trace %s: %s: %s", folder, path, plain_file_fault());
         return STATUS_IO;
     }
     written = fprintf(file, "# rank %d\n# role %s\n# host %s\n# dropped %lld\n", rank, role, host, (long long)trace.dropped);
     written = written < 0 ? written : write_spans(file);
     if (fclose(file) == 0 && written >= 0)
         return STATUS_OK;
-    log_error("--trace %s: %s: %s", folder, path, strerror(errno));
+    log_error("--trace %s: %s: %s", folder, path, plain_file_fault());
     return STATUS_IO;
 }
 

@@ -15,7 +15,7 @@ enum trace_phase {
     TRACE_ROUND,     /* lead: sequences */
     TRACE_PREFILL,   /* lead: a prompt goes through the target; tokens */
     TRACE_DRAFT,     /* drafter: tokens asked for, sequences */
-    TRACE_PACK,      /* drafter: a proposal is packed and handed to MPI; tokens, bytes */
+    TRACE_PACK,      /* drafter: a proposal is packed, and at the end handed to MPI; tokens, bytes */
     TRACE_WAIT,      /* any: for proposals (lead), for messages (drafter), for an order (follower) */
     TRACE_UNPACK,    /* lead: a proposal is read; tokens. It ends when the proposal counts as arrived */
     TRACE_ORDER,     /* lead: an order goes to the followers; bytes */

@@ -118,7 +118,11 @@ enum status json_text_read(const char *text, size_t size, size_t flags, const st
     for (char *c = error.text; *c != '\0'; c++) /* jansson's message quotes the text, and may cut it within a character */
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
             *c = '?';
-    snprintf(fault, JSON_TEXT_FAULT, "not valid JSON at byte %d: %s", error.position, error.text);
+    if (json_error_code(&error) == json_error_numeric_overflow)
+        snprintf(fault, JSON_TEXT_FAULT, "JSON with too large a number at byte %d, expected at most 9223372036854775807, or 1.8e308 with a point",
+                 error.position);
+    else
+        snprintf(fault, JSON_TEXT_FAULT, "not valid JSON at byte %d: %s", error.position, error.text);
     return STATUS_DATA;
 }
 

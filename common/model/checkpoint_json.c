@@ -37,7 +37,7 @@ enum status checkpoint_json_read(const char *file, size_t most, json_t **object)
     FILE *stream = plain_file_read(file);
 
     if (stream == NULL) {
-        log_error("%s: %s", file, strerror(errno));
+        log_error("%s: %s", file, plain_file_fault());
         return STATUS_NOINPUT;
     }
     do { /* one byte over the limit is asked for, so that a longer file is seen */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short requests */
+enum { DEADLINE_MS = 1000, CHECK_DEADLINE_MS = 20000 }; /* without its drafts a check shows nothing, so it has patience on a busy machine */
 
 static const struct options options_default = {
     .ranks.drafters = -1,
@@ -21,7 +22,7 @@ static const struct options options_default = {
     .rounds.draft_length = -1,
     .rounds.support = 256,
     .rounds.max_sequences = -1,
-    .limits.draft_deadline_ms = 1000,
+    .limits.draft_deadline_ms = -1,
     .limits.drain_s = 5,
     .limits.watchdog_s = 60,
     .rounds.synthetic_acceptance = -1,
@@ -256,6 +257,8 @@ enum status options_parse(int argc, char **argv, struct options *out)
         options.rounds.max_sequences = options.checks.size != CHECK_OFF                           ? CHECK_SEQUENCES
                                        : options.input.prompts != NULL && !options.report.compare ? 4
                                                                                                   : 1;
+    if (options.limits.draft_deadline_ms < 0)
+        options.limits.draft_deadline_ms = options.checks.size != CHECK_OFF ? CHECK_DEADLINE_MS : DEADLINE_MS;
     TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
@@ -283,7 +286,9 @@ void options_release(struct options *options)
 
 int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS])
 {
-    const struct rule *rule = rule_of(&options->request.sampling);
+    const struct sampling *sampling = &options->request.sampling;
+    int checks = options->checks.size != CHECK_OFF; /* at temperatures of its own, greedy or not */
+    const struct rule *rule = checks ? rule_row((int)sampling->accept) : rule_of(sampling);
 
     if (options->rounds.synthetic_acceptance >= 0)
         snprintf(option, OPTIONS_NOT_LOSSLESS, "--synthetic-acceptance %g", options->rounds.synthetic_acceptance);

@@ -9,6 +9,7 @@ static const char no_probabilities[] = "no probabilities are written; --hash-log
 static const char no_grammar[] = "nothing follows a grammar; logit_bias, bad_words and stop are what can be asked of a text";
 static const char no_server[] = "there is no server; --prompts takes files, OpenAI's batches among them, and `tandem chat` turns";
 static const char whole_shards[] = "a rank's device holds its whole shard; --verifiers N makes shards smaller";
+static const char devices[] = "--backend says whether GPUs are used, --verifiers N how many, --verifier-devices and --drafter-devices which";
 static const char bounded_memory[] = "--context and --max-sequences bound the memory that is used";
 static const char kept_shares[] = "top_k, top_p and min_p choose what is kept";
 
@@ -25,6 +26,7 @@ static const struct {
     {"draft-model", "draft", NULL},
     {"assistant-model", "draft", NULL},
     {"speculative-model", "draft", NULL},
+    {"ctx", "context", NULL},
     {"ctx-size", "context", NULL},
     {"n-ctx", "context", NULL},
     {"num-ctx", "context", NULL},
@@ -51,6 +53,7 @@ static const struct {
     {"tensor-parallel-size", "verifiers", NULL},
     {"tp", "verifiers", NULL},
     {"parallel", "max-sequences", NULL},
+    {"batch", "max-sequences", NULL},
     {"batch-size", "max-sequences", NULL},
     {"max-num-seqs", "max-sequences", NULL},
     {"threads-batch", "threads", NULL},
@@ -88,6 +91,8 @@ static const struct {
     {"conversation-mode", NULL, "`tandem chat` takes turns"},
     {"system-prompt", NULL, "messages of a line begin with one of the role system"},
     {"system", NULL, "messages of a line begin with one of the role system"},
+    {"gpu", NULL, devices},
+    {"gpus", NULL, devices},
     {"n-gpu-layers", NULL, whole_shards},
     {"gpu-layers", NULL, whole_shards},
     {"ngl", NULL, whole_shards},

@@ -27,7 +27,7 @@ static void write_range(const struct option_entry *entry, double low, double hig
     if (entry->choices != NULL)
         snprintf(expected, RANGE, "%s", entry->choices);
     else
-        snprintf(expected, RANGE, "a %snumber from %.10g to %.10g", entry->kind == OPTION_DOUBLE ? "" : "whole ", low, high);
+        snprintf(expected, RANGE, entry->kind == OPTION_DOUBLE ? "a number from %.10g to %.10g" : "a whole number from %.0f to %.0f", low, high);
 }
 
 static enum status set_number(struct options *options, const struct option_entry *entry, const char *text, const char *where)

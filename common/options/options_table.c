@@ -165,7 +165,7 @@ const struct option_entry option_table[] = {
      "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's distribution all the same. "
      "Lookup copies any"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "longest wait for a proposal before the target decodes without it; default 1000. A drafter's usual time shortens it"},
+     "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
      "round waits "

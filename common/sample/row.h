@@ -8,7 +8,7 @@
 
 enum { ROW_MAX_ASKED = 1024 /* tokens of one row that are asked for: a support of q, or a list of the largest logits */ };
 
-/* What one shard knows of one row of logits (DESIGN section 7). */
+/* What one shard knows of one row of logits. */
 struct row_stats {
     float max;      /* the largest logit */
     int32_t argmax; /* its lowest index in the shard */

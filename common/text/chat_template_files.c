@@ -24,7 +24,7 @@ static enum status no_memory(void)
 
 static enum status cannot_read(const char *path)
 {
-    log_error("%s: %s", path, strerror(errno));
+    log_error("%s: %s", path, plain_file_fault());
     return STATUS_NOINPUT;
 }
 

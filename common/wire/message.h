@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 4,
+    MESSAGE_VERSION = 5,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
@@ -52,6 +52,8 @@ struct hello {
     char host[64];
     uint32_t pid;
     char device[64];
+    uint32_t draft_ns;       /* of a drafter: a step of one sequence; 0: not worth measuring */
+    uint32_t draft_batch_ns; /* and of as many as it may have */
 };
 
 struct open_message {

@@ -55,6 +55,8 @@ struct frame message_pack_hello(struct message_space *space, const struct hello 
     m.host = text(copy.host, sizeof copy.host);
     m.pid = copy.pid;
     m.device = text(copy.device, sizeof copy.device);
+    m.draft_ns = copy.draft_ns;
+    m.draft_batch_ns = copy.draft_batch_ns;
     return pack(space, MESSAGE_HELLO, &m.base);
 }
 

@@ -61,8 +61,8 @@ static enum status compare(const struct world *world, const struct hello *all)
         if (what == NULL)
             continue;
         if (world->rank == 0)
-            log_error("%s (rank %d, %u tokens) and %s (rank %d, %u tokens) %s, expected one tokenizer for both models", all[first].model, first,
-                      all[first].vocab_size, all[i].model, i, all[i].vocab_size, what);
+            log_error("%s (rank %d, %u tokens, a text's last is %d) and %s (rank %d, %u tokens, %d) %s, expected one tokenizer for both models",
+                      all[first].model, first, all[first].vocab_size, all[first].eos, all[i].model, i, all[i].vocab_size, all[i].eos, what);
         return STATUS_DATA;
     }
     return STATUS_OK;

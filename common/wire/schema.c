@@ -20,7 +20,7 @@
 
 static const struct precheck_field hello_field[] = {
     WORD, TEXT(hello, program), WORD, FIXED64, FIXED64, WORD, WORD, WORD, WORD, TEXT(hello, model), TEXT(hello, host),
-    WORD, TEXT(hello, device),
+    WORD, TEXT(hello, device), WORD, WORD,
 };
 static const struct precheck_message hello_rules = {COUNT(hello_field), hello_field};
 

@@ -74,6 +74,8 @@ const char *message_unpack_hello(struct message_space *space, struct frame frame
         .eos = m->eos,
         .context = m->context,
         .pid = m->pid,
+        .draft_ns = m->draft_ns,
+        .draft_batch_ns = m->draft_batch_ns,
     };
     copy_text(out->program, sizeof out->program, m->program);
     copy_text(out->model, sizeof out->model, m->model);

@@ -12,7 +12,8 @@ struct doorbell {
     _Atomic uint32_t rings;
     _Atomic uint32_t asleep;
     _Atomic uint32_t over; /* the lead says: the job ended in order, and whoever is ended now has nothing to tell */
-    char apart[52];        /* one doorbell to a cache line */
+    _Atomic uint32_t leaves; /* the rank has told its keeper that all is done */
+    char apart[48];          /* one doorbell to a cache line */
     _Atomic uint32_t threads; /* of the host's first rank: those that its ranks compute with (world_claim_threads) */
     _Atomic uint32_t warned;  /* of the host's first rank: some rank has said that too many were asked for (world_threads) */
     char apart_too[56];

@@ -21,7 +21,8 @@
 
 /* How long a rank that ended well waits for the others before it ends alone. */
 #define END_DEADLINE_NS (10 * (int64_t)1000000000)
-#define END_ABSENT_NS ((int64_t)200 * 1000000) /* where some are known not to come, the others need only this */
+#define END_ABSENT_NS ((int64_t)200 * 1000000) /* where some have ended, the others need only this */
+#define END_LATE_NS ((int64_t)3 * 1000000000) /* where some did not keep up: they may hang, or be slow */
 #define END_FOLLOW_NS ((int64_t)2 * 1000000000) /* longer for those that do not lead: the lead knows how the job ended */
 
 struct introduction {
@@ -220,13 +221,20 @@ static int some_is_gone(const struct world *world)
     return 0;
 }
 
+/* Between two looks of a wait that has a deadline of its own. */
+static void rest(void)
+{
+    progress_excused("waiting for the others to end");
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
 /* Has every rank come to its end? A rank that hangs must not keep the others from ending. */
 static int all_arrived(struct world *world)
 {
     MPI_Request request;
-    int64_t patience = world->absent > 0 ? END_ABSENT_NS : END_DEADLINE_NS;
-    int64_t deadline = clock_ns() + patience + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
-    int arrived = 0;
+    int64_t follow = world->rank == world->lead ? 0 : END_FOLLOW_NS;
+    int64_t deadline = clock_ns() + (world->absent > 0 ? END_LATE_NS : END_DEADLINE_NS) + follow;
+    int arrived = 0, gone = 0;
 
     /* Not on the wire: a rank that could not begin an operation there comes here, while the others are still in it. */
     if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
@@ -234,13 +242,37 @@ static int all_arrived(struct world *world)
     for (;;) {
         if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || clock_ns() > deadline)
             return arrived;
-        if (world->absent == 0 && some_is_gone(world)) {
-            world->absent = 1;
-            deadline = clock_ns() + END_ABSENT_NS + (world->rank == world->lead ? 0 : END_FOLLOW_NS);
+        if (!gone && some_is_gone(world)) {
+            gone = 1;
+            world->absent += world->absent == 0;
+            deadline = clock_ns() + END_ABSENT_NS + follow;
         }
-        progress_excused("waiting for the others to end"); /* this wait has a deadline of its own */
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        rest();
     }
+}
+
+/* Leaves: tells the keeper that all is done, and the lead that it knows. On the lead: does every rank of this host? For one that was lost between its
+ * arrival and here MPI_Finalize would wait for ever, since the keeper of a drafter holds its place until the launcher ends it. */
+static int all_leave(struct world *world)
+{
+    int64_t deadline = clock_ns() + END_DEADLINE_NS;
+
+    keeper_close();
+    atomic_store(&world->doorbells->mine->leaves, 1);
+    for (int i = 0; world->rank == world->lead && i < world->size; i++) {
+        const struct doorbell *bell = world->doorbells->of[i];
+
+        while (bell != NULL && !atomic_load(&bell->leaves)) {
+            if (world_is_gone(world, i)) {
+                world->absent++;
+                return 0;
+            }
+            if (clock_ns() > deadline)
+                return 0;
+            rest();
+        }
+    }
+    return 1;
 }
 
 /* The job ended in order, and whoever is ended now has nothing to tell: on other hosts because it has come this far itself, on this one
@@ -257,7 +289,7 @@ static void quiet_recorders(struct world *world)
 void world_close(struct world *world, enum status status)
 {
     quiet_recorders(world);
-    if (!all_arrived(world)) {
+    if (!all_arrived(world) || !all_leave(world)) {
         if (world->rank == world->lead && world->absent == 0) {
             log_warn("some rank did not come to the end within %d s: ending the job without it", (int)(END_DEADLINE_NS / 1000000000));
             recorder_dump("not all ranks came to the end");
@@ -266,7 +298,6 @@ void world_close(struct world *world, enum status status)
         MPI_Abort(MPI_COMM_WORLD, (int)status);
     }
     recorder_close();
-    keeper_close();
     recorder_heed(NULL);
     pulse_close(world);
     doorbells_close(world);

@@ -42,7 +42,7 @@ struct world {
 
 /* Collective over all ranks. Starts MPI (errors return), learns the roles. */
 enum status world_open(int *argc, char ***argv, enum role role, struct world *world);
-/* Collective over all ranks. Waits for the others, but not for ever: where some rank hangs, and soon where world->absent says so, the
+/* Collective over all ranks. Waits for the others, but not for ever: where some rank hangs, sooner where world->absent says so, the
  * lead ends the job with `status`, which is what this rank ends with. */
 void world_close(struct world *world, enum status status);
 /* Local. Whether a launcher (mpirun, srun) started this process among others: known before MPI is. */

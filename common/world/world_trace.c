@@ -51,7 +51,7 @@ static enum status write_clocks(const struct world *world, const struct world_tr
     written = written < 0 ? written : write_offsets(file, "after", after, world->size);
     if (file != NULL && fclose(file) == 0 && written >= 0)
         return STATUS_OK;
-    log_error("--trace %s: %s: %s", trace->folder, path, strerror(errno));
+    log_error("--trace %s: %s: %s", trace->folder, path, plain_file_fault());
     return STATUS_IO;
 }
 

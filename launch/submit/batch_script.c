@@ -167,8 +167,9 @@ static const char *const srun_was_ended =
     "\n";
 
 static const char *const the_code =
-    "# A warning that comes when mpirun has let go of its ranks ends it with 138, whatever they did.\n"
-    "if [ \"$code\" = 138 ] && made; then code=0; fi\n"
+    "# Whatever the ranks did, a warning that comes when mpirun has let go of them ends it with 138, and a lost drafter that does not come to the\n"
+    "# end, so that srun ends it, with 137.\n"
+    "if { [ \"$code\" = 137 ] || [ \"$code\" = 138 ]; } && made; then code=0; fi\n"
     "# 0, and so --dependency=afterok, only where every prompt has its line in the output: srun may end with 0 where nothing was started.\n"
     "if [ \"$code\" = 0 ] && ! whole; then code=71; fi\n"
     "case $code in\n"

@@ -64,8 +64,8 @@ enum status launch_line_print(const struct options *options, int argc, char **ar
     return STATUS_OK;
 }
 
-/* Is a job to come first that measures the target alone in one process? Where it says more than the solo column: the target is small, so that a verifier
- * beside a drafter has not all cores, and there is a host to ask. */
+/* Is a job to come first that measures the target alone in one process? Where it says more than the solo column: the target is small, so that a
+ * verifier beside a drafter has not all cores, and there is a host to ask. */
 static int measures_plain(const struct options *options)
 {
     char target[PATH_MAX];

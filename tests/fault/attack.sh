@@ -90,6 +90,15 @@ for folders in . ./ ./. ../planting inner "" .//; do
     (cd "$WORK/planting" && PATH=$folders:$PATH:$folders "$timeout" -k 5 60 "$WORK/bin/tandem" run --prompt x "${short[@]}" >"$WORK/planted.out" 2>"$WORK/planted.err")
     expect planted "PATH=$folders: a program of the current folder was run" '[ ! -e "$WORK/touched" ]'
 done
+
+# With a PATH of nothing one line says what is missing, and with a TMPDIR that is not whole Open MPI has nothing to say.
+PATH=/none "$BASH" "$WORK/bin/tandem" run --prompt x >"$WORK/bare.out" 2>"$WORK/bare.err"
+CODE=$?
+expect bare "expected exit 69 and one line" '[ $CODE = 69 ] && [ "$(cat "$WORK/bare.err")" = "tandem: no folder of PATH has readlink and dirname: '"'/none'"'" ]'
+(cd "$WORK/planting" && TMPDIR=inner timeout -k 5 60 "$WORK/bin/tandem" run --prompt x --quiet "${short[@]}" >"$WORK/part.out" 2>"$WORK/part.err")
+CODE=$?
+expect part "a TMPDIR that is not whole: expected exit 0 and no line" '[ $CODE = 0 ] && [ -s "$WORK/part.out" ] && [ ! -s "$WORK/part.err" ]'
+
 # Text that turns the direction of what follows it is shown as bytes.
 "$WORK/bin/tandem" "$(printf 'r\xe2\x80\xaeun')" >"$WORK/turned.out" 2>"$WORK/turned.err"
 expect turned "it turned the line: $(cat "$WORK/turned.err")" 'grep -q "r.xe2.x80.xaeun" "$WORK/turned.err"'
@@ -138,20 +147,21 @@ CODE=$?
 expect few "ulimit -n 4: expected exit 71 and a line" '[ $CODE = 71 ] && tail -n 1 "$WORK/few.err" | grep -q "Too many open files"'
 few 70 "70 files may be open at once (ulimit -n), and mpirun has more for 8 ranks: expected 80 or more" --verifiers 4 --drafters 4
 if unshare -m true 2>/dev/null; then
-    # tiny FOLDER NAME CODE PATTERN: a job where FOLDER is a filesystem of 1 MB
+    # tiny FOLDER NAME CODES PATTERN: a job where FOLDER is a filesystem of 1 MB ends with one of the codes
     tiny() {
-        timeout -k 5 60 unshare -m bash -c "mount -t tmpfs -o size=1m tmpfs '$1' && exec '$WORK/bin/tandem' run --prompt x --max-tokens 2 --verifiers 2" \
+        timeout -k 5 60 unshare -m bash -c "mount -t tmpfs -o size=1m tmpfs '$1' && exec '$WORK/bin/tandem' run --prompt x --max-tokens 2 --verifiers 2 --watchdog 10" \
             >"$WORK/$2.out" 2>"$WORK/$2.err" </dev/null
         CODE=$?
-        expect "$2" "expected exit $3 and its line" '[ $CODE = '"$3"' ] && grep -q "'"$4"'" "$WORK/'"$2"'.err"'
+        expect "$2" "expected exit $3 and its line" '[[ " '"$3"' " == *" $CODE "* ]] && grep -q "'"$4"'" "$WORK/'"$2"'.err"'
     }
     mkdir "$WORK/small" "$WORK/tools"
     export TMPDIR=$WORK/small
     tiny "$WORK/small" small_tmp 74 "^tandem: $WORK/small has [01] MB free, .* expected 12 MB; TMPDIR says"
     printf '#!/bin/sh\nprintf "x\\nx 9 9 999999 x x\\n"\n' >"$WORK/tools/df" # says that there is room
     chmod +x "$WORK/tools/df"
-    # mpirun ends by itself or hangs, as it comes.
-    PATH=$WORK/tools:$PATH tiny "$WORK/small" full_tmp 71 "^tandem: mpirun did not notice that its ranks ended\\|^tandem: mpirun could not start the ranks"
+    # mpirun ends by itself, or hangs, or its ranks do, as it comes.
+    PATH=$WORK/tools:$PATH tiny "$WORK/small" full_tmp "71 76" \
+        "^tandem: mpirun did not notice that its ranks ended\\|^tandem: mpirun could not start the ranks\\|no progress for 10 s while starting: ending the job"
     TMPDIR=$WORK tiny /dev/shm small_shm 74 "^tandem: /dev/shm has [01] MB free, .* expected 8 MB"
     export TMPDIR=$WORK
 else
@@ -163,6 +173,20 @@ printf '#!/bin/sh\ntrue &\nexec sleep 300\n' >"$WORK/hanging/mpirun"
 chmod +x "$WORK/hanging/mpirun"
 PATH=$WORK/hanging:$PATH brief hanging 71 run --prompt x "${short[@]}"
 expect hanging "expected its line" 'grep -q "^tandem: mpirun did not notice that its ranks ended" "$WORK/hanging.err"'
+# An mpirun that has lost a rank ends the others, and crashes of a signal meanwhile: it gets none. One that has all of them gets it.
+mkdir "$WORK/ending"
+for ranks in 1 2; do
+    printf '#!/bin/bash\ntrap "touch %s/struck" TERM\n%s\ntouch %s/begun\nwait; wait\nexit 1\n' "$WORK" "$(yes 'sleep 2 &' | head -n $ranks)" "$WORK" >"$WORK/ending/mpirun"
+    chmod +x "$WORK/ending/mpirun"
+    rm -f "$WORK/begun" "$WORK/struck"
+    PATH=$WORK/ending:$PATH "$WORK/bin/tandem" run --prompt x --drafters 1 --verifiers 1 >"$WORK/ending.out" 2>"$WORK/ending.err" </dev/null &
+    launcher=$!
+    await "the mpirun that is played" '[ -e "$WORK/begun" ]'
+    kill -TERM $launcher
+    wait $launcher
+    CODE=$?
+    expect ending "$ranks of 2 ranks: expected exit 143 and $((ranks - 1)) signals" '[ $CODE = 143 ] && [ $(ls "$WORK" | grep -c "^struck$") = $((ranks - 1)) ]'
+done
 brief no_tmp 0 run --help
 export TMPDIR=$WORK/none
 brief no_tmp 74 run --prompt x "${short[@]}"

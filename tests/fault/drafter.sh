@@ -91,6 +91,16 @@ survived resumed greedy-long
 after=$(tail -n $((prompts / 2)) "$WORK/resumed.jsonl" | grep -c '"accepted":[1-9]')
 expect resumed "a drafter that went on was not used again" '[ "$after" -gt 0 ]'
 
+# A check is patient with a drafter that stands still for longer than a job would wait for it: without drafts it would show nothing.
+start patient --check brief --verifiers 1 --law-contexts 1 --law-samples 400
+await "the check's first step" "grep -q 'checking equality: 1 of' '$WORK/patient.err'"
+drafter=$(ranks_of tandem-drafter)
+kill -STOP "$drafter"
+sleep 2.6
+kill -CONT "$drafter"
+ended 240
+expect patient "a drafter that stood still is lost to a check" '[ $CODE = 0 ] && grep -q "^lossless: 3 checks hold" "$WORK/patient.out"'
+
 # A tenth of its speed: it is let run for 5 ms of every 50.
 start slow --verifiers 1 --drafters 1 --draft-length 4 "${coupled[@]}"
 await_results slow 1

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Every function that the program's answer depends on; MPI_Abort, MPI_Error_string and the like must work for it to say anything. */
-#define CALLS(CALL)                                                                                                                \
+#define MOST_CALLS(CALL)                                                                                                                \
     CALL(MPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))                          \
     CALL(MPI_Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler handler), (comm, handler))                                        \
     CALL(MPI_Comm_rank, (MPI_Comm comm, int *rank), (comm, rank))                                                                  \
@@ -29,7 +30,6 @@
          (from, count, type, to, counts, types, root, comm, request))                                                              \
     CALL(MPI_Ibcast, (void *bytes, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request),                    \
          (bytes, count, type, root, comm, request))                                                                                \
-    CALL(MPI_Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request))                                                     \
     CALL(MPI_Isend, (const void *bytes, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request),        \
          (bytes, count, type, to, tag, comm, request))                                                                             \
     CALL(MPI_Improbe, (int from, int tag, MPI_Comm comm, int *found, MPI_Message *message, MPI_Status *status),                     \
@@ -41,6 +41,7 @@
     CALL(MPI_Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),                \
          (size, unit, info, comm, base, win))                                                                                      \
     CALL(MPI_Win_shared_query, (MPI_Win win, int rank, MPI_Aint *size, int *unit, void *base), (win, rank, size, unit, base))
+#define CALLS(CALL) MOST_CALLS(CALL) CALL(MPI_Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request))
 
 #define NUMBER(name, parameters, arguments) NUMBER_##name,
 enum { CALLS(NUMBER) FUNCTIONS };
@@ -70,7 +71,28 @@ static int fails(int function)
 
 #define DEFINE(name, parameters, arguments)                                                                                        \
     int name parameters { return fails(NUMBER_##name) ? MPI_ERR_OTHER : P##name arguments; }
-CALLS(DEFINE)
+MOST_CALLS(DEFINE)
+
+/* A rank that dies when all have come to the end, before its keeper knows: FAIL_MPI_DIES. One that comes there late, and stays: FAIL_MPI_LATE. */
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    int dies = comm == MPI_COMM_WORLD && getenv("FAIL_MPI_DIES") != NULL;
+    int late = comm == MPI_COMM_WORLD && getenv("FAIL_MPI_LATE") != NULL;
+
+    if (fails(NUMBER_MPI_Ibarrier))
+        return MPI_ERR_OTHER;
+    if (late)
+        usleep(600000);
+    int code = PMPI_Ibarrier(comm, request);
+
+    if (dies || late)
+        PMPI_Wait(request, MPI_STATUS_IGNORE);
+    if (dies)
+        raise(SIGKILL);
+    if (late)
+        usleep(600000);
+    return code;
+}
 
 /* A rank that never comes back from its end: FAIL_MPI_STOPS. */
 int MPI_Finalize(void)

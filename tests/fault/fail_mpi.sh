@@ -72,4 +72,20 @@ for program in drafter verifier; do
     results_of "$WORK/stops.jsonl" | cmp -s - "$WORK/reference.results" || fail "a $program that hangs at its end: another output"
     rm -f "$WORK"/stops.*
 done
+
+# A drafter that dies when all have come to the end, before it leaves: the job is done.
+checks=$((checks + 1))
+shimmed dies drafter FAIL_MPI_DIES=1
+code=$?
+[ $code = 0 ] || fail "a drafter that dies between the end and MPI_Finalize: expected exit 0, got $code:" "$(cat "$WORK/dies.err")"
+results_of "$WORK/dies.jsonl" | cmp -s - "$WORK/reference.results" || fail "a drafter that dies at the end: another output"
+
+# A drafter that was lost, and comes to the end late: nothing ends it there, which srun would take for a job that failed.
+checks=$((checks + 1))
+OPTIONS+=(--silent-drafter yes --draft-length 4)
+shimmed late drafter FAIL_MPI_LATE=1 FAIL_MPI_COUNTS="$WORK/late.counts"
+code=$?
+[ $code = 0 ] || fail "a lost drafter that comes late to the end: expected exit 0, got $code:" "$(cat "$WORK/late.err")"
+grep -q "does not answer in time" "$WORK/late.err" || fail "the silent drafter was not lost"
+[ -s "$WORK/late.counts" ] || fail "a lost drafter that comes late to the end was ended by the others"
 finish

@@ -14,7 +14,14 @@
 #include <cmocka.h>
 
 enum { FIRST_ROUNDS = 9, OVERLAPS = 4, LONGEST_DRAFT = 6 };
-enum { QUICK_REQUESTS = 60000, DEFAULT_REQUESTS = 75000, WIDE_REQUESTS = 150000, MOST_REQUESTS = 600000, LONG_REQUESTS = 20000000, SANITIZED_REQUESTS = 3000 };
+enum {
+    QUICK_REQUESTS = 60000,
+    DEFAULT_REQUESTS = 75000,
+    WIDE_REQUESTS = 150000,
+    MOST_REQUESTS = 600000,
+    LONG_REQUESTS = 20000000,
+    SANITIZED_REQUESTS = 3000
+};
 
 _Static_assert(FIRST_ROUNDS + OVERLAPS + LONGEST_DRAFT <= BUDGET_SPEED, "each compares one statistic with its bound");
 
@@ -127,7 +134,10 @@ static void test_law_speed__alpha_by_counting_is_the_mean_overlap(void **state)
         double bound;
 
         toy.sampling.seed += 100 + (uint64_t)i;
-        toy.count = options.requests > 0 ? (int)options.requests : BUDGET_SANITIZED ? SANITIZED_REQUESTS / 3 : (options.is_wide ? WIDE_REQUESTS : DEFAULT_REQUESTS) / 3;
+        if (options.requests > 0)
+            toy.count = (int)options.requests;
+        else
+            toy.count = (BUDGET_SANITIZED ? SANITIZED_REQUESTS : options.is_wide ? WIDE_REQUESTS : DEFAULT_REQUESTS) / 3;
         toy_law_fill(&law, &terms);
         run(&toy, &tally, &overlap);
         bound = bounds_martingale(overlap.variance, 1.2 * toy.count, BUDGET_ALARM);

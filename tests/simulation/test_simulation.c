@@ -2,7 +2,8 @@
  *
  *     test_simulation [--first N] [--count N] [--seed N] [--verbose]
  *
- * --seed runs one schedule, --verbose tells its story, event by event. TANDEM_WIDE=1 in the environment: twice as many, TANDEM_LONG=1: forty times. */
+ * --seed runs one schedule, --verbose tells its story, event by event. In the environment, TANDEM_WIDE=1: twice as many, TANDEM_LONG=1: forty
+ * times. */
 #include "common/base/log.h"
 #include "tests/simulation/simulation.h"
 

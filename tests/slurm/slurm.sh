@@ -207,6 +207,16 @@ part_verifier() {
     scancel "$JOB"
 }
 
+# A drafter stands still, and for that the ranks are ended when all is done.
+part_drafter() {
+    submit "${many[@]}" --verifiers 1 --output stopped.jsonl -- --nodes=2 --ntasks-per-node=1
+    await_results stopped.jsonl 3
+    check "the job was done before its drafter could be stopped" kill -STOP "$(ranks tandem-drafter)"
+    ended
+    was "a drafter stands still" 0 stopped.jsonl many.jsonl
+    patiently "the end of the ranks" nobody
+}
+
 # A verifier dies, and srun leaves the others to themselves.
 part_unseen() {
     local had=$(done_in died.jsonl)
@@ -273,7 +283,7 @@ job few "${few[@]/few.in/$WORK/few.in}" --solo --verifiers 1 || fail "the refere
 job many "${many[@]/many.in/$WORK/many.in}" --solo --verifiers 1 || fail "the reference: exit $?"
 
 parts=("${@:2}")
-[ ${#parts[@]} -gt 0 ] || parts=(programs late group mpirun hetjob arrays configs scancel time_limit verifier unseen gpus node)
+[ ${#parts[@]} -gt 0 ] || parts=(programs late group mpirun hetjob arrays configs scancel time_limit verifier drafter unseen gpus node)
 for part in "${parts[@]}"; do
     printf '%3d s: %s\n' "$SECONDS" "$part"
     "part_$part"

@@ -101,6 +101,12 @@ grep -E "\b($rules)\b" <<<"$stripped" |
     grep -vE '^(common/sample/(rule|rule_draw)\.c|common/sample/sampling\.[ch]|verifier/accept/accept_rule\.c):' |
     expect "what the rule's row says (rule_of, accept_rule), so that another rule is another row"
 
+# So is a kind of evidence, which the rows of rules name.
+kinds=$(sed -nE 's/.*\[(EVIDENCE_[A-Z_]+)\] = \{\{".*/\1/p' verifier/accept/evidence.c | paste -sd'|')
+[ -n "$kinds" ] || echo "verifier/accept/evidence.c:1:" | expect "a row for each kind, [EVIDENCE_...] = {{\"NAME\""
+grep -E "\b($kinds)\b" <<<"$stripped" | grep -vE '^verifier/accept/(evidence\.[ch]|accept_rule\.c):' |
+    expect "what the row of a kind of evidence says (evidence_facts), so that another kind is another row"
+
 # Each header: what it owns, as a comment on its first line; then its guard, named for its path (in tests, for the test).
 for header in "${headers[@]}"; do
     guard=TANDEM_$(tr 'a-z/.' 'A-Z__' <<<"$header")

@@ -19,105 +19,137 @@ int evidence_list_length(const struct sampling *sampling)
     return sampling->top_k < EVIDENCE_LIST_MOST ? sampling->top_k : EVIDENCE_LIST_MOST;
 }
 
-size_t evidence_bytes(const struct sampling *sampling, int support_count)
-{
-    size_t floats = ((size_t)support_count + 1) / 2 * 2;
+/* What shards tell of one row, and where it goes: as evidence_join. */
+struct joining {
+    const struct sampling *sampling;
+    const struct rng_key *key;
+    const void *const *from; /* [ranks] */
+    int ranks, support_count, vocab;
+    struct scored_token *best; /* [room], and p */
+    double *p;
+    float *logit; /* [support_count] */
+};
 
-    switch (evidence_kind(sampling)) {
-    case EVIDENCE_LIST:
-        return sizeof(struct evidence_mass) + (size_t)evidence_list_length(sampling) * sizeof(struct scored_token);
-    case EVIDENCE_SUPPORT:
-        return sizeof(struct evidence_mass) + floats * sizeof(float);
-    case EVIDENCE_BEST:
-    case EVIDENCE_GUMBEL_MAX:
-        break;
-    }
+/* What a kind makes of a row of logits, and of what shards tell of one. */
+struct kind {
+    struct evidence_facts facts;
+    size_t (*bytes)(const struct sampling *sampling, int support_count);
+    void (*ask)(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query);
+    void (*put)(const struct evidence_row *row, const struct row_query *query, void *to);
+    int (*is_finite)(const void *from);
+    int (*join)(const struct joining *joining, struct target_row *target);
+};
+
+static size_t bytes_of_winner(const struct sampling *sampling, int support_count)
+{
+    (void)sampling;
+    (void)support_count;
     return sizeof(struct evidence_winner);
 }
 
-void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+static size_t bytes_of_list(const struct sampling *sampling, int support_count)
 {
-    struct evidence_mass *mass = to;
-
-    *query = (struct row_query){.key = row->key, .purpose = RNG_NOISE};
-    switch (evidence_kind(sampling)) {
-    case EVIDENCE_LIST:
-        query->top = evidence_list_length(sampling);
-        query->best = (struct scored_token *)(mass + 1);
-        break;
-    case EVIDENCE_SUPPORT:
-        query->token = row->support;
-        query->tokens = row->support_count;
-        query->logit = (float *)(mass + 1);
-        break;
-    case EVIDENCE_GUMBEL_MAX:
-        query->gumbel = 1;
-        return;
-    case EVIDENCE_BEST:
-        query->scans = 1;
-        return;
-    }
-    query->scans = query->sums = 1;
+    (void)support_count;
+    return sizeof(struct evidence_mass) + (size_t)evidence_list_length(sampling) * sizeof(struct scored_token);
 }
 
-void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to)
+static size_t bytes_of_support(const struct sampling *sampling, int support_count)
 {
-    enum evidence_kind kind = evidence_kind(sampling);
-    struct evidence_winner *winner = to;
+    size_t floats = ((size_t)support_count + 1) / 2 * 2;
+
+    (void)sampling;
+    return sizeof(struct evidence_mass) + floats * sizeof(float);
+}
+
+static void ask_best(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
+    (void)sampling;
+    (void)row;
+    (void)to;
+    query->scans = 1;
+}
+
+static void ask_gumbel_max(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
+    (void)sampling;
+    (void)row;
+    (void)to;
+    query->gumbel = 1;
+}
+
+static void ask_list(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
     struct evidence_mass *mass = to;
 
-    if (kind == EVIDENCE_GUMBEL_MAX) {
-        *winner = (struct evidence_winner){.score = query->winner.score, .token = query->winner.token < 0 ? -1 : query->winner.token + row->first};
-        return;
-    }
-    if (kind == EVIDENCE_BEST) {
-        *winner = (struct evidence_winner){.score = query->stats.max, .token = query->stats.argmax + row->first};
-        return;
-    }
-    *mass = (struct evidence_mass){
-        .sum = query->stats.sum, .max = query->stats.max, .count = kind == EVIDENCE_LIST ? query->best_count : row->support_count};
+    (void)row;
+    query->scans = query->sums = 1;
+    query->top = evidence_list_length(sampling);
+    query->best = (struct scored_token *)(mass + 1);
+}
+
+static void ask_support(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
+    struct evidence_mass *mass = to;
+
+    (void)sampling;
+    query->scans = query->sums = 1;
+    query->token = row->support;
+    query->tokens = row->support_count;
+    query->logit = (float *)(mass + 1);
+}
+
+static void put_best(const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    *(struct evidence_winner *)to = (struct evidence_winner){.score = query->stats.max, .token = query->stats.argmax + row->first};
+}
+
+static void put_gumbel_max(const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    int32_t token = query->winner.token;
+
+    *(struct evidence_winner *)to = (struct evidence_winner){.score = query->winner.score, .token = token < 0 ? -1 : token + row->first};
+}
+
+static void put_list(const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    *(struct evidence_mass *)to = (struct evidence_mass){.sum = query->stats.sum, .max = query->stats.max, .count = query->best_count};
     for (int i = 0; i < query->best_count; i++)
         query->best[i].token += row->first;
 }
 
-void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling,
-                   const struct evidence_row *row, void *to)
+static void put_support(const struct evidence_row *row, const struct row_query *query, void *to)
 {
-    struct row_query query;
-
-    evidence_ask(sampling, row, to, &query);
-    backend_answer(backend, context, row->logits, row->first, row->count, NULL, &query);
-    evidence_put(sampling, row, &query, to);
+    *(struct evidence_mass *)to = (struct evidence_mass){.sum = query->stats.sum, .max = query->stats.max, .count = row->support_count};
 }
 
-int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks)
+static int has_winner(const void *from)
 {
-    enum evidence_kind kind = evidence_kind(sampling);
+    const struct evidence_winner *winner = from;
 
-    for (int r = 0; r < ranks; r++) {
-        const struct evidence_winner *winner = from[r];
-        const struct evidence_mass *mass = from[r];
+    return winner->token >= 0 && isfinite(winner->score);
+}
 
-        if (kind == EVIDENCE_BEST || kind == EVIDENCE_GUMBEL_MAX ? winner->token >= 0 && isfinite(winner->score)
-                                                            : isfinite(mass->max) && isfinite(mass->sum))
-            return 1;
-    }
-    return 0;
+static int has_mass(const void *from)
+{
+    const struct evidence_mass *mass = from;
+
+    return isfinite(mass->max) && isfinite(mass->sum);
 }
 
 /* Shards are in rising order of ids, so requiring a strictly larger score gives ties to the lowest id. */
-static int32_t join_winner(const void *const *from, int ranks)
+static int join_winner(const struct joining *joining, struct target_row *target)
 {
     struct evidence_winner best = {.token = -1};
 
-    for (int r = 0; r < ranks; r++) {
+    for (int r = 0; r < joining->ranks; r++) {
         struct evidence_winner winner;
 
-        memcpy(&winner, from[r], sizeof winner);
+        memcpy(&winner, joining->from[r], sizeof winner);
         if (winner.token >= 0 && (best.token < 0 || winner.score > best.score))
             best = winner;
     }
-    return best.token < 0 ? 0 : best.token;
+    *target = (struct target_row){.kind = TARGET_WINNER, .winner = best.token < 0 ? 0 : best.token};
+    return 1;
 }
 
 /* The largest logit of all shards, and the sum over the vocabulary of exp(logit - max). */
@@ -155,10 +187,14 @@ static int settle_list(const struct sampling *sampling, const struct rng_key *ke
     return 1;
 }
 
-static int join_list(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int vocab,
-                     struct scored_token *best, double *p, struct target_row *target)
+static int join_list(const struct joining *joining, struct target_row *target)
 {
-    int count = 0, unlisted = 0, wanted = evidence_list_length(sampling);
+    const struct sampling *sampling = joining->sampling;
+    const struct rng_key *key = joining->key;
+    const void *const *from = joining->from;
+    struct scored_token *best = joining->best;
+    double *p = joining->p;
+    int count = 0, unlisted = 0, wanted = evidence_list_length(sampling), ranks = joining->ranks;
     float max, floor = -INFINITY;
     double sum = join_mass(from, ranks, &max);
 
@@ -173,7 +209,7 @@ static int join_list(const struct sampling *sampling, const struct rng_key *key,
             floor = listed[mass->count - 1].score > floor ? listed[mass->count - 1].score : floor;
         }
     }
-    if (!unlisted || count == vocab)
+    if (!unlisted || count == joining->vocab)
         return settle_list(sampling, key, best, count, 1, sum, p, target);
     /* The list is complete only above the floor. Ties with the floor are cut too, or their order would depend on the number of shards. */
     int sure = 0;
@@ -184,38 +220,91 @@ static int join_list(const struct sampling *sampling, const struct rng_key *key,
     return sure > 0 && settle_list(sampling, key, best, sure, 0, sum, p, target);
 }
 
-static void join_support(const void *const *from, int ranks, int support_count, float *logit, struct target_row *target)
+static int join_support(const struct joining *joining, struct target_row *target)
 {
-    float max;
-    double sum = join_mass(from, ranks, &max);
+    float max, *logit = joining->logit;
+    double sum = join_mass(joining->from, joining->ranks, &max);
 
-    for (int i = 0; i < support_count; i++) {
+    for (int i = 0; i < joining->support_count; i++) {
         logit[i] = -INFINITY; /* ids that no shard owns have p = 0 */
-        for (int r = 0; r < ranks; r++) {
-            const struct evidence_mass *mass = from[r];
+        for (int r = 0; r < joining->ranks; r++) {
+            const struct evidence_mass *mass = joining->from[r];
             float value = ((const float *)(mass + 1))[i];
 
             logit[i] = value > logit[i] ? value : logit[i];
         }
     }
-    *target = (struct target_row){.kind = TARGET_SUPPORT, .count = support_count, .logit = logit, .log_z = (double)max + log(sum)};
+    *target = (struct target_row){.kind = TARGET_SUPPORT, .count = joining->support_count, .logit = logit, .log_z = (double)max + log(sum)};
+    return 1;
+}
+
+/* [kind] */
+static const struct kind kinds[] = {
+    [EVIDENCE_BEST] = {{"best"}, bytes_of_winner, ask_best, put_best, has_winner, join_winner},
+    [EVIDENCE_GUMBEL_MAX] = {{"gumbel-max"}, bytes_of_winner, ask_gumbel_max, put_gumbel_max, has_winner, join_winner},
+    [EVIDENCE_LIST] = {{"list"}, bytes_of_list, ask_list, put_list, has_mass, join_list},
+    [EVIDENCE_SUPPORT] = {{"support", .tells_support = 1, .leaves_draw = 1}, bytes_of_support, ask_support, put_support, has_mass, join_support},
+};
+_Static_assert(sizeof kinds / sizeof kinds[0] == EVIDENCE_KINDS, "a row for each kind");
+
+static const struct kind *kind_of(const struct sampling *sampling)
+{
+    return &kinds[evidence_kind(sampling)];
+}
+
+const struct evidence_facts *evidence_facts(const struct sampling *sampling)
+{
+    return &kind_of(sampling)->facts;
+}
+
+size_t evidence_bytes(const struct sampling *sampling, int support_count)
+{
+    return kind_of(sampling)->bytes(sampling, support_count);
+}
+
+/* A list is the longest kind but for the logits of a support, which are one for each id, or one more. */
+size_t evidence_room(int rows, int ids)
+{
+    size_t list = sizeof(struct evidence_mass) + EVIDENCE_LIST_MOST * sizeof(struct scored_token);
+
+    return (size_t)rows * list + (size_t)ids * sizeof(float);
+}
+
+void evidence_ask(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
+    *query = (struct row_query){.key = row->key, .purpose = RNG_NOISE};
+    kind_of(sampling)->ask(sampling, row, to, query);
+}
+
+void evidence_put(const struct sampling *sampling, const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    kind_of(sampling)->put(row, query, to);
+}
+
+void evidence_take(const struct backend *backend, struct backend_context *context, const struct sampling *sampling, const struct evidence_row *row,
+                   void *to)
+{
+    struct row_query query;
+
+    evidence_ask(sampling, row, to, &query);
+    backend_answer(backend, context, row->logits, row->first, row->count, NULL, &query);
+    evidence_put(sampling, row, &query, to);
+}
+
+int evidence_is_finite(const struct sampling *sampling, const void *const *from, int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        if (kind_of(sampling)->is_finite(from[r]))
+            return 1;
+    return 0;
 }
 
 int evidence_join(const struct sampling *sampling, const struct rng_key *key, const void *const *from, int ranks, int support_count,
                   int vocab, struct scored_token *best, double *p, float *logit, struct target_row *target)
 {
-    switch (evidence_kind(sampling)) {
-    case EVIDENCE_LIST:
-        return join_list(sampling, key, from, ranks, vocab, best, p, target);
-    case EVIDENCE_SUPPORT:
-        join_support(from, ranks, support_count, logit, target);
-        return 1;
-    case EVIDENCE_BEST:
-    case EVIDENCE_GUMBEL_MAX:
-        break;
-    }
-    *target = (struct target_row){.kind = TARGET_WINNER, .winner = join_winner(from, ranks)};
-    return 1;
+    const struct joining joining = {sampling, key, from, ranks, support_count, vocab, best, p, logit};
+
+    return kind_of(sampling)->join(&joining, target);
 }
 
 void evidence_join_whole(const struct sampling *sampling, const struct rng_key *key, const float *logits, int vocab,

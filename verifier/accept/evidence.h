@@ -1,6 +1,6 @@
-/* Evidence is what a shard reports to the lead about one row of logits (DESIGN section 7): a few numbers instead of the row. Each kind has a fixed
- * size that every rank knows beforehand, so that one gather of equal blocks carries all rows. It owns nothing: all memory is the caller's. Local;
- * nothing here sends, waits, allocates or decides. */
+/* Evidence is what a shard reports to the lead about one row of logits: a few numbers instead of the row. A kind is a row of the
+ * table in evidence.c. Each has a fixed size that every rank knows beforehand, so that one gather of equal blocks carries all rows. It owns nothing:
+ * all memory is the caller's. Local; nothing here sends, waits, allocates or decides. */
 #ifndef TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
 #define TANDEM_VERIFIER_ACCEPT_EVIDENCE_H
 
@@ -9,10 +9,18 @@
 #include "verifier/accept/accept.h"
 
 enum evidence_kind {
-    EVIDENCE_BEST,    /* greedy: the largest logit and its lowest id */
-    EVIDENCE_GUMBEL_MAX,    /* coupled: the largest logit + noise */
-    EVIDENCE_LIST,    /* truncated sampling: the best tokens, and the shard's mass */
-    EVIDENCE_SUPPORT, /* rejection without truncation: the shard's mass, and the logits of q's support */
+    EVIDENCE_BEST,       /* greedy: the largest logit and its lowest id */
+    EVIDENCE_GUMBEL_MAX, /* coupled: the largest logit + noise */
+    EVIDENCE_LIST,       /* truncated sampling: the best tokens, and the shard's mass */
+    EVIDENCE_SUPPORT,    /* rejection without truncation: the shard's mass, and the logits of q's support */
+    EVIDENCE_KINDS
+};
+
+/* What others ask of a kind, so that none of them compares kinds. How it is computed, sent and joined is beside it in the table of evidence.c. */
+struct evidence_facts {
+    const char *name;
+    int tells_support; /* the logits of q's support, which the lead has to name */
+    int leaves_draw;   /* the token after a rejected draft is in none of it: drawn from the row, by RNG_RESIDUAL, outside q's support */
 };
 
 enum { EVIDENCE_LIST_DEFAULT = 256, EVIDENCE_LIST_MOST = ROW_MAX_ASKED };
@@ -29,10 +37,13 @@ struct evidence_mass {
 };
 
 enum evidence_kind evidence_kind(const struct sampling *sampling);
+const struct evidence_facts *evidence_facts(const struct sampling *sampling);
 /* Tokens that a shard lists for a LIST row. */
 int evidence_list_length(const struct sampling *sampling);
 /* Bytes of one row's evidence, a multiple of 8. */
 size_t evidence_bytes(const struct sampling *sampling, int support_count);
+/* Bytes that suffice for so many rows of any kinds, with so many ids of supports in all. */
+size_t evidence_room(int rows, int ids);
 
 /* One row's input: its logits after penalties and temperature, the key of its noise, q's support. */
 struct evidence_row {

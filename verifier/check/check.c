@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "common/sample/rule.h"
 #include "verifier/check/check_report.h"
+#include "verifier/job/progress_line.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,15 +82,13 @@ static double step_work(const struct check *check)
     return check->is_law ? text_work(check) : pass_work(check);
 }
 
-/* Seconds that the rest takes at the speed so far; -1 where nothing is done yet. A completion that ends before its limit leaves less work than is
- * counted here. */
-static double left_of(const struct check *check, int64_t now, int64_t tokens)
+/* The part of the work that is done, 0 to 1. A completion that ends before its limit leaves less work than is counted here. */
+static double part_done(const struct check *check, int64_t tokens)
 {
     double begun = fmin((double)tokens, step_work(check)), passes = passes_of(check) * pass_work(check);
     double behind = begun + (check->is_law ? passes + check->at * text_work(check) : check->at * pass_work(check));
-    double all = passes + check->sizes.contexts * text_work(check);
 
-    return behind > 0 ? (double)(now - check->started_ns) / 1e9 * (all - behind) / behind : -1;
+    return behind / (passes + check->sizes.contexts * text_work(check));
 }
 
 static void tell(const struct check *check, int64_t tokens, double left)
@@ -108,9 +107,11 @@ static void tell(const struct check *check, int64_t tokens, double left)
         log_info("checking %s: %d of %d%s%s", what, check->at + 1, of, within, rest);
 }
 
-/* Once, where the rest takes minutes. */
-static void advise(struct check *check, double left)
+/* Once, where the rest takes minutes: at the first guess, for what takes hours should not be long under way. */
+static void advise(struct check *check, double seconds, double part)
 {
+    double left = part > 0 ? seconds * (1 - part) / part : 0;
+
     if (check->has_advised || left < PATIENCE_S)
         return;
     check->has_advised = 1;
@@ -132,15 +133,15 @@ void check_progress_within(struct check *check, int64_t tokens)
 {
     const struct options *options = check->job->options;
     int64_t now = clock_ns(), pause = options_have_bar(options) ? BAR_NS : LINE_NS;
-    double left = left_of(check, now, tokens);
+    double seconds = (double)(now - check->started_ns) / 1e9, part = part_done(check, tokens);
 
     if (options->report.quiet)
         return;
     if (check->told_ns != 0 && now - check->told_ns < pause)
         return;
-    advise(check, left);
+    advise(check, seconds, part);
     check->told_ns = now;
-    tell(check, tokens, left);
+    tell(check, tokens, progress_line_left(seconds, part, 1));
 }
 
 /* The prompts that can be completed, as many as the size has. */

@@ -213,7 +213,7 @@ static enum status talk(struct chat *chat, struct peers *drafters, struct figure
     status = take_turns(chat);
     *figures = chat->lead.figures;
     figures->wall_ns = chat->wall_ns;
-    job_close_lead(&chat->lead);
+    job_close_lead(chat->job, &chat->lead);
     if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
         log_error("the replies could not be written to stdout");
         status = STATUS_IO;

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/model_identity.h"
+#include "common/sample/rule.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
 #include "verifier/job/measuring.h"
@@ -11,6 +12,8 @@
 #include "verifier/result/journal_terms.h"
 #include <string.h>
 #include <unistd.h>
+
+enum { TELLING_ROUNDS = 64 }; /* rounds from where on it is said that most were without drafts */
 
 /* One pass over the requests, with these drafters. */
 static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
@@ -20,7 +23,7 @@ static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
 
     TRY(job_open_lead(job, peers, &verify, lead));
     status = lead_run(lead);
-    job_close_lead(lead);
+    job_close_lead(job, lead);
     return status;
 }
 
@@ -136,12 +139,36 @@ static void warn_of_cost(const struct job *job, const struct adaptive *adaptive,
              job->options->rounds.draft_length, with, without, *why != '\0' ? ": " : "", why);
 }
 
+/* Says why, where the draft length was left to the lead and most rounds were without drafts. */
+static void say_if_rested(const struct job *job, const struct figures *figures, const struct adaptive_terms *terms)
+{
+    char why[WHY_TEXT];
+
+    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->rounds < TELLING_ROUNDS ||
+        2 * figures->asked_rounds >= figures->rounds)
+        return;
+    why_write(terms, 0, why);
+    log_info("%lld of %lld rounds were without drafts, which %s: %s", (long long)(figures->rounds - figures->asked_rounds),
+             (long long)figures->rounds, why_is_asked(terms->speedup) ? "do not pay here" : "did not seem to pay then; by now", why);
+}
+
 /* How many sequences a step had, in the mean. */
 static int at_once(const struct figures *figures)
 {
     int64_t mean = figures->steps > 0 ? (figures->rounds + figures->steps / 2) / figures->steps : 1;
 
     return mean > 1 ? (int)mean : 1;
+}
+
+/* What is not random in a text above temperature 0 is the rule, and for one of the two what was drafted, which depends on time. */
+static void say_if_it_varies(const struct job *job, const struct peers *peers)
+{
+    const struct options *options = job->options;
+    const struct rule *rule = rule_of(&options->request.sampling);
+
+    if (options->request.sampling.seed != 0 && options->rounds.draft_length < 0 && peers->count > 0 && !options->report.quiet && rule != NULL &&
+        rule->depends_on_drafts)
+        log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: --draft-length K or --accept coupled does");
 }
 
 enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
@@ -158,6 +185,8 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     enum status status, wrong;
     int known;
 
+    job->learns = compare;
+    say_if_it_varies(job, peers);
     set_up_show(job, requests, &show);
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
@@ -174,6 +203,8 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
         log_error("the completion could not be written to stdout");
         return STATUS_IO;
     }
+    if (options_show_whole(job->options) && (job->options->launch.terminal & TERMINAL_ONE_PLACE) != 0)
+        log_to(STDOUT_FILENO);
     if (compare) {
         comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
         if (status == STATUS_OK)
@@ -183,7 +214,10 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     }
     known = peers->count > 0 && adaptive_explain(&lead.drafting.adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
     TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL, known ? &terms : NULL));
+    fflush(stdout);
     warn_of_cost(job, &lead.drafting.adaptive, known ? &terms : NULL);
+    if (known && !compare)
+        say_if_rested(job, &lead.figures, &terms);
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
 }

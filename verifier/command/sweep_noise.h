@@ -21,7 +21,8 @@ struct sweep_noise {
     int cells;
 };
 
-/* Adds a pass; all three from 0 to SWEEP_NOISE_MOST - 1, baseline from -1. A cell that is its own baseline is compared with nothing. STATUS_INTERNAL. */
+/* Adds a pass; all three from 0 to SWEEP_NOISE_MOST - 1, baseline from -1. A cell that is its own baseline is compared with nothing.
+ * STATUS_INTERNAL. */
 enum status sweep_noise_add(struct sweep_noise *noise, int cell, int baseline, int repetition, double speed);
 void sweep_noise_release(struct sweep_noise *noise);
 /* The standard error of a cell's speedup, as a share of it; 0 where it is compared with nothing. */

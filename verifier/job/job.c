@@ -181,6 +181,8 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->prefill_chunk = job->options->rounds.prefill_chunk;
     lead->hash_logits = job->options->report.hash_logits;
     lead->drain.seconds = job->options->limits.drain_s;
+    if (job->learns && peers->count > 0)
+        lead->drafting.adaptive = job->learnt;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -188,8 +190,10 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     return status;
 }
 
-void job_close_lead(struct lead *lead)
+void job_close_lead(struct job *job, struct lead *lead)
 {
+    if (job->learns && lead->peers->count > 0)
+        job->learnt = lead->drafting.adaptive;
     lead_close(lead);
     verify_close(lead->verify);
 }
@@ -204,7 +208,7 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 
     TRY(job_open_lead(job, solo ? &none : drafters, &verify, &lead));
     status = lead_run(&lead);
-    job_close_lead(&lead);
+    job_close_lead(job, &lead);
     *figures = lead.figures;
     return status;
 }
@@ -263,8 +267,13 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     say_if_crowded(job);
     if (options_not_lossless(job->options, option))
         log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
-    for (int i = 0; i < peers.count; i++)
-        peers.peer[i].context = (int)job->hello[peers.peer[i].name].context;
+    for (int i = 0; i < peers.count; i++) {
+        const struct hello *hello = &job->hello[peers.peer[i].name];
+
+        peers.peer[i].context = (int)hello->context;
+        peers.peer[i].draft_ns = hello->draft_ns;
+        peers.peer[i].draft_batch_ns = hello->draft_batch_ns;
+    }
     peers.patient = command->is_patient;
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
     if (status == STATUS_OK)

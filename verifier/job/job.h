@@ -25,6 +25,8 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
+    int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */
+    struct adaptive learnt;
     int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;
@@ -42,8 +44,8 @@ struct job_command {
 
 /* Opens all parts, lets the command run, and tells the others that it is over. Collective over all ranks of the job. */
 enum status job_run(struct job *job, const struct job_command *command);
-/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared; terms: of the drafts, NULL where they
- * are not known. Collective over the group, on the lead. */
+/* A run's figures, for who is there to read them and to --stats. solo, comparison: NULL where nothing is compared; terms: of the drafts, NULL where
+ * they are not known. Collective over the group, on the lead. */
 enum status job_report(struct job *job, const struct peers *drafters, const struct figures *solo, const struct figures *figures,
                        const struct comparison *comparison, const struct adaptive_terms *terms);
 /* One pass over requests with these drafters, or with `solo` beside them, unseen and unwritten but for the watch; `slots` sequences at once, 0:
@@ -55,7 +57,7 @@ enum status job_pass(struct job *job, const struct request_list *requests, struc
 enum status job_read_requests(struct job *job, struct request_list *requests);
 /* What a pass is made with; the lead has what it borrows beside that. Closing closes both. */
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead);
-void job_close_lead(struct lead *lead);
+void job_close_lead(struct job *job, struct lead *lead);
 void job_release(struct job *job);
 
 #endif

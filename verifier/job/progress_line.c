@@ -7,6 +7,8 @@
 #define FIRST_NS ((int64_t)1000000000)
 #define REDRAW_NS ((int64_t)100 * 1000000)
 #define LINE_NS ((int64_t)5 * 1000000000)
+#define GUESS_S    10.0 /* what is left is guessed when so many seconds */
+#define GUESS_PART 0.01 /* and so much of the work are over */
 
 void progress_line_begin(struct progress_line *line, int at_once)
 {
@@ -30,6 +32,11 @@ void progress_line_tell(struct progress_line *line, void (*write)(const void *st
     write(state, line->to);
     fputs(line->redrawn ? "" : "\n", line->to);
     fflush(line->to);
+}
+
+double progress_line_left(double seconds, double done, double all)
+{
+    return seconds >= GUESS_S && done > 0 && done >= GUESS_PART * all ? seconds * (all - done) / done : -1;
 }
 
 void progress_line_clear(struct progress_line *line)

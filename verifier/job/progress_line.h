@@ -21,6 +21,9 @@ void progress_line_begin(struct progress_line *line, int at_once);
 int progress_line_is_due(const struct progress_line *line);
 /* Writes a line, due or not. write: puts the words there, without newline. */
 void progress_line_tell(struct progress_line *line, void (*write)(const void *state, FILE *to), const void *state);
+/* The seconds that are left where `done` of `all` took `seconds`; -1 where that says too little, before ten seconds and a hundredth of the work: what
+ * is done first is not as fast as the rest, and a guess from it is hours off. */
+double progress_line_left(double seconds, double done, double all);
 /* Takes the line away where one stands. */
 void progress_line_clear(struct progress_line *line);
 

@@ -174,11 +174,12 @@ static void write_time(double seconds, char text[32])
 static void write_counts(const struct show *show, double seconds, FILE *to)
 {
     double rate = seconds > 0 ? (double)show->tokens / seconds : 0.0;
-    char left[32];
+    double left = progress_line_left(seconds, (double)show->past, (double)show->whole);
+    char time[32];
 
-    if (show->past > 0 && show->past < show->whole && show->done < show->total) {
-        write_time(seconds * (double)(show->whole - show->past) / (double)show->past, left);
-        fprintf(to, "about %s left, ", left);
+    if (left > 0 && show->done < show->total) {
+        write_time(left, time);
+        fprintf(to, "about %s left, ", time);
     }
     fprintf(to, "%lld tokens, %.*f tokens/s", (long long)show->tokens, rate > 0 && rate < 10 ? 1 : 0, rate);
     if (show->read < show->reads)
@@ -247,12 +248,13 @@ static void write_reading(const void *state, FILE *to)
     const struct show *show = state;
     int64_t read = show->read - show->reading_from;
     int all = show->unread->request->prompt_count;
-    char left[32];
+    double left = progress_line_left((double)(clock_ns() - show->reading_ns) / 1e9, (double)read, all);
+    char time[32];
 
     fprintf(to, "reading the prompt, %lld of %d tokens", (long long)read, all);
-    if (read > 0 && read < all) {
-        write_time((double)(clock_ns() - show->reading_ns) / 1e9 * (double)(all - read) / (double)read, left);
-        fprintf(to, ", about %s left", left);
+    if (left > 0) {
+        write_time(left, time);
+        fprintf(to, ", about %s left", time);
     }
 }
 

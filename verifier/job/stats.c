@@ -109,8 +109,8 @@ static json_t *comparison_of(const struct comparison *comparison)
 
 static json_t *terms_of(const struct adaptive_terms *terms)
 {
-    return json_pack("{s:i, s:f, s:f, s:f, s:f}", "draft_length", terms->length, "v", terms->v, "c", terms->c, "alpha", terms->alpha, "expected_speedup",
-                     terms->speedup);
+    return json_pack("{s:i, s:f, s:f, s:f, s:f}", "draft_length", terms->length, "v", terms->v, "c", terms->c, "alpha", terms->alpha,
+                     "expected_speedup", terms->speedup);
 }
 
 static json_t *outcome_of(const struct ahead_outcome *outcome)

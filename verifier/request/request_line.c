@@ -12,6 +12,7 @@
 #include "verifier/request/request_keys.h"
 #include "verifier/request/request_openai.h"
 #include "verifier/request/request_stop.h"
+#include <limits.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,9 @@ static void take_number(struct request *request, const char *key, const json_t *
     char reason[160], words[REQUEST_KEYS_WORDS];
     int known;
 
-    if (strcmp(key, "seed") == 0 && json_is_integer(value) && json_integer_value(value) >= 0) {
+    if (strcmp(key, "seed") == 0 && json_is_integer(value)) { /* exact beyond 2^53, where a double is not */
+        if (json_integer_value(value) < 0)
+            request_fail(request, "seed is %lld, expected a whole number from 0 to %lld", (long long)json_integer_value(value), LLONG_MAX);
         request->sampling.seed = (uint64_t)json_integer_value(value);
         return;
     }

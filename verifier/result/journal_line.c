@@ -1,6 +1,7 @@
 #include "verifier/result/journal_line.h"
 
 #include "common/base/digest.h"
+#include "common/base/log.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,18 +73,23 @@ static void take_rest(struct reading *reading, struct journal_line *line)
     reading->failed |= line->length < 2 || line->text[0] != '{' || line->text[line->length - 1] != '}';
 }
 
+/* Is the text at[0 .. SEAL) a seal? Then *sum is what it says. */
+static int is_seal(const char *at, uint64_t *sum)
+{
+    struct reading seal = {.at = at, .end = at + SEAL};
+
+    take_text(&seal, SUM_BEGINS);
+    *sum = take_hex(&seal);
+    take_text(&seal, "\"}");
+    return !seal.failed;
+}
+
 /* Do bytes[0 .. count) end with their own sum? */
 static int holds(const char *bytes, size_t count, uint64_t offset)
 {
-    struct reading seal;
+    uint64_t sum;
 
-    if (count < SEAL)
-        return 0;
-    seal = (struct reading){.at = bytes + count - SEAL, .end = bytes + count};
-    take_text(&seal, SUM_BEGINS);
-    uint64_t sum = take_hex(&seal);
-    take_text(&seal, "\"}");
-    return !seal.failed && sum == digest_line(bytes, count - SEAL, offset);
+    return count >= SEAL && is_seal(bytes + count - SEAL, &sum) && sum == digest_line(bytes, count - SEAL, offset);
 }
 
 static const char *read_header(struct reading *reading, struct journal_line *line)
@@ -143,14 +149,26 @@ const char *journal_line_read(const char *bytes, size_t count, uint64_t offset, 
     return wrong;
 }
 
-int journal_line_hides_another(const char *bytes, size_t count, uint64_t offset)
+/* Whoever forged the bytes may have put a seal everywhere, so the sums of what is before them are made in one pass. */
+enum status journal_line_hides_another(const char *bytes, size_t count, uint64_t offset, int *hides)
 {
-    const char *end = bytes + count;
+    struct digest_growing *growing = digest_growing_open(offset);
+    size_t summed = 0;
+    uint64_t sum;
+    int found = 0;
 
-    for (const char *seal = bytes; (seal = memmem(seal, (size_t)(end - seal), SUM_BEGINS, SUM_AT)) != NULL; seal++)
-        if (end - seal > SEAL && holds(bytes, (size_t)(seal - bytes) + SEAL, offset))
-            return 1;
-    return 0;
+    if (growing == NULL) {
+        log_error("no memory to look at the last line of a journal");
+        return STATUS_INTERNAL;
+    }
+    for (size_t at = 0; at + SEAL < count && !found; at++)
+        if (bytes[at] == ',' && is_seal(bytes + at, &sum)) {
+            found = sum == digest_growing_add(growing, bytes + summed, at - summed);
+            summed = at;
+        }
+    digest_growing_close(growing);
+    *hides = found;
+    return STATUS_OK;
 }
 
 char *journal_line_write(const struct journal_line *line, uint64_t offset, size_t *count)

@@ -8,6 +8,7 @@
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_LINE_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_LINE_H
 
+#include "common/base/status.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,9 +36,9 @@ struct journal_line {
  * says what is wrong. */
 const char *journal_line_read(const char *bytes, size_t count, uint64_t offset, struct journal_line *line);
 
-/* Is there a whole line in bytes[0 .. count) that was followed by something else than its newline? Then what looks like a torn line is
- * damage. */
-int journal_line_hides_another(const char *bytes, size_t count, uint64_t offset);
+/* *hides: is there a whole line in bytes[0 .. count) that was followed by something else than its newline? Then what looks like a torn line is
+ * damage. The time grows with count, whatever the bytes are. STATUS_INTERNAL without memory. */
+enum status journal_line_hides_another(const char *bytes, size_t count, uint64_t offset, int *hides);
 
 /* The line for `offset`, newline included, and its bytes in *count; to be freed. NULL without memory. Characters of the host's name that
  * are not letters, digits, '.', '-' or '_' become '_'. */

@@ -57,31 +57,45 @@ static int begins_a_journal(const char *bytes, size_t count)
     return bytes[0] == '\0' || memcmp(bytes, begin, length) == 0;
 }
 
+/* The last line does not hold: is it what an interrupted write leaves, or damage? */
+static enum status add_end(struct journal_scan *scan, const char *bytes, size_t count, const char *wrong)
+{
+    int hides;
+
+    TRY(journal_line_hides_another(bytes, count, scan->end, &hides));
+    if (!hides && (scan->end > 0 || begins_a_journal(bytes, count)))
+        scan->torn = count;
+    else
+        scan->wrong = wrong;
+    return STATUS_OK;
+}
+
 enum status journal_scan_open(struct journal_scan *out, const char *bytes, size_t count)
 {
     struct journal_scan scan = {0};
     struct journal_line line;
+    enum status status;
 
-    while (scan.end < count && scan.wrong == NULL) {
+    while (scan.end < count && scan.wrong == NULL && scan.torn == 0) {
         const char *at = bytes + scan.end, *newline = memchr(at, '\n', count - scan.end);
         size_t rest = count - scan.end, length = newline != NULL ? (size_t)(newline - at) + 1 : rest;
         const char *wrong = journal_line_read(at, length, scan.end, &line);
 
         progress_made("reading the journal");
-        if (wrong != NULL && length == rest && !journal_line_hides_another(at, length, scan.end) && (scan.end > 0 || begins_a_journal(at, rest))) {
-            scan.torn = rest;
-            break;
-        }
-        scan.wrong = wrong;
-        if (wrong == NULL && add(&scan, &line, length) != STATUS_OK) {
-            free(scan.entry);
-            return STATUS_INTERNAL;
-        }
-        if (scan.wrong == NULL)
+        if (wrong == NULL)
+            TRY_TO(add(&scan, &line, length), release);
+        else if (length == rest)
+            TRY_TO(add_end(&scan, at, rest, wrong), release);
+        else
+            scan.wrong = wrong;
+        if (scan.wrong == NULL && scan.torn == 0)
             scan.end += length;
     }
     *out = scan;
     return STATUS_OK;
+release:
+    free(scan.entry);
+    return status;
 }
 
 void journal_scan_close(struct journal_scan *scan)

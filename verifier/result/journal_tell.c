@@ -55,6 +55,8 @@ void journal_tell(const struct options *options, FILE *to)
         snprintf(of, sizeof of, " of %lld", (long long)prompts);
     if (held >= 0)
         fprintf(to, "%lld%s results are in %s; the same command with --resume goes on\n", (long long)held, of, path);
+    else if (prompts > 0 && count_lines(options->results.path, "{") == prompts)
+        fprintf(to, "all %lld results are in %s\n", (long long)prompts, options->results.path);
     else if (access(options->results.path, R_OK) == 0)
         fprintf(to, "no journal is beside %s, which is whole or was there before\n", options->results.path);
     else

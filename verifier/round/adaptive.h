@@ -6,13 +6,15 @@
 #ifndef TANDEM_VERIFIER_ROUND_ADAPTIVE_H
 #define TANDEM_VERIFIER_ROUND_ADAPTIVE_H
 
-enum { ADAPTIVE_MOST = 12, ADAPTIVE_START = 4, ADAPTIVE_KNOTS = 40, ADAPTIVE_LOOK = 3 };
+#include "verifier/round/adaptive_wait.h"
+#include "verifier/round/adaptive_work.h"
 
-/* A line y = fixed + slope x, fitted by least squares: exponentially decayed sums. */
-struct adaptive_line {
-    double weight, x, y, xx, xy;
-    double slope; /* of the last fit that had two different x */
-    int fitted;
+enum { ADAPTIVE_START = 4 };
+
+/* What a drafter measured before the job: microseconds of a draft step of one row and of `rows` rows. */
+struct adaptive_draft_step {
+    int rows; /* 0: not told */
+    double one_us, all_us;
 };
 
 /* Rounds with drafts: the time they took, and the time that their tokens would have taken without drafts. */
@@ -21,24 +23,22 @@ struct adaptive_account {
     int rounds;
 };
 
-/* The speed of one kind of round: its time is `scale` times what the table says. */
-struct adaptive_speed {
-    double scale;
-    int rounds; /* measured */
-};
-
 struct adaptive {
-    double shape[ADAPTIVE_KNOTS];   /* the table: microseconds of a round by its rows (knots: adaptive.c), before the scale; 0: not known */
-    int known[ADAPTIVE_KNOTS];      /* rounds measured at the knot, */
-    int last[ADAPTIVE_KNOTS];       /* and the number of the last of them */
-    struct adaptive_speed speed[2]; /* of rounds without drafts, and with */
-    int rounds;
-    struct adaptive_line wait;      /* microseconds by drafted tokens */
+    struct adaptive_work work;
+    struct adaptive_draft_step draft_step;
+    struct adaptive_wait wait;
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
     int drafts;                 /* 1: rounds draft, except in a look */
+    int length;                 /* the last choice, */
+    int is_changed;             /* which was another one than the one before */
     int probe_rounds;           /* rounds left of the probe */
+    int trial_rounds;           /* rounds left of the trial of another length, */
+    int trial_length;           /* which is this one */
+    int since_trial;            /* rounds with drafts since the last trial */
+    int trial_rest;             /* rounds with drafts between the last trial and the next */
+    int best;                   /* the length that was the best when that was counted */
     int look_rounds;            /* rounds left of the look at rounds without drafts */
     double looked[ADAPTIVE_LOOK];   /* measured over expected time of each */
     int since_look;             /* rounds with drafts since the last look */
@@ -55,16 +55,13 @@ struct adaptive_round {
     int longest;    /* most drafts of any sequence */
     int tokens;     /* committed */
     int caught_up;  /* a drafter had tokens to read before it drafted, so the wait is not a usual one */
-    double work_us; /* of the round without the wait */
-    double wait_us; /* for drafts */
+    double work_us;   /* of the round without the wait */
+    double wait_us;   /* for drafts */
+    double answer_us; /* what a drafter usually takes to answer where it has not drafted ahead; 0: not known */
 };
 
-/* Numbers of rows that a warm-up times, i = 0, 1, ...: 1, 2, 3, 4, 6, 8, 12, ... */
-int adaptive_warm_up_rows(int i);
-/* Records that a warm-up step of `rows` rows took `us`. */
-void adaptive_add_step(struct adaptive *adaptive, int rows, double us);
-/* Was any warm-up step or round recorded? */
-int adaptive_is_warm(const struct adaptive *adaptive);
+/* Records what a drafter measured; of several the slowest counts. */
+void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_step step);
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round);
 /* Records that the first `accepted` of a proposal's `drafted` tokens were accepted. */
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);

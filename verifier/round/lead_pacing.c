@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/try.h"
+#include <math.h>
 
 enum { WARM_UP_TURNS = 3 };
 #define WARM_UP_NS ((int64_t)500 * 1000000)
@@ -13,6 +14,8 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         .sequences = lead->slots.readies, .work_us = (double)(decided_ns + lead->drafting.shown_ns) / 1000, .wait_us = (double)wait_ns / 1000};
     int adaptive = 0;
 
+    for (int i = 0; i < lead->peers->count; i++)
+        round.answer_us = fmax(round.answer_us, lead->peers->peer[i].usual_ns / 1000);
     for (int i = 0; i < lead->slots.readies; i++) {
         const struct outcome *outcome = &lead->slots.outcome[i];
 
@@ -37,16 +40,21 @@ enum status lead_warm_up(struct lead *lead)
     int left = lead->queue.requests->count - lead->queue.next, sequences = left < lead->slots.count ? left : lead->slots.count;
     int most = sequences * (ADAPTIVE_START + 1), longest = lead->team->shard.model->shape.context;
     int64_t until = clock_ns() + WARM_UP_NS;
+    int is_warm = adaptive_work_is_known(&lead->drafting.adaptive.work);
     double us;
 
-    if (lead->peers->count == 0 || first == NULL || adaptive_is_warm(&lead->drafting.adaptive))
+    if (lead->peers->count == 0 || first == NULL || lead->figures.steps > 0)
         return STATUS_OK; /* in a chat the slots are in use after its first turn */
+    for (int i = 0; i < lead->peers->count; i++)
+        adaptive_add_draft_step(&lead->drafting.adaptive, (struct adaptive_draft_step){.rows = lead->slots.count * lead->peers->count,
+                                                                                       .one_us = lead->peers->peer[i].draft_ns / 1e3,
+                                                                                       .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
     most = most < longest ? most : longest;
-    for (int i = 0; adaptive_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
+    for (int i = 0; !is_warm && adaptive_work_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
         TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
         for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
-            TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_warm_up_rows(i), &us));
-            adaptive_add_step(&lead->drafting.adaptive, adaptive_warm_up_rows(i), us);
+            TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_work_warm_up_rows(i), &us));
+            adaptive_work_add_step(&lead->drafting.adaptive.work, adaptive_work_warm_up_rows(i), us);
         }
     }
     lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, sequences);

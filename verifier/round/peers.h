@@ -15,6 +15,7 @@ struct peer {
     int lost;          /* it missed deadlines, takes no messages, or has ended: nobody waits for it */
     int gone;          /* its process has ended */
     const char *why;   /* why it was first lost; NULL: never */
+    const char *wrong; /* why its last message was refused; NULL: it was not */
     int64_t told_ns;   /* when it was last sent anything */
     int64_t heard_ns;  /* when it last sent anything */
     int misses;        /* rounds in a row with a missed deadline */
@@ -24,6 +25,7 @@ struct peer {
     double usual_ns;   /* moving mean of the time from request to proposal */
     int reopen;        /* it was lost and is heard again: its sequences are to be opened again */
     int context;       /* tokens of a sequence that it has room for; 0: no limit */
+    uint32_t draft_ns, draft_batch_ns; /* what it measured of a draft step: of one sequence, and of as many as there are slots */
     int64_t vain_ns;   /* total time that it was waited for in vain since it last answered */
     int64_t ask_ns;    /* when to ask a lost drafter again */
     int asked;         /* a Heartbeat was sent to it since it was lost: its next frame proves that it is alive */

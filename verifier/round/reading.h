@@ -1,6 +1,6 @@
 /* Reading puts prompts into the target's KV cache, beside the rounds of running sequences. It owns who copies from whom, and the counts of tokens
  * read and reused; the sequences are borrowed. Tokens that another slot's cache holds as a common prefix are copied; of two such prompts that come
- * together the later one waits, and the prefix is read once. Invariant: the cache has the same bits as if all had been read (DESIGN section 8: a
+ * together the later one waits, and the prefix is read once. Invariant: the cache has the same bits as if all had been read (a
  * row's values do not depend on its batch). Only the lead's thread may call; collective over the group where so said. Never allocates after init, and
  * talks to no drafter. */
 #ifndef TANDEM_VERIFIER_ROUND_READING_H

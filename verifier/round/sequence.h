@@ -1,4 +1,4 @@
-/* A sequence is a request being decoded: it owns the truth (DESIGN section 3), that is the committed tokens, their digest, and how many of them are
+/* A sequence is a request being decoded: it owns the truth, that is the committed tokens, their digest, and how many of them are
  * in the target's cache. Invariant: committed tokens are only added, never changed, and the digest is always theirs. What its drafter was told and
  * has proposed is in the link. Only the lead's thread may call. Never sends or waits, and only opening and closing allocate. */
 #ifndef TANDEM_VERIFIER_ROUND_SEQUENCE_H

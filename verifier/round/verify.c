@@ -10,7 +10,7 @@
 /* Number of token ids whose logits the shards must report for one draft: q's support, where the rule needs it. */
 static int support_size(const struct sampling *sampling, const struct support *q)
 {
-    if (evidence_kind(sampling) != EVIDENCE_SUPPORT)
+    if (!evidence_facts(sampling)->tells_support)
         return 0;
     return q->count == 0 ? 1 : q->count; /* the point mass on the drafted token */
 }

@@ -165,7 +165,7 @@ enum status shard_row(struct shard *shard, const struct step *step, int output, 
  * later is cheap. */
 static void ask_draw(const struct shard *shard, const struct sampling *sampling, const struct evidence_row *row, struct row_query *query)
 {
-    if (shard->model->backend->output.fetch == NULL || evidence_kind(sampling) != EVIDENCE_SUPPORT)
+    if (shard->model->backend->output.fetch == NULL || !evidence_facts(sampling)->leaves_draw)
         return;
     query->gumbel = 1;
     query->purpose = RNG_RESIDUAL;

@@ -20,11 +20,10 @@ struct order {
 enum status team_open(struct team *team, struct model *model, int slots, int max_outputs, int max_ids)
 {
     size_t ranks = (size_t)model->group->size, step = arena_round(step_bytes(model->max_rows, max_outputs, max_ids));
-    size_t list = sizeof(struct evidence_mass) + EVIDENCE_LIST_MOST * sizeof(struct scored_token);
     enum status status;
 
     *team = (struct team){.group = model->group};
-    team->evidence_room = arena_round((size_t)max_outputs * list + (size_t)max_ids * sizeof(float));
+    team->evidence_room = arena_round(evidence_room(max_outputs, max_ids));
     team->vocab_width = model->vocab / model->group->size + 2 * BACKEND_PANEL;
     size_t whole = arena_round(ranks * (size_t)team->vocab_width * sizeof(float));
     if (team->evidence_room < whole / ranks) /* whole rows are gathered from the same memory */

@@ -108,6 +108,17 @@ static void push_last(struct scored_token *heap, int *held, int room, struct sco
     }
 }
 
+/* Where floats are finer than an eighth, a bound that is one too low lies below all of a bin however it is rounded. */
+#define FINE 0x1p20f
+
+/* The first token from i on that may be in a bin up to `last`, or `count`. */
+static int find_near(const struct kernels *kernels, const float *logits, float scale, int i, int count, float largest, int last)
+{
+    if (last == BINS - 1 || fabsf(largest) >= FINE)
+        return i;
+    return kernels->row_find(logits, scale, i, count, largest - (float)(last + 2) / 8.0f);
+}
+
 /* The `kept` best of a short row: counted into bins by distance from the largest, then placed bin by bin; bins hold few tokens each. */
 static void top_by_bins(const struct kernels *kernels, const float *logits, float scale, int count, int kept, struct scored_token *best)
 {
@@ -127,7 +138,8 @@ static void top_by_bins(const struct kernels *kernels, const float *logits, floa
     }
     while (start[last + 1] < kept)
         last++;
-    for (int i = 0; i < count; i++) {
+    for (int i = find_near(kernels, logits, scale, 0, count, largest.score, last); i < count;
+         i = find_near(kernels, logits, scale, i + 1, count, largest.score, last)) {
         struct scored_token token = {.score = logits[i] * scale, .token = i};
         int bin = bin_of(largest.score, token.score);
 

@@ -44,7 +44,7 @@ struct kernel_logits {
     const float *scale;  /* [rows] that logits are multiplied by first, 1 / temperature */
 };
 
-/* evidence.cu: what a shard knows of each row of logits (DESIGN section 7), so that logits need not leave the device. max, argmax and
+/* evidence.cu: what a shard knows of each row of logits, so that logits need not leave the device. max, argmax and
  * winner are to the bit what row_scan and row_gumbel_max of the CPU give for the scaled row; the sum is of the same terms but for their
  * rounding, in an order of its own. Rows hold no NaN. */
 struct evidence_launch {

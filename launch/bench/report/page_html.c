@@ -125,8 +125,8 @@ static void write_head(const struct run *run, const struct measured_placement *a
     write_command(text(run->json, "command"), to);
     write_paragraph("p", page_md_how_measured, to);
     snprintf(line, sizeof line,
-             "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%), of which there were %d to %d: a standard error of %.1f %% (the worst "
-             "%.1f %%); the limit is %.1f %%.",
+             "Speedups spread by %.1f %% between repetitions (median of cells; the worst by %.1f %%), of which there were %d to %d: a standard error "
+             "of %.1f %% (the worst %.1f %%); the limit is %.1f %%.",
              100 * noise.spread, 100 * noise.spread_worst, noise.least, noise.most, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     write_paragraph("p", line, to);
 }

@@ -9,8 +9,8 @@
 const char page_md_why_speed[] =
     "Tokens per second are those of all sequences together. `error %` is the speedup's standard error; `~` marks a "
     "speedup whose error is beyond the limit. `by TPOT` is the speedup by the time per token "
-    "after the first, without prompts. `acceptance %` is accepted drafts over drafts that were made, those behind a rejected one included; alpha, below, "
-    "leaves these out. `equal` counts outputs that are solo's, token for token.";
+    "after the first, without prompts. `acceptance %` is accepted drafts over drafts that were made, those behind a rejected one included; alpha, "
+    "below, leaves these out. `equal` counts outputs that are solo's, token for token.";
 const char page_md_why_itl[] =
     "ITL, the time between tokens, misleads under speculation: the tokens of a round arrive together, so most gaps are 0 (the median often is) and "
     "the rest are whole rounds. Read TPOT (time per output token after the first) for speed, and `arrival`, the time from one bunch of tokens to the "
@@ -32,10 +32,10 @@ const char page_md_why_by_rank[] =
     "Each rank's own time in a mean round, prompts included, microseconds: solo, and the draft length that was fastest. `verify` is without the "
     "group's sums (`reduce`). `idle` is waiting, and whatever no phase has.";
 const char page_md_how_measured[] =
-    "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells take "
-    "turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the median "
-    "over repetitions with its standard error, from the sorted values around it, and the spread, 1.4826 times the median absolute deviation. Cells whose error "
-    "is beyond the limit got further repetitions. Completions have a fixed length (EOS is ignored).";
+    "Every pass decodes the same prompts in the same job, on the same ranks and the same loaded models; solo passes leave the drafter idle. Cells "
+    "take turns, forward in one repetition and backward in the next. A speedup is that of a pass over the solo pass of its repetition; shown are the "
+    "median over repetitions with its standard error, from the sorted values around it, and the spread, 1.4826 times the median absolute deviation. "
+    "Cells whose error is beyond the limit got further repetitions. Completions have a fixed length (EOS is ignored).";
 
 static double number(const json_t *object, const char *key)
 {
@@ -110,8 +110,9 @@ static void write_head(const struct run *run, const struct measured_placement *a
     write_model("draft", json_object_get(run->json, "draft"), to);
     fprintf(to, "| passes | a warm-up, then %g repetitions of %d cells, and more of those that were noisy: %d to %d; %g prompts, %g tokens each |\n",
             number(run->json, "repetitions"), run->cells, noise.least, noise.most, number(run->json, "requests"), number(run->json, "max_tokens"));
-    fprintf(to, "| noise | speedups spread by %.1f %% between repetitions (median of cells; worst %.1f %%): a standard error of %.1f %% (worst %.1f %%), limit "
-                "%.1f %% |\n\n",
+    fprintf(to,
+            "| noise | speedups spread by %.1f %% between repetitions (median of cells; worst %.1f %%): a standard error of %.1f %% "
+            "(worst %.1f %%), limit %.1f %% |\n\n",
             100 * noise.spread, 100 * noise.spread_worst, 100 * noise.error, 100 * noise.error_worst, 100 * noise.limit);
     fprintf(to, "%s\n\n", page_md_how_measured);
 }
@@ -204,8 +205,8 @@ int page_md_withholds(const struct run *run, const struct measured_placement *al
     if (!measured_withholds(&noise))
         return 0;
     snprintf(line, size,
-             "No headline: the machine was too noisy. %d of %d speedups have a standard error beyond the limit of %.1f %% (median %.1f %%, the worst %.1f %%) after "
-             "%d to %d repetitions; ~ marks them. An idle machine or a longer --extra-time would tell.",
+             "No headline: the machine was too noisy. %d of %d speedups have a standard error beyond the limit of %.1f %% "
+             "(median %.1f %%, the worst %.1f %%) after %d to %d repetitions; ~ marks them. An idle machine or a longer --extra-time would tell.",
              noise.beyond, noise.cells, 100 * noise.limit, 100 * noise.error, 100 * noise.error_worst, noise.least, noise.most);
     return 1;
 }

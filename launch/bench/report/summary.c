@@ -159,9 +159,9 @@ static json_t *placement_of(const struct run *run, const struct run_placement *p
 
     for (int i = 0; i < run->cells; i++)
         failed |= json_array_append_new(cells, cell_of(run, &run->cell[i], &all->cell[i]));
-    return json_pack("{s:s, s:b, s:o, s:O, s:O, s:o, s:o, s:O?}", "name", placement->name, "headline", !measured_withholds(&noise), "command_line", json_text_string(placement->line), "mpi",
-                     json_object_get(job, "mpi"), "group", json_object_get(job, "group"), "ranks", ranks_of(placement), "cells",
-                     json_text_whole(cells, failed), "latency", placement->latency);
+    return json_pack("{s:s, s:b, s:o, s:O, s:O, s:o, s:o, s:O?}", "name", placement->name, "headline", !measured_withholds(&noise), "command_line",
+                     json_text_string(placement->line), "mpi", json_object_get(job, "mpi"), "group", json_object_get(job, "group"), "ranks",
+                     ranks_of(placement), "cells", json_text_whole(cells, failed), "latency", placement->latency);
 }
 
 json_t *summary_make(const struct run *run, const struct measured_placement *all)

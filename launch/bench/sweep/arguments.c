@@ -31,14 +31,14 @@ void bench_print_usage(void)
              "  --batches LIST        sequences at once; default 1,2,4\n"
              "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
              "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
-             "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no headline "
-             "is drawn from them; default %g\n"
+             "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no "
+             "headline is drawn from them; default %g\n"
              "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
              "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
              "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
-             "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else that of the job that failed.\n",
-             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit,
-             usual.extra_s, quick.extra_s);
+             "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else "
+             "that of the job that failed.\n",
+             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s, quick.extra_s);
     wrapped_put_help(stdout, text);
 }
 

@@ -143,9 +143,9 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
 
     /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
     prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
-    return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition, "warm_up", warm_up, "solo",
-                     cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept), "sequences",
-                     cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
+    return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition,
+                     "warm_up", warm_up, "solo", cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept",
+                     rule_name(cell->accept), "sequences", cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
 }
 
 json_t *plan_passes(const struct plan *plan, const char *results)

@@ -21,7 +21,7 @@ check() {
 # says NAME PATTERN: a line of its output.
 says() {
     checks=$((checks + 1))
-    grep -qE "$2" "$WORK/$1.out" || fail "$1 does not say '$2': $(cat "$WORK/$1.out")"
+    grep -qE "$2" "$WORK/$1.out" || fail "$1 does not say '$2': $(cat "$WORK/$1.out" "$WORK/$1.err")"
 }
 
 # holds NAME CHECK true|false

@@ -14,7 +14,8 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { LEAD = 0, DRAFTER = 1, STRANGER = 2, ENDS = 3, CONTEXT = 256, LONG = 200, SLOTS = 2, PROMPT = 3, VOCAB = 512, RUN = 5, REQUEST = 9, LENGTH = 4 };
+enum { LEAD = 0, DRAFTER = 1, STRANGER = 2, ENDS = 3 };
+enum { CONTEXT = 256, LONG = 200, SLOTS = 2, PROMPT = 3, VOCAB = 512, RUN = 5, REQUEST = 9, LENGTH = 4 };
 
 static const int32_t prompt[PROMPT] = {30, 31, 32};
 static struct channel *end[ENDS];
@@ -260,13 +261,18 @@ static uint64_t digest_ahead(uint64_t digest, int drafts)
     return digest_behind(digest, drafts, EXPECTED);
 }
 
-/* The drafter runs ahead for so many texts of each draft. */
-static void begin_ahead(int branches)
+static void begin_with(const struct drafter_terms *terms)
 {
     drafter_close(&drafter);
     draft.kind = &running;
     moved = (struct mirror_move){0};
-    assert_int_equal(drafter_open(&drafter, &(struct drafter_terms){TERMS, .run_ahead = 1, .branches = branches}), STATUS_OK);
+    assert_int_equal(drafter_open(&drafter, terms), STATUS_OK);
+}
+
+/* The drafter runs ahead for so many texts of each draft. */
+static void begin_ahead(int branches)
+{
+    begin_with(&(struct drafter_terms){TERMS, .run_ahead = 1, .branches = branches});
 }
 
 static void test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand(void **state)
@@ -351,6 +357,26 @@ static void test_drafter__drafts_for_several_texts_at_once(void **state)
 }
 
 /* A message ends it: a part is never sent, but gone on with where its text is committed. */
+/* Another text that begins with the same tokens will find them in the cache. */
+static void test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too(void **state)
+{
+    struct commit commit = committing_some((int32_t[LENGTH + 1]){0}, 1, EXPECTED);
+
+    (void)state;
+    begin_ahead(3);
+    say_open(LEAD, RUN, REQUEST);
+    for (int i = 0; i < 4; i++) {
+        struct frame frame;
+
+        assert_int_equal(hear(&frame), MESSAGE_PROPOSAL);
+    }
+    commit.finish = 1;
+    say_commit(&commit);
+    assert_int_equal(moved.count, 2);
+    assert_int_equal(moved.to, PROMPT + 1);
+    assert_hears_nothing();
+}
+
 static void test_drafter__what_is_drafted_ahead_gives_way_to_a_message(void **state)
 {
     (void)state;
@@ -372,6 +398,23 @@ static void test_drafter__what_is_drafted_ahead_gives_way_to_a_message(void **st
 }
 
 /* A message that changes nothing is answered, and then the draft is gone on with. */
+/* Whenever the message comes, what was drafted ahead is whole. */
+static void test_drafter__an_unhurried_drafter_takes_no_message_before_it_has_drafted_ahead(void **state)
+{
+    (void)state;
+    for (int steps = 0; steps < LENGTH; steps++) {
+        const struct commit commit = committing_all((int32_t[LENGTH + 1]){0}, EXPECTED);
+
+        begin_with(&(struct drafter_terms){TERMS, .run_ahead = 1, .branches = 1, .unhurried = 1});
+        said_meanwhile = &commit;
+        steps_before = steps;
+        say_open(LEAD, RUN, REQUEST);
+        assert_null(said_meanwhile);
+        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, LENGTH); /* not of the two that the commit asks for */
+    }
+}
+
 static void test_drafter__what_is_drafted_ahead_is_sent_whole(void **state)
 {
     struct frame frame;
@@ -619,8 +662,10 @@ int main(void)
 {
 #define OPENED(test) cmocka_unit_test_setup_teardown(test, open_drafter, close_drafter)
     const struct CMUnitTest tests[] = {
+        OPENED(test_drafter__an_unhurried_drafter_takes_no_message_before_it_has_drafted_ahead),
         OPENED(test_drafter__what_is_drafted_ahead_is_sent_whole),
         OPENED(test_drafter__drafts_for_several_texts_at_once),
+        OPENED(test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too),
         OPENED(test_drafter__what_is_drafted_ahead_gives_way_to_a_message),
         OPENED(test_drafter__drafts_anew_where_another_text_comes),
         OPENED(test_drafter__drafts_for_the_text_that_is_expected_and_answers_its_commit_beforehand),

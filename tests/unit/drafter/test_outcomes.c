@@ -50,7 +50,7 @@ static void test_outcomes__the_most_probable_come_first(void **state)
         double before = 1;
         int next[DRAFTED + 1] = {0};
 
-        assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, ALL, choice), ALL);
+        assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, ALL, 0, choice), ALL);
         for (int i = 0; i < ALL; i++) {
             double share = outcomes_share(&outcomes, DRAFTED, choice[i].after, choice[i].guess);
 
@@ -72,11 +72,11 @@ static void test_outcomes__what_came_often_is_expected(void **state)
         struct outcomes outcomes = {0};
 
         add_often(&outcomes, 1000, accepted, 0);
-        assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, 1, &choice), 1);
+        assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, 1, 0, &choice), 1);
         assert_int_equal(choice.after, accepted);
         assert_true(outcomes_share(&outcomes, DRAFTED, accepted, 0) > 0.6);
         add_often(&outcomes, 100, (accepted + 1) % (DRAFTED + 1), 0); /* the text has changed */
-        outcomes_choose(&outcomes, DRAFTED, many, 1, &choice);
+        outcomes_choose(&outcomes, DRAFTED, many, 1, 0, &choice);
         assert_int_equal(choice.after, (accepted + 1) % (DRAFTED + 1));
     }
 }
@@ -89,7 +89,7 @@ static void test_outcomes__no_guess_comes_before_a_better_one(void **state)
 
     (void)state;
     add_often(&outcomes, 100, 1, 2);
-    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, 3, choice), 3);
+    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, many, 3, 0, choice), 3);
     for (int i = 0, next[DRAFTED + 1] = {0}; i < 3; i++)
         assert_int_equal(choice[i].guess, next[choice[i].after]++);
 }
@@ -101,10 +101,25 @@ static void test_outcomes__there_are_no_more_than_there_are_guesses(void **state
     struct outcomes outcomes = {0};
 
     (void)state;
-    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, few, ALL, choice), 3);
+    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, few, ALL, 0, choice), 3);
     for (int i = 0; i < 3; i++)
         assert_true(choice[i].guess < few[choice[i].after]);
-    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, few, 2, choice), 2);
+    assert_int_equal(outcomes_choose(&outcomes, DRAFTED, few, 2, 0, choice), 2);
+}
+
+static void test_outcomes__what_seldom_comes_is_not_chosen(void **state)
+{
+    struct outcome_choice all[ALL], choice[ALL];
+    struct outcomes outcomes = {0};
+
+    (void)state;
+    outcomes_choose(&outcomes, DRAFTED, many, ALL, 0, all);
+    for (int i = 1; i < ALL; i++) {
+        double least = outcomes_share(&outcomes, DRAFTED, all[i - 1].after, all[i - 1].guess);
+
+        assert_in_range(outcomes_choose(&outcomes, DRAFTED, many, ALL, least, choice), i, ALL);
+        assert_in_range(outcomes_choose(&outcomes, DRAFTED, many, ALL, least * (1 + 1e-9), choice), 0, i);
+    }
 }
 
 /* As where all drafts were accepted before the last of them was fed. */
@@ -129,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_outcomes__what_came_often_is_expected),
         cmocka_unit_test(test_outcomes__no_guess_comes_before_a_better_one),
         cmocka_unit_test(test_outcomes__there_are_no_more_than_there_are_guesses),
+        cmocka_unit_test(test_outcomes__what_seldom_comes_is_not_chosen),
         cmocka_unit_test(test_outcomes__where_no_guess_is_known_only_the_number_counts),
     };
 

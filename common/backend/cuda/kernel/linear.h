@@ -1,5 +1,5 @@
-/* What linear.cu and wide.cu do alike, so that a row has the same bits in both: how numbers are rounded, and the order in which a tile's products are
- * added. Device code, for these two alone; it loads nothing from the device's memory. */
+/* What linear_kernel.h and wide.cu do alike, so that a row has the same bits in both: how numbers are rounded, and the order in which a tile's
+ * products are added. Device code, for these two alone; it loads nothing from the device's memory. */
 #ifndef TANDEM_COMMON_BACKEND_CUDA_KERNEL_LINEAR_H
 #define TANDEM_COMMON_BACKEND_CUDA_KERNEL_LINEAR_H
 

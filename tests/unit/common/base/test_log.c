@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* needs those above */
 
@@ -58,6 +59,29 @@ static void test_log__a_bar_is_cleared_before_a_line(void **state)
     assert_string_equal(text, "\r\033[Ktest: warning: a\\x1b[2Jb\ntest: warning: c\n");
 }
 
+/* Where stdout goes to the same place its reader sees both in the order in which they were written. */
+static void test_log__lines_go_where_they_are_sent(void **state)
+{
+    struct capture capture;
+    char text[256], there[64] = "";
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    log_init("test", LOG_WARN);
+    capture_begin(&capture);
+    log_to(ends[1]);
+    log_warn("a");
+    log_init("test", LOG_WARN);
+    log_warn("b");
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "test: warning: b\n");
+    assert_true(read(ends[0], there, sizeof there - 1) > 0);
+    assert_string_equal(there, "test: warning: a\n");
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_log__lines_that_are_held_are_told_or_forgotten(void **state)
 {
     struct capture capture;
@@ -105,6 +129,7 @@ int main(void)
         cmocka_unit_test(test_log__a_quoted_line_end_does_not_end_the_line),
         cmocka_unit_test(test_log__a_long_line_is_cut_and_still_ends),
         cmocka_unit_test(test_log__a_bar_is_cleared_before_a_line),
+        cmocka_unit_test(test_log__lines_go_where_they_are_sent),
         cmocka_unit_test(test_log__lines_that_are_held_are_told_or_forgotten),
         cmocka_unit_test(test_log__a_warning_of_a_file_is_said_once_and_by_one),
     };

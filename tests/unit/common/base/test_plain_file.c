@@ -65,6 +65,7 @@ static void test_plain_file__a_pipe_is_none_and_holds_nobody_up(void **state)
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_null(plain_file_read(path));
     assert_int_equal(errno, EINVAL);
+    assert_string_equal(plain_file_fault(), "not a regular file");
     assert_null(plain_file_write(path));
     assert_null(plain_file_read(folder));
     assert_int_equal(errno, EINVAL);

@@ -259,7 +259,7 @@ static void test_checkpoint__refuses_headers_that_are_not_json(void **state)
          "duplicate object key"},
         {"{\"a\xff\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
         {"{\"a\\u0000\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,0]}}", "not valid JSON at byte"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,0]}}", "JSON with too large a number at byte"},
         {"{\"a\":{\"b\":[[[[[[[0]]]]]]]}}", "JSON nested deeper than 8"},
     };
 

@@ -182,6 +182,11 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
     (void)state;
     REFUSED({"--model x", "option '--model' is not supported, expected --target M"},
             {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
+            {"--ctx 4096", "option '--ctx' is not supported, expected --context N"},
+            {"--batch 8", "option '--batch' is not supported, expected --max-sequences N"},
+            {"--batch-size=8", "option '--batch-size' is not supported, expected --max-sequences N"},
+            {"--gpu", "option '--gpu' is not supported: --backend says whether GPUs are used, --verifiers N how many, --verifier-devices"},
+            {"--gpus=2", "option '--gpus' is not supported: --backend says whether GPUs are used"},
             {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
             {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
             {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
@@ -415,6 +420,9 @@ static void test_options__a_check_needs_drafts_and_a_break_needs_a_check(void **
     assert_taken("--check brief --target a --draft b --drafters 1", &options);
     assert_taken("--check brief", &options);
     assert_int_equal(options.rounds.max_sequences, 16); /* thousands of short requests */
+    assert_true(options.limits.draft_deadline_ms == 20000); /* without its drafts a check shows nothing */
+    assert_taken("--check brief --draft-deadline 7", &options);
+    assert_true(options.limits.draft_deadline_ms == 7);
     assert_refused("--break q-row", STATUS_USAGE, "--break q-row is for `tandem check` alone");
     assert_taken("--check brief --break q-row", &options);
 }

@@ -97,6 +97,8 @@ static struct hello any_hello(struct source *source)
     hello.eos = (int32_t)below(source, hello.vocab_size + 1) - 1;
     hello.context = 1 + any32(source) / 2;
     hello.pid = any32(source);
+    hello.draft_ns = any32(source);
+    hello.draft_batch_ns = any32(source);
     if (hello.vocab_size > INT32_MAX)
         hello.vocab_size = INT32_MAX;
     if (hello.context > INT32_MAX)

@@ -78,6 +78,10 @@ static void test_lossy_rule__a_check_refuses_it(void **state)
     assert_int_equal(options_parse(7, line, &options), STATUS_USAGE);
     capture_end(&capture, text, sizeof text);
     capture_assert_one_line(text, "--accept lossy is not lossless by intent");
+    capture_begin(&capture);
+    assert_int_equal(options_parse(5, line, &options), STATUS_USAGE); /* greedy requests are checked above temperature 0, too */
+    capture_end(&capture, text, sizeof text);
+    capture_assert_one_line(text, "--accept lossy is not lossless by intent");
     assert_int_equal(options_parse(3, warm, &options), STATUS_OK);
     options_release(&options);
 }

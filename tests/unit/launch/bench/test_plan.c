@@ -90,7 +90,8 @@ static void test_plan__passes_take_turns(void **state)
         assert_int_equal(json_is_true(json_object_get(pass, "warm_up")), block == 0);
         assert_int_equal(json_integer_value(json_object_get(pass, "cell")), block == 2 ? plan.cells - 1 - at : at);
         assert_int_equal(json_integer_value(json_object_get(pass, "repetition")), block == 0 ? 0 : block - 1);
-        assert_int_equal(json_integer_value(json_object_get(pass, "baseline")), plan.cell[json_integer_value(json_object_get(pass, "cell"))].baseline);
+        assert_int_equal(json_integer_value(json_object_get(pass, "baseline")),
+                         plan.cell[json_integer_value(json_object_get(pass, "cell"))].baseline);
     }
     json_decref(file);
 }

@@ -261,7 +261,8 @@ static void test_report__noisy_figures_are_marked_and_no_headline(void **state)
         summary = summary_make(&run, all);
         placement = json_array_get(json_object_get(summary, "placements"), 0);
         cell = json_array_get(json_object_get(placement, "cells"), 1);
-        assert_int_equal(strstr(text, "No headline: the machine was too noisy. 2 of 2 speedups have a standard error beyond the limit of 5.0 %") != NULL, noisy);
+        assert_int_equal(
+            strstr(text, "No headline: the machine was too noisy. 2 of 2 speedups have a standard error beyond the limit of 5.0 %") != NULL, noisy);
         assert_int_equal(strstr(text, "| ~") != NULL || strstr(text, " ~1.16x") != NULL, noisy);
         assert_int_equal(strstr(text, "Prediction with v and wire against measurement") != NULL, !noisy);
         assert_int_equal(strstr(page, "No headline") != NULL, noisy);

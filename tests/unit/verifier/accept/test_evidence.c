@@ -248,6 +248,38 @@ static int close_backend(void **state)
     return 0;
 }
 
+/* The logits of q's support are told where the size follows the support's; and there alone what follows a rejection is drawn from the row. */
+static void test_evidence__only_plain_rejection_tells_of_q(void **state)
+{
+    const struct {
+        double temperature;
+        int accept, top_k;
+        const char *name;
+        int tells;
+    } rows[] = {{0, ACCEPT_REJECTION, 0, "best", 0},
+                {1, ACCEPT_COUPLED, 0, "gumbel-max", 0},
+                {1, ACCEPT_COUPLED, 7, "list", 0},
+                {1, ACCEPT_REJECTION, 7, "list", 0},
+                {1, ACCEPT_REJECTION, 0, "support", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct sampling sampling = sampling_default;
+        const struct evidence_facts *facts;
+
+        sampling.temperature = rows[i].temperature;
+        sampling.accept = rows[i].accept;
+        sampling.top_k = rows[i].top_k;
+        facts = evidence_facts(&sampling);
+        assert_string_equal(facts->name, rows[i].name);
+        assert_int_equal(facts->tells_support, rows[i].tells);
+        assert_int_equal(facts->leaves_draw, rows[i].tells);
+        assert_int_equal(evidence_bytes(&sampling, 4) > evidence_bytes(&sampling, 0), rows[i].tells);
+        for (int ids = 0; ids < 4; ids++)
+            assert_true(evidence_bytes(&sampling, ids) <= evidence_room(1, ids));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_evidence__lists_give_the_law_of_the_whole_row),
         cmocka_unit_test(test_evidence__flat_row_wants_the_whole_row),
         cmocka_unit_test(test_evidence__coupled_lists_have_one_winner),
+        cmocka_unit_test(test_evidence__only_plain_rejection_tells_of_q),
     };
 
     return cmocka_run_group_tests(tests, open_backend, close_backend);

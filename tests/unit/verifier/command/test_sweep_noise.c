@@ -12,7 +12,8 @@ enum { SOLO, CALM, SHAKY, WILD, OTHER_SOLO, OTHER, CELLS };
 
 static const int baseline_of[CELLS] = {SOLO, SOLO, SOLO, SOLO, OTHER_SOLO, OTHER_SOLO};
 
-/* The machine's pace changes from repetition to repetition, for all alike; beyond that a cell differs by so much, evenly, in an order of no meaning. */
+/* The machine's pace changes from repetition to repetition, for all alike; beyond that a cell differs by so much, evenly, in an order of no
+ * meaning. */
 static double speed_of(int cell, int repetition)
 {
     static const double share[CELLS] = {0, 0, 0.06, 0.5, 0, 0};

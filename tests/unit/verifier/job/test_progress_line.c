@@ -99,6 +99,18 @@ static void test_progress_line__nowhere_it_is_never_due(void **state)
     clock_pretend(NULL);
 }
 
+/* What is done first is no measure of the rest: with less than ten seconds or a hundredth there is no guess. */
+static void test_progress_line__what_is_left_is_said_of_what_says_enough(void **state)
+{
+    (void)state;
+    assert_true(progress_line_left(10, 1, 100) == 990);
+    assert_true(progress_line_left(10, 100, 100) == 0);
+    assert_true(progress_line_left(9.9, 50, 100) < 0);
+    assert_true(progress_line_left(3600, 0.9, 100) < 0);
+    assert_true(progress_line_left(3600, 0, 100) < 0);
+    assert_true(progress_line_left(3600, 0, 0) < 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +118,7 @@ int main(void)
         cmocka_unit_test(test_progress_line__elsewhere_it_comes_every_five_seconds_and_is_not_cleared),
         cmocka_unit_test(test_progress_line__at_once_it_stands_from_the_start),
         cmocka_unit_test(test_progress_line__nowhere_it_is_never_due),
+        cmocka_unit_test(test_progress_line__what_is_left_is_said_of_what_says_enough),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,17 @@ static void test_show__prompts_are_counted_apart(void **state)
     assert_says(&show, 36000, 40, 0, "3 of 5 prompts, about 1 h 21 min left, 50 tokens, 0.0 tokens/s\n");
 }
 
+/* Nine seconds, or two tokens of 300, say too little of the rest. */
+static void test_show__too_little_says_nothing_of_what_is_left(void **state)
+{
+    struct show show = {.total = 5};
+
+    (void)state;
+    show_begin(&show, &requests);
+    assert_says(&show, 600, 2, 0, "0 of 5 prompts, 0 tokens, 0 tokens/s, 2 of 160 prompt tokens read\n");
+    assert_says(&show, 9, 98, 0, "0 of 5 prompts, 0 tokens, 0 tokens/s, 100 of 160 prompt tokens read\n");
+}
+
 /* A bar is there from the start, at the beginning of its line, and lets nothing wrap. */
 static void test_show__a_bar_stands_from_the_start(void **state)
 {
@@ -135,15 +146,13 @@ static void test_show__a_long_prompt_is_a_line_that_the_text_clears(void **state
     read_on(&screen, 10, 900);
     assert_shows(&screen, "");
     read_on(&screen, 10, 1100);
-    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left");
-    read_on(&screen, 30, 3000);
-    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
-                                  "reading the prompt, 50 of 100 tokens, about 5 s left");
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens");
+    read_on(&screen, 30, 8000);
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens" CLEARED "reading the prompt, 50 of 100 tokens, about 10 s left");
     write_words(&screen, &sequence, "The sea");
     write_words(&screen, &sequence, "The sea was");
     show_end(&screen.show, &sequence);
-    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens, about 8 s left" CLEARED
-                                  "reading the prompt, 50 of 100 tokens, about 5 s left" CLEARED
+    assert_shows(&screen, CLEARED "reading the prompt, 20 of 100 tokens" CLEARED "reading the prompt, 50 of 100 tokens, about 10 s left" CLEARED
                                   "The sea was\n");
     close_screen(&screen);
 }
@@ -165,7 +174,7 @@ static void test_show__a_long_prompt_is_a_line_every_five_seconds(void **state)
     show_prompt(&screen.show, &second);
     read_on(&screen, 10, 5000);
     read_on(&screen, 10, 4900);
-    assert_shows(&screen, "reading the prompt, 100 of 100 tokens\nThe sea\nreading the prompt, 10 of 40 tokens, about 15 s left\n");
+    assert_shows(&screen, "reading the prompt, 100 of 100 tokens\nThe sea\nreading the prompt, 10 of 40 tokens\n");
     close_screen(&screen);
 }
 
@@ -185,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_show__prompts_are_counted_apart),
+        cmocka_unit_test(test_show__too_little_says_nothing_of_what_is_left),
         cmocka_unit_test(test_show__a_bar_stands_from_the_start),
         cmocka_unit_test(test_show__a_long_prompt_is_a_line_that_the_text_clears),
         cmocka_unit_test(test_show__a_long_prompt_is_a_line_every_five_seconds),

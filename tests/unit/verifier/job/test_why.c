@@ -15,9 +15,9 @@ static struct adaptive timed(void)
 {
     struct adaptive adaptive = {0};
 
-    adaptive_add_step(&adaptive, 1, 300);
-    adaptive_add_step(&adaptive, 2, 450);
-    adaptive_add_step(&adaptive, 4, 900);
+    adaptive_work_add_step(&adaptive.work, 1, 300);
+    adaptive_work_add_step(&adaptive.work, 2, 450);
+    adaptive_work_add_step(&adaptive.work, 4, 900);
     return adaptive;
 }
 
@@ -72,8 +72,9 @@ static void test_why__is_one_sentence_with_the_numbers(void **state)
 
     (void)state;
     why_write(&terms, 0, text);
-    assert_string_equal(text, "with K = 2 a step of 3 rows takes 2.00 of the time of one of 1 (v), each draft with its wire 0.25 (c), and 50 % of tested drafts "
-                              "are accepted (alpha): 1.75 tokens in v + K c = 2.50 are 0.70x");
+    assert_string_equal(text,
+                        "with K = 2 a step of 3 rows takes 2.00 of the time of one of 1 (v), each draft with its wire 0.25 (c), and 50 % of tested "
+                        "drafts are accepted (alpha): 1.75 tokens in v + K c = 2.50 are 0.70x");
     why_write(&terms, 0.69, text);
     assert_null(strstr(text, "other programs"));
     why_write(&terms, 0.5, text);

@@ -353,7 +353,7 @@ static void test_request__wrong_values_are_named(void **state)
     (void)state;
     EACH_WRONG({"\"temperature\": -1", "temperature is -1"},
                {"\"temperature\": NaN", "line 1 is not valid JSON"},
-               {"\"temperature\": 1e999", "line 1 is not valid JSON"},
+               {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"},
                {"\"temperature\": null", "temperature is not a number"},
                {"\"top_p\": 0", "top_p is 0"},
                {"\"top_p\": 1.5", "top_p is 1.5"},
@@ -364,7 +364,7 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"presence_penalty\": 3", "presence_penalty is 3"},
                {"\"max_tokens\": -1", "max_tokens is -1"},
                {"\"draft_length\": 33", "draft_length is 33"},
-               {"\"seed\": -1", "seed is -1"},
+               {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"},
                {"\"seed\": 0.5", "seed is 0.5"},
                {"\"accept\": \"typical\"", "accept is not"},
                {"\"accept\": \"coupled\\u0000\"", "accept is not"},

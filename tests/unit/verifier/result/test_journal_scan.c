@@ -216,6 +216,39 @@ static void test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage
     }
 }
 
+/* Seals without end, one after the other, in a last line that a forger made. One sum of the whole line for each of them would be some 90 TB to read:
+ * hours. */
+static void test_journal_scan__a_last_line_of_seals_is_read_once(void **state)
+{
+    enum { SEALS = 2600000 };
+    static const char seal[] = ",\"sum\":\"0123456789abcdef\"}";
+    const size_t one = sizeof seal - 1, count = SEALS * one;
+    struct rig *rig = *state;
+    struct journal_scan scan;
+    const int lines = rig->lines;
+    char *forged = malloc(count), right[sizeof seal];
+
+    assert_non_null(forged);
+    for (size_t i = 0; i < SEALS; i++)
+        memcpy(forged + i * one, seal, one);
+    append_bytes(rig, forged, count);
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_holds(&scan, rig, lines);
+    assert_null(scan.wrong);
+    assert_int_equal(scan.torn, count);
+    journal_scan_close(&scan);
+
+    /* The last but one is right: there was a line, and something else than its newline follows. */
+    snprintf(right, sizeof right, ",\"sum\":\"%016" PRIx64 "\"}", digest_line(forged, count - 2 * one, rig->begins[lines]));
+    memcpy(rig->bytes + rig->count - 2 * one, right, one);
+    assert_int_equal(journal_scan_open(&scan, rig->bytes, rig->count), STATUS_OK);
+    assert_holds(&scan, rig, lines);
+    assert_non_null(scan.wrong);
+    assert_int_equal(scan.torn, 0);
+    journal_scan_close(&scan);
+    free(forged);
+}
+
 static void assert_sealed_is_wrong(struct rig *rig, const char *body, size_t count, const char *wrong)
 {
     const int lines = rig->lines;
@@ -346,6 +379,7 @@ int main(void)
         RIGGED(test_journal_scan__no_changed_byte_is_taken),
         RIGGED(test_journal_scan__lines_hold_in_their_place_alone),
         RIGGED(test_journal_scan__a_last_line_that_holds_and_does_not_fit_is_damage),
+        RIGGED(test_journal_scan__a_last_line_of_seals_is_read_once),
         RIGGED(test_journal_scan__a_sum_does_not_make_a_result),
         RIGGED(test_journal_scan__a_sum_does_not_make_a_header),
         RIGGED(test_journal_scan__a_host_is_kept_as_far_as_its_name_is_plain),

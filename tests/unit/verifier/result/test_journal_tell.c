@@ -33,7 +33,7 @@ static int open_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const names[] = {"in", "half.journal", "out.journal", "whole"};
+    static const char *const names[] = {"in", "half.journal", "out.journal", "whole", "all"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -63,6 +63,8 @@ static void test_journal_tell__one_line_for_what_there_is(void **state)
         {"in", "-", NULL, lost},
         {"in", "none", NULL, "nothing was finished: there is no none.journal\n"},
         {"in", "whole", NULL, "no journal is beside whole, which is whole or was there before\n"},
+        {"in", "all", NULL, "all 5 results are in all\n"},
+        {"-", "all", NULL, "no journal is beside all, which is whole or was there before\n"},
         {"in", "half", NULL, "2 of 5 results are in half.journal; the same command with --resume goes on\n"},
         {"in", "half", "1/2", "2 of 3 results are in half.journal; the same command with --resume goes on\n"},
         {"-", "half", NULL, "2 results are in half.journal; the same command with --resume goes on\n"},
@@ -72,6 +74,7 @@ static void test_journal_tell__one_line_for_what_there_is(void **state)
     (void)state;
     write_file("in", "{}\n{}\n\n{}\n{}\n \n{}\n");
     write_file("whole", "{}\n");
+    write_file("all", "{}\n{}\n{}\n{}\n{}\n");
     write_file("half.journal", "{\"header\": 1}\n{\"index\": 0}\n{\"index\": 3}\n{\"index\": 4"); /* the last has no end */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct options options = {.input.prompts = cases[i].prompts, .results.path = cases[i].output, .input.part = cases[i].shard};

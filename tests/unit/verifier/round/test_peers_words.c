@@ -248,6 +248,29 @@ static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(
     assert_true(rig->now_ns >= DEADLINE_NS);
 }
 
+static void test_peers_words__a_drafter_whose_words_are_refused_is_not_said_to_be_slow(void **state)
+{
+    struct rig *rig = *state;
+
+    for (int refused = 1; refused >= 0; refused--) {
+        struct proposal wrong = fitting(rig);
+        struct peer *peer = &rig->peers.peer[0];
+
+        wrong.token[1] = VOCAB;
+        wrong.run += !refused; /* stale, but well formed: the last word counts */
+        wrong.token[1] -= !refused;
+        peer->losses = peer->misses = peer->lost = 0;
+        assign(rig);
+        while (!peer->lost) {
+            propose(rig, &wrong);
+            miss(rig);
+        }
+        assert_string_equal(peer->why, refused ? "sends what is refused" : "does not answer in time");
+        while (hear(rig, &(struct frame){0}) != 0)
+            ;
+    }
+}
+
 /* As above, with a text so long that the drafter reads it in parts. */
 static void assign_long(struct rig *rig, int adaptive)
 {
@@ -482,6 +505,7 @@ int main(void)
         RIGGED(test_peers_words__a_proposal_ends_the_wait),
         RIGGED(test_peers_words__a_commit_says_what_was_committed),
         RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
+        RIGGED(test_peers_words__a_drafter_whose_words_are_refused_is_not_said_to_be_slow),
         RIGGED(test_peers_words__a_drafter_that_reads_is_not_waited_for),
         RIGGED(test_peers_words__a_sequence_of_fixed_drafts_waits_for_a_drafter_that_reads),
         RIGGED(test_peers_words__a_sequence_waits_no_longer_than_for_any_drafter_that_is_silent),

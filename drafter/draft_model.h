@@ -1,0 +1,56 @@
+/* A draft model's state, and what its files share. draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft. They
+ * alone include this. */
+#ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
+#define TANDEM_DRAFTER_DRAFT_MODEL_H
+
+#include "common/model/forward.h"
+#include "common/sample/choice.h"
+#include "drafter/draft.h"
+
+enum { LISTED = 64 }; /* of a row's largest logits, from which guesses are ranked */
+
+/* The largest logits of a row, and the winner of its noise. */
+struct listed {
+    int count;
+    struct scored_token best[LISTED + 1];
+};
+
+struct model_draft {
+    struct model *model;
+    struct kv_cache cache;
+    struct forward forward;
+    struct arena arena;
+    struct rows rows;
+    int outputs;                /* of a slot */
+    int jobs;                   /* of a step at most */
+    int32_t *asked;             /* [jobs] */
+    float *logits;              /* [jobs][vocab] */
+    int32_t *tally;             /* [vocab] */
+    struct kept_query *queries; /* [jobs] */
+    struct scored_token *best;  /* [jobs][room_of(state)] */
+    double *p;                  /* [room_of(state)] */
+    struct sparse_q *q;         /* [slots][outputs][MESSAGE_MAX_DRAFT] */
+    struct listed *listed;      /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
+    struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
+    int support;
+    enum breakage breakage;
+};
+
+/* Of an output of the mirror's slot: [MESSAGE_MAX_DRAFT], and [MESSAGE_MAX_DRAFT + 1]. */
+struct sparse_q *draft_model_q(const struct model_draft *state, const struct mirror *mirror, int output);
+struct listed *draft_model_listed(const struct model_draft *state, const struct mirror *mirror, int output);
+/* Adds a row of a chain that begins at the place `first`. */
+void draft_model_add_row(struct rows *rows, const struct mirror *mirror, int place, int first);
+/* Adds the rows of [mirror->cached, upto), at most `room`. */
+void draft_model_add_chain(struct rows *rows, struct mirror *mirror, int upto, int room);
+/* The query about a row of logits from whose answer the a-th job of a step draws its token. */
+struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed);
+/* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
+int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror);
+
+/* Can the device draft all of this by itself? */
+int draft_model_is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count);
+/* As propose of struct draft_kind. */
+enum status draft_model_propose_on_device(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
+
+#endif
