@@ -217,11 +217,11 @@ static void take_rounds(const struct run_placement *placement, const struct roun
         measured->hidden_us += round->drafting_us - round->phase_us[ROUND_DRAFT];
         for (int p = 0; p < ROUND_PHASES; p++)
             measured->phase_us[p] += round->phase_us[p];
-        if (round->propose_us >= 0) {
+        if (round->propose_us != ROUND_UNKNOWN) {
             measured->propose_us += round->propose_us;
             proposed++;
         }
-        if (round->commit_us >= 0) {
+        if (round->commit_us != ROUND_UNKNOWN) {
             measured->commit_us += round->commit_us;
             committed++;
         }

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DRIFT_NS     ((int64_t)2000000)    /* what clocks drift by between two measurements */
+#define MOST_TRIP_NS ((int64_t)4000000000) /* ranks wait no longer for an answer */
+
 static enum status add_span(const char *path, int line, char *text, struct run_rank *rank, int *room)
 {
     struct trace_span span;
@@ -98,6 +101,17 @@ static enum status read_offsets(struct run_placement *placement)
     return STATUS_OK;
 }
 
+/* An offset is right to half of the round trip that it was taken from, which is milliseconds on a busy machine; clocks drift in between. */
+static int64_t clock_error(const struct run_rank *rank)
+{
+    int64_t trip = 0;
+
+    for (int i = 0; i < 2; i++)
+        if (rank->measured[i] && rank->round_trip_ns[i] > trip)
+            trip = rank->round_trip_ns[i];
+    return (trip < MOST_TRIP_NS ? trip : MOST_TRIP_NS) / 2 + DRIFT_NS;
+}
+
 /* Times of all ranks become the lead's. Ranks of its host read its clock; of others the offset is what was measured before and after, and in
  * between it is taken to move evenly. */
 static void adjust_clock(const struct run_placement *placement, struct run_rank *rank)
@@ -107,6 +121,7 @@ static void adjust_clock(const struct run_placement *placement, struct run_rank 
 
     if (rank->spans == 0 || !rank->measured[0] || strcmp(rank->host, lead->host) == 0)
         return;
+    rank->clock_error_ns = clock_error(rank);
     from = rank->span[0].start_ns;
     upto = rank->span[rank->spans - 1].end_ns;
     for (int i = 0; i < rank->spans; i++) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum { NEAR = 256 /* spans looked back through */, MOST_DRAFTS = 64 /* of a round */ };
-#define CLOCK_NS ((int64_t)2000000) /* clocks of other hosts agree better than this */
 #define UNDER_WAY_NS ((int64_t)100000000) /* no commit is under way for longer; the same place of another pass is later */
 
 /* The drafts that a round used, each once. */
@@ -76,8 +75,10 @@ static void follow_proposal(const struct run_placement *placement, const struct 
 {
     for (int r = 0; r < placement->ranks; r++) {
         const struct run_rank *rank = &placement->rank[r];
-        int pack = strcmp(rank->role, "drafter") == 0 ? rounds_find(rank, TRACE_PACK, arrival->request, arrival->length, arrival->end_ns + CLOCK_NS)
-                                                      : -1, draft = pack;
+        int pack = strcmp(rank->role, "drafter") == 0
+                       ? rounds_find(rank, TRACE_PACK, arrival->request, arrival->length, arrival->end_ns + rank->clock_error_ns)
+                       : -1,
+            draft = pack;
 
         if (pack < 0)
             continue;
@@ -154,11 +155,11 @@ static void add_commit(const struct run_placement *placement, const struct trace
     round->accepted += span->value[2];
     for (int r = 0; r < placement->ranks; r++) { /* and when a drafter took it up */
         const struct run_rank *rank = &placement->rank[r];
-        int last = strcmp(rank->role, "drafter") == 0 ? last_by(rank, span->end_ns - CLOCK_NS) : rank->spans;
+        int last = strcmp(rank->role, "drafter") == 0 ? last_by(rank, span->end_ns - rank->clock_error_ns) : rank->spans;
 
         for (int i = last + 1; i >= 0 && i < rank->spans && i < last + NEAR; i++)
             if (rank->span[i].phase == TRACE_TRUNCATE && rank->span[i].request == span->request && rank->span[i].length == span->length &&
-                rank->span[i].end_ns > span->start_ns && rank->span[i].start_ns - span->end_ns < UNDER_WAY_NS) {
+                rank->span[i].end_ns > span->start_ns - rank->clock_error_ns && rank->span[i].start_ns - span->end_ns < UNDER_WAY_NS) {
                 round->commit_us = (double)(rank->span[i].start_ns - span->end_ns) / 1000;
                 return;
             }
@@ -229,8 +230,12 @@ static void build_one(const struct run_placement *placement, int at, struct roun
     int first = at;
     double known = 0;
 
-    *round = (struct round){.pass = pass_at(placement, whole->start_ns), .start_ns = whole->start_ns, .us = us_of(whole),
-                            .sequences = whole->value[0], .propose_us = -1, .commit_us = -1};
+    *round = (struct round){.pass = pass_at(placement, whole->start_ns),
+                            .start_ns = whole->start_ns,
+                            .us = us_of(whole),
+                            .sequences = whole->value[0],
+                            .propose_us = ROUND_UNKNOWN,
+                            .commit_us = ROUND_UNKNOWN};
     while (first > 0 && lead->span[first - 1].end_ns >= whole->start_ns && lead->span[first - 1].start_ns >= whole->start_ns)
         first--;
     for (int i = first; i < at; i++) {

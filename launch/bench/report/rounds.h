@@ -23,6 +23,8 @@ enum round_phase {
     ROUND_PHASES,
 };
 
+#define ROUND_UNKNOWN (-1.0)
+
 struct round {
     int pass;         /* index in the placement's passes */
     int64_t start_ns;
@@ -30,7 +32,7 @@ struct round {
     double phase_us[ROUND_PHASES];
     double wait_us;     /* the lead was idle */
     double drafting_us; /* what drafting took, also where the lead did not wait for all of it */
-    double propose_us, commit_us; /* one way, of the last proposal; -1: not known */
+    double propose_us, commit_us; /* one way, of the last proposal, as far as clocks agree: negative where they do not; or ROUND_UNKNOWN */
     int sequences, rows, drafted, accepted, tokens;
     int opens; /* some sequence's first round: its drafter read the prompt */
 };

@@ -41,6 +41,7 @@ struct run_rank {
     int spans;
     int measured[2]; /* before, after */
     int64_t offset_ns[2], round_trip_ns[2];
+    int64_t clock_error_ns; /* its times may be off the lead's clock by so much; 0 on the lead's host */
 };
 
 struct run_placement {

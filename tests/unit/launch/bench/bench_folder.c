@@ -130,12 +130,12 @@ static void write_raw(const struct bench_folder *folder)
     fprintf(drafter, "# rank 0\n# role drafter\n# host b\n# dropped 0\n" TRACE_COLUMNS "\n");
     fprintf(lead, "# rank 1\n# role lead\n# host a\n# dropped 0\n" TRACE_COLUMNS "\n");
     for (int cell = 0; cell < 3; cell++)
-        t = write_pass(passes, lead, drafter, cell, 0, 1, t, 0);
+        t = write_pass(passes, lead, drafter, cell, 0, 1, t, 0) + 4 * folder->clock_off_us;
     for (int r = 0; r < 2; r++)
         for (int cell = 0; cell < 3; cell++)
-            t = write_pass(passes, lead, drafter, cell, r, 0, t, folder->slower[r]);
-    fprintf(clocks, "when,rank,measured,offset_ns,round_trip_ns\nbefore,0,1,%d,4000\nbefore,1,1,0,0\nafter,0,1,%d,4000\nafter,1,1,0,0\n",
-            1000 * OFFSET_US, 1000 * OFFSET_US);
+            t = write_pass(passes, lead, drafter, cell, r, 0, t, folder->slower[r]) + 4 * folder->clock_off_us;
+    fprintf(clocks, "when,rank,measured,offset_ns,round_trip_ns\nbefore,0,1,%d,%d\nbefore,1,1,0,0\nafter,0,1,%d,4000\nafter,1,1,0,0\n",
+            1000 * (OFFSET_US - folder->clock_off_us), 4000 + 2000 * folder->clock_off_us, 1000 * (OFFSET_US - folder->clock_off_us));
     fprintf(
         latency,
         "{\"kind\":\"message\",\"message\":\"propose\",\"draft_length\":1,\"support\":0,\"bytes\":44,\"avg_us\":5.9,\"p50_us\":5.8,\"p99_us\":9.0,"

@@ -7,6 +7,7 @@ struct bench_folder {
     char path[64];
     const char *command;
     int lossless;
+    int clock_off_us; /* the drafter's clock is measured so much too far behind, by round trips of twice that; passes are apart by four times that */
     double slower[2]; /* the two repetitions' passes with drafts take so much longer between rounds, microseconds */
 };
 
