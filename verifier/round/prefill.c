@@ -1,6 +1,6 @@
 #include "verifier/round/prefill.h"
 
-#define GROWTH 0.2      /* share of a step that one prompt may add; with bursts and noise the added time stays below a quarter */
+#define GROWTH 0.14     /* share of a step that one prompt may add; bursts, noise, and keys pushed out of the caches leave it below a quarter */
 #define STEP_WEIGHT 0.1 /* weight of the newest step without prompt rows */
 #define ROWS_DECAY 0.99 /* decay of older steps with prompt rows, and */
 #define ROWS_KEPT 1024.0 /* by their rows: a later row of a prompt attends to more places, so the cost of earlier rows says little about it */
@@ -8,6 +8,7 @@
 #define CHEAPEST 1e-4   /* lower bound for the cost of a row, in steps: noise may say less than 0 */
 #define GUESS 1.0       /* rows that a step earns before their cost is known */
 enum { LOOK_AGAIN = 64, TELLING_ROWS = 16 }; /* steps with prompt rows between two without; rows that a step needs to tell the cost of one */
+enum { SAVED_ROWS = 16 }; /* fewer are saved up: a lone row reads all keys of its prompt, and pushes those of who runs out of the caches */
 
 static double least(double a, double b)
 {
@@ -50,7 +51,9 @@ int prefill_rows(struct prefill *prefill, int readers, int runners, int most)
         return most;
     if ((!is_known(prefill, runners) || prefill->since >= LOOK_AGAIN) && prefill->credit > PREFILL_BURST / 2)
         return 0;
-    rows = (int)(most_of(PREFILL_BURST, earned) - prefill->credit);
+    rows = (int)most_of(most_of(PREFILL_BURST, earned) - prefill->credit, 0);
+    if (rows < SAVED_ROWS && rows < most && earned < SAVED_ROWS)
+        return 0;
     return rows < most ? rows : most;
 }
 

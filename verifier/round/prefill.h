@@ -1,9 +1,9 @@
 /* Prefill decides how many rows of prompts a step takes beside the running sequences. It owns the measured cost of such rows. Without running
  * sequences it allows as many as the backend likes. With them, one prompt makes their steps longer by less than a quarter on the average, however
- * long it is: each step earns as many prompt rows as take a fifth of its time, and up to a burst is read on credit, so that a short prompt is read at
- * once. Several prompts, fewer than run, have that much each; when more wait than run, reading comes first without a bound: a step over more
- * sequences costs little more than over few, so the job as a whole ends sooner. Only the lead's thread may call. Never reads a clock, waits, sends or
- * allocates: times come in as numbers. */
+ * long it is: each step earns as many prompt rows as take a seventh of its time; a few are saved up before a step takes them, and up to a burst is
+ * read on credit, so that a short prompt is read at once. Several prompts, fewer than run, have that much each; when more wait than run, reading
+ * comes first without a bound: a step over more sequences costs little more than over few, so the job as a whole ends sooner. Only the lead's thread
+ * may call. Never reads a clock, waits, sends or allocates: times come in as numbers. */
 #ifndef TANDEM_VERIFIER_ROUND_PREFILL_H
 #define TANDEM_VERIFIER_ROUND_PREFILL_H
 

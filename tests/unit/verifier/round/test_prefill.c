@@ -88,12 +88,12 @@ static void test_prefill__one_prompt_slows_others_by_less_than_a_quarter(void **
         for (int runners = 1; runners <= 4; runners += 3) {
             double grown = growth(machines[i], runners, 1 << 20, 2000, &read);
 
-            assert_true(grown > 0.15 && grown < 0.25);
+            assert_true(grown > 0.1 && grown < 0.25);
         }
 }
 
 /* A row far on in a prompt costs up to forty times what the first one does. The first such prompt is not known to be one; the next comes after
- * a long one. */
+ * a long one. What is left to a quarter is for keys that rows push out of the caches, which these machines have none of. */
 static void test_prefill__one_prompt_whose_attention_grows_slows_others_by_less_than_a_quarter(void **state)
 {
     static const struct machine machines[] = {
@@ -112,10 +112,35 @@ static void test_prefill__one_prompt_whose_attention_grows_slows_others_by_less_
             struct prefill prefill = {0};
 
             for (int prompt = 0; prompt < 3; prompt++) {
-                assert_true(growth_by(machines[i], &prefill, 1, runners, 8192, 1 << 20, &read) < 0.25);
+                assert_true(growth_by(machines[i], &prefill, 1, runners, 8192, 1 << 20, &read) < 0.18);
                 assert_int_equal(read, 8192);
             }
         }
+}
+
+/* A lone row would read all keys of its prompt for itself. What a step earns beyond that is taken at once, and the end of a prompt is not waited for.
+ */
+static void test_prefill__rows_are_saved_up_until_they_share_their_keys(void **state)
+{
+    struct prefill prefill = {0};
+    int taken = 0;
+
+    (void)state;
+    for (int step = 0; step < 500; step++) {
+        int rows = prefill_rows(&prefill, 1, 3, MOST);
+
+        assert_true(rows == 0 || rows >= 16);
+        taken += rows;
+        prefill_add_step(&prefill, 3, rows, 500 + 100 * rows);
+    }
+    assert_in_range(taken, 300, 500); /* 0.7 of a row in each step, and a burst */
+    while (prefill_rows(&prefill, 1, 3, MOST) > 0 || prefill_rows(&prefill, 1, 3, 5) > 0)
+        prefill_add_step(&prefill, 3, 16, 2100);
+    for (int step = 0; prefill_rows(&prefill, 1, 3, 5) == 0; step++) {
+        assert_in_range(step, 0, 40);
+        prefill_add_step(&prefill, 3, 0, 500);
+    }
+    assert_int_equal(prefill_rows(&prefill, 1, 3, MOST), 0); /* as many as end a prompt, too few of a long one */
 }
 
 /* Fewer than run: each has what one has. */
@@ -129,7 +154,7 @@ static void test_prefill__several_prompts_have_a_quarter_each(void **state)
         struct prefill prefill = {0};
         double grown = growth_by(machine, &prefill, readers, readers + 1, 1 << 20, 2000, &read);
 
-        assert_true(grown > 0.15 * readers && grown < 0.25 * readers);
+        assert_true(grown > 0.1 * readers && grown < 0.25 * readers);
     }
 }
 
@@ -275,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefill__one_prompt_slows_others_by_less_than_a_quarter),
         cmocka_unit_test(test_prefill__one_prompt_whose_attention_grows_slows_others_by_less_than_a_quarter),
+        cmocka_unit_test(test_prefill__rows_are_saved_up_until_they_share_their_keys),
         cmocka_unit_test(test_prefill__several_prompts_have_a_quarter_each),
         cmocka_unit_test(test_prefill__a_short_prompt_is_read_at_once),
         cmocka_unit_test(test_prefill__without_runners_a_step_takes_all_it_may),
