@@ -95,16 +95,16 @@ enum status paths_check(const char *option, const char *model)
     return STATUS_NOINPUT;
 }
 
-static int ends_in(const char *text, const char *end)
+int paths_end_in(const char *path, const char *end)
 {
-    size_t length = strlen(text), tail = strlen(end);
+    size_t length = strlen(path), tail = strlen(end);
 
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    return length >= tail && strcmp(path + length - tail, end) == 0;
 }
 
 static int is_gguf(const struct dirent *entry)
 {
-    return ends_in(entry->d_name, ".gguf");
+    return paths_end_in(entry->d_name, ".gguf");
 }
 
 int paths_gguf(const char *model, char *path, size_t size)
@@ -118,7 +118,7 @@ int paths_gguf(const char *model, char *path, size_t size)
         return 0;
     if (!S_ISDIR(about.st_mode)) {
         snprintf(path, size, "%s", model);
-        return ends_in(model, ".gguf");
+        return paths_end_in(model, ".gguf");
     }
     snprintf(config, sizeof config, "%s/config.json", model);
     if (access(config, F_OK) == 0 || (count = scandir(model, &entry, is_gguf, alphasort)) < 0)
@@ -139,7 +139,7 @@ void paths_tokenizer(const char *model, char *path, size_t size)
     if (paths_gguf(model, path, size) == 1)
         return;
     snprintf(path, size, "%s", model);
-    if (!ends_in(model, ".bin"))
+    if (!paths_end_in(model, ".bin"))
         return;
     snprintf(folder, sizeof folder, "%s", model);
     snprintf(path, size, "%s/tokenizer.bin", dirname(folder));

@@ -17,6 +17,8 @@ int paths_model(const char *model, char *path, size_t size);
 void paths_tell_taken(const char *option, const char *model);
 /* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */
 enum status paths_check(const char *option, const char *model);
+/* Is `end` the end of the path, as ".gguf" is? */
+int paths_end_in(const char *path, const char *end);
 /* How many GGUF files `model` may mean: 1 for a .gguf file, or as many as a folder without config.json has; 0 for anything else. `path` gets the
  * first one's. */
 int paths_gguf(const char *model, char *path, size_t size);

@@ -107,7 +107,7 @@ enum status trace_write(const char *folder, int rank, const char *role, const ch
     written = written < 0 ? written : write_spans(file);
     if (fclose(file) == 0 && written >= 0)
         return STATUS_OK;
-    log_error("--trace %s: %s: %s", folder, path, plain_file_fault());
+    log_error("--trace %s: %s: %s", folder, path, strerror(errno));
     return STATUS_IO;
 }
 

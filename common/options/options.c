@@ -327,6 +327,11 @@ int options_show_whole(const struct options *options)
     return options->input.prompt != NULL && options->results.path == NULL && (options->launch.terminal & (TERMINAL_STDOUT | TERMINAL_ONE_PLACE)) != 0;
 }
 
+FILE *options_notes(const struct options *options)
+{
+    return options_show_whole(options) ? stdout : stderr;
+}
+
 int options_bits(const struct options *options, int drafts)
 {
     if (drafts && options->model.draft_way.bits > 0)

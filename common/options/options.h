@@ -179,6 +179,8 @@ int options_is_showcase(const struct options *options);
 /* Are the completion and the figures written to one stream? They are where stdout and stderr go to one place, as on a terminal: mpirun passes two
  * streams on in any order, and the figures could come in the midst of the text. */
 int options_show_whole(const struct options *options);
+/* Where figures and notes go: to stdout, behind the completion, where the two are written to one stream; else to stderr. */
+FILE *options_notes(const struct options *options);
 /* To how many bits weights are rounded as they are read; 0: they are not. For the target (`drafts` is 0) --quantise says so; for what drafts,
  * --draft self:bits=N does, or --quantise where that is not given. */
 int options_bits(const struct options *options, int drafts);

@@ -1,6 +1,7 @@
 #include "common/text/tokenizer.h"
 
 #include "common/base/log.h"
+#include "common/base/paths.h"
 #include "common/base/plain_file.h"
 #include "common/base/try.h"
 #include "common/text/tokenizer_bin.h"
@@ -26,13 +27,6 @@ struct encoding {
     struct bpe_work bpe;
 };
 
-static int ends_in_bin(const char *path)
-{
-    size_t length = strlen(path);
-
-    return length >= 4 && strcmp(path + length - 4, ".bin") == 0;
-}
-
 static enum status read_file(const char *path, struct byte_buffer *bytes)
 {
     FILE *file = plain_file_read(path);
@@ -40,7 +34,7 @@ static enum status read_file(const char *path, struct byte_buffer *bytes)
     struct stat about;
 
     if (file == NULL || fstat(fileno(file), &about) != 0) {
-        log_error("%s: %s%s", path, plain_file_fault(), ends_in_bin(path) ? ", expected the tokenizer of llama2.c beside its model" : "");
+        log_error("%s: %s%s", path, plain_file_fault(), paths_end_in(path, ".bin") ? ", expected the tokenizer of llama2.c beside its model" : "");
         goto close_file;
     }
     if (!S_ISREG(about.st_mode) || about.st_size > TOKENIZER_FILE_BYTES) {
@@ -83,14 +77,12 @@ enum status tokenizer_open(const char *path, int vocab_size, struct tokenizer **
     struct byte_buffer bytes = {0};
     char file[PATH_MAX];
     enum status status;
-    size_t length;
 
     TRY(find_file(path, file));
-    length = strlen(file);
-    if (length >= 5 && strcmp(file + length - 5, ".gguf") == 0)
+    if (paths_end_in(file, ".gguf"))
         return tokenizer_gguf_open(file, tokenizer); /* which is mapped: most of it is weights */
     TRY_TO(read_file(file, &bytes), release_bytes);
-    if (ends_in_bin(file))
+    if (paths_end_in(file, ".bin"))
         status = tokenizer_bin_open(file, bytes.data, bytes.count, vocab_size, tokenizer);
     else
         status = tokenizer_json_open(file, bytes.data, bytes.count, tokenizer);

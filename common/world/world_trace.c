@@ -46,12 +46,16 @@ static enum status write_clocks(const struct world *world, const struct world_tr
 
     snprintf(path, sizeof path, "%.4000s/clocks.csv", trace->folder);
     file = plain_file_write(path);
-    written = file != NULL ? fprintf(file, "when,rank,measured,offset_ns,round_trip_ns\n") : -1;
+    if (file == NULL) {
+        log_error("--trace %s: %s: %s", trace->folder, path, plain_file_fault());
+        return STATUS_IO;
+    }
+    written = fprintf(file, "when,rank,measured,offset_ns,round_trip_ns\n");
     written = written < 0 ? written : write_offsets(file, "before", trace->before, world->size);
     written = written < 0 ? written : write_offsets(file, "after", after, world->size);
-    if (file != NULL && fclose(file) == 0 && written >= 0)
+    if (fclose(file) == 0 && written >= 0)
         return STATUS_OK;
-    log_error("--trace %s: %s: %s", trace->folder, path, plain_file_fault());
+    log_error("--trace %s: %s: %s", trace->folder, path, strerror(errno));
     return STATUS_IO;
 }
 

@@ -34,7 +34,7 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     int terminal = options->launch.terminal & TERMINAL_STDOUT, compare = options->report.compare;
 
     *show = (struct show){.total = requests->count, .bar = options_have_bar(options)};
-    show->notes = options->report.quiet ? NULL : compare || options_show_whole(options) ? stdout : stderr;
+    show->notes = options->report.quiet ? NULL : compare ? stdout : options_notes(options);
     if (options->results.path == NULL && (options->input.prompt != NULL || compare))
         show->text = stdout;
     show->drafts = options->report.show_drafts || (compare && options->input.prompt == NULL && options->input.prompts == NULL);

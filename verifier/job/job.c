@@ -233,7 +233,7 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
     if (!job->options->report.quiet && solo != NULL)
         stats_table(&stats, stdout);
     else if (!job->options->report.quiet)
-        stats_line(&stats, options_show_whole(job->options) ? stdout : stderr);
+        stats_line(&stats, options_notes(job->options));
     return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 

@@ -313,12 +313,13 @@ checks=$((checks + 1))
 [ ! -s "$WORK/err" ] && sed -n '2p' "$WORK/out" | grep -aq '^Call me' && tail -n 1 "$WORK/out" | grep -q '^8 tokens in' ||
     fail "for a terminal: $(cat "$WORK/out" "$WORK/err")"
 # A seed that alone does not repeat a text is no promise.
-for fixed in "" "--draft-length 2" "--accept coupled" "--temperature 0" "--solo"; do
+for row in "1|" "0|--draft-length 2" "0|--accept coupled" "0|--temperature 0" "0|--solo"; do
+    IFS='|' read -r lines fixed <<<"$row"
     # shellcheck disable=SC2086
     $MPIRUN -np 1 "$BIN/tandem-drafter" $fixed : -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 --temperature 1 --seed 7 $fixed \
         >"$WORK/out" 2>"$WORK/err" || fail "'$fixed' with a seed: exit $?"
     checks=$((checks + 1))
-    [ "$(grep -c 'seed alone does not repeat a text.*: --draft-length K or --accept coupled does$' "$WORK/err")" = $([ -z "$fixed" ]; echo $((1 - $?))) ] ||
+    [ "$(grep -c 'seed alone does not repeat a text.*: --draft-length K or --accept coupled does$' "$WORK/err")" = "$lines" ] ||
         fail "'$fixed' with a seed: $(cat "$WORK/err")"
 done
 # Another instruction set than the machine's best may be asked for, one that it does not run is refused.
