@@ -81,7 +81,7 @@ measure() {
     bench="$WORK/bin/tandem bench --hosts $drafter_first --drafters 1 --verifiers 2 --mpirun-options '--mca plm_rsh_agent $WORK/agent $over'
         --draft-lengths 8 --draft-deadline 10000 --temperatures 100 --accepts rejection --batches 1 --repetitions 1 --requests 2 --max-tokens 24 --noise-limit 1000
         --output $WORK/bench"
-    TMPDIR=$WORK timeout -k 5 300 "$WORK/on" $VERIFIER $bench >"$WORK/bench.out" 2>"$WORK/bench.err" </dev/null
+    TMPDIR=$WORK timeout -k 5 700 "$WORK/on" $VERIFIER $bench >"$WORK/bench.out" 2>"$WORK/bench.err" </dev/null
     CODE=$?
     for name in $DRAFTER $VERIFIER; do link $name 50mbit 64k; done
 }
@@ -114,7 +114,8 @@ held_up() {
 prepare
 sed -E 's/"id": *"[^"]*", *//' "$PROMPTS" >"$WORK/once.in"
 head -n 150 "$WORK/once.in" >"$WORK/many.in"
-few=(--prompts "$PROMPTS" --max-tokens 24 --hash-logits)
+head -n 40 "$PROMPTS" >"$WORK/few.jsonl"
+few=(--prompts "$WORK/few.jsonl" --max-tokens 24 --hash-logits)
 drafted=(--draft-length 4 --draft-deadline 10000) # whatever pays over this link, and however busy the machine is
 job solo "${few[@]}" --solo --verifiers 1 || fail "solo: exit $?"
 before=$(sent)
