@@ -1,0 +1,144 @@
+/* How many branches are drafted for in the time of a verify step, under times that the test makes up. */
+#include "common/base/log.h"
+#include "drafter/run_ahead.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h> /* needs those above */
+
+enum { SLOTS = 4, CONTEXT = 256, LENGTH = 10 };
+
+static enum status step(void *state, const struct draft_job *jobs, int count)
+{
+    (void)state;
+    for (int i = 0; i < count; i++)
+        if (jobs[i].branch == JOB_LOOK)
+            jobs[i].mirror->cached++;
+        else
+            jobs[i].output->token[jobs[i].output->count++] = 100 + jobs[i].mirror->ahead.branch[jobs[i].branch].count++;
+    return STATUS_OK;
+}
+
+static void guess(void *state, const struct mirror *mirror, int after, struct guesses *guesses)
+{
+    (void)state;
+    (void)mirror;
+    (void)after;
+    *guesses = (struct guesses){.count = 2, .token = {77, 78}};
+}
+
+static const struct draft_kind kind = {.name = "running", .step = step, .guess = guess};
+
+/* What was measured. Each row of a step is cheaper the more there are. */
+struct times {
+    double row_us, send_us, window_us;
+};
+
+static double step_us(const struct times *times, int rows)
+{
+    int size = 1;
+
+    while (size < rows)
+        size *= 2;
+    return rows * times->row_us * (1 + 1.0 / size);
+}
+
+/* What branches of each of `drafts` drafts of K tokens cost, after the step that shows what follows the drafts. */
+static double cost_us(const struct times *times, int drafts, int k, int branches)
+{
+    return step_us(times, drafts) + k * step_us(times, drafts * branches) + drafts * branches * times->send_us;
+}
+
+/* Branches of each of so many drafts of K tokens. `fixed`: --branches N. */
+static int planned(const struct times *times, int drafts, int k, int fixed)
+{
+    const struct draft draft = {.kind = &kind};
+    struct mirror mirrors[SLOTS];
+    struct arena arena;
+    struct run_ahead ahead;
+    int did, all;
+
+    assert_int_equal(arena_open(&arena, SLOTS * mirror_bytes(CONTEXT), "mirrors"), STATUS_OK);
+    assert_int_equal(run_ahead_open(&ahead, &draft, mirrors, SLOTS, 1, fixed), STATUS_OK);
+    for (int i = 0; i < SLOTS; i++) {
+        mirror_init(&mirrors[i], &arena, i, CONTEXT);
+        mirrors[i].open = i < drafts;
+        mirrors[i].length = LENGTH;
+        mirrors[i].drafted = k;
+        mirrors[i].cached = LENGTH + k - 1;
+    }
+    if (times != NULL) {
+        ahead.window_ns = 1e3 * times->window_us;
+        ahead.send_ns = 1e3 * times->send_us;
+        for (int size = 0; size < AHEAD_SIZES; size++)
+            ahead.row_ns[size] = 1e3 * times->row_us * (1 + 1.0 / (1 << size));
+    }
+    assert_int_equal(run_ahead_step(&ahead, &did), STATUS_OK);
+    assert_int_equal(did, drafts > 0);
+    all = (int)ahead.planned;
+    assert_int_equal(all % (drafts > 0 ? drafts : 1), 0);
+    run_ahead_close(&ahead);
+    arena_close(&arena);
+    return drafts > 0 ? all / drafts : 0;
+}
+
+/* As many as are whole by three quarters of the time that a Commit takes to come, one in any case, and none that hardly ever comes. */
+static void test_run_ahead_budget__branches_fill_the_time_of_a_verify_step(void **state)
+{
+    int whole = 0, cut = 0;
+
+    (void)state;
+    for (int drafts = 1; drafts <= SLOTS; drafts++)
+        for (int k = 1; k <= 3; k++) {
+            int probable = planned(&(struct times){1, 0, 1e9}, drafts, k, 0);
+
+            assert_in_range(probable, 2, MIRROR_BRANCHES);
+            for (double window_us = 50; window_us < 5000; window_us *= 1.3)
+                for (double send_us = 0; send_us <= 20; send_us += 10) {
+                    const struct times times = {20, send_us, window_us};
+                    int branches = planned(&times, drafts, k, 0);
+
+                    assert_true(branches == 1 || cost_us(&times, drafts, k, branches) <= 0.75 * window_us);
+                    assert_true(branches == probable || cost_us(&times, drafts, k, branches + 1) > 0.75 * window_us);
+                    whole += branches == probable;
+                    cut += branches > 1 && branches < probable;
+                }
+        }
+    assert_true(whole > 20 && cut > 20); /* the grid has both */
+}
+
+static void test_run_ahead_budget__before_a_time_is_known_there_is_one_branch(void **state)
+{
+    (void)state;
+    for (int drafts = 0; drafts <= SLOTS; drafts++)
+        assert_int_equal(planned(NULL, drafts, 3, 0), drafts > 0);
+}
+
+/* --branches N asks for no time. */
+static void test_run_ahead_budget__as_many_branches_as_were_asked_for(void **state)
+{
+    (void)state;
+    for (int fixed = 1; fixed <= 6; fixed++)
+        assert_int_equal(planned(&(struct times){1000, 1000, 1}, 2, 3, fixed), fixed);
+}
+
+static int open_log(void **state)
+{
+    (void)state;
+    log_init("test_run_ahead_budget", LOG_ERROR);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_ahead_budget__branches_fill_the_time_of_a_verify_step),
+        cmocka_unit_test(test_run_ahead_budget__before_a_time_is_known_there_is_one_branch),
+        cmocka_unit_test(test_run_ahead_budget__as_many_branches_as_were_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, open_log, NULL);
+}
