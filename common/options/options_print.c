@@ -138,7 +138,8 @@ void options_print(const struct options *options, const char *name, const char *
     else if (options->print == OPTIONS_PRINT_SBATCH_HELP)
         print_help("tandem sbatch [--print]",
                    "Writes and submits a SLURM job that completes --prompts FILE to --output FILE, drains before its time limit, is queued again and "
-                   "goes on. --print shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- --time=4:00:00 "
+                   "goes on. --print, or --dry-run, shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- "
+                   "--time=4:00:00 "
                    "-p gpu",
                    to);
     else if (options->print == OPTIONS_PRINT_BREAKS)

@@ -176,8 +176,7 @@ const struct option_entry option_table[] = {
      "sequences decoded together; default 4 (1 with --prompt)"},
     {"prefill-chunk", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.prefill_chunk), 0, 65536, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "tokens of prompts that a step reads beside the sequences that run; default 0: chosen from measured times, so that one prompt that "
-     "comes in makes "
-     "others slower by a quarter at most. No text depends on it"},
+     "comes in makes others slower by a quarter at most, and more of them, as many as run, are read first. No text depends on it"},
     {"stats", "FILE", OPTION_TEXT, OPTION_REPORT, AT(report.stats), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_BY_SCRIPT,
      "write figures of the run as one JSON object"},
     {"hash-logits", NULL, OPTION_FLAG, OPTION_REPORT, AT(report.hash_logits), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -117,6 +117,17 @@ installed report --help
 installed report $SOURCE/launch/bench/results/embedded $SOURCE/launch/bench/results/smollm2
 drafter --version
 END
+# What is to be tried is not submitted.
+mkdir "$WORK/sbatch"
+printf '#!/bin/sh\ncat >"%s/submitted"\n' "$WORK" >"$WORK/sbatch/sbatch"
+chmod +x "$WORK/sbatch/sbatch"
+for shown in --print --dry-run ''; do
+    # shellcheck disable=SC2086
+    PATH=$WORK/sbatch:$PATH "$installed" sbatch $shown --prompts "$WORK/some.in" --output "$WORK/shown.jsonl" >"$WORK/shown" 2>"$WORK/shown.err" </dev/null
+    CODE=$? TOOK=0
+    expect shown "sbatch $shown: $(cat "$WORK/shown.err")" \
+        '[ $CODE = 0 ] && if [ -n "$shown" ]; then grep -q "^#SBATCH" "$WORK/shown" && [ ! -e "$WORK/submitted" ]; else grep -q "^#SBATCH" "$WORK/submitted"; fi'
+done
 brief no-stdin 0 0 "error" --prompt Hi --output "$WORK/no-stdin.jsonl" <&- >&-
 brief no-ranks 71 1 "mpirun could not start the ranks" --prompt Hi --mpirun-options --bogus
 brief no-shell 134 0 "error:" --prompt Hi --mpirun-options "\$(touch $WORK/touched)"
