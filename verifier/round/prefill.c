@@ -6,8 +6,10 @@
 #define ROWS_KEPT 1024.0 /* by their rows: a later row of a prompt attends to more places, so the cost of earlier rows says little about it */
 #define OUTLIER 2.0     /* a time beyond so many times the expected one is an outlier */
 #define CHEAPEST 1e-4   /* lower bound for the cost of a row, in steps: noise may say less than 0 */
+#define OLD_SHARE 0.5   /* of the measures before a long rest */
 #define GUESS 1.0       /* rows that a step earns before their cost is known */
 enum { LOOK_AGAIN = 64, TELLING_ROWS = 16 }; /* steps with prompt rows between two without; rows that a step needs to tell the cost of one */
+enum { LONGEST_REST = 256 }; /* steps without a row; then one tells anew what it costs: a measure that was far too high would forbid the next */
 enum { SAVED_ROWS = 16 }; /* fewer are saved up: a lone row reads all keys of its prompt, and pushes those of who runs out of the caches */
 
 static double least(double a, double b)
@@ -53,7 +55,7 @@ int prefill_rows(struct prefill *prefill, int readers, int runners, int most)
         return 0;
     rows = (int)most_of(most_of(PREFILL_BURST, earned) - prefill->credit, 0);
     if (rows < SAVED_ROWS && rows < most && earned < SAVED_ROWS)
-        return 0;
+        return prefill->rested < LONGEST_REST ? 0 : 1;
     return rows < most ? rows : most;
 }
 
@@ -82,8 +84,14 @@ void prefill_add_step(struct prefill *prefill, int runners, int rows, double us)
 {
     if (rows == 0) {
         measure_alone(prefill, runners, us);
+        prefill->rested++;
         return;
     }
+    if (prefill->rested >= LONGEST_REST) { /* what was measured before may be wrong */
+        prefill->added_us *= OLD_SHARE;
+        prefill->added_rows *= OLD_SHARE;
+    }
+    prefill->rested = 0;
     if (runners == 0) {
         if (prefill->alone_us == 0 && (rows >= TELLING_ROWS || prefill->added_rows == 0)) { /* until there is a step to compare with */
             prefill->added_us = us;

@@ -15,6 +15,7 @@ struct prefill {
     double alone_us; /* time of a step without prompt rows; 0: not known yet */
     double added_us, added_rows; /* decayed sums: the time that prompt rows added to steps, and the number of these rows */
     double credit;   /* rows read on credit, less those earned since */
+    int rested;      /* steps since one with prompt rows */
     int since;       /* steps with prompt rows since alone_us was measured */
 };
 

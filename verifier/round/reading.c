@@ -99,12 +99,21 @@ static void add_reader(struct reading *reading, struct sequence *sequence, int c
     reading->reader[i] = sequence;
 }
 
-static int most_rows(const struct reading *reading, int taken)
+static int less(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* What a step has room for, and no more than the prompts lack. */
+static int most_rows(const struct reading *reading, int readers, int taken)
 {
     const struct model *model = reading->verify->team->shard.model;
-    int usual = model_prompt_rows(model), most = reading->prefill.chunk > usual ? reading->prefill.chunk : usual, left = model->max_rows - taken;
+    int usual = model_prompt_rows(model), room = less(reading->prefill.chunk > usual ? reading->prefill.chunk : usual, model->max_rows - taken);
+    int64_t lacking = 0;
 
-    return most < left ? most : left;
+    for (int i = 0; i < readers; i++)
+        lacking += reading->left[i];
+    return lacking < room ? (int)lacking : room;
 }
 
 enum status reading_plan(struct reading *reading, int runners, int taken, int *rows)
@@ -120,9 +129,9 @@ enum status reading_plan(struct reading *reading, int runners, int taken, int *r
         if (reading->source[i].slot < 0 && !sequence_is_read(sequence))
             add_reader(reading, sequence, readers++);
     }
-    *rows = prefill_rows(&reading->prefill, readers, runners, most_rows(reading, taken));
     for (int i = 0; i < readers; i++)
         reading->left[i] = reading->reader[i]->length - 1 - reading->reader[i]->cached;
+    *rows = prefill_rows(&reading->prefill, readers, runners, most_rows(reading, readers, taken));
     prefill_share(reading->left, readers, *rows, reading->share);
     *rows = 0;
     for (int i = 0; i < readers; i++) {

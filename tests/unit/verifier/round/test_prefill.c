@@ -143,6 +143,24 @@ static void test_prefill__rows_are_saved_up_until_they_share_their_keys(void **s
     assert_int_equal(prefill_rows(&prefill, 1, 3, MOST), 0); /* as many as end a prompt, too few of a long one */
 }
 
+/* A machine that hangs for a moment in the first step with rows makes them look a hundred times as expensive as they are. */
+static void test_prefill__a_first_measure_that_is_far_too_high_is_got_over(void **state)
+{
+    struct prefill prefill = {0};
+    int taken = 0, steps = 0;
+
+    (void)state;
+    prefill_add_step(&prefill, 3, 0, 500);
+    prefill_add_step(&prefill, 3, PREFILL_BURST, 500 + 100 * 100 * PREFILL_BURST);
+    for (; taken < 2000; steps++) { /* 2,860 steps where nothing hangs */
+        int rows = prefill_rows(&prefill, 1, 3, MOST);
+
+        assert_in_range(steps, 0, 6000);
+        taken += rows;
+        prefill_add_step(&prefill, 3, rows, 500 + 100 * rows);
+    }
+}
+
 /* Fewer than run: each has what one has. */
 static void test_prefill__several_prompts_have_a_quarter_each(void **state)
 {
@@ -301,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_prefill__one_prompt_slows_others_by_less_than_a_quarter),
         cmocka_unit_test(test_prefill__one_prompt_whose_attention_grows_slows_others_by_less_than_a_quarter),
         cmocka_unit_test(test_prefill__rows_are_saved_up_until_they_share_their_keys),
+        cmocka_unit_test(test_prefill__a_first_measure_that_is_far_too_high_is_got_over),
         cmocka_unit_test(test_prefill__several_prompts_have_a_quarter_each),
         cmocka_unit_test(test_prefill__a_short_prompt_is_read_at_once),
         cmocka_unit_test(test_prefill__without_runners_a_step_takes_all_it_may),

@@ -499,6 +499,33 @@ static void test_round__a_long_prompt_is_read_beside_what_runs(void **state)
 }
 
 /* A completion that is cut in its middle ends with its next token, whatever more stood in that round; the others of the queue run as ever. */
+/* Rows are saved up where many are to come; the last ones of a prompt, fewer than that, are read as soon as they are earned. */
+static void test_round__the_end_of_a_prompt_is_not_waited_for(void **state)
+{
+    const char *texts[PROMPTS];
+    struct run run;
+    struct sequence *late;
+
+    (void)state;
+    write_long_prompts(texts);
+    texts[0] = short_prompts[0];
+    prompts = texts;
+    for (int enough = 0; enough <= 1; enough++) {
+        open_run(&run, ACCEPT_COUPLED, 0.8, SHORT, NULL, 0);
+        late = &run.engine.lead.slots.sequence[1];
+        for (int i = 0; i < 2; i++)
+            assert_true(take_round(&run));
+        assert_true(sequence_is_read(&run.engine.lead.slots.sequence[0]) && late->request != NULL && !sequence_is_read(late));
+        late->cached = late->length - 1 - 5;
+        run.engine.lead.reading.prefill =
+            (struct prefill){.runners = 1, .alone_us = 1000, .added_us = 1e9, .added_rows = 1, .credit = PREFILL_BURST - (enough ? 5.5 : 4.5)};
+        assert_true(take_round(&run));
+        assert_int_equal(sequence_is_read(late), enough);
+        close_run(&run);
+    }
+    prompts = short_prompts;
+}
+
 static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
 {
     struct run run;
@@ -593,6 +620,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_round__drafts_behind_the_end_are_not_counted),
         cmocka_unit_test(test_round__prompts_that_begin_alike_are_read_once),
         cmocka_unit_test(test_round__a_long_prompt_is_read_beside_what_runs),
+        cmocka_unit_test(test_round__the_end_of_a_prompt_is_not_waited_for),
         cmocka_unit_test(test_round__a_cut_completion_ends_with_its_next_token),
         cmocka_unit_test(test_round__a_lead_that_rests_reports),
         cmocka_unit_test(test_round__a_follower_reports_each_order),
