@@ -26,6 +26,26 @@ look() {
     } 9<"$journal"
 }
 
+# has_ranks PID: is any process below this mpirun alive?
+has_ranks() {
+    local child children=''
+    read -r children 2>/dev/null <"/proc/$1/task/$1/children"
+    for child in $children; do grep -qs '^State:.Z' "/proc/$child/status" || return 0; done
+    return 1
+}
+
+# end_hung PID: ends an mpirun that stays for ten seconds after its ranks: that of Open MPI 4.1 may wait for a lock of its own in PMIx_server_finalize
+# for ever when a rank was killed. The launcher does the same for users (watch_mpirun).
+end_hung() {
+    local i hanging=0
+    for ((i = 0; i < 1000; i++)); do
+        kill -0 "$1" 2>/dev/null || return
+        if has_ranks "$1"; then hanging=0; else hanging=$((hanging + 1)); fi
+        [ $hanging -lt 100 ] || { kill -KILL "$1"; echo "$name: mpirun stayed after its ranks"; return; }
+        sleep 0.1
+    done
+}
+
 # killed NAME OPTION...: one job, killed again and again, at most 12 times.
 killed() {
     local name=$1 had=0 times=0 starts=0 pid
@@ -44,6 +64,7 @@ killed() {
             kill -KILL "${pid:-$PID}" 2>/dev/null
             times=$((times + 1))
             kills=$((kills + 1))
+            end_hung "$PID"
         fi
         ended 120
         [ -e "$WORK/job.jsonl.journal" ] && look "$name"
