@@ -139,8 +139,7 @@ void options_print(const struct options *options, const char *name, const char *
         print_help("tandem sbatch [--print]",
                    "Writes and submits a SLURM job that completes --prompts FILE to --output FILE, drains before its time limit, is queued again and "
                    "goes on. --print, or --dry-run, shows the script and submits nothing. What stands behind -- goes to sbatch: tandem sbatch ... -- "
-                   "--time=4:00:00 "
-                   "-p gpu",
+                   "--time=4:00:00 -p gpu",
                    to);
     else if (options->print == OPTIONS_PRINT_BREAKS)
         print_breaks(to);

@@ -498,7 +498,6 @@ static void test_round__a_long_prompt_is_read_beside_what_runs(void **state)
     prompts = short_prompts;
 }
 
-/* A completion that is cut in its middle ends with its next token, whatever more stood in that round; the others of the queue run as ever. */
 /* Rows are saved up where many are to come; the last ones of a prompt, fewer than that, are read as soon as they are earned. */
 static void test_round__the_end_of_a_prompt_is_not_waited_for(void **state)
 {
@@ -526,6 +525,7 @@ static void test_round__the_end_of_a_prompt_is_not_waited_for(void **state)
     prompts = short_prompts;
 }
 
+/* A completion that is cut in its middle ends with its next token, whatever more stood in that round; the others of the queue run as ever. */
 static void test_round__a_cut_completion_ends_with_its_next_token(void **state)
 {
     struct run run;
