@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/patience.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
@@ -293,19 +294,20 @@ enum status drafter_run(struct drafter *drafter)
 {
     struct drain_relay relay = {
         .channel = drafter->terms.channel, .space = drafter->space, .lead = drafter->terms.lead, .run = drafter->terms.run};
-    int64_t patience = (int64_t)(drafter->terms.patience_s * 1e9), silent = 0;
+    struct patience patience = patience_begin(2 * TURN_NS);
+    int64_t limit = (int64_t)(drafter->terms.patience_s * 1e9);
 
     while (!drafter->ended) {
-        int64_t began = clock_ns(), heard = drafter->heard, passed;
+        int64_t heard = drafter->heard, silent;
         uint64_t done = done_by_others(drafter);
 
         TRY(drain_relay_look(&relay));
         progress_excused("drafting"); /* waiting for the lead is no hang of this rank */
-        TRY(drafter_turn(drafter, began + TURN_NS));
-        passed = clock_ns() - began;
-        /* A turn counts as at most twice its longest wait: while this process was stopped (SIGSTOP), it has not been listening. */
-        silent = drafter->heard != heard || done_by_others(drafter) != done ? 0 : silent + (passed < 2 * TURN_NS ? passed : 2 * TURN_NS);
-        if (patience > 0 && silent > patience + SLACK_NS) {
+        TRY(drafter_turn(drafter, clock_ns() + TURN_NS));
+        if (drafter->heard != heard || done_by_others(drafter) != done)
+            patience_renew(&patience);
+        silent = patience_spent(&patience);
+        if (limit > 0 && silent > limit + SLACK_NS) {
             if (!channel_is_gone(drafter->terms.channel, drafter->terms.lead)) /* if it has ended, so does the job: no second message */
                 log_error("the lead (rank %d) is silent for %.0f s: ending the job", drafter->terms.lead, (double)silent / 1e9);
             return STATUS_WATCHDOG;

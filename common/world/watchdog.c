@@ -1,7 +1,7 @@
 #include "common/world/watchdog.h"
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/patience.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include <pthread.h>
@@ -48,23 +48,23 @@ static int64_t courtesy(const struct progress *progress)
     return progress->awaits ? AWAITS_NS + atomic_load(&dog.grace_ns) : 0;
 }
 
-/* Adds up what passes without progress, look by look. A look counts for a second or two at most: a process that was stopped, or a
- * machine that slept, has not been hanging. */
+/* Adds up what passes without progress; a process that was stopped has not been hanging. */
 static void *watch(void *unused)
 {
-    int64_t looked = clock_ns(), silent = 0;
+    struct patience patience = patience_begin(LONGEST_LOOK_NS);
     uint64_t seen = dog.before;
 
     (void)unused;
     pthread_mutex_lock(&dog.lock);
     while (dog.running) {
         struct timespec until;
-        int64_t now = clock_ns(), passed = now - looked;
         struct progress progress = progress_look();
+        int64_t silent;
 
-        silent = progress.count != seen ? 0 : silent + (passed < LONGEST_LOOK_NS ? passed : LONGEST_LOOK_NS);
+        if (progress.count != seen)
+            patience_renew(&patience);
+        silent = patience_spent(&patience);
         seen = progress.count;
-        looked = now;
         if (silent > limit_of(&progress) + courtesy(&progress))
             bite(silent - courtesy(&progress), progress.doing);
         clock_gettime(CLOCK_MONOTONIC, &until);

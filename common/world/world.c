@@ -2,9 +2,9 @@
  * gathered once, and never change. */
 #include "common/world/world.h"
 
-#include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
+#include "common/base/patience.h"
 #include "common/base/progress.h"
 #include "common/base/recorder.h"
 #include "common/base/try.h"
@@ -19,10 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a rank that ended well waits for the others before it ends alone. */
+/* How long a rank that ended well waits for the others before it ends alone, and what one look may count. */
 #define END_DEADLINE_NS (10 * (int64_t)1000000000)
 #define END_ABSENT_NS ((int64_t)200 * 1000000) /* where some have ended, the others need only this */
 #define END_LATE_NS ((int64_t)3 * 1000000000) /* where some did not keep up: they may hang, or be slow */
+#define END_LOOK_NS ((int64_t)100 * 1000000)
 #define END_FOLLOW_NS ((int64_t)2 * 1000000000) /* longer for those that do not lead: the lead knows how the job ended */
 
 struct introduction {
@@ -233,19 +234,21 @@ static int all_arrived(struct world *world)
 {
     MPI_Request request;
     int64_t follow = world->rank == world->lead ? 0 : END_FOLLOW_NS;
-    int64_t deadline = clock_ns() + (world->absent > 0 ? END_LATE_NS : END_DEADLINE_NS) + follow;
+    int64_t limit = (world->absent > 0 ? END_LATE_NS : END_DEADLINE_NS) + follow;
+    struct patience patience = patience_begin(END_LOOK_NS);
     int arrived = 0, gone = 0;
 
     /* Not on the wire: a rank that could not begin an operation there comes here, while the others are still in it. */
     if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS)
         return 0;
     for (;;) {
-        if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || clock_ns() > deadline)
+        if (MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived || patience_spent(&patience) > limit)
             return arrived;
         if (!gone && some_is_gone(world)) {
             gone = 1;
             world->absent += world->absent == 0;
-            deadline = clock_ns() + END_ABSENT_NS + follow;
+            limit = END_ABSENT_NS + follow;
+            patience_renew(&patience);
         }
         rest();
     }
@@ -255,7 +258,7 @@ static int all_arrived(struct world *world)
  * arrival and here MPI_Finalize would wait for ever, since the keeper of a drafter holds its place until the launcher ends it. */
 static int all_leave(struct world *world)
 {
-    int64_t deadline = clock_ns() + END_DEADLINE_NS;
+    struct patience patience = patience_begin(END_LOOK_NS);
 
     keeper_close();
     atomic_store(&world->doorbells->mine->leaves, 1);
@@ -267,7 +270,7 @@ static int all_leave(struct world *world)
                 world->absent++;
                 return 0;
             }
-            if (clock_ns() > deadline)
+            if (patience_spent(&patience) > END_DEADLINE_NS)
                 return 0;
             rest();
         }

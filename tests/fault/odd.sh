@@ -126,6 +126,23 @@ late() { # the drafter alone, beyond any deadline: rounds go on without it
 }
 beside late
 
+# A machine that stands still, or a job that SLURM suspends: whoever waits for a message then takes nobody for lost, however long it takes.
+suspended() {
+    local line ranks rank
+    line="mpirun -q --allow-run-as-root --bind-to none --oversubscribe --mca mpi_yield_when_idle 1 -np 1 $BIN/tandem-latency-verifier : -np 1 $BIN/tandem-latency-drafter"
+    TMPDIR=$WORK/tmp timeout -k 5 120 $line >"$WORK/suspended.out" 2>"$WORK/suspended.err" </dev/null &
+    TIMEOUT_PID=$!
+    await "figures of messages" "grep -q '^[0-9]' '$WORK/suspended.out'"
+    ranks=$(children_of "$(children_of $TIMEOUT_PID)")
+    kill -STOP $ranks
+    sleep 11 # a message has 10 s
+    for rank in $ranks; do expect suspended "rank $rank did not stand still" "grep -q '^State:.T' /proc/$rank/status"; done
+    kill -CONT $ranks
+    ended 120
+    expect suspended "expected exit 0" '[ $CODE = 0 ]'
+}
+beside suspended
+
 # --- a clock that is set
 
 jumps() {

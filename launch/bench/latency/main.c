@@ -42,7 +42,7 @@ static enum status open_files(struct latency *latency)
 
 static enum status close_files(struct latency *latency, enum status status)
 {
-    int failed = latency->text != NULL && fflush(latency->text) != 0;
+    int failed = latency->text != NULL && (fflush(latency->text) != 0 || ferror(latency->text));
 
     if (latency->json != NULL)
         failed |= fclose(latency->json) != 0;

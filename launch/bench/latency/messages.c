@@ -2,6 +2,7 @@
  * message both ways. The `round` is what a round of decoding sends: a Commit one way and a Proposal the other, the whole way around. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/patience.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "launch/bench/latency/latency.h"
@@ -9,6 +10,7 @@
 
 enum { VOCAB = 32768, WARM_UP = 50, TIMES = 500, MOST_TEXT = 32 };
 #define PATIENCE_NS ((int64_t)10 * 1000000000)
+#define LOOK_NS ((int64_t)100 * 1000000)
 
 enum kind { PROPOSE, COMMIT, ROUND };
 
@@ -81,11 +83,13 @@ static enum status send(struct latency *latency, int peer, const struct content 
 
 static enum status receive(struct latency *latency, int peer, int commits)
 {
-    struct frame frame;
+    struct patience patience = patience_begin(2 * LOOK_NS);
+    struct frame frame = {0};
     const char *wrong;
     int from, refused;
 
-    TRY(channel_wait(latency->channel, clock_ns() + PATIENCE_NS, &from, &frame, &refused));
+    while (frame.count == 0 && patience_spent(&patience) < PATIENCE_NS)
+        TRY(channel_wait(latency->channel, clock_ns() + LOOK_NS, &from, &frame, &refused));
     if (frame.count == 0) {
         log_error("rank %d did not answer within %d s", peer, (int)(PATIENCE_NS / 1000000000));
         return STATUS_WATCHDOG;
@@ -150,6 +154,7 @@ static void write_test(struct latency *latency, const struct test *test, const s
 
     time_packing(latency, content, test->kind == COMMIT, &pack_us, &unpack_us);
     fprintf(latency->text, "%-15zu %.2f\n", bytes, times.avg);
+    fflush(latency->text); /* whoever looks on sees each as it comes; close_files asks whether all arrived */
     if (latency->json != NULL)
         fprintf(latency->json,
                 "{\"kind\":\"message\",\"message\":\"%s\",\"draft_length\":%d,\"support\":%d,\"bytes\":%zu,\"avg_us\":%.3f,\"p50_us\":%.3f,"
