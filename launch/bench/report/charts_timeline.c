@@ -70,7 +70,7 @@ static void draw_flows(const struct svg *svg, const struct run_placement *placem
 
         if (span->phase != TRACE_UNPACK || span->start_ns < from || span->end_ns > upto)
             continue;
-        pack = rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns + rank->clock_error_ns);
+        pack = rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns, rank->clock_error_ns);
         if (pack >= 0 && rank->span[pack].end_ns >= from)
             svg_arrow(svg, svg_x(svg, (double)(rank->span[pack].end_ns - from) / 1000), upper, svg_x(svg, (double)(span->start_ns - from) / 1000),
                       lower, "flow");
@@ -81,7 +81,7 @@ static void draw_flows(const struct svg *svg, const struct run_placement *placem
 
         if (span->phase != TRACE_TRUNCATE || span->start_ns < from || span->end_ns > upto)
             continue;
-        commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns + rank->clock_error_ns);
+        commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns, rank->clock_error_ns);
         if (commit >= 0 && lead->span[commit].end_ns >= from)
             svg_arrow(svg, svg_x(svg, (double)(lead->span[commit].start_ns - from) / 1000), lower, svg_x(svg, (double)(span->start_ns - from) / 1000),
                       upper, "flow");

@@ -8,8 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CLOCK_COLUMNS "when,rank,measured,offset_ns,round_trip_ns"
 #define DRIFT_NS     ((int64_t)2000000)    /* what clocks drift by between two measurements */
 #define MOST_TRIP_NS ((int64_t)4000000000) /* ranks wait no longer for an answer */
+
+static int is_within(long long n, long long least, long long most)
+{
+    return n >= least && n <= most;
+}
+
+/* Times that can be added and counts that can be summed up; what a commit brought is a list as long somewhere. */
+static int is_possible(int phase, const long long n[7])
+{
+    long long most = phase == TRACE_BROADCAST ? RUN_MOST_DRAFT + 1 : INT32_MAX;
+    int possible = is_within(n[0], 0, n[1]) && is_within(n[1], 0, RUN_MOST_NS) && is_within(n[2], 0, UINT32_MAX) && is_within(n[3], 0, INT32_MAX);
+
+    for (int i = 4; i < 7; i++)
+        possible &= is_within(n[i], 0, most);
+    return possible;
+}
 
 static enum status add_span(const char *path, int line, char *text, struct run_rank *rank, int *room)
 {
@@ -21,7 +38,7 @@ static enum status add_span(const char *path, int line, char *text, struct run_r
     span.phase = at != NULL ? trace_phase_of(text, (int)(at - text)) : -1;
     while (numbers < 7 && at != NULL && *at == ',')
         n[numbers++] = strtoll(at + 1, &at, 10);
-    if (span.phase < 0 || numbers < 7 || *at != '\0') {
+    if (span.phase < 0 || numbers < 7 || *at != '\0' || !is_possible(span.phase, n)) {
         log_error("%s:%d: no span, expected " TRACE_COLUMNS, path, line);
         return STATUS_DATA;
     }
@@ -77,28 +94,45 @@ enum status rank_file_read(const char *path, struct run_rank *rank)
     return status;
 }
 
+static enum status take_offset(const char *line, struct run_placement *placement)
+{
+    long long offset, round_trip;
+    int rank, measured, after;
+    char when[8];
+
+    if (sscanf(line, "%7[a-z],%d,%d,%lld,%lld", when, &rank, &measured, &offset, &round_trip) != 5 || !is_within(rank, 0, placement->ranks - 1) ||
+        !is_within(offset, -RUN_MOST_NS, RUN_MOST_NS) || !is_within(round_trip, 0, RUN_MOST_NS))
+        return STATUS_DATA;
+    after = strcmp(when, "after") == 0;
+    placement->rank[rank].measured[after] = measured;
+    placement->rank[rank].offset_ns[after] = offset;
+    placement->rank[rank].round_trip_ns[after] = round_trip;
+    return STATUS_OK;
+}
+
 static enum status read_offsets(struct run_placement *placement)
 {
     char path[PATH_MAX], *text, *rest;
+    enum status status = STATUS_OK;
+    int lines = 0;
     size_t size;
 
     snprintf(path, sizeof path, "%.4000s/clocks.csv", placement->folder);
     TRY(text_file_read(path, &text, &size));
     rest = text;
-    while (rest != NULL) {
-        char *line = strsep(&rest, "\n"), when[8];
-        int rank, measured;
-        long long offset, round_trip;
+    (void)strsep(&rest, "\n"); /* what the columns are */
+    while (status == STATUS_OK && rest != NULL && *rest != '\0') {
+        char *line = strsep(&rest, "\n");
 
-        if (sscanf(line, "%7[a-z],%d,%d,%lld,%lld", when, &rank, &measured, &offset, &round_trip) != 5 || rank < 0 || rank >= placement->ranks)
-            continue;
-        int after = strcmp(when, "after") == 0;
-        placement->rank[rank].measured[after] = measured;
-        placement->rank[rank].offset_ns[after] = offset;
-        placement->rank[rank].round_trip_ns[after] = round_trip;
+        status = rest != NULL ? take_offset(line, placement) : STATUS_DATA;
+        lines += status == STATUS_OK;
     }
+    if (status == STATUS_OK && lines != 2 * placement->ranks)
+        status = STATUS_DATA;
+    if (status == STATUS_DATA)
+        log_error("%s:%d: expected " CLOCK_COLUMNS ", %d whole lines before and as many after", path, lines + 2, placement->ranks);
     free(text);
-    return STATUS_OK;
+    return status;
 }
 
 /* An offset is right to half of the round trip that it was taken from, which is milliseconds on a busy machine; clocks drift in between. */

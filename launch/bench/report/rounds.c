@@ -49,14 +49,27 @@ static int last_by(const struct run_rank *rank, int64_t end_ns)
     return low - 1;
 }
 
-int rounds_find(const struct run_rank *rank, enum trace_phase phase, uint32_t request, int length, int64_t end_ns)
+static int is_about(const struct trace_span *span, enum trace_phase phase, uint32_t request, int length)
 {
-    int last = last_by(rank, end_ns);
+    return span->phase == (int32_t)phase && span->request == request && span->length == length;
+}
 
-    for (int i = last; i >= 0 && i > last - NEAR; i--)
-        if (rank->span[i].phase == (int32_t)phase && rank->span[i].request == request && rank->span[i].length == length)
-            return i;
-    return -1;
+static int64_t distance(int64_t a, int64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+int rounds_find(const struct run_rank *rank, enum trace_phase phase, uint32_t request, int length, int64_t end_ns, int64_t error_ns)
+{
+    int last = last_by(rank, end_ns), found = -1;
+
+    for (int i = last; i >= 0 && i > last - NEAR && found < 0; i--)
+        if (is_about(&rank->span[i], phase, request, length))
+            found = i;
+    for (int i = last + 1; i < rank->spans && rank->span[i].end_ns <= end_ns + error_ns; i++)
+        if (is_about(&rank->span[i], phase, request, length))
+            return found < 0 || distance(rank->span[i].end_ns, end_ns) < distance(rank->span[found].end_ns, end_ns) ? i : found;
+    return found;
 }
 
 static void add_draft(struct drafts *drafts, int rank, int at)
@@ -76,7 +89,7 @@ static void follow_proposal(const struct run_placement *placement, const struct 
     for (int r = 0; r < placement->ranks; r++) {
         const struct run_rank *rank = &placement->rank[r];
         int pack = strcmp(rank->role, "drafter") == 0
-                       ? rounds_find(rank, TRACE_PACK, arrival->request, arrival->length, arrival->end_ns + rank->clock_error_ns)
+                       ? rounds_find(rank, TRACE_PACK, arrival->request, arrival->length, arrival->end_ns, rank->clock_error_ns)
                        : -1,
             draft = pack;
 
@@ -148,21 +161,32 @@ static double without_inner(const struct run_rank *lead, int first, int at)
     return us;
 }
 
+/* When a drafter took this commit up: nearest to its end, as far as clocks tell, for the same place of another pass may be near, too. -1: never. */
+static int find_truncate(const struct run_rank *rank, const struct trace_span *commit)
+{
+    int last = last_by(rank, commit->end_ns - rank->clock_error_ns), found = -1;
+
+    for (int i = last + 1; i < rank->spans && i < last + NEAR; i++)
+        if (is_about(&rank->span[i], TRACE_TRUNCATE, commit->request, commit->length) &&
+            rank->span[i].end_ns > commit->start_ns - rank->clock_error_ns && rank->span[i].start_ns - commit->end_ns < UNDER_WAY_NS &&
+            (found < 0 || distance(rank->span[i].start_ns, commit->end_ns) < distance(rank->span[found].start_ns, commit->end_ns)))
+            found = i;
+    return found;
+}
+
 static void add_commit(const struct run_placement *placement, const struct trace_span *span, struct round *round)
 {
     round->tokens += span->value[0];
     round->drafted += span->value[1];
     round->accepted += span->value[2];
-    for (int r = 0; r < placement->ranks; r++) { /* and when a drafter took it up */
+    for (int r = 0; r < placement->ranks; r++) {
         const struct run_rank *rank = &placement->rank[r];
-        int last = strcmp(rank->role, "drafter") == 0 ? last_by(rank, span->end_ns - rank->clock_error_ns) : rank->spans;
+        int taken = strcmp(rank->role, "drafter") == 0 ? find_truncate(rank, span) : -1;
 
-        for (int i = last + 1; i >= 0 && i < rank->spans && i < last + NEAR; i++)
-            if (rank->span[i].phase == TRACE_TRUNCATE && rank->span[i].request == span->request && rank->span[i].length == span->length &&
-                rank->span[i].end_ns > span->start_ns - rank->clock_error_ns && rank->span[i].start_ns - span->end_ns < UNDER_WAY_NS) {
-                round->commit_us = (double)(rank->span[i].start_ns - span->end_ns) / 1000;
-                return;
-            }
+        if (taken < 0)
+            continue;
+        round->commit_us = (double)(rank->span[taken].start_ns - span->end_ns) / 1000;
+        return;
     }
 }
 

@@ -47,8 +47,9 @@ const char *rounds_phase(enum round_phase phase);
 enum status rounds_build(const struct run_placement *placement, struct rounds *rounds);
 void rounds_release(struct rounds *rounds);
 
-/* The span of `phase` about this sequence at this length that ended last by end_ns; -1 when there is none near. */
-int rounds_find(const struct run_rank *rank, enum trace_phase phase, uint32_t request, int length, int64_t end_ns);
+/* Of the spans of `phase` about this sequence at this length that ended by end_ns, as far as a clock that may be off by error_ns tells, the one that
+ * ended nearest to it: passes may lie closer together than clocks are right. -1 when there is none near. */
+int rounds_find(const struct run_rank *rank, enum trace_phase phase, uint32_t request, int length, int64_t end_ns, int64_t error_ns);
 /* Writes all rounds of a placement as lines of rounds.csv; `head` writes its first line. Returns whether it could. */
 int rounds_write(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int head, FILE *to);
 

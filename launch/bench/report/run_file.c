@@ -112,8 +112,9 @@ static enum status read_ends(const char *path, json_t *from, struct run_pass *pa
         struct run_end *end = &pass->end[i];
         json_int_t started, first, ended;
 
-        if (json_unpack(json_array_get(from, i), "[I, I, I, i, i, s]", &started, &first, &ended, &end->prompt_tokens, &end->tokens,
-                        &end->digest) != 0)
+        if (json_unpack(json_array_get(from, i), "[I, I, I, i, i, s]", &started, &first, &ended, &end->prompt_tokens, &end->tokens, &end->digest) !=
+                0 ||
+            started < 0 || first < started || ended < first || ended > RUN_MOST_NS || end->prompt_tokens < 0 || end->tokens < 0)
             return wrong(path, "a request of a pass is not one");
         end->started_ns = started;
         end->first_ns = first;
@@ -128,12 +129,14 @@ static enum status read_pass(const char *path, const struct run *run, json_t *fr
     json_int_t n[10];
     json_t *tested, *accepted, *ends;
 
-    if (json_unpack(from, "{s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:o, s:o, s:o}", "cell", &pass->cell,
-                    "repetition", &pass->repetition, "warm_up", &pass->warm_up, "start_ns", &n[0], "wall_ns", &n[1], "tokens", &n[2], "rounds",
-                    &n[3], "steps", &n[4], "drafted", &n[5], "accepted", &n[6], "full_rounds", &n[7], "full_tokens", &n[8], "fallback_rounds",
-                    &n[9], "mean_sum_min_p_q", &pass->overlap, "tested", &tested, "accepted_at", &accepted, "ends", &ends) != 0 ||
-        pass->cell < 0 || pass->cell >= run->cells)
+    if (json_unpack(from, "{s:i, s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:F, s:o, s:o, s:o}", "cell", &pass->cell, "repetition",
+                    &pass->repetition, "warm_up", &pass->warm_up, "start_ns", &n[0], "wall_ns", &n[1], "tokens", &n[2], "rounds", &n[3], "steps",
+                    &n[4], "drafted", &n[5], "accepted", &n[6], "full_rounds", &n[7], "full_tokens", &n[8], "fallback_rounds", &n[9],
+                    "mean_sum_min_p_q", &pass->overlap, "tested", &tested, "accepted_at", &accepted, "ends", &ends) != 0 ||
+        pass->cell < 0 || pass->cell >= run->cells || n[0] < 0 || n[0] > RUN_MOST_NS || n[1] < 0 || n[1] > RUN_MOST_NS)
         return wrong(path, "a pass is not one");
+    if (json_array_size(ends) == 0)
+        return wrong(path, "a pass has no requests");
     pass->start_ns = n[0];
     pass->wall_ns = n[1];
     pass->tokens = n[2];
@@ -202,7 +205,7 @@ static enum status read_placement(const char *folder, struct run *run, json_t *f
     FILE *latency;
 
     if (run->placements == RUN_MOST_PLACEMENTS || json_unpack(from, "{s:s, s:s}", "name", &placement->name, "line", &placement->line) != 0 ||
-        strchr(placement->name, '/') != NULL)
+        strchr(placement->name, '/') != NULL || placement->name[0] == '.')
         return wrong(folder, "bench.json: a placement is not one");
     run->placements++;
     snprintf(placement->folder, sizeof placement->folder, "%.3000s/raw/%.60s", folder, placement->name);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024, RUN_LOSS = 160 };
+#define RUN_MOST_NS (INT64_C(1) << 60) /* 36 years: such times can be added and subtracted */
 
 struct run_cell {
     int solo, draft_length; /* -1: chosen by the lead */

@@ -121,7 +121,7 @@ static void write_proposal(struct page *page, const struct run_placement *placem
 
         if (strcmp(rank->role, "drafter") != 0)
             continue;
-        at = span->phase == TRACE_UNPACK ? rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns + rank->clock_error_ns) : -1;
+        at = span->phase == TRACE_UNPACK ? rounds_find(rank, TRACE_PACK, span->request, span->length, span->end_ns, rank->clock_error_ns) : -1;
         if (at >= 0 && is_shown(windows, count, &rank->span[at]))
             write_flow(page, "proposal", rank, middle_of(&rank->span[at]), lead, middle_of(span));
     }
@@ -143,7 +143,7 @@ static void write_rank(struct page *page, const struct run_placement *placement,
             write_proposal(page, placement, windows, count, span);
         if (span->phase != TRACE_TRUNCATE)
             continue;
-        commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns + rank->clock_error_ns);
+        commit = rounds_find(lead, TRACE_BROADCAST, span->request, span->length, span->end_ns, rank->clock_error_ns);
         if (commit >= 0 && is_shown(windows, count, &lead->span[commit]))
             write_flow(page, "commit", lead, middle_of(&lead->span[commit]), rank, middle_of(span));
     }

@@ -135,7 +135,8 @@ static void write_raw(const struct bench_folder *folder)
         for (int cell = 0; cell < 3; cell++)
             t = write_pass(passes, lead, drafter, cell, r, 0, t, folder->slower[r]) + 4 * folder->clock_off_us;
     fprintf(clocks, "when,rank,measured,offset_ns,round_trip_ns\nbefore,0,1,%d,%d\nbefore,1,1,0,0\nafter,0,1,%d,4000\nafter,1,1,0,0\n",
-            1000 * (OFFSET_US - folder->clock_off_us), 4000 + 2000 * folder->clock_off_us, 1000 * (OFFSET_US - folder->clock_off_us));
+            1000 * (OFFSET_US - folder->clock_off_us), 4000 + 2000 * folder->clock_off_us + 1000 * folder->trip_us,
+            1000 * (OFFSET_US - folder->clock_off_us));
     fprintf(
         latency,
         "{\"kind\":\"message\",\"message\":\"propose\",\"draft_length\":1,\"support\":0,\"bytes\":44,\"avg_us\":5.9,\"p50_us\":5.8,\"p99_us\":9.0,"

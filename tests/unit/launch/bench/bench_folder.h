@@ -8,6 +8,7 @@ struct bench_folder {
     const char *command;
     int lossless;
     int clock_off_us; /* the drafter's clock is measured so much too far behind, by round trips of twice that; passes are apart by four times that */
+    int trip_us;      /* its clock's round trips take so much longer; passes are apart by about 1,000 */
     double slower[2]; /* the two repetitions' passes with drafts take so much longer between rounds, microseconds */
 };
 

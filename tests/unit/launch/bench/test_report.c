@@ -135,6 +135,17 @@ static void test_report__an_offset_that_is_off_loses_no_proposal(void **state)
     release(&folder);
 }
 
+/* Clocks that may be off by more than passes are apart, and are not: each round has the proposal and the commit of its own pass. */
+static void test_report__a_proposal_of_the_next_pass_is_not_taken_for_one_of_this(void **state)
+{
+    struct bench_folder folder = {.command = "c", .lossless = 1, .trip_us = 12000};
+
+    (void)state;
+    compute(&folder);
+    assert_true(near(all->cell[1].propose_us, 25) && near(all->cell[1].commit_us, 25));
+    release(&folder);
+}
+
 /* A rank's phases and its idle time are the time of its passes: 1,900 us of three rounds. */
 static void test_report__times_of_a_rank_add_up_to_its_passes(void **state)
 {
@@ -677,6 +688,12 @@ static void refuse(const char *name, const char *text, enum status expected, con
     bench_folder_remove(&folder);
 }
 
+/* The line of a pass that began at that time, with those requests. */
+#define A_PASS(start, requests)                                                                                                                      \
+    "{\"cell\":0,\"repetition\":0,\"warm_up\":false,\"start_ns\":" #start ",\"wall_ns\":1,\"tokens\":1,\"rounds\":1,\"steps\":1,\"drafted\":0,"      \
+    "\"accepted\":0,\"full_rounds\":0,\"full_tokens\":0,\"fallback_rounds\":0,\"mean_sum_min_p_q\":0.0,\"tested\":[],\"accepted_at\":[],"            \
+    "\"ends\":[" requests "]}"
+
 static void test_report__what_is_wrong_is_told_with_its_file(void **state)
 {
     (void)state;
@@ -691,6 +708,17 @@ static void test_report__what_is_wrong_is_told_with_its_file(void **state)
     refuse("raw/same-node/rank-0000.csv", "# rank 0\nnonsense\n", STATUS_DATA, "rank-0000.csv:2: no span");
     refuse("raw/same-node/rank-0001.csv", "draft,1,2,3,4,5,6\n", STATUS_DATA, "rank-0001.csv:1: no span");
     refuse("raw/same-node/rank-0000.csv", "verify,1,2,3,4,5,6,7", STATUS_DATA, "rank-0000.csv: it ends within a line");
+    refuse("raw/same-node/rank-0000.csv", "verify,2,1,2,3,4,5,6\n", STATUS_DATA, "rank-0000.csv:1: no span");
+    refuse("raw/same-node/rank-0000.csv", "verify,1,9223372036854775807,2,3,4,5,6\n", STATUS_DATA, "rank-0000.csv:1: no span");
+    refuse("raw/same-node/rank-0001.csv", "broadcast,1,2,0,5,2147483647,0,0\n", STATUS_DATA, "rank-0001.csv:1: no span"); /* a list of them: 8 GB */
+    refuse("raw/same-node/clocks.csv", "", STATUS_DATA, "clocks.csv:2: expected when,rank,measured,offset_ns,round_trip_ns, 2 whole lines before");
+    refuse("raw/same-node/clocks.csv", "\nbefore,0,1,0,4000\nbefore,1,1,0,0\nafter,0,1,0,4000\nafter,1,1,0,", STATUS_DATA, "clocks.csv:5: expected");
+    refuse("raw/same-node/clocks.csv", "\nbefore,0,1,0,4000\nbefore,1,1,0,0\n", STATUS_DATA, "clocks.csv:4: expected");
+    refuse("raw/same-node/clocks.csv", "\nbefore,2,1,0,4000\n", STATUS_DATA, "clocks.csv:2: expected");
+    refuse("raw/same-node/clocks.csv", "\nbefore,0,1,9223372036854775807,4000\n", STATUS_DATA, "clocks.csv:2: expected");
+    refuse("raw/same-node/passes.jsonl", "{}\n" A_PASS(0, "") "\n", STATUS_DATA, "passes.jsonl: a pass has no requests");
+    refuse("raw/same-node/passes.jsonl", "{}\n" A_PASS(0, "[5,4,6,1,1,\"00\"]") "\n", STATUS_DATA, "passes.jsonl: a request of a pass is not one");
+    refuse("raw/same-node/passes.jsonl", "{}\n" A_PASS(-1, "[4,5,6,1,1,\"00\"]") "\n", STATUS_DATA, "passes.jsonl: a pass is not one");
     refuse("raw/same-node/latency.jsonl", "x\n", STATUS_DATA, "latency.jsonl:1: not valid JSON");
 }
 
@@ -731,6 +759,7 @@ int main(void)
         cmocka_unit_test(test_report__arrivals_are_rounds_and_most_gaps_of_tokens_are_none),
         cmocka_unit_test(test_report__phases_of_rounds_add_up),
         cmocka_unit_test(test_report__an_offset_that_is_off_loses_no_proposal),
+        cmocka_unit_test(test_report__a_proposal_of_the_next_pass_is_not_taken_for_one_of_this),
         cmocka_unit_test(test_report__times_of_a_rank_add_up_to_its_passes),
         cmocka_unit_test(test_report__passes_beyond_a_full_trace_are_left_out),
         cmocka_unit_test(test_report__lost_spans_change_no_rate),
