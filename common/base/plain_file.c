@@ -28,7 +28,9 @@ static FILE *take(int fd, const char *mode)
 
 const char *plain_file_fault(void)
 {
-    return errno == EINVAL ? "not a regular file" : strerror(errno);
+    if (errno == EINVAL || errno == ENXIO) /* of these the second is a pipe that nobody reads */
+        return "not a regular file";
+    return errno == ELOOP ? "a link, which is not followed here" : strerror(errno);
 }
 
 FILE *plain_file_read(const char *path)

@@ -15,6 +15,9 @@ static struct {
     struct trace_span *span; /* NULL: there is no trace */
     int room, count;
     int64_t dropped;
+    FILE *file;
+    char path[PATH_MAX];
+    int rank;
 } trace;
 
 static const char *const names[TRACE_PHASES] = {
@@ -37,10 +40,22 @@ int trace_phase_of(const char *name, int length)
     return -1;
 }
 
-enum status trace_open(int spans)
+static enum status open_file(const char *folder, int rank)
+{
+    snprintf(trace.path, sizeof trace.path, "%.4000s/rank-%04d.csv", folder, rank);
+    trace.rank = rank;
+    trace.file = plain_file_write(trace.path);
+    if (trace.file != NULL)
+        return STATUS_OK;
+    log_error("--trace: %s: %s", trace.path, plain_file_fault());
+    return STATUS_IO;
+}
+
+enum status trace_open(int spans, const char *folder, int rank)
 {
     size_t bytes = (size_t)spans * sizeof(struct trace_span);
 
+    TRY(open_file(folder, rank));
     TRY(arena_open(&trace.arena, arena_round(bytes), "the trace"));
     trace.span = arena_take(&trace.arena, bytes);
     memset(trace.span, 0, bytes); /* touches all pages now, so that no page fault falls into a round */
@@ -89,25 +104,19 @@ static int write_spans(FILE *file)
     return written;
 }
 
-enum status trace_write(const char *folder, int rank, const char *role, const char *host)
+enum status trace_write(const char *role, const char *host)
 {
-    char path[PATH_MAX];
-    FILE *file;
+    FILE *file = trace.file;
     int written;
 
     if (trace.span == NULL)
         return STATUS_OK;
-    snprintf(path, sizeof path, "%.4000s/rank-%04d.csv", folder, rank);
-    file = plain_file_write(path);
-    if (file == NULL) {
-        log_error("--trace %s: %s: %s", folder, path, plain_file_fault());
-        return STATUS_IO;
-    }
-    written = fprintf(file, "# rank %d\n# role %s\n# host %s\n# dropped %lld\n", rank, role, host, (long long)trace.dropped);
+    trace.file = NULL;
+    written = fprintf(file, "# rank %d\n# role %s\n# host %s\n# dropped %lld\n", trace.rank, role, host, (long long)trace.dropped);
     written = written < 0 ? written : write_spans(file);
     if (fclose(file) == 0 && written >= 0)
         return STATUS_OK;
-    log_error("--trace %s: %s: %s", folder, path, strerror(errno));
+    log_error("--trace: %s: %s", trace.path, strerror(errno));
     return STATUS_IO;
 }
 
@@ -115,4 +124,7 @@ void trace_close(void)
 {
     arena_close(&trace.arena);
     trace.span = NULL;
+    if (trace.file != NULL)
+        fclose(trace.file);
+    trace.file = NULL;
 }

@@ -42,15 +42,15 @@ const char *trace_name(enum trace_phase phase);
 /* The phase of that name, or -1. */
 int trace_phase_of(const char *name, int length);
 
-/* Begins to keep at most `spans` spans. STATUS_INTERNAL. */
-enum status trace_open(int spans);
+/* Begins to keep at most `spans` spans, which trace_write will put into FOLDER/rank-NNNN.csv: that it can be written is found out here, before
+ * anything is decoded. STATUS_INTERNAL, STATUS_IO, logged. */
+enum status trace_open(int spans, const char *folder, int rank);
 /* The time, or 0 when there is no trace. */
 int64_t trace_begin(void);
 /* Keeps a span that began at `start_ns` and ends now; nothing when that is 0. */
 void trace_end(enum trace_phase phase, int64_t start_ns, uint32_t request, int length, int64_t a, int64_t b, int64_t c);
-/* Writes FOLDER/rank-NNNN.csv: lines of comment with who made it, then the spans in the order of their ends. Nothing without a trace.
- * STATUS_IO, logged. */
-enum status trace_write(const char *folder, int rank, const char *role, const char *host);
+/* Writes lines of comment with who made it, then the spans in the order of their ends. Nothing without a trace. STATUS_IO, logged. */
+enum status trace_write(const char *role, const char *host);
 void trace_close(void);
 
 #endif

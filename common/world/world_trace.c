@@ -25,7 +25,8 @@ enum status world_trace_begin(struct world *world, const char *folder, struct wo
     if (folder == NULL)
         return STATUS_OK;
     TRY(measure(world, &trace->before));
-    return trace_open(WORLD_TRACE_SPANS);
+    log_hold(); /* one folder: whatever is wrong with it, most ranks find it */
+    return world_agree(world, trace_open(WORLD_TRACE_SPANS, folder, world->rank));
 }
 
 static int write_offsets(FILE *file, const char *when, const struct clock_offset *offsets, int ranks)
@@ -67,9 +68,7 @@ enum status world_trace_end(struct world *world, struct world_trace *trace)
     if (trace->folder == NULL)
         return STATUS_OK;
     TRY_TO(measure(world, &after), release);
-    TRY_TO(trace_write(trace->folder, world->rank, world->role == ROLE_DRAFTER ? "drafter" : world->rank == world->lead ? "lead" : "follower",
-                       world->host),
-           release);
+    TRY_TO(trace_write(world->role == ROLE_DRAFTER ? "drafter" : world->rank == world->lead ? "lead" : "follower", world->host), release);
     if (world->rank == world->lead)
         status = write_clocks(world, trace, after);
 release:

@@ -147,7 +147,7 @@ static enum status check_folder(const char *path)
 
     if (path == NULL || (stat(path, &state) == 0 && S_ISDIR(state.st_mode) && access(path, W_OK | X_OK) == 0))
         return STATUS_OK;
-    log_error("--trace %s is no folder that can be written to, expected one that is there", path);
+    log_error("--trace '%s' is no folder that can be written to, expected one that is there", path);
     return STATUS_IO;
 }
 

@@ -86,7 +86,7 @@ static void lose_late(struct peer *peer)
     char advice[160];
 
     if (peer->wrong == NULL) {
-        peers_lose(peer, "does not answer in time", "; a slow draft model needs a longer --draft-deadline");
+        peers_lose(peer, "does not answer in time", peer->draft_ns > 0 ? "; a slow draft model needs a longer --draft-deadline" : "");
         return;
     }
     snprintf(advice, sizeof advice, "; its last message was refused: %s", peer->wrong);

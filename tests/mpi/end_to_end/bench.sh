@@ -120,6 +120,13 @@ expect "what was refused left a folder" '[ ! -e "$WORK/none" ]'
 code=$?
 expect "a trace into no folder: $code, $(cat "$WORK/err")" '[ $code = 74 ] && grep -q "trace .* is no folder" "$WORK/err"'
 
+# One that a drafter alone cannot write: told once, before anything is decoded.
+mkdir -p "$WORK/mine/rank-0000.csv"
+job mine --prompt x --trace "$WORK/mine"
+code=$?
+expect "a trace that the drafter cannot write: $code, $(cat "$WORK/mine.err")" \
+    '[ $code = 74 ] && [ "$(grep -c . "$WORK/mine.err")" = 1 ] && grep -q "error: --trace: .*/rank-0000.csv: Is a directory" "$WORK/mine.err" && [ ! -e "$WORK/mine.jsonl" ]'
+
 # A trace changes no bit of what comes out.
 head -n 6 "$PROMPTS" >"$WORK/some.in"
 mkdir "$WORK/trace"

@@ -67,6 +67,7 @@ static void test_plain_file__a_pipe_is_none_and_holds_nobody_up(void **state)
     assert_int_equal(errno, EINVAL);
     assert_string_equal(plain_file_fault(), "not a regular file");
     assert_null(plain_file_write(path));
+    assert_string_equal(plain_file_fault(), "not a regular file");
     assert_null(plain_file_read(folder));
     assert_int_equal(errno, EINVAL);
 }
@@ -77,6 +78,7 @@ static void test_plain_file__is_read_through_a_link_and_never_written_through_on
     write_text(other, "kept");
     assert_int_equal(symlink(other, path), 0);
     assert_null(plain_file_write(path));
+    assert_string_equal(plain_file_fault(), "a link, which is not followed here");
     assert_text(path, "kept");
 }
 

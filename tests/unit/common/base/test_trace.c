@@ -33,7 +33,7 @@ static void test_trace__costs_no_clock_and_writes_nothing_when_it_is_closed(void
     (void)state;
     assert_int_equal(trace_begin(), 0);
     trace_end(TRACE_DRAFT, trace_begin(), 1, 2, 3, 4, 5);
-    assert_int_equal(trace_write("/nowhere", 7, "lead", "host"), STATUS_OK);
+    assert_int_equal(trace_write("lead", "host"), STATUS_OK);
 }
 
 static void test_trace__spans_come_back_as_they_were(void **state)
@@ -43,12 +43,12 @@ static void test_trace__spans_come_back_as_they_were(void **state)
 
     (void)state;
     clock_pretend(&now);
-    assert_int_equal(trace_open(8), STATUS_OK);
+    assert_int_equal(trace_open(8, folder, 7), STATUS_OK);
     int64_t began = trace_begin();
     now = 1750;
     trace_end(TRACE_VERIFY, began, 3, 40, 5, 1234, -1);
     trace_end(TRACE_PACK, began, 4, 41, INT64_MAX, INT64_MIN, 0); /* what is too large is cut, not wrapped */
-    assert_int_equal(trace_write(folder, 7, "lead", "node1"), STATUS_OK);
+    assert_int_equal(trace_write("lead", "node1"), STATUS_OK);
     read_file(text, sizeof text);
     assert_string_equal(text, "# rank 7\n# role lead\n# host node1\n# dropped 0\n" TRACE_COLUMNS "\n"
                               "verify,1000,1750,3,40,5,1234,-1\npack,1000,1750,4,41,2147483647,-2147483648,0\n");
@@ -61,10 +61,10 @@ static void test_trace__a_full_one_counts_what_it_drops(void **state)
     char text[4096];
 
     (void)state;
-    assert_int_equal(trace_open(3), STATUS_OK);
+    assert_int_equal(trace_open(3, folder, 7), STATUS_OK);
     for (int i = 0; i < 10; i++)
         trace_end(TRACE_WAIT, trace_begin(), (uint32_t)i, 0, 0, 0, 0);
-    assert_int_equal(trace_write(folder, 7, "drafter", "h"), STATUS_OK);
+    assert_int_equal(trace_write("drafter", "h"), STATUS_OK);
     read_file(text, sizeof text);
     assert_non_null(strstr(text, "# dropped 7\n"));
     assert_non_null(strstr(text, ",2,0,0,0,0\n"));
@@ -84,8 +84,8 @@ static void test_trace__phases_have_names(void **state)
 static void test_trace__a_folder_that_is_not_there_is_told(void **state)
 {
     (void)state;
-    assert_int_equal(trace_open(3), STATUS_OK);
-    assert_int_equal(trace_write("/nowhere/at/all", 7, "lead", "h"), STATUS_IO);
+    assert_int_equal(trace_open(3, "/nowhere/at/all", 7), STATUS_IO);
+    assert_int_equal(trace_write("lead", "h"), STATUS_OK);
     trace_close();
 }
 
