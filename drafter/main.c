@@ -26,6 +26,7 @@
 struct parts {
     const struct options *options;
     struct world world;
+    struct world_trace trace;
     char path[PATH_MAX];
     struct group group;
     struct tokenizer *tokenizer;
@@ -157,7 +158,6 @@ static void introduce(const struct parts *parts, struct hello *hello)
 static enum status work(struct parts *parts, struct message_space *space)
 {
     struct hello *all = calloc((size_t)parts->world.size, sizeof *all), mine;
-    struct world_trace trace;
     struct drafter drafter;
     enum status status;
 
@@ -181,7 +181,7 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .patience_s = parts->options->limits.watchdog_s,
                                         .silent = parts->options->launch.silent_drafter != NULL};
     TRY_TO(drafter_open(&drafter, &terms), free_all);
-    TRY_TO(world_trace_begin(&parts->world, parts->options->report.trace, &trace), close_drafter);
+    TRY_TO(world_trace_begin(&parts->world, &parts->trace), close_drafter);
     status = drafter_run(&drafter);
     if (status != STATUS_OK && status != STATUS_WATCHDOG)
         drafter_fail(&drafter, status);
@@ -189,7 +189,7 @@ static enum status work(struct parts *parts, struct message_space *space)
               (long long)drafter.unfitting);
     run_ahead_describe(&drafter.ahead);
     if (status == STATUS_OK)
-        status = world_trace_end(&parts->world, &trace);
+        status = world_trace_end(&parts->world, &parts->trace);
 
 close_drafter:
     drafter_close(&drafter);
@@ -212,6 +212,8 @@ static enum status run(struct parts *parts)
     TRY(world_agree(&parts->world, STATUS_OK)); /* the lead has checked the model files */
     log_hold();
     status = load(parts);
+    if (status == STATUS_OK)
+        status = world_trace_open(&parts->world, parts->options->report.trace, &parts->trace);
     TRY(world_agree(&parts->world, status));
     TRY(message_space_open(&space));
     status = work(parts, space);

@@ -110,11 +110,23 @@ static enum status learn_roles(struct world *world)
     return STATUS_OK;
 }
 
+/* What all_arrived does at the end, once at the beginning. Open MPI connects two ranks when they first talk, and SLURM's PMIx has been seen to take
+ * 10 s until one has the other's address: here nobody minds. */
+static enum status connect_for_the_end(void)
+{
+    MPI_Request request;
+
+    TRY_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+    TRY_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return STATUS_OK;
+}
+
 enum status world_open(int *argc, char ***argv, enum role role, struct world *world)
 {
     *world = (struct world){.role = role, .lead = -1};
     TRY(start_mpi(argc, argv, world));
     TRY(learn_roles(world));
+    TRY(connect_for_the_end());
     TRY(life_open(world));
     TRY(doorbells_open(world));
     TRY(pulse_open(world));

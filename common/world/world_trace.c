@@ -19,14 +19,15 @@ static enum status measure(struct world *world, struct clock_offset **offsets)
     return STATUS_INTERNAL;
 }
 
-enum status world_trace_begin(struct world *world, const char *folder, struct world_trace *trace)
+enum status world_trace_open(const struct world *world, const char *folder, struct world_trace *trace)
 {
     *trace = (struct world_trace){.folder = folder};
-    if (folder == NULL)
-        return STATUS_OK;
-    TRY(measure(world, &trace->before));
-    log_hold(); /* one folder: whatever is wrong with it, most ranks find it */
-    return world_agree(world, trace_open(WORLD_TRACE_SPANS, folder, world->rank));
+    return folder != NULL ? trace_open(WORLD_TRACE_SPANS, folder, world->rank) : STATUS_OK;
+}
+
+enum status world_trace_begin(struct world *world, struct world_trace *trace)
+{
+    return trace->folder != NULL ? measure(world, &trace->before) : STATUS_OK;
 }
 
 static int write_offsets(FILE *file, const char *when, const struct clock_offset *offsets, int ranks)

@@ -13,8 +13,10 @@ struct world_trace {
     struct clock_offset *before; /* [world->size], on the lead */
 };
 
+/* Takes memory and this rank's file, while the job is still being prepared; folder: NULL for none, borrowed. STATUS_IO, STATUS_INTERNAL, logged. */
+enum status world_trace_open(const struct world *world, const char *folder, struct world_trace *trace);
 /* Collective over all ranks. */
-enum status world_trace_begin(struct world *world, const char *folder, struct world_trace *trace);
+enum status world_trace_begin(struct world *world, struct world_trace *trace);
 /* Collective over all ranks that have not ended. */
 enum status world_trace_end(struct world *world, struct world_trace *trace);
 

@@ -314,11 +314,13 @@ enum status job_run(struct job *job, const struct job_command *command)
     TRY(world_agree(&job->world, status));
     log_hold(); /* a fault of the model is found by every rank */
     status = load(job);
+    if (status == STATUS_OK)
+        status = world_trace_open(&job->world, job->options->report.trace, &job->trace);
     TRY(world_agree(&job->world, status));
     TRY(meet(job));
     job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
     job->team.relay = &job->relay;
-    TRY(world_trace_begin(&job->world, job->options->report.trace, &job->trace));
+    TRY(world_trace_begin(&job->world, &job->trace));
     job->follows = job->group.rank != 0;
     status = job->follows ? team_follow(&job->team) : lead_job(job, command);
     if (status == STATUS_OK || status == STATUS_DRAINED) {

@@ -100,11 +100,11 @@ figure() {
 same() {
     checks=$((checks + 1))
     results_of "$WORK/$1.jsonl" >"$WORK/$1.results"
-    results_of "$WORK/$2.jsonl" >"$WORK/$2.results"
-    if [ ! -s "$WORK/$2.results" ]; then
+    results_of "$WORK/$2.jsonl" >"$WORK/$1.expected" # of its own: several may be compared with one reference at a time
+    if [ ! -s "$WORK/$1.expected" ]; then
         fail "$2 gave no results: $(cat "$WORK/$2.err")"
-    elif ! cmp -s "$WORK/$1.results" "$WORK/$2.results"; then
-        fail "$1 differs from $2:" "$(diff "$WORK/$1.results" "$WORK/$2.results" | head -n 4 | cut -c 1-200)" "$(head -n 5 "$WORK/$1.err")"
+    elif ! cmp -s "$WORK/$1.results" "$WORK/$1.expected"; then
+        fail "$1 differs from $2:" "$(diff "$WORK/$1.results" "$WORK/$1.expected" | head -n 4 | cut -c 1-200)" "$(head -n 5 "$WORK/$1.err")"
     elif [ "$(figure "$1" logits_hash)" != "$(figure "$2" logits_hash)" ]; then
         fail "$1 has logits_hash $(figure "$1" logits_hash), $2 has $(figure "$2" logits_hash)"
     fi

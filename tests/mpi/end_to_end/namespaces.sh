@@ -98,17 +98,20 @@ clocks() { where "$1" | awk 'function off(x, trip) { return (x < 0 ? -x : x) > t
 # largest PLACEMENT: bytes, mean and least microseconds of the largest proposal, half of a round trip.
 largest() { sed -nE 's/.*"message":"propose","draft_length":32,"support":256,"bytes":([0-9]+),"avg_us":([0-9.]+),.*"min_us":([0-9.]+),.*/\1 \2 \3/p' "$WORK/bench/raw/$1/latency.jsonl"; }
 
-# held_up: no proposal crossed the link faster than it can; how many there were is said.
+# held_up: no proposal crossed the link faster than it can; how many there were is said. On a busy machine a drafter may be taken for lost for some time,
+# and rounds go on without it: there are only some then.
 held_up() {
     awk -v burst=$BURST -v per_us=$PER_US -v clock="$(where other-node | awk '$1 == "drafter" { print ($5 > $6 ? $5 : $6) }')" -F, '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
         $1 == "other-node" && $at["drafted"] == 8 && $at["propose_us"] != -1 { count++; wire += $at["wire_us"]; way += $at["propose_us"]
             if ($at["propose_us"] + clock / 2 + 0.1 < (2 * 8 * 256 - burst) / per_us) early++ }
         $1 == "same-node" && $at["drafted"] == 8 { near++; near_wire += $at["wire_us"] }
-        END { if (near > 0 && count > 0)
+        END { if (near == 0 || count == 0)
+                  printf "bench: %d proposals on one node, %d over the link\n", near, count
+              else
                   printf "bench: wire %.0f us in %d rounds on one node, %.0f in %d over the link; a proposal took %.0f us over it, %d less than it can\n",
                       near_wire / near, near, wire / count, count, way / count, early
-              exit early > 0 || count < 10 || near < 10 }' "$WORK/bench/rounds.csv"
+              exit early > 0 || count == 0 || near == 0 }' "$WORK/bench/rounds.csv"
 }
 
 prepare
@@ -146,7 +149,7 @@ check "bench: $bytes bytes in $far_least us at the least, $far_mean us in the me
     'BEGIN { exit !(2 * least > (bytes - burst) / per_us && 2 * mean > 0.99 * (bytes - burst / 500) / per_us) }'
 check "bench: of 500 messages on one node none was faster than the link ($near_least us): they went over it" \
     awk -v near="$near_least" -v bytes="$bytes" -v burst=$BURST -v per_us=$PER_US 'BEGIN { exit !(2 * near < (bytes - burst) / per_us) }'
-check "bench: a proposal crossed the link faster than it can" held_up
+check "bench: a proposal crossed the link faster than it can, or none did: $(cat "$WORK/bench.err")" held_up
 
 # A link that goes down says nothing to anybody. Wherever mpirun is and whatever the link parts, every rank ends by a deadline of its own, and what is
 # done is whole. mpirun itself waits for its daemon on the other node for as long as TCP tries, and a keeper there for the daemon, so they are ended.

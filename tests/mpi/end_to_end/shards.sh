@@ -36,7 +36,7 @@ sum=$(printf '%016x' $((0x$first + 0x$second)))
 checks=$((checks + 2))
 [ "$sum" = "$(figure width1 logits_hash)" ] || fail "parts: $first + $second = $sum, the whole has $(figure width1 logits_hash)"
 cat "$WORK/first.jsonl" "$WORK/second.jsonl" >"$WORK/both.jsonl"
-results_of "$WORK/both.jsonl" | cmp -s - "$WORK/width1.results" || fail "parts: their results differ from those of the whole"
+cmp -s <(results_of "$WORK/both.jsonl") <(results_of "$WORK/width1.jsonl") || fail "parts: their results differ from those of the whole"
 
 head -n 40 "$PROMPTS" >"$WORK/biased.in"
 # Each shard biases and bans its own part of the vocabulary, and the drafter all of it: followers and drafter must have heard of every token.
