@@ -265,10 +265,10 @@ wholly_wrong() { # PATTERN: of the file's first line; input from stdin
     [ "$code" = 65 ] && [ -e "$WORK/wrong.jsonl" ] && grep -q -- "$1" "$WORK/wrong.jsonl" || fail "a file without a line that is right: exit $code, $(head -n 1 "$WORK/wrong.jsonl")"
     rm -f "$WORK"/wrong.*
 }
-printf '[\n {"prompt": "Call me"},\n {"prompt": "x"},\n]\n' | wholly_wrong "line 1 begins with no {, expected a JSON object on each line"
-printf '"str"\n' | wholly_wrong "line 1 begins with no {"
-printf '\377\376{\0"\0p\0' | wholly_wrong "line 1 is UTF-16, expected UTF-8"
-printf '{"text": "Call me"}\n' | wholly_wrong 'unknown key .."text'
+wholly_wrong "line 1 begins with no {, expected a JSON object on each line" < <(printf '[\n {"prompt": "Call me"},\n {"prompt": "x"},\n]\n')
+wholly_wrong "line 1 begins with no {" < <(printf '"str"\n')
+wholly_wrong "line 1 is UTF-16, expected UTF-8" < <(printf '\377\376{\0"\0p\0')
+wholly_wrong 'unknown key ."text' < <(printf '{"text": "Call me"}\n')
 
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl"
 grep -q '14 of 16 prompts could not be completed' "$WORK/err" || fail "a file with bad lines: how many is not said: $(cat "$WORK/err")"
