@@ -110,8 +110,8 @@ static enum status learn_roles(struct world *world)
     return STATUS_OK;
 }
 
-/* What all_arrived does at the end, once at the beginning. Open MPI connects two ranks when they first talk, and SLURM's PMIx has been seen to take
- * 10 s until one has the other's address: here nobody minds. */
+/* What all_arrived does at the end, once at the beginning: Open MPI connects two ranks when they first talk, and what that takes, an address from
+ * SLURM's PMIx among it, is not to count against END_DEADLINE_NS. */
 static enum status connect_for_the_end(void)
 {
     MPI_Request request;
