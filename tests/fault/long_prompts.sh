@@ -2,7 +2,8 @@
 # A file of long prompts that begin alike: what they share is read once, the results are those of each prompt alone, and a lead that reads for longer
 # than --watchdog says is not taken for hung. long_prompts.sh BIN default|small
 . "$(dirname "$0")/../mpi/end_to_end/job.sh"
-prompts=64 shared=960 own=8 watchdog=2 row_ms=1 # the shared tokens alone take six layers of a row's milliseconds each
+prompts=24 shared=960 own=8 watchdog=2 row_ms=1 # the shared tokens alone take six layers of a row's milliseconds each
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || prompts=64
 [ "$2" = small ] && prompts=12 watchdog=10 row_ms=4
 tokens=(--max-tokens 12 --temperature 0)
 

@@ -81,10 +81,10 @@ static double requests_for(enum toy_mutant mutant, int cells)
     return bounds_samples(broken[mutant], target, cells, BUDGET_ALARM);
 }
 
-/* By default every third setting is run with many requests, in each way of sampling some; the others with those that what they must see needs. */
+/* By default every fifth setting is run with many requests, in each way of sampling some; the others with those that what they must see needs. */
 static int has_many(int i)
 {
-    return !options.is_quick && (options.is_wide || (i + i / TOY_WAYS) % 3 == 0);
+    return !options.is_quick && (options.is_wide || (i + i / TOY_WAYS) % 5 == 0);
 }
 
 static int choose_count(int i, const struct toy_setting *setting, int cells)

@@ -5,8 +5,8 @@
  * v is a table (adaptive_work.h) and not a line: at how many rows a step takes twice as long depends on kernels and caches. A warm-up fills it before
  * the first round, so that a job in which drafts cannot pay never asks for one; each round corrects it. Rounds with drafts and rounds without are
  * slower or faster than the table by a factor each: a drafter takes caches, memory bandwidth and often a core from the verifiers, so the time of
- * rounds with drafts says little about rounds without. Those are therefore measured by a look: three rounds without drafts, now and then and always
- * before drafting is given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries again.
+ * rounds with drafts says little about rounds without. Those are therefore measured by a look: three rounds without drafts, once the drafter has gone
+ * to sleep, now and then and always before drafting is given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries again.
  *
  * w is a table, too (adaptive_wait.h), and before anything was waited for the drafter's own measure. The lengths beside the best one are tried now
  * and then, because what a length's wait is only rounds of that length show. */
@@ -24,6 +24,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
+#define SETTLE_US 1000.0 /* a drafter that is no longer asked ends what it drafts ahead, then looks so long before it sleeps (common/world/wait.c) */
 
 enum {
     MOST_JUDGED = 256,
@@ -43,11 +44,15 @@ enum {
     TRIAL_LONGEST_REST = 128,
 };
 
-/* One round of a look. */
+/* One round of a look. The first one never counts, and none that begins before verifiers have their cores for themselves. */
 static void look_at(struct adaptive *adaptive, int rows, double us)
 {
     double expected = adaptive_work_us(&adaptive->work, rows, 0);
 
+    if (adaptive->settled_us < SETTLE_US) {
+        adaptive->settled_us += us;
+        return;
+    }
     adaptive->looked[--adaptive->look_rounds] = expected > 0 ? us / expected : 1;
     if (adaptive->look_rounds > 0)
         return;
@@ -260,6 +265,7 @@ static int look(struct adaptive *adaptive)
     adaptive->rests = adaptive->look_rest == LOOK_LONGEST_REST ? 0 : adaptive->rests; /* drafting has paid for a long time */
     adaptive->look_rest = adaptive->look_rest < LOOK_LONGEST_REST ? 2 * adaptive->look_rest : LOOK_LONGEST_REST;
     adaptive->look_rounds = ADAPTIVE_LOOK;
+    adaptive->settled_us = 0;
     return 0;
 }
 

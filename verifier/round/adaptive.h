@@ -40,6 +40,7 @@ struct adaptive {
     int trial_rest;             /* rounds with drafts between the last trial and the next */
     int best;                   /* the length that was the best when that was counted */
     int look_rounds;            /* rounds left of the look at rounds without drafts */
+    double settled_us;          /* time in rounds without drafts before the first of them */
     double looked[ADAPTIVE_LOOK];   /* measured over expected time of each */
     int since_look;             /* rounds with drafts since the last look */
     int look_rest;              /* rounds with drafts between the last look and the next */

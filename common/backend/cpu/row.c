@@ -26,6 +26,19 @@ static int is_worse(struct scored_token a, struct scored_token b)
     return a.score < b.score || (a.score == b.score && a.token > b.token);
 }
 
+/* For few tokens, or such as are nearly in order: by insertion. */
+static void sort_few(struct scored_token *tokens /* [count] */, int count)
+{
+    for (int i = 1; i < count; i++) {
+        struct scored_token moved = tokens[i];
+        int at = i;
+
+        for (; at > 0 && is_worse(tokens[at - 1], moved); at--)
+            tokens[at] = tokens[at - 1];
+        tokens[at] = moved;
+    }
+}
+
 /* heap[0] is the worst: moves it down to where it belongs among `count`. */
 static void sink(struct scored_token *heap /* [count] */, int at, int count)
 {
@@ -72,8 +85,8 @@ static void top_by_heap(const struct kernels *kernels, const float *logits, floa
     unheap(best, kept);
 }
 
-/* For shorter rows a heap is cheaper than clearing the bins; longer rows put too many tokens into each bin. */
-enum { BINS = 256, BIN_LEAST = 64, BIN_LIMIT = 8192 };
+/* For shorter rows a heap is cheaper than clearing the bins, and for whole ones sorting them; longer rows put too many tokens into each bin. */
+enum { FEW = 64, BINS = 256, BIN_LEAST = 128, BIN_LIMIT = 8192 };
 
 /* Distance from the largest logit in eighths: it never falls when the logit falls, so bins are in order. */
 static int bin_of(float largest, float logit)
@@ -81,18 +94,6 @@ static int bin_of(float largest, float logit)
     float eighths = (largest - logit) * 8.0f;
 
     return eighths < (float)(BINS - 1) ? (int)eighths : BINS - 1;
-}
-
-static void sort_bin(struct scored_token *tokens /* [count] */, int count)
-{
-    for (int i = 1; i < count; i++) {
-        struct scored_token moved = tokens[i];
-        int at = i;
-
-        for (; at > 0 && is_worse(tokens[at - 1], moved); at--)
-            tokens[at] = tokens[at - 1];
-        tokens[at] = moved;
-    }
 }
 
 /* Keeps the best `room` of the tokens of the last bin that has any in the list. */
@@ -149,8 +150,15 @@ static void top_by_bins(const struct kernels *kernels, const float *logits, floa
             push_last(best + start[last], &held, kept - start[last], token);
     }
     for (int b = 0; b < last; b++)
-        sort_bin(best + start[b], start[b + 1] - start[b]);
+        sort_few(best + start[b], start[b + 1] - start[b]);
     unheap(best + start[last], kept - start[last]);
+}
+
+static void top_of_all(const float *logits, float scale, int count, struct scored_token *best)
+{
+    for (int i = 0; i < count; i++)
+        best[i] = (struct scored_token){.score = logits[i] * scale, .token = i};
+    sort_few(best, count);
 }
 
 int cpu_row_top_scaled(const struct backend_context *context, const float *logits, float scale, int count, int wanted,
@@ -160,7 +168,9 @@ int cpu_row_top_scaled(const struct backend_context *context, const float *logit
 
     if (kept <= 0)
         return 0;
-    if (count >= BIN_LEAST && count <= BIN_LIMIT)
+    if (kept == count && count <= FEW)
+        top_of_all(logits, scale, count, best);
+    else if (count >= BIN_LEAST && count <= BIN_LIMIT)
         top_by_bins(context->kernels, logits, scale, count, kept, best);
     else
         top_by_heap(context->kernels, logits, scale, count, kept, best);

@@ -6,7 +6,8 @@
 DISK=$3
 seeded "${4:-}"
 INPUT=$WORK/in.jsonl
-prompts=60 rounds=1 tokens=48
+prompts=40 rounds=1 tokens=32
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || prompts=60 tokens=48
 [ "$2" = small ] && prompts=12 rounds=1 tokens=8
 [ "${TANDEM_LONG:-}" = 1 ] && rounds=20
 head -n "$prompts" "$PROMPTS" >"$INPUT"

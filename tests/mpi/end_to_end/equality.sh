@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Speculative output equals solo output, token for token, and so do the target's logits at all committed positions: greedy and coupled. Each placement
 # of ranks is one job, and its draft lengths and sequences are passes of it.
-# equality.sh BIN default|small: how much of the grid is run. TANDEM_WIDE=1 in the environment: all 200 prompts of 128 tokens in some of its cells;
-# TANDEM_LONG=1: in all of them.
+# equality.sh BIN default|small: how much of the grid is run. TANDEM_WIDE=1 in the environment: twice the prompts in each of its cells, and all 200 of
+# 128 tokens in some; TANDEM_LONG=1: in all of them.
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/passes.sh"
-few=16 many=60 all=$(wc -l <"$PROMPTS")
+few=8 many=24 all=$(wc -l <"$PROMPTS")
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || few=16
 over=(--max-sequences 8 --hash-logits --top-p 0.95 --seed 11 --max-tokens 128 --prompts "$WORK/prompts.in")
 sed -E "1,${few}s/\}\$/, \"max_tokens\": 48}/" "$PROMPTS" >"$WORK/prompts.in"
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A context of 131,072 tokens in a whole job: a prompt of 100,000 is read to its end under default options, and with a watchdog of 2 s; one token too many is one
+# A context of 131,072 tokens in a whole job: a prompt of 40,000 (wide: 100,000) is read to its end under default options, and with a watchdog of 2 s; one token too many is one
 # line. long_context.sh BIN default|small TEST, test_long_context, which writes the model.
 . "$(dirname "$0")/job.sh"
-length=100000
+length=40000
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || length=100000
 [ "$2" = small ] && length=20000
 "$3" write "$WORK" || exit
 long=(--target "$WORK/long.bin" --draft "$WORK/long.bin" --context 131072 --verifiers 2 --drafters 1 --max-tokens 8 --ignore-eos --hash-logits)

@@ -116,7 +116,7 @@ held_up() {
 
 prepare
 sed -E 's/"id": *"[^"]*", *//' "$PROMPTS" >"$WORK/once.in"
-head -n 150 "$WORK/once.in" >"$WORK/many.in"
+head -n 60 "$WORK/once.in" >"$WORK/many.in"
 head -n 40 "$PROMPTS" >"$WORK/few.jsonl"
 few=(--prompts "$WORK/few.jsonl" --max-tokens 24 --hash-logits)
 drafted=(--draft-length 4 --draft-deadline 10000) # whatever pays over this link, and however busy the machine is

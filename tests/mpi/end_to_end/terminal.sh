@@ -33,14 +33,14 @@ expect "a bar is whole at the end" has "\[#{20}\] 13/13, 7200 tokens, [0-9]+ tok
 expect "a bar is cleared before another line" has "^(.*[^#])?$ESCAPE\[Ktandem: error: request 12: line 13: unknown key .max_token"
 
 # Ctrl-C, which the terminal sends to all: the bar and its ^C are cleared, and a line says what is kept. The job is waited for, not guessed.
-for i in $(seq 400); do echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}'; done >"$WORK/many.jsonl"
+for i in $(seq 100); do echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}'; done >"$WORK/many.jsonl"
 mkfifo "$WORK/keys"
 rm "$WORK/typed"
 TERM=xterm timeout -k 5 120 script -qfec "exec $WORK/bin/tandem run --prompts $WORK/many.jsonl --output $WORK/many.out --verifiers 1" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
 terminal=$!
 exec 9>"$WORK/keys"
 for ((i = 0; i < 3000; i++)); do
-    ! grep -aqsE '\] ([4-9]|[1-9][0-9]+)/400' "$WORK/typed" || break
+    ! grep -aqsE '\] ([4-9]|[1-9][0-9]+)/100' "$WORK/typed" || break
     sleep 0.02
 done
 printf '\003' >&9
@@ -49,11 +49,11 @@ code=$?
 exec 9>&-
 expect "Ctrl-C: exit $code, expected 130" [ $code = 130 ]
 kept=$(grep -c '^{"index"' "$WORK/many.out.journal")
-expect "Ctrl-C: what is kept, $kept" has "$ESCAPE\[Ktandem: ended: $kept of 400 results are in $WORK/many.out.journal; the same command with --resume goes on"
+expect "Ctrl-C: what is kept, $kept" has "$ESCAPE\[Ktandem: ended: $kept of 100 results are in $WORK/many.out.journal; the same command with --resume goes on"
 expect "Ctrl-C: nothing is left of the line where it was typed" has_not '\^C[^'$'\r'']*tandem: ended'
 on_terminal "$WORK/bin/tandem run --prompts $WORK/many.jsonl --output $WORK/many.out --verifiers 1 --resume"
-expect "--resume after Ctrl-C" [ "$(wc -l <"$WORK/many.out")" = 400 ]
-expect "--resume counts what is there" has " [0-9]+ of $((3 * (400 - kept))) prompt tokens read"
+expect "--resume after Ctrl-C" [ "$(wc -l <"$WORK/many.out")" = 100 ]
+expect "--resume counts what is there" has " [0-9]+ of $((3 * (100 - kept))) prompt tokens read"
 
 # A completion is what somebody copies: plain, with its drafts where they are asked for, which is the default of the built-in prompts.
 on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40"

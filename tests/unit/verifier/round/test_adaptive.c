@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 enum { KNOWN = 8 };
+#define LINGERING 1.5
 
 struct machine {
     const char *name;
@@ -26,6 +27,7 @@ struct machine {
     int by_chance;             /* so it is in some rounds and not in others; else each waits as long as they do on the average */
     double alpha;
     double burden;             /* steps of rounds with drafts, and of the round behind one, are slower by this factor; 0: they are not */
+    double lingers;            /* for so many microseconds after a round with drafts those without take longer: drafters are not yet asleep */
     int hiccups;               /* every so many rounds take ten times as long; 0: none do */
     int cold;                  /* nothing was timed before the first round, no draft step either */
     int slow;                  /* the warm-up and so many first rounds take three times as long; a third, where it is below 0 */
@@ -57,6 +59,7 @@ static const struct machine machines[] = {
     {"slow wire, by chance", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.8, .ahead = 0.85, .by_chance = 1},
     {"a drafter in the way", AVX512, .wire = 60, .token = 30, .reads = 100, .alpha = 0.75, .burden = 1.4},
     {"a drafter a little in the way", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.8, .burden = 1.1},
+    {"a drafter in the way that lingers", AVX2, .wire = 20, .token = 20, .reads = 100, .alpha = 0.73, .burden = 1.5, .lingers = 600},
     {"hiccups", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.7, .hiccups = 9},
     {"hiccups, drafts fall", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.3, .hiccups = 9},
     {"two verifiers", TWO, .alpha = 0.73},
@@ -113,6 +116,7 @@ struct job {
     int round;
     int drafted;    /* rounds with drafts, */
     int last;       /* and the last of them */
+    double alone_us; /* since the last of them */
     double us, tokens; /* of rounds at the usual speed, hiccups left out */
 };
 
@@ -123,6 +127,8 @@ static double slowness(const struct job *job)
 
     if (job->length == 0 && job->round < job->machine->plain_slow)
         return 2;
+    if (job->length == 0 && job->drafted > 0 && job->alone_us < job->machine->lingers)
+        return LINGERING;
     return slow > 0 ? job->round < slow ? 3 : 1 : job->round < -slow ? 1.0 / 3 : 1;
 }
 
@@ -185,8 +191,9 @@ static void take_round(struct job *job)
     }
     adaptive_add_round(&job->adaptive, &round);
     job->drafted += job->length > 0;
+    job->alone_us = job->length > 0 ? 0 : job->alone_us + round.work_us;
     job->last = job->length > 0 ? job->round : job->last;
-    if (slowness(job) == 1) {
+    if (slowness(job) == 1 || slowness(job) == LINGERING) {
         job->us += (round.work_us + round.wait_us) / slow;
         job->tokens += round.tokens;
     }
