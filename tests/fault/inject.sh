@@ -14,9 +14,7 @@ start() {
     await "mpirun of $name" 'MPIRUN_PID=$(children_of $TIMEOUT_PID) && [ -n "$MPIRUN_PID" ]'
 }
 
-children_of() { { tr " " "\n" <"/proc/$1/task/$1/children"; } 2>/dev/null | grep .; }
 parent_of() { awk '$1 == "PPid:" { print $2 }' "/proc/$1/status"; }
-program_of() { cat "/proc/$1/comm" 2>/dev/null; }
 
 # ranks_of PROGRAM: the processes of the job that run it, in order of rank. A rank is the child of its keeper.
 ranks_of() {
@@ -30,14 +28,17 @@ ranks_of() {
 everybody() { ranks_of tandem-keeper; ranks_of tandem-drafter; ranks_of tandem-verifier; }
 
 # await_results NAME COUNT: until the job's journal has so many results (its first line is a header).
-await_results() { await "$2 results of $1" "[ -f '$WORK/$1.jsonl.journal' ] && [ \$(wc -l <'$WORK/$1.jsonl.journal') -gt $2 ]"; }
+await_results() { await "$2 results of $1" "has_lines '$WORK/$1.jsonl.journal' $(($2 + 1))"; }
 
 # ended WITHIN: waits for the job with a deadline in seconds; sets CODE and TOOK (ms since the call).
 ended() {
-    local began=$(date +%s%3N)
+    local began=${EPOCHREALTIME/[.,]/}
     checks=$((checks + 1))
-    while kill -0 "$TIMEOUT_PID" 2>/dev/null && [ $(($(date +%s%3N) - began)) -lt $(($1 * 1000)) ]; do sleep 0.02; done
-    TOOK=$(($(date +%s%3N) - began))
+    TOOK=0
+    while kill -0 "$TIMEOUT_PID" 2>/dev/null && [ $TOOK -lt $(($1 * 1000)) ]; do
+        nap 0.02
+        TOOK=$(((${EPOCHREALTIME/[.,]/} - began) / 1000))
+    done
     if kill -0 "$TIMEOUT_PID" 2>/dev/null; then
         fail "the job did not end within $1 s"
         kill -TERM "$TIMEOUT_PID"

@@ -52,7 +52,7 @@ ended() {
 
     for ((i = 0; i < $1 * 20; i++)); do
         kill -0 "$PID" 2>/dev/null || break
-        sleep 0.05
+        nap 0.05
     done
     if kill -0 "$PID" 2>/dev/null; then
         fail "the job did not end within $1 s"
@@ -72,7 +72,7 @@ run() {
 descendants() {
     local child
 
-    for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+    for child in $(children_of "$1"); do
         echo "$child"
         descendants "$child"
     done
@@ -83,7 +83,7 @@ ranks() {
     local pid
 
     for pid in $(descendants "$PID"); do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ] && echo "$pid"
+        [ "$(program_of "$pid")" = "$1" ] && echo "$pid"
     done
 }
 
@@ -92,9 +92,9 @@ await_results() {
     local i
 
     for ((i = 0; i < 6000; i++)); do
-        [ "$(grep -c '^{"index"' "$WORK/$1.jsonl.journal" 2>/dev/null)" -ge "$2" ] 2>/dev/null && return
+        has_lines "$WORK/$1.jsonl.journal" "$2" '{"index"' && return
         kill -0 "$PID" 2>/dev/null || return
-        sleep 0.01
+        nap 0.01
     done
     fail "$1 never had $2 results"
 }

@@ -86,7 +86,7 @@ if command -v script >/dev/null; then
         local i
         for ((i = 0; i < 3000; i++)); do
             [ "$(grep -aoE "$2" "$WORK/typed" 2>/dev/null | wc -l)" -ge "$1" ] && return
-            sleep 0.02
+            nap 0.02
         done
         fail "waited 60 s for $1 times '$2' on the terminal: $(tail -c 300 "$WORK/typed")"
         return 1

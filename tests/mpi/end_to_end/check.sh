@@ -93,7 +93,7 @@ line=$("$BIN/tandem-verifier" --dry-run "${size[@]}" --verifiers 1 --law-samples
 eval "exec $line" >/dev/null 2>"$WORK/long.err" &
 for ((i = 0; i < 3000; i++)); do
     ! grep -q 'this check takes about [0-9]* min more; --law-samples' "$WORK/long.err" || break
-    sleep 0.02
+    nap 0.02
 done
 [ $i -lt 3000 ] || fail "a check of hours does not say so: $(cat "$WORK/long.err")"
 kill $!

@@ -36,7 +36,7 @@ await_trap() {
         caught=0
         ! grep -qs "$WORK/bin/tandem" "/proc/$PID/cmdline" || caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$PID/status" 2>/dev/null)
         [ $((0x${caught:-0} & 0x200)) != 0 ] && return
-        sleep 0.01
+        nap 0.01
     done
     fail "launch/tandem never heeded SIGUSR1"
 }

@@ -88,7 +88,7 @@ for signal in INT KILL; do
     set +m
     for ((i = 0; i < 3000; i++)); do
         [ ! -e "$WORK/pip/begun" ] || break
-        sleep 0.02
+        nap 0.02
     done
     kill "-$signal" -- "-$group"
     wait $group 2>/dev/null

@@ -52,12 +52,41 @@ together() {
     done
 }
 
+# nap SECONDS: sleeps without a process of its own, of which a test that waits would start hundreds: nobody writes to what is read here.
+exec {NOBODY}<> <(:)
+nap() { read -rt "$1" -u "$NOBODY"; :; }
+
+# has_lines FILE COUNT [PREFIX]: it has so many lines that begin so, or more.
+has_lines() {
+    local line lines=0
+    [ -f "$1" ] || return
+    while read -r line; do
+        case $line in "${3-}"*) lines=$((lines + 1)) ;; esac
+    done <"$1"
+    [ $lines -ge "$2" ]
+}
+
+# children_of PID, program_of PID: nothing where it has ended.
+children_of() {
+    local list children all=()
+    for list in "/proc/$1/task"/*/children; do # without a newline at its end
+        children=()
+        { read -ra children <"$list"; } 2>/dev/null
+        all+=(${children[@]+"${children[@]}"})
+    done
+    [ ${#all[@]} -gt 0 ] && printf '%s\n' "${all[@]}"
+}
+program_of() {
+    local program
+    { read -r program <"/proc/$1/comm"; } 2>/dev/null && echo "$program"
+}
+
 # await WHAT TEST [SECONDS]: until TEST holds, at most 60 s.
 await() {
     local i
     for ((i = 0; i < 50 * ${3:-60}; i++)); do
         eval "$2" && return
-        sleep 0.02
+        nap 0.02
     done
     fail "waited ${3:-60} s for $1"
     return 1

@@ -41,7 +41,7 @@ terminal=$!
 exec 9>"$WORK/keys"
 for ((i = 0; i < 3000; i++)); do
     ! grep -aqsE '\] ([4-9]|[1-9][0-9]+)/100' "$WORK/typed" || break
-    sleep 0.02
+    nap 0.02
 done
 printf '\003' >&9
 wait $terminal
