@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 enum { LARGEST = 128256, RATIOS = 64, RANKS = 4, BINS = RATIOS * RANKS, SUPPORT = 256, SHIPPED = 64, SHARDINGS = 3 };
-enum { QUICK_REQUESTS = 3000, DEFAULT_REQUESTS = 20000, MOST_REQUESTS = 100000, LONG_REQUESTS = 10000000, SANITIZED_REQUESTS = 90 };
+enum { QUICK_REQUESTS = 3000, DEFAULT_REQUESTS = 10000, WIDE_REQUESTS = 20000, MOST_REQUESTS = 100000, LONG_REQUESTS = 10000000, SANITIZED_REQUESTS = 90 };
 
 enum wrong { RESIDUAL_IS_P, RESIDUAL_IS_DISTANCE, Q_IS_WARMER, Q_IS_CUT, P_IS_WARMER, WRONGS };
 static const char *const wrong_name[WRONGS] = {"residual = p", "residual = |p - q|", "q^(1/1.1)", "64 best of q", "p^(1/1.1)"};
@@ -241,7 +241,7 @@ static int must_see(const struct place *place, enum wrong wrong)
 /* Requests for twice the noncentrality that is needed, for each of the wrong verifiers. */
 static int choose_count(const struct place *place)
 {
-    double wanted = options.is_quick ? QUICK_REQUESTS : DEFAULT_REQUESTS;
+    double wanted = options.is_quick ? QUICK_REQUESTS : options.is_wide ? WIDE_REQUESTS : DEFAULT_REQUESTS;
 
     if (BUDGET_SANITIZED || options.requests > 0 || options.is_long)
         return BUDGET_SANITIZED ? SANITIZED_REQUESTS : options.requests > 0 ? (int)options.requests : LONG_REQUESTS;

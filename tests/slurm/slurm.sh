@@ -10,7 +10,7 @@ mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
 cp "$PROMPTS" "$WORK/many.in"
 for i in 1 2 3; do cat "$WORK/many.in" "$WORK/many.in" >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"; done
-head -n 240 "$WORK/many.in" | sed -E 's/"id": *"[^"]*", *//' >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"
+head -n 160 "$WORK/many.in" | sed -E 's/"id": *"[^"]*", *//' >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"
 head -n 12 "$PROMPTS" >"$WORK/few.in"
 few=(--prompts few.in --plain-results --max-tokens 24)
 many=(--prompts many.in --plain-results --max-tokens 32 --watchdog 0)
@@ -26,8 +26,17 @@ check() {
     return 1
 }
 
-# patiently WHAT TEST: as await, for what SLURM takes its time with.
-patiently() { await "$1" "$2" 120 || { squeue; return 1; }; }
+# patiently WHAT TEST: as await, for what SLURM takes its time with, which is asked a few times a second.
+patiently() {
+    local i
+    for ((i = 0; i < 600; i++)); do
+        eval "$2" && return
+        nap 0.2
+    done
+    fail "waited 120 s for $1"
+    squeue
+    return 1
+}
 
 # submit OPTION...: `tandem sbatch`; sets JOB.
 submit() {
@@ -45,19 +54,19 @@ ended() {
 }
 done_in() { grep -c '^{"index"' "$1.journal" 2>/dev/null; }
 after= # a job that was well
-await_results() { patiently "$2 results in $1" "[ \"\$(done_in $1)\" -ge $2 ] 2>/dev/null"; }
+await_results() { await "$2 results in $1" "has_lines '$1.journal' $2 '{\"index\"'" 120; }
 # ranks PROGRAM: its processes, in order of rank, of this cluster alone.
 ranks() {
     local pid
     for pid in $(cluster_processes); do
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$1" ] && echo "$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^PMIX_RANK=//p') $pid"
+        [ "$(program_of "$pid")" = "$1" ] && echo "$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^PMIX_RANK=//p') $pid"
     done | sort -n | cut -d' ' -f2
 }
 # SLURM has cleared away what it started, which takes it a moment. A job is queued again for two minutes later, and the tests do not wait so long.
 idle() {
     local pid
     for pid in $(cluster_processes); do
-        case $(cat "/proc/$pid/comm" 2>/dev/null) in slurmstepd | srun | slurm_script | tandem-*) return 1 ;; esac
+        case $(program_of "$pid") in slurmstepd | srun | slurm_script | tandem-*) return 1 ;; esac
     done
 }
 again() {
