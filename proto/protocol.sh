@@ -39,7 +39,7 @@ live="-DNFAIR=3"
 ends="-a -f -N every_request_ends"
 again="-a -f -N proposals_are_used_again"
 
-explore holds "safety: 4 tokens, 2 faults, 1 restart" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1" $safety ""
+explore holds "safety: 3 tokens, 2 faults, 1 restart" "-DLIMIT=3 -DFAULTS=2 -DRESTARTS=1" $safety ""
 explore holds "safety: rounds without drafts, 3 tokens, 1 fault, 1 restart" "-DLIMIT=3 -DADAPTIVE" $safety ""
 explore "assertion violated (p_computed_on" "an epoch instead of the digest" "-DGUARD=EPOCH -DLIMIT=5 -DDRAFT=1 -DRESTARTS=0" $safety ""
 explore "assertion violated (p_computed_on" "the length alone" "-DGUARD=LENGTH -DRESTARTS=0" $safety ""
@@ -51,6 +51,7 @@ explore "assertion violated (1!=1)" "possible: a draft that ran ahead is used" "
 explore "assertion violated (2!=2)" "possible: one from a drafter that was started again" "-DWITNESS=2" $safety ""
 explore "assertion violated (3!=3)" "possible: one from a drafter that was lost" "-DWITNESS=3" $safety ""
 if [ -n "${TANDEM_WIDE-}${TANDEM_LONG-}" ]; then
+    explore holds "safety: 4 tokens, 2 faults, 1 restart" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1" $safety ""
     explore holds "safety: 5 tokens, 1 restart" "-DLIMIT=5 -DFAULTS=0 -DRESTARTS=1" $safety ""
     explore holds "safety: rounds without drafts, 4 tokens, 1 fault, 1 restart" "-DLIMIT=4 -DADAPTIVE" $safety ""
 fi

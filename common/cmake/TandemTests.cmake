@@ -1,5 +1,5 @@
-# Every test has a deadline in seconds, five times as long with sanitizers; labels; PLACES, of which `launch/tandem test` fills two for each core, for
-# whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they are many:
+# Every test has a deadline in seconds, five times as long with sanitizers; labels; PLACES, of which `launch/tandem test` fills two for each core and
+# one more, for whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they are many:
 # the long ones begin first.
 # add_cmocka_test(NAME SOURCES ... LINKS ... ARGUMENTS ...): one test program of tests/.
 # add_test_again(NAME PROGRAM ARGUMENTS ...): one more test of a program that there is.
@@ -10,7 +10,7 @@
 # tandem_amount, an argument of many scripts: how much they do. `small` is for builds with sanitizers, in which programs are many times slower.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca btl vader,self)
+set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self)
 set(tandem_test_values TIMEOUT PLACES COST)
 set(tandem_test_lists LABELS ENVIRONMENT)
 set(tandem_amount default)

@@ -2,7 +2,7 @@
 # Faults at random moments of random jobs, which a seed repeats up to timing: no job hangs, each ends as its kind of fault says, and
 # what was lost is found again by --resume. random.sh BIN default|small [COUNT [SEED]]; TANDEM_WIDE=1 in the environment: more of them.
 . "$(dirname "$0")/inject.sh"
-count=${3:-24} watchdog=5 prompts=40 tokens=32
+count=${3:-16} watchdog=5 prompts=40 tokens=32
 [ -z "${TANDEM_WIDE:-}" ] || count=${3:-40}
 [ "${TANDEM_LONG:-}" = 1 ] && count=${3:-1000}
 [ "$2" = small ] && count=${3:-6} watchdog=30 tokens=8

@@ -2,8 +2,8 @@
  *
  *     test_simulation [--first N] [--count N] [--seed N] [--verbose]
  *
- * --seed runs one schedule, --verbose tells its story, event by event. In the environment, TANDEM_WIDE=1: twice as many, TANDEM_LONG=1: forty
- * times. */
+ * --seed runs one schedule, --verbose tells its story, event by event. In the environment, TANDEM_WIDE=1: four times as many, TANDEM_LONG=1:
+ * eighty times. */
 #include "common/base/log.h"
 #include "tests/simulation/simulation.h"
 
@@ -21,9 +21,9 @@
 #ifdef __SANITIZE_ADDRESS__
 enum { USUAL = 2500 };
 #else
-enum { USUAL = 12500 };
+enum { USUAL = 6250 };
 #endif
-enum { MANY = 1000, WIDE_FACTOR = 2, LONG_FACTOR = 40 };
+enum { MANY = 1000, WIDE_FACTOR = 4, LONG_FACTOR = 80 };
 
 static struct stage stage;
 static struct simulation simulation;

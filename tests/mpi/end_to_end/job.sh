@@ -13,7 +13,7 @@ PROMPTS=$HERE/prompts.jsonl
 FEW=$WORK/few.in # a job of 16 lines
 head -n 16 "$PROMPTS" >"$FEW"
 # What a hand-written line needs on any machine, root or not, few cores or many.
-MPIRUN="mpirun -q --oversubscribe --bind-to none --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1"
+MPIRUN="mpirun -q --oversubscribe --bind-to none --mca pml ob1 --mca btl vader,self --mca btl_vader_single_copy_mechanism none --mca mpi_yield_when_idle 1"
 [ "$(id -u)" = 0 ] && MPIRUN="$MPIRUN --allow-run-as-root"
 failures=0
 checks=0

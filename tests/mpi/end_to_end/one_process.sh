@@ -31,7 +31,8 @@ drafted() {
     done
 }
 
-over=(--prompts "$FEW" --max-tokens 40 --hash-logits --draft-length 4)
+head -n 8 "$PROMPTS" >"$WORK/eight.in"
+over=(--prompts "$WORK/eight.in" --max-tokens 40 --hash-logits --draft-length 4)
 job solo --solo --verifiers 1 "${over[@]}" || fail "solo: exit $?"
 drafted model
 same one_model solo

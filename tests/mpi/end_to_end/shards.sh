@@ -3,7 +3,7 @@
 # file sum to that of the whole. shards.sh BIN default|small: small is for builds that run fifty times slower; TANDEM_WIDE=1 in the environment: all
 # 200 prompts. Half of them are drawn at temperature 1.
 . "$(dirname "$0")/job.sh"
-tokens=64 count=60 cut=23
+tokens=64 count=32 cut=13
 [ "${TANDEM_WIDE:-}${TANDEM_LONG:-}" = "" ] || count=200 cut=77
 [ "$2" = small ] && tokens=4
 head -n $count "$PROMPTS" | sed '0~2s/}$/, "temperature": 1}/' >"$WORK/all.in"

@@ -83,7 +83,7 @@ expect "--compare without a prompt is the same" has "one process with [0-9]+ thr
 expect "a short prompt is read without a word" has_not "reading the prompt"
 mkdir "$WORK/slow"
 cp "$SOURCE/launch/tandem" "$2/tandem-verifier" "$2/tandem-drafter" "$WORK/slow/"
-for i in $(seq 50); do printf 'In the year %d the sea was high and the ship went down. ' $((1700 + i)); done >"$WORK/long.txt"
+for i in $(seq 30); do printf 'In the year %d the sea was high and the ship went down. ' $((1700 + i)); done >"$WORK/long.txt"
 long="--prompt \"\$(cat $WORK/long.txt)\" --max-tokens 5 --verifiers 1"
 SLOW_RANK=1 SLOW_ROW=0.6 on_terminal "$WORK/slow/tandem run $long"
 expect "a long prompt is read by a line that is redrawn" has "$ESCAPE\[Kreading the prompt, [0-9]+ of [0-9]+ tokens(, about [0-9]+ s left)?"$'\r'"$ESCAPE\[Kreading the prompt"
