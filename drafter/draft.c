@@ -62,7 +62,7 @@ enum status draft_time_step(struct draft *draft, int sequences, double *us)
     double took = 0;
 
     *us = 0;
-    if (draft->kind->step == NULL)
+    if (draft->kind->read == NULL)
         return STATUS_OK;
     timed = calloc((size_t)sequences, sizeof *timed);
     if (timed == NULL)

@@ -45,7 +45,8 @@ struct draft_kind {
     /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. Also writes
      * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
-    /* One step: a token for each job, at most draft_jobs of them. It goes on with outputs of before. NULL: the kind cannot run ahead. */
+    /* One step: a token or more for each job, at most draft_jobs of them. It goes on with outputs of before. A branch for which there is nothing to
+     * draft gets a `wanted` of 0. NULL: the kind cannot run ahead. */
     enum status (*step)(void *state, const struct draft_job *jobs, int count);
     /* What the target may come to by itself behind the first `after` drafts of the mirror, or all of them, after JOB_LOOK. With step. */
     void (*guess)(void *state, const struct mirror *mirror, int after, struct guesses *guesses);
@@ -80,7 +81,7 @@ int draft_jobs(int slots, int runs_ahead);
 /* Opens prompt lookup, which needs no model. Sequences have up to `context` tokens. */
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context);
 /* Microseconds of a step of so many sequences, at most draft_parts.slots, each its first token; the least of a few tries. To be called before the
- * first sequence is begun, and leaves nothing behind. 0 of a kind that takes no steps. STATUS_INTERNAL without memory. */
+ * first sequence is begun, and leaves nothing behind. 0 of a kind without a model. STATUS_INTERNAL without memory. */
 enum status draft_time_step(struct draft *draft, int sequences, double *us);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);

@@ -13,13 +13,26 @@ struct lookup_draft {
     struct ngram_index *index; /* [slots] */
 };
 
-/* Makes the index know all but the newest token. A mirror's `cached` is the number of its tokens in the index, as it is of a KV cache. */
-static void catch_up(struct ngram_index *index, struct mirror *mirror)
+/* Makes the index know all but the newest token. A mirror's `cached` says, as of a KV cache, which of its tokens are still those that were there. */
+static struct ngram_index *catch_up(const struct lookup_draft *state, const struct mirror *mirror)
 {
+    struct ngram_index *index = &state->index[mirror->slot];
+
     if (mirror->cached < index->count)
         ngram_index_clear(index); /* tokens were replaced: the index has no truncation */
     ngram_index_grow(index, mirror->tokens, mirror->length - 1);
-    mirror->cached = index->count;
+    return index;
+}
+
+/* Copies `wanted` tokens that follow at `from` in the text to where it goes on. Returns how many: none where from is 0. */
+static int copy_on(const struct ngram_text *text, int from, int wanted, int32_t *to, struct draft_output *output)
+{
+    output->count = from > 0 ? wanted : 0;
+    for (int k = 0; k < output->count; k++) {
+        output->token[k] = to[k] = ngram_text_at(text, from + k);
+        output->q[k] = (struct support){0};
+    }
+    return output->count;
 }
 
 static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
@@ -28,18 +41,54 @@ static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, i
 
     for (int i = 0; i < count; i++) {
         struct mirror *mirror = mirrors[i];
-        struct ngram_index *index = &state->index[mirror->slot];
+        int32_t *end = mirror->tokens + mirror->length;
+        const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length, .tail = end};
 
-        catch_up(index, mirror);
-        int from = ngram_index_find(index, mirror->tokens, mirror->length), wanted = from > 0 ? mirror->wanted : 0;
-
-        for (int k = 0; k < wanted; k++) {
-            outputs[i]->token[k] = mirror->tokens[mirror->length + k] = mirror->tokens[from + k];
-            outputs[i]->q[k] = (struct support){0};
-        }
-        outputs[i]->count = mirror->drafted = wanted;
+        mirror->drafted = copy_on(&text, ngram_index_find(catch_up(state, mirror), &text), mirror->wanted, end, outputs[i]);
+        mirror->cached = mirror->length + mirror->drafted;
     }
     return STATUS_OK;
+}
+
+/* All tokens of a branch at once, the same as if its text were committed; or none, where nothing of its end occurred before. */
+static void draft_branch(const struct lookup_draft *state, const struct mirror *mirror, struct branch *branch, struct draft_output *output)
+{
+    int32_t *guess = mirror->tokens + branch->place;
+    const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = guess, .more = 1};
+
+    branch->count = branch->wanted = copy_on(&text, ngram_index_find(catch_up(state, mirror), &text), branch->wanted, guess + 1, output);
+}
+
+static enum status lookup_step(void *opaque, const struct draft_job *jobs, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (jobs[i].branch >= 0)
+            draft_branch(opaque, jobs[i].mirror, &jobs[i].mirror->ahead.branch[jobs[i].branch], jobs[i].output);
+    return STATUS_OK;
+}
+
+/* What followed the n-grams at the end of that text, the longest first: another token than the draft, which followed one of them. */
+static void lookup_guess(void *opaque, const struct mirror *mirror, int after, struct guesses *guesses)
+{
+    const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length + after};
+    int places[NGRAM_LONGEST], count = ngram_index_list(catch_up(opaque, mirror), &text, places);
+
+    guesses->count = 0;
+    for (int i = 0; i < count && guesses->count < MIRROR_GUESSES; i++) {
+        int32_t token = ngram_text_at(&text, places[i]);
+        int is_new = after == mirror->drafted || token != mirror->tokens[mirror->length + after];
+
+        for (int g = 0; g < guesses->count; g++)
+            is_new &= guesses->token[g] != token;
+        if (is_new)
+            guesses->token[guesses->count++] = token;
+    }
+}
+
+/* A text's tokens are all that there is of it: nothing lies in a cache. */
+static void lookup_copy(void *opaque, struct cache_place from, struct cache_place to, int count)
+{
+    (void)opaque, (void)from, (void)to, (void)count;
 }
 
 static void lookup_close(void *opaque)
@@ -55,7 +104,15 @@ static enum status lookup_open(struct draft *draft, const struct draft_parts *te
     return draft_open_lookup(draft, terms->way, terms->slots, terms->context);
 }
 
-const struct draft_kind draft_lookup_kind = {.name = "lookup", .open = lookup_open, .propose = lookup_propose, .close = lookup_close};
+_Static_assert((int)NGRAM_LONGEST >= (int)OPTIONS_DRAFT_LONGEST, "an index holds what may be asked for");
+
+const struct draft_kind draft_lookup_kind = {.name = "lookup",
+                                             .open = lookup_open,
+                                             .propose = lookup_propose,
+                                             .step = lookup_step,
+                                             .guess = lookup_guess,
+                                             .copy = lookup_copy,
+                                             .close = lookup_close};
 
 enum status draft_open_lookup(struct draft *draft, const struct options_draft *way, int slots, int context)
 {

@@ -23,7 +23,7 @@ struct branch {
     int guess;  /* which of the guesses there */
     int place;  /* tokens[place] is the guess */
     int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache */
-    int wanted; /* and so many shall be */
+    int wanted; /* and so many shall be; 0: nothing can be drafted for this text before it is committed */
     int is_sent;
     int output;      /* which of the slot's outputs has them */
     uint64_t digest; /* of the text */

@@ -42,13 +42,13 @@ static uint64_t hash_of(uint64_t hash, int32_t token)
     return hash ^ hash >> 32;
 }
 
-/* The entry of the n tokens before tokens[end], or the free entry where it would be inserted. */
-static int32_t *entry_of(const struct ngram_index *index, const int32_t *tokens, int end, int n, uint64_t hash)
+/* The entry of these n tokens, or the free entry where it would be inserted. */
+static int32_t *entry_of(const struct ngram_index *index, const int32_t *tokens, const int32_t *key, int n, uint64_t hash)
 {
     int32_t *table = index->place + (size_t)(n - index->min) * ((size_t)index->mask + 1);
     uint32_t at = (uint32_t)hash & index->mask;
 
-    while (table[at] != 0 && memcmp(tokens + table[at] - n, tokens + end - n, (size_t)n * sizeof *tokens) != 0)
+    while (table[at] != 0 && memcmp(tokens + table[at] - n, key, (size_t)n * sizeof *tokens) != 0)
         at = (at + 1) & index->mask;
     return &table[at];
 }
@@ -61,26 +61,60 @@ void ngram_index_grow(struct ngram_index *index, const int32_t *tokens, int upto
         for (int n = 1; n <= index->max && n <= end; n++) {
             hash = hash_of(hash, tokens[end - n]);
             if (n >= index->min)
-                *entry_of(index, tokens, end, n, hash) = end;
+                *entry_of(index, tokens, tokens + end - n, n, hash) = end;
         }
     }
     index->count = upto > index->count ? upto : index->count;
 }
 
-int ngram_index_find(const struct ngram_index *index, const int32_t *tokens, int length)
+int32_t ngram_text_at(const struct ngram_text *text, int i)
 {
+    return i < text->length ? text->tokens[i] : text->tail[i - text->length];
+}
+
+/* The newest place in the text behind those of the index that has these n tokens before it; 0: there is none. */
+static int find_behind(const struct ngram_index *index, const struct ngram_text *text, const int32_t *key, int n)
+{
+    for (int end = text->length + text->more - 1; end > index->count && end >= n; end--) {
+        int same = 0;
+
+        while (same < n && ngram_text_at(text, end - n + same) == key[same])
+            same++;
+        if (same == n)
+            return end;
+    }
+    return 0;
+}
+
+int ngram_index_list(const struct ngram_index *index, const struct ngram_text *text, int *places)
+{
+    int32_t last[NGRAM_LONGEST], found[NGRAM_LONGEST];
+    int length = text->length + text->more, count = 0;
     uint64_t hash = 0;
-    int found = 0;
 
     for (int n = 1; n <= index->max && n <= length; n++) {
-        hash = hash_of(hash, tokens[length - n]);
+        const int32_t *key = last + NGRAM_LONGEST - n;
+        int32_t place;
+
+        last[NGRAM_LONGEST - n] = ngram_text_at(text, length - n);
+        hash = hash_of(hash, last[NGRAM_LONGEST - n]);
         if (n < index->min)
             continue;
-        int32_t place = *entry_of(index, tokens, length, n, hash);
-
+        place = find_behind(index, text, key, n);
+        if (place == 0)
+            place = *entry_of(index, text->tokens, key, n, hash);
         if (place == 0)
             break; /* so no longer one occurred either */
-        found = place;
+        found[count++] = place;
     }
-    return found;
+    for (int i = 0; i < count; i++)
+        places[i] = found[count - 1 - i];
+    return count;
+}
+
+int ngram_index_find(const struct ngram_index *index, const struct ngram_text *text)
+{
+    int places[NGRAM_LONGEST];
+
+    return ngram_index_list(index, text, places) > 0 ? places[0] : 0;
 }

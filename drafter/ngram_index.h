@@ -8,8 +8,10 @@
 #include "common/base/arena.h"
 #include <stdint.h>
 
+enum { NGRAM_LONGEST = 16 };
+
 struct ngram_index {
-    int min, max;
+    int min, max; /* at most NGRAM_LONGEST */
     int count;      /* n-grams of tokens[0 .. count) are in the index */
     uint32_t mask;  /* entries of a table - 1 */
     int32_t *place; /* [max - min + 1][mask + 1], 0: a free entry */
@@ -22,8 +24,19 @@ void ngram_index_init(struct ngram_index *index, struct arena *arena, int min, i
 void ngram_index_clear(struct ngram_index *index);
 /* Adds the n-grams of tokens[0 .. upto), of which the first index->count have not changed; upto at most `context`. */
 void ngram_index_grow(struct ngram_index *index, const int32_t *tokens, int upto);
-/* The place of the token after the newest earlier occurrence of the longest n-gram at the end of tokens[0 .. length); 0 where none occurred. The
- * index must have exactly the first length - 1 tokens. */
-int ngram_index_find(const struct ngram_index *index, const int32_t *tokens, int length);
+/* A text: tokens[0 .. length), and behind them tail[0 .. more). */
+struct ngram_text {
+    const int32_t *tokens;
+    int length;
+    const int32_t *tail;
+    int more;
+};
+
+int32_t ngram_text_at(const struct ngram_text *text, int i);
+/* The place of the token after the newest earlier occurrence of the longest n-gram at the end of the text; 0 where none occurred. The index must have
+ * tokens of the text alone, and not the newest one; those before it that it lacks are looked at one by one. */
+int ngram_index_find(const struct ngram_index *index, const struct ngram_text *text);
+/* The same for each n-gram that occurred, the longest first. Returns how many.  places: [NGRAM_LONGEST] */
+int ngram_index_list(const struct ngram_index *index, const struct ngram_text *text, int *places);
 
 #endif

@@ -213,7 +213,7 @@ struct branch *run_ahead_whole(struct run_ahead *ahead, struct mirror **mirror, 
 
             *mirror = &ahead->mirror[i];
             *output = output_of(ahead, *mirror, branch->output);
-            if (!branch->is_sent && branch->count == branch->wanted && is_for_the_shelf(*mirror, branch, *output))
+            if (!branch->is_sent && branch->count > 0 && branch->count == branch->wanted && is_for_the_shelf(*mirror, branch, *output))
                 return branch;
         }
     return NULL;

@@ -57,7 +57,7 @@ static void test_ngram_index__finds_what_a_search_of_everything_finds(void **sta
             for (int length = 1; length <= CONTEXT; length += 1 + below(run, (uint32_t)length, 5)) {
                 ngram_index_grow(&index, tokens, length - 1);
                 assert_int_equal(index.count, length - 1);
-                int at = ngram_index_find(&index, tokens, length);
+                int at = ngram_index_find(&index, &(struct ngram_text){.tokens = tokens, .length = length});
 
                 assert_int_equal(at, find_naively(min, max, length));
                 found += at > 0;
@@ -67,6 +67,33 @@ static void test_ngram_index__finds_what_a_search_of_everything_finds(void **sta
         arena_close(&arena);
     }
     assert_true(found > RUNS && missed > RUNS);
+}
+
+/* Of a text in two parts, of whose end the index lacks some tokens. */
+static void test_ngram_index__looks_at_what_the_index_lacks(void **state)
+{
+    int found = 0, missed = 0;
+
+    (void)state;
+    for (uint32_t run = 0; run < RUNS; run++) {
+        int kinds = (int[]){1, 2, 3, 8, 50, 100000}[run % 6], min = 1 + below(run, 1, 4), max = min + below(run, 2, 6);
+        int length = 1 + below(run, 3, CONTEXT), more = below(run, 4, length < 20 ? length : 20), lacking = below(run, 5, length - more + 1);
+        struct ngram_index index;
+        struct arena arena;
+
+        for (int i = 0; i < length; i++)
+            tokens[i] = below(run, (uint32_t)(1000 + i), kinds);
+        open_index(&arena, &index, min, max, CONTEXT);
+        ngram_index_grow(&index, tokens, length - more - lacking - (lacking + more == 0));
+        int at = ngram_index_find(
+            &index, &(struct ngram_text){.tokens = tokens, .length = length - more, .tail = tokens + length - more, .more = more});
+
+        assert_int_equal(at, find_naively(min, max, length));
+        found += at > 0;
+        missed += at == 0;
+        arena_close(&arena);
+    }
+    assert_true(found > RUNS / 4 && missed > RUNS / 4);
 }
 
 /* A table that is filled by a context of different tokens still has free entries: a search ends. */
@@ -81,9 +108,9 @@ static void test_ngram_index__a_full_context_leaves_room(void **state)
         large[i] = i * 7;
     open_index(&arena, &index, 1, 2, 1 << 13);
     ngram_index_grow(&index, large, (1 << 13) - 1);
-    assert_int_equal(ngram_index_find(&index, large, 1 << 13), 0);
+    assert_int_equal(ngram_index_find(&index, &(struct ngram_text){.tokens = large, .length = 1 << 13}), 0);
     large[(1 << 13) - 1] = large[5];
-    assert_int_equal(ngram_index_find(&index, large, 1 << 13), 6);
+    assert_int_equal(ngram_index_find(&index, &(struct ngram_text){.tokens = large, .length = 1 << 13}), 6);
     arena_close(&arena);
 }
 
@@ -177,13 +204,117 @@ static void test_draft_lookup__follows_what_is_committed(void **state)
     close_rig(&rig);
 }
 
+/* What the drafter drafts that is told of the text from the beginning. */
+static void expect_of(int min, int max, const int32_t *text, int length, struct draft_output *expected)
+{
+    struct rig rig;
+    struct mirror *batch[] = {&rig.mirror};
+
+    open_rig(&rig, min, max);
+    open_sequence(&rig, text, length);
+    assert_int_equal(rig.draft.kind->propose(rig.draft.state, batch, 1, &expected), STATUS_OK);
+    close_rig(&rig);
+}
+
+/* The text of a branch, which is committed: its drafts are the draft. */
+static void commit_branch(struct rig *rig, const struct branch *branch, const int32_t *text, int length)
+{
+    const struct commit commit = {.request = 1, .old_length = (uint32_t)rig->mirror.length, .accepted = (uint32_t)branch->after,
+                                  .tokens = text + rig->mirror.length, .count = branch->after + 1, .keep = (uint32_t)length - 1,
+                                  .digest = branch->digest, .draft_length = WANTED};
+    struct mirror_move move;
+    int drafted = branch->count;
+
+    assert_true(mirror_commit(&rig->mirror, &commit, &move));
+    assert_int_equal(rig->mirror.length, length);
+    assert_int_equal(rig->mirror.drafted, drafted);
+    assert_int_equal(rig->mirror.wanted, WANTED); /* none of it was sent */
+}
+
+static void assert_same(const struct draft_output *output, const struct draft_output *expected, const int32_t *tokens_there)
+{
+    assert_int_equal(output->count, expected->count);
+    for (int k = 0; k < output->count; k++) {
+        assert_int_equal(output->token[k], expected->token[k]);
+        assert_int_equal(tokens_there[k], expected->token[k]);
+        assert_int_equal(output->q[k].count, 0);
+    }
+}
+
+/* One branch for each guess behind so many drafts. Returns how many there were; the last one's text is committed where `commits` says so. */
+static int branch_behind(struct rig *rig, int min, int max, int after, int commits)
+{
+    struct guesses *guesses = &rig->mirror.ahead.guesses[after];
+    struct draft_output output, expected;
+    int32_t text[CONTEXT];
+    int length = rig->mirror.length + after + 1, count;
+
+    rig->draft.kind->guess(rig->draft.state, &rig->mirror, after, guesses);
+    count = guesses->count;
+    for (int g = 0; g < count; g++) {
+        struct branch *branch = &rig->mirror.ahead.branch[0];
+
+        assert_true(after == rig->mirror.drafted || guesses->token[g] != rig->mirror.tokens[rig->mirror.length + after]);
+        for (int other = 0; other < g; other++)
+            assert_int_not_equal(guesses->token[g], guesses->token[other]);
+        rig->mirror.ahead.branches = 0;
+        assert_true(mirror_branch(&rig->mirror, after, g));
+        output.count = 0;
+        memcpy(text, rig->mirror.tokens, (size_t)(length - 1) * sizeof *text);
+        text[length - 1] = guesses->token[g];
+        expect_of(min, max, text, length, &expected);
+        const struct draft_job job = {&rig->mirror, 0, &output};
+        assert_int_equal(rig->draft.kind->step(rig->draft.state, &job, 1), STATUS_OK);
+        assert_int_equal(branch->count, branch->wanted);
+        assert_int_equal(branch->count, output.count);
+        assert_same(&output, &expected, rig->mirror.tokens + branch->place + 1);
+        if (commits && g == count - 1) {
+            commit_branch(rig, branch, text, length);
+            assert_drafts(rig, expected.token, expected.count); /* and it drafts the same once more */
+        }
+    }
+    return count;
+}
+
+static void test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit(void **state)
+{
+    int branches = 0;
+
+    (void)state;
+    for (uint32_t run = 0; run < RUNS; run++) {
+        int kinds = 2 + (int)(run % 4), min = 1 + below(run, 1, 2), max = min + below(run, 2, 4), length = 10 + below(run, 3, 100);
+        struct mirror *batch[1];
+        struct draft_output output, *outputs[] = {&output};
+        struct rig rig;
+
+        for (int i = 0; i < length; i++)
+            tokens[i] = below(run, (uint32_t)(1000 + i), kinds);
+        open_rig(&rig, min, max);
+        open_sequence(&rig, tokens, length);
+        batch[0] = &rig.mirror;
+        assert_int_equal(rig.draft.kind->propose(rig.draft.state, batch, 1, outputs), STATUS_OK);
+        for (int round = 0; round < 4 && rig.mirror.drafted > 0; round++) {
+            int committed = below(run, (uint32_t)(10 + round), rig.mirror.drafted + 1), before = rig.mirror.length;
+
+            for (int after = 0; after <= rig.mirror.drafted && rig.mirror.length == before; after++)
+                branches += branch_behind(&rig, min, max, after, after == committed);
+            if (rig.mirror.length == before)
+                break; /* nothing was guessed where it was to be committed */
+        }
+        close_rig(&rig);
+    }
+    assert_true(branches > 4 * RUNS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ngram_index__finds_what_a_search_of_everything_finds),
+        cmocka_unit_test(test_ngram_index__looks_at_what_the_index_lacks),
         cmocka_unit_test(test_ngram_index__a_full_context_leaves_room),
         cmocka_unit_test(test_draft_lookup__copies_the_newest_of_the_longest),
         cmocka_unit_test(test_draft_lookup__follows_what_is_committed),
+        cmocka_unit_test(test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

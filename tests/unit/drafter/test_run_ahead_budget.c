@@ -125,6 +125,45 @@ static void test_run_ahead_budget__as_many_branches_as_were_asked_for(void **sta
         assert_int_equal(planned(&(struct times){1000, 1000, 1}, 2, 3, fixed), fixed);
 }
 
+static enum status find_nothing(void *state, const struct draft_job *jobs, int count)
+{
+    (void)state;
+    for (int i = 0; i < count; i++)
+        if (jobs[i].branch >= 0)
+            jobs[i].mirror->ahead.branch[jobs[i].branch].wanted = 0;
+    return STATUS_OK;
+}
+
+/* A kind may have nothing to draft for a text: no proposal of nothing is sent before that text is committed, and it is not asked again. */
+static void test_run_ahead_budget__what_has_no_drafts_is_not_sent(void **state)
+{
+    const struct draft_kind nothing = {.name = "nothing", .step = find_nothing, .guess = guess};
+    const struct draft draft = {.kind = &nothing};
+    const struct draft_output *output;
+    struct mirror mirror, *whose;
+    struct run_ahead ahead;
+    struct arena arena;
+    int did;
+
+    (void)state;
+    assert_int_equal(arena_open(&arena, mirror_bytes(CONTEXT), "a mirror"), STATUS_OK);
+    assert_int_equal(run_ahead_open(&ahead, &draft, &mirror, 1, 1, 4), STATUS_OK);
+    mirror_init(&mirror, &arena, 0, CONTEXT);
+    mirror.open = 1;
+    mirror.length = LENGTH;
+    mirror.drafted = 3;
+    for (int steps = 0; steps < 2; steps++) { /* those behind all drafts come with the first step */
+        assert_int_equal(run_ahead_step(&ahead, &did), STATUS_OK);
+        assert_int_equal(did, 1);
+        assert_null(run_ahead_whole(&ahead, &whose, &output));
+    }
+    assert_int_equal(ahead.planned, 4);
+    assert_int_equal(run_ahead_step(&ahead, &did), STATUS_OK);
+    assert_int_equal(did, 0);
+    run_ahead_close(&ahead);
+    arena_close(&arena);
+}
+
 static int open_log(void **state)
 {
     (void)state;
@@ -138,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_run_ahead_budget__branches_fill_the_time_of_a_verify_step),
         cmocka_unit_test(test_run_ahead_budget__before_a_time_is_known_there_is_one_branch),
         cmocka_unit_test(test_run_ahead_budget__as_many_branches_as_were_asked_for),
+        cmocka_unit_test(test_run_ahead_budget__what_has_no_drafts_is_not_sent),
     };
 
     return cmocka_run_group_tests(tests, open_log, NULL);
