@@ -232,7 +232,7 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
         TRY(team_hash(&job->team, &stats.hash));
     if (!job->options->report.quiet && solo != NULL)
         stats_table(&stats, stdout);
-    else if (!job->options->report.quiet)
+    else if (!job->options->report.quiet && figures->steps > 0) /* else nothing was left to decode */
         stats_line(&stats, options_notes(job->options));
     return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }

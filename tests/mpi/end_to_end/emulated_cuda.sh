@@ -69,6 +69,8 @@ resumed() {
 }
 for cache in auto bf16; do
     resumed 0 "is complete .*: nothing to do" --backend cuda --cache $cache
+    checks=$((checks + 1))
+    ! grep -q "tokens in" "$WORK/solo_greedy.err" || fail "--resume of what is complete has figures of nothing: $(cat "$WORK/solo_greedy.err")"
 done
 resumed 65 "cache is bf16 there and f32 here" --backend cpu
 
