@@ -1,6 +1,6 @@
 # Every test has a deadline in seconds, five times as long with sanitizers; labels; PLACES, of which `launch/tandem test` fills two for each core and
-# one more, for whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they are many:
-# the long ones begin first.
+# one more, for whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they
+# are many: the long ones begin first.
 # add_cmocka_test(NAME SOURCES ... LINKS ... ARGUMENTS ...): one test program of tests/.
 # add_test_again(NAME PROGRAM ARGUMENTS ...): one more test of a program that there is.
 # add_mpi_test(NAME SOURCES ... LINKS ... RANKS n): the first under mpirun.

@@ -85,7 +85,8 @@ static void top_by_heap(const struct kernels *kernels, const float *logits, floa
     unheap(best, kept);
 }
 
-/* For shorter rows a heap is cheaper than clearing the bins, and for whole ones sorting them; longer rows put too many tokens into each bin. */
+/* Shorter rows than BIN_LEAST: a heap is cheaper than clearing the bins, and where all of few tokens are wanted, insertion. Rows beyond BIN_LIMIT put
+ * too many tokens into each bin. */
 enum { FEW = 64, BINS = 256, BIN_LEAST = 128, BIN_LIMIT = 8192 };
 
 /* Distance from the largest logit in eighths: it never falls when the logit falls, so bins are in order. */

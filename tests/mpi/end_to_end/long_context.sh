@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A context of 131,072 tokens in a whole job: a prompt of 40,000 (wide: 100,000) is read to its end under default options, and with a watchdog of 2 s; one token too many is one
-# line. long_context.sh BIN default|small TEST, test_long_context, which writes the model.
+# A context of 131,072 tokens in a whole job: a prompt of 40,000 (TANDEM_WIDE=1: 100,000) is read to its end under default options, and with a
+# watchdog of 2 s; one token too many is one line. long_context.sh BIN default|small TEST, test_long_context, which writes the model.
 . "$(dirname "$0")/job.sh"
 length=40000
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || length=100000
