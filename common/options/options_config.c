@@ -7,6 +7,7 @@
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct reading {
     struct options *options;
@@ -82,8 +83,13 @@ static enum status read_file(struct reading *given, const char *path)
 {
     struct reading reading = *given;
     int bad_line, unread;
+    struct stat state;
 
     reading.path = path;
+    if (stat(path, &state) == 0 && !S_ISREG(state.st_mode) && !S_ISDIR(state.st_mode)) { /* each rank reads it, and what made the ranks' line */
+        log_error("--config %s: not a regular file, which can be read more than once", path);
+        return STATUS_NOINPUT;
+    }
     reading.file = fopen(path, "r");
     if (reading.file == NULL) {
         log_error("--config %s: %s", path, strerror(errno));

@@ -131,7 +131,7 @@ const struct option_entry option_table[] = {
      "keep the fewest tokens that together have probability P; 1: all"},
     {"min-p", "P", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.min_p), 0, 1, SAMPLING_MIN_P, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "keep tokens at least P times as probable as the best; 0: all"},
-    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.repetition_penalty), 0, 100, SAMPLING_REPETITION_PENALTY, 1,
+    {"repetition-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.repetition_penalty), 0.01, 100, NULL, 1,
      RESULTS_ALWAYS, RANKS_ALWAYS, "divide positive and multiply negative logits of tokens seen before; 1: off"},
     {"presence-penalty", "R", OPTION_DOUBLE, OPTION_SAMPLING, AT(request.sampling.presence_penalty), -2, 2, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "subtract from the logits of tokens generated before; 0: off"},

@@ -31,8 +31,8 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
         return refuse(reason, size, "top_p", s->top_p, SAMPLING_TOP_P);
     if (!(s->min_p >= 0.0 && s->min_p < 1.0))
         return refuse(reason, size, "min_p", s->min_p, SAMPLING_MIN_P);
-    if (!(s->repetition_penalty > 0.0 && s->repetition_penalty <= 100.0))
-        return refuse(reason, size, "repetition_penalty", s->repetition_penalty, SAMPLING_REPETITION_PENALTY);
+    if (!(s->repetition_penalty >= 0.01 && s->repetition_penalty <= 100.0)) /* less would take logits beyond float's range */
+        return refuse(reason, size, "repetition_penalty", s->repetition_penalty, "a number from 0.01 to 100");
     if (!(fabs(s->presence_penalty) <= 2.0))
         return refuse(reason, size, "presence_penalty", s->presence_penalty, "a number from -2 to 2");
     if (!(fabs(s->frequency_penalty) <= 2.0))

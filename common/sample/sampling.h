@@ -29,7 +29,6 @@ extern const struct sampling sampling_default;
 /* Ranges with an open end, in words. */
 #define SAMPLING_TOP_P "a number above 0 and at most 1"
 #define SAMPLING_MIN_P "a number from 0 to below 1"
-#define SAMPLING_REPETITION_PENALTY "a number above 0 and at most 100"
 
 /* STATUS_OK, or STATUS_USAGE with the reason in `reason` ("temperature is -1, expected a number of at least 0"). */
 enum status sampling_check(const struct sampling *sampling, char *reason, size_t reason_size);

@@ -119,6 +119,12 @@ static void write_mpirun_role(const struct launch_ranks *ranks, struct launch_ho
     }
 }
 
+/* Does the user choose that himself? mpirun takes a parameter once. */
+static int names(const char *options, const char *parameter)
+{
+    return options != NULL && strstr(options, parameter) != NULL;
+}
+
 static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
 {
     const struct options *options = ranks->options;
@@ -130,7 +136,11 @@ static void write_mpirun(const struct launch_ranks *ranks, FILE *to)
     if (options->launch.hosts == NULL && ranks->argv != NULL) {
         /* One host: shared memory alone, so that no rank listens on the network, nor looks for its adapters, which takes MPI 0.2 s; no copies
          * from a peer's address space, which containers forbid. */
-        fputs(" --oversubscribe --mca pml ob1 --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
+        fputs(" --oversubscribe", to);
+        if (!names(options->launch.mpirun_options, "--mca pml "))
+            fputs(" --mca pml ob1", to);
+        if (!names(options->launch.mpirun_options, "--mca btl "))
+            fputs(" --mca btl vader,self --mca btl_vader_single_copy_mechanism none", to);
     }
     if (ranks->drafters > 0 && (options->input.conversation || (options->input.prompts != NULL && strcmp(options->input.prompts, "-") == 0)))
         fprintf(to, " --stdin %d", ranks->drafters); /* the lead, which reads it, comes after the drafters */

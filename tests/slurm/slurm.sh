@@ -10,7 +10,7 @@ mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
 cp "$PROMPTS" "$WORK/many.in"
 for i in 1 2 3; do cat "$WORK/many.in" "$WORK/many.in" >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"; done
-head -n 160 "$WORK/many.in" | sed -E 's/"id": *"[^"]*", *//' >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"
+head -n 240 "$WORK/many.in" | sed -E 's/"id": *"[^"]*", *//' >"$WORK/more.in" && mv "$WORK/more.in" "$WORK/many.in"
 head -n 12 "$PROMPTS" >"$WORK/few.in"
 few=(--prompts few.in --plain-results --max-tokens 24)
 many=(--prompts many.in --plain-results --max-tokens 32 --watchdog 0)

@@ -10,6 +10,7 @@
 #include "verifier/job/measuring.h"
 #include "verifier/job/why.h"
 #include "verifier/result/journal_terms.h"
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,6 +73,20 @@ static enum status repeat(struct job *job, struct peers *drafters, const struct 
         TRY(measure(job, drafters, requests, 0, measuring, &drafted));
         comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
     }
+    return STATUS_OK;
+}
+
+/* Those that can be completed, for passes that are measured: what is wrong with the others is said once. Borrows them; its array is to be freed. */
+static enum status take_good(const struct request_list *requests, struct request_list *good)
+{
+    *good = (struct request_list){.request = calloc((size_t)requests->count + 1, sizeof *good->request)};
+    if (good->request == NULL) {
+        log_error("no memory for %d prompts", requests->count);
+        return STATUS_INTERNAL;
+    }
+    for (int i = 0; i < requests->count; i++)
+        if (requests->request[i].error == NULL)
+            good->request[good->count++] = requests->request[i];
     return STATUS_OK;
 }
 
@@ -171,7 +186,8 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
         log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: --draft-length K or --accept coupled does");
 }
 
-enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
+/* good: those of the requests that can be completed */
+static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good)
 {
     struct peers none = {0}, *peers = job->options->rounds.solo ? &none : drafters;
     struct comparison comparison = {0};
@@ -180,7 +196,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     struct measuring measuring;
     struct show show;
     struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->rounds.solo ? drafters : NULL};
-    int compare = job->options->report.compare && peers->count > 0;
+    int compare = job->options->report.compare && peers->count > 0 && good->count > 0;
     struct adaptive_terms terms;
     enum status status, wrong;
     int known;
@@ -191,7 +207,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (compare)
-        TRY(measure(job, drafters, requests, 1, &measuring, &solo)); /* solo first */
+        TRY(measure(job, drafters, good, 1, &measuring, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
     show_begin(&show, requests);
@@ -208,7 +224,7 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
     if (compare) {
         comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
         if (status == STATUS_OK)
-            status = repeat(job, drafters, requests, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &measuring, &comparison);
+            status = repeat(job, drafters, good, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &measuring, &comparison);
         if (status != STATUS_DRAINED)
             TRY(status);
     }
@@ -220,4 +236,15 @@ enum status complete_run(struct job *job, struct peers *drafters, const struct r
         say_if_rested(job, &lead.figures, &terms);
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
+}
+
+enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
+{
+    struct request_list good;
+    enum status status;
+
+    TRY(take_good(requests, &good));
+    status = complete(job, drafters, requests, &good);
+    free(good.request);
+    return status;
 }

@@ -52,6 +52,17 @@ static int is_same_file(const char *a, const char *b)
            first.st_ino == second.st_ino;
 }
 
+/* A name of this program's own input, which is another one in each rank. */
+static int is_own_input(const char *path)
+{
+    static const char *const names[] = {"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"};
+    int is_one = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_one |= strcmp(path, names[i]) == 0;
+    return is_one;
+}
+
 /* Are these the same file? Names are compared too, for a file may not exist yet. "-" is no file, and NULL was not asked for. */
 static int collide(const char *a, const char *b)
 {
@@ -61,8 +72,8 @@ static int collide(const char *a, const char *b)
 /* No file that is written may be another that is read or written. */
 static enum status check_files(const struct options *options)
 {
-    enum { READ = 4, FILES = 9 };
-    char journal[PATH_MAX], terms[PATH_MAX];
+    enum { READ = 4, FILES = 10 };
+    char journal[PATH_MAX], terms[PATH_MAX], partial[PATH_MAX];
     const int has_output = options->results.path != NULL;
     const struct {
         const char *option, *what, *path;
@@ -75,7 +86,8 @@ static enum status check_files(const struct options *options)
                       {"stats", "the file of --stats", options->report.stats, 0},
                       {"json", "the file of --json", options->checks.json, 0},
                       {"output", "the journal of --output", has_output ? journal : NULL, 1},
-                      {"output", "the terms of --output", has_output ? terms : NULL, 1}};
+                      {"output", "the terms of --output", has_output ? terms : NULL, 1},
+                      {"output", "what --output is until it is whole", has_output ? partial : NULL, 1}};
 
     if (has_output && options->results.path[0] == '\0') {
         log_error("--output is '', expected a file or -");
@@ -83,6 +95,7 @@ static enum status check_files(const struct options *options)
     }
     snprintf(journal, sizeof journal, "%s.journal", has_output ? options->results.path : "");
     snprintf(terms, sizeof terms, "%s.terms", has_output ? options->results.path : "");
+    snprintf(partial, sizeof partial, "%s.partial", has_output ? options->results.path : "");
     for (int i = READ; i < FILES; i++)
         for (int j = 0; j < i; j++)
             if (collide(files[i].path, files[j].path)) {
@@ -160,7 +173,17 @@ static enum status check_input(const struct options *options)
         TRY(check_written("json", options->checks.json));
         TRY(check_folder(options->report.trace));
     }
-    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") == 0 || access(options->input.prompts, R_OK) == 0)
+    if (options->report.stats != NULL && strcmp(options->report.stats, "-") == 0) {
+        log_error("--stats is '-', expected the name of a file");
+        return STATUS_USAGE;
+    }
+    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") == 0)
+        return STATUS_OK;
+    if (is_own_input(options->input.prompts)) {
+        log_error("--prompts %s is this program's own input, which ranks do not have; --prompts - reads it", options->input.prompts);
+        return STATUS_USAGE;
+    }
+    if (access(options->input.prompts, R_OK) == 0)
         return STATUS_OK;
     log_error("--prompts %s: %s", options->input.prompts, strerror(errno));
     return STATUS_NOINPUT;

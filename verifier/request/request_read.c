@@ -26,7 +26,7 @@ static ssize_t next_line(struct reading *reading)
     while ((length = getline(&reading->line, &reading->room, reading->file)) >= 0) {
         if (reading->number++ == 0 && length >= 3 && memcmp(reading->line, byte_order_mark, 3) == 0)
             memmove(reading->line, reading->line + 3, (size_t)(length -= 3) + 1);
-        while (length > 0 && strchr(" \t\r\n", reading->line[length - 1]) != NULL)
+        while (length > 0 && reading->line[length - 1] != '\0' && strchr(" \t\r\n", reading->line[length - 1]) != NULL)
             length--;
         if (length > 0)
             break;

@@ -5,8 +5,9 @@
  * v is a table (adaptive_work.h) and not a line: at how many rows a step takes twice as long depends on kernels and caches. A warm-up fills it before
  * the first round, so that a job in which drafts cannot pay never asks for one; each round corrects it. Rounds with drafts and rounds without are
  * slower or faster than the table by a factor each: a drafter takes caches, memory bandwidth and often a core from the verifiers, so the time of
- * rounds with drafts says little about rounds without. Those are therefore measured by a look: three rounds without drafts, once the drafter has gone
- * to sleep, now and then and always before drafting is given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries again.
+ * rounds with drafts says little about rounds without. Those are therefore measured by a look: three rounds without drafts, once the drafter sleeps,
+ * now and then and always before drafting is given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries
+ * again.
  *
  * w is a table, too (adaptive_wait.h), and before anything was waited for the drafter's own measure. The lengths beside the best one are tried now
  * and then, because what a length's wait is only rounds of that length show. */
@@ -24,7 +25,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
-#define SETTLE_US 1000.0 /* a drafter that is no longer asked ends what it drafts ahead, then looks so long before it sleeps (common/world/wait.c) */
+#define SETTLE_US 1000.0 /* a drafter that is no longer asked ends what it drafts ahead, and looks for a message before it sleeps: so long, usually */
 
 enum {
     MOST_JUDGED = 256,

@@ -270,6 +270,30 @@ wholly_wrong "line 1 begins with no {" < <(printf '"str"\n')
 wholly_wrong "line 1 is UTF-16, expected UTF-8" < <(printf '\377\376{\0"\0p\0')
 wholly_wrong 'unknown key ."text' < <(printf '{"text": "Call me"}\n')
 
+wholly_wrong "line 1 is not valid JSON" < <(printf '{"prompt": "Call me"}\0\0\n')
+wholly_wrong "line 1 " < <(printf '\0\0\0\n')
+refused 64 "--prompts /dev/stdin is this program's own input, .*--prompts - reads it" --prompts /dev/stdin --output "$WORK/none.jsonl"
+refused 64 "--stats is '-', expected the name of a file" --prompt Hello --stats -
+mkfifo "$WORK/fifo.conf"
+refused 66 "--config $WORK/fifo.conf: not a regular file" --config "$WORK/fifo.conf" --prompt Hello
+cp "$FEW" "$WORK/own.jsonl.partial"
+refused 64 "--prompts $WORK/own.jsonl.partial is what --output is until it is whole" --prompts "$WORK/own.jsonl.partial" --output "$WORK/own.jsonl"
+together
+checks=$((checks + 1))
+cmp -s "$FEW" "$WORK/own.jsonl.partial" || fail "prompts that have the name of an output on its way were lost"
+
+# In a comparison, which makes many passes, a line that is wrong is told of once.
+printf '{"prompt": "The sea", "max_tokens": 4}\n{"promt": "x"}\n' >"$WORK/compared.in"
+by_hand --prompts "$WORK/compared.in" --compare --output "$WORK/compared.jsonl"
+code=$?
+checks=$((checks + 1))
+[ $code = 0 ] && [ "$(grep -c 'unknown key "promt"' "$WORK/err")" = 1 ] || fail "--compare of a bad line: exit $code: $(head -n 5 "$WORK/err")"
+
+# What mpirun takes once is left to the user where he gives it.
+line=$("$BIN/tandem-verifier" --dry-run --prompt Hello --mpirun-options "--mca pml ob1 --mca btl tcp,self")
+checks=$((checks + 1))
+[ "$(grep -o -- '--mca pml ' <<<"$line" | wc -l)" = 1 ] && [ "$(grep -o -- '--mca btl ' <<<"$line" | wc -l)" = 1 ] || fail "mpirun gets a parameter twice: $line"
+
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl"
 grep -q '14 of 16 prompts could not be completed' "$WORK/err" || fail "a file with bad lines: how many is not said: $(cat "$WORK/err")"
 by_hand --prompts "$WORK/mixed.in" --output "$WORK/mixed.jsonl" --quiet

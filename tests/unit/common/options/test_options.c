@@ -312,8 +312,7 @@ static void test_options__open_ends_of_ranges_are_refused(void **state)
 {
     (void)state;
     REFUSED({"--top-p 0", "--top-p is 0, expected"},
-            {"--min-p 1", "--min-p is 1, expected"},
-            {"--repetition-penalty 0", "--repetition-penalty is 0, expected"});
+            {"--min-p 1", "--min-p is 1, expected"});
 }
 
 /* Beyond one end or the other, as an option or in a line: the same range. */
@@ -325,7 +324,7 @@ static void test_options__one_range_is_told(void **state)
     } told[] = {
         {"--top-p 0", "--top-p 1.5", "top_p", "expected a number above 0 and at most 1\n", 1.5},
         {"--min-p 1", "--min-p 2", "min_p", "expected a number from 0 to below 1\n", 2},
-        {"--repetition-penalty 0", "--repetition-penalty 101", "repetition_penalty", "expected a number above 0 and at most 100\n", 101},
+        {"--repetition-penalty 0", "--repetition-penalty 101", "repetition_penalty", "expected a number from 0.01 to 100\n", 101},
         {"--max-tokens -1", "--max-tokens 1.5", "max_tokens", "expected a whole number from 0 to 1000000000\n", 1.5},
         {"--draft-length -1", "--draft-length 33", "draft_length", "expected a whole number from 0 to 32\n", 33},
     };

@@ -361,6 +361,7 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"top_k\": -3", "top_k is -3"},
                {"\"top_k\": 2.5", "top_k is 2.5"},
                {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
+               {"\"repetition_penalty\": 1e-39", "repetition_penalty is 1e-39, expected a number from 0.01 to 100"},
                {"\"presence_penalty\": 3", "presence_penalty is 3"},
                {"\"max_tokens\": -1", "max_tokens is -1"},
                {"\"draft_length\": 33", "draft_length is 33"},
