@@ -11,7 +11,7 @@
 enum { NGRAM_LONGEST = 16 };
 
 struct ngram_index {
-    int min, max; /* at most NGRAM_LONGEST */
+    int min, max;   /* at most NGRAM_LONGEST */
     int count;      /* n-grams of tokens[0 .. count) are in the index */
     uint32_t mask;  /* entries of a table - 1 */
     int32_t *place; /* [max - min + 1][mask + 1], 0: a free entry */

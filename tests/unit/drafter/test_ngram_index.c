@@ -85,8 +85,8 @@ static void test_ngram_index__looks_at_what_the_index_lacks(void **state)
             tokens[i] = below(run, (uint32_t)(1000 + i), kinds);
         open_index(&arena, &index, min, max, CONTEXT);
         ngram_index_grow(&index, tokens, length - more - lacking - (lacking + more == 0));
-        int at = ngram_index_find(
-            &index, &(struct ngram_text){.tokens = tokens, .length = length - more, .tail = tokens + length - more, .more = more});
+        int at =
+            ngram_index_find(&index, &(struct ngram_text){.tokens = tokens, .length = length - more, .tail = tokens + length - more, .more = more});
 
         assert_int_equal(at, find_naively(min, max, length));
         found += at > 0;
@@ -219,9 +219,14 @@ static void expect_of(int min, int max, const int32_t *text, int length, struct 
 /* The text of a branch, which is committed: its drafts are the draft. */
 static void commit_branch(struct rig *rig, const struct branch *branch, const int32_t *text, int length)
 {
-    const struct commit commit = {.request = 1, .old_length = (uint32_t)rig->mirror.length, .accepted = (uint32_t)branch->after,
-                                  .tokens = text + rig->mirror.length, .count = branch->after + 1, .keep = (uint32_t)length - 1,
-                                  .digest = branch->digest, .draft_length = WANTED};
+    const struct commit commit = {.request = 1,
+                                  .old_length = (uint32_t)rig->mirror.length,
+                                  .accepted = (uint32_t)branch->after,
+                                  .tokens = text + rig->mirror.length,
+                                  .count = branch->after + 1,
+                                  .keep = (uint32_t)length - 1,
+                                  .digest = branch->digest,
+                                  .draft_length = WANTED};
     struct mirror_move move;
     int drafted = branch->count;
 

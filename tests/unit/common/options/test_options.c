@@ -311,8 +311,7 @@ static void test_options__numbers_that_do_not_fit_are_refused(void **state)
 static void test_options__open_ends_of_ranges_are_refused(void **state)
 {
     (void)state;
-    REFUSED({"--top-p 0", "--top-p is 0, expected"},
-            {"--min-p 1", "--min-p is 1, expected"});
+    REFUSED({"--top-p 0", "--top-p is 0, expected"}, {"--min-p 1", "--min-p is 1, expected"});
 }
 
 /* Beyond one end or the other, as an option or in a line: the same range. */

@@ -116,7 +116,7 @@ struct job {
     int round;
     int drafted;    /* rounds with drafts, */
     int last;       /* and the last of them */
-    double alone_us; /* since the last of them */
+    double alone_us;   /* since the last of them */
     double us, tokens; /* of rounds at the usual speed, hiccups left out */
 };
 
