@@ -25,7 +25,7 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
-#define SETTLE_US 1000.0   /* by then a drafter that is no longer asked usually sleeps */
+#define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
 
 enum {
     MOST_JUDGED = 256,
