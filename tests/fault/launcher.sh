@@ -55,6 +55,27 @@ for way in INT:130 TERM:143; do
     clean "$name"
 done
 
+# `timeout` tells the launcher, and then its group. An mpirun that takes its time hears of it once, and the launcher ends as it does.
+mkdir "$WORK/played"
+cat >"$WORK/played/mpirun" <<END
+#!/usr/bin/env bash
+sleep 60 & ranks=\$! # in the place of three ranks
+sleep 60 & ranks="\$ranks \$!"
+sleep 60 & ranks="\$ranks \$!"
+trap 'echo told >>"$WORK/played/told"; sleep 1.5; kill \$ranks; exit 143' TERM
+: >"$WORK/played/begun"
+wait
+END
+chmod +x "$WORK/played/mpirun"
+PATH=$WORK/played:$PATH TMPDIR=$WORK/tmp timeout -k 5 60 "$WORK/bin/tandem" run --prompt Hi --verifiers 2 >"$WORK/group.out" 2>"$WORK/group.err" &
+TIMEOUT_PID=$!
+await "the played mpirun" '[ -e "$WORK/played/begun" ]'
+kill -TERM "$(children_of $TIMEOUT_PID)"
+nap 0.2
+kill -TERM -- -$TIMEOUT_PID
+ended 8
+expect group "expected exit 143, and mpirun told once, not $(wc -l <"$WORK/played/told") times" '[ $CODE = 143 ] && [ "$(wc -l <"$WORK/played/told")" = 1 ]'
+
 launch drained
 kill -USR1 "$LAUNCHER_PID"
 ended 60
