@@ -61,19 +61,42 @@ static enum status measure(struct job *job, struct peers *drafters, const struct
     return status;
 }
 
-/* More passes of both ways, in turns, until their speeds are known. Where logits are hashed there are none: they would be hashed, too. */
-static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, double first_s, struct measuring *measuring,
-                          struct comparison *comparison)
+/* Passes of both ways, in turns, and what each measured. */
+struct passes {
+    struct comparison speeds;
+    struct figures solo[COMPARISON_MOST], drafted[COMPARISON_MOST];
+};
+
+static void keep(struct passes *passes, const struct figures *solo, const struct figures *drafted)
 {
-    int64_t began = clock_ns();
+    passes->solo[passes->speeds.passes] = *solo;
+    passes->drafted[passes->speeds.passes] = *drafted;
+    comparison_add(&passes->speeds, figures_tokens_per_second(solo), figures_tokens_per_second(drafted));
+}
+
+/* More of them, until their speeds are known. Where logits are hashed there are none: they would be hashed, too. */
+static enum status repeat(struct job *job, struct peers *drafters, const struct request_list *requests, struct measuring *measuring,
+                          struct passes *passes)
+{
+    int64_t began = clock_ns() - passes->solo[0].wall_ns - passes->drafted[0].wall_ns;
     struct figures solo, drafted;
 
-    while (!job->options->report.hash_logits && !comparison_is_enough(comparison, first_s + (double)(clock_ns() - began) / 1e9)) {
+    while (!job->options->report.hash_logits && !comparison_is_enough(&passes->speeds, (double)(clock_ns() - began) / 1e9)) {
         TRY(measure(job, drafters, requests, 1, measuring, &solo));
         TRY(measure(job, drafters, requests, 0, measuring, &drafted));
-        comparison_add(comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&drafted));
+        keep(passes, &solo, &drafted);
     }
     return STATUS_OK;
+}
+
+/* Reports the passes of the median speeds; the first one, which is the output's, meets caches and clocks that are cold. */
+static enum status report_passes(struct job *job, struct peers *drafters, const struct passes *passes, const struct adaptive_terms *terms)
+{
+    const struct comparison *speeds = &passes->speeds;
+    const struct figures *solo = &passes->solo[comparison_middle(speeds->solo, speeds->passes)];
+    const struct figures *drafted = &passes->drafted[comparison_middle(speeds->drafted, speeds->passes)];
+
+    return job_report(job, drafters, solo, drafted, speeds, terms);
 }
 
 /* Those that can be completed, for passes that are measured: what is wrong with the others is said once. Borrows them; its array is to be freed. */
@@ -186,27 +209,27 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
         log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: --draft-length K or --accept coupled does");
 }
 
-/* good: those of the requests that can be completed */
-static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good)
+/* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared */
+static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
+                            struct passes *passes)
 {
     struct peers none = {0}, *peers = job->options->rounds.solo ? &none : drafters;
-    struct comparison comparison = {0};
     struct figures solo = {0};
     struct audience audience;
     struct measuring measuring;
     struct show show;
     struct lead lead = {.watch = &audience.watch, .queue.requests = requests, .resting = job->options->rounds.solo ? drafters : NULL};
-    int compare = job->options->report.compare && peers->count > 0 && good->count > 0;
+    const struct adaptive *adaptive = &lead.drafting.adaptive;
     struct adaptive_terms terms;
     enum status status, wrong;
     int known;
 
-    job->learns = compare;
+    job->learns = passes != NULL;
     say_if_it_varies(job, peers);
     set_up_show(job, requests, &show);
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
-    if (compare)
+    if (passes != NULL)
         TRY(measure(job, drafters, good, 1, &measuring, &solo)); /* solo first */
     job->team.shard.hash = 0;
     TRY(begin_output(job, requests));
@@ -221,18 +244,22 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     }
     if (options_show_whole(job->options) && (job->options->launch.terminal & TERMINAL_ONE_PLACE) != 0)
         log_to(STDOUT_FILENO);
-    if (compare) {
-        comparison_add(&comparison, figures_tokens_per_second(&solo), figures_tokens_per_second(&lead.figures));
+    if (passes != NULL) {
+        keep(passes, &solo, &lead.figures);
         if (status == STATUS_OK)
-            status = repeat(job, drafters, good, (double)(solo.wall_ns + lead.figures.wall_ns) / 1e9, &measuring, &comparison);
+            status = repeat(job, drafters, good, &measuring, passes);
         if (status != STATUS_DRAINED)
             TRY(status);
+        adaptive = &job->learnt; /* by the last pass */
     }
-    known = peers->count > 0 && adaptive_explain(&lead.drafting.adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
-    TRY(job_report(job, drafters, compare ? &solo : NULL, &lead.figures, compare ? &comparison : NULL, known ? &terms : NULL));
+    known = peers->count > 0 && adaptive_explain(adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
+    if (passes != NULL)
+        TRY(report_passes(job, drafters, passes, known ? &terms : NULL));
+    else
+        TRY(job_report(job, drafters, NULL, &lead.figures, NULL, known ? &terms : NULL));
     fflush(stdout);
-    warn_of_cost(job, &lead.drafting.adaptive, known ? &terms : NULL);
-    if (known && !compare)
+    warn_of_cost(job, adaptive, known ? &terms : NULL);
+    if (known && passes == NULL)
         say_if_rested(job, &lead.figures, &terms);
     wrong = say_wrong(requests);
     return status == STATUS_OK ? wrong : status; /* a job that is drained goes on */
@@ -240,11 +267,21 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
 
 enum status complete_run(struct job *job, struct peers *drafters, const struct request_list *requests)
 {
+    struct passes *passes = NULL;
     struct request_list good;
     enum status status;
 
     TRY(take_good(requests, &good));
-    status = complete(job, drafters, requests, &good);
+    if (job->options->report.compare && drafters->count > 0 && !job->options->rounds.solo && good.count > 0) {
+        passes = calloc(1, sizeof *passes);
+        if (passes == NULL) {
+            free(good.request);
+            log_error("no memory for the figures of %d passes", COMPARISON_MOST);
+            return STATUS_INTERNAL;
+        }
+    }
+    status = complete(job, drafters, requests, &good, passes);
+    free(passes);
     free(good.request);
     return status;
 }

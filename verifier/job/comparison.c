@@ -29,6 +29,17 @@ double comparison_median(const double *speed, int count, double *spread)
     return middle;
 }
 
+int comparison_middle(const double *speed, int count)
+{
+    double spread, median = comparison_median(speed, count, &spread);
+    int middle = 0;
+
+    for (int i = 1; i < count; i++)
+        if (fabs(speed[i] - median) < fabs(speed[middle] - median))
+            middle = i;
+    return middle;
+}
+
 double comparison_speedup(const struct comparison *comparison, double *error)
 {
     double ratio[COMPARISON_MOST] = {0}, middle;

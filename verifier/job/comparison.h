@@ -18,6 +18,8 @@ int comparison_is_enough(const struct comparison *comparison, double seconds);
 int comparison_is_settled(const struct comparison *comparison);
 /* The median of `count` speeds, at most COMPARISON_MOST, and its spread: the median distance from it, as a share. */
 double comparison_median(const double *speed, int count, double *spread);
+/* The pass whose speed is nearest to the median of `count`, one at least: what it measured is what is told beside that speed. */
+int comparison_middle(const double *speed, int count);
 /* The median over pairs of neighbouring passes of how much faster the drafted one was, and its standard error, as a share of it. What slows a machine
  * down for a while slows both of a pair. */
 double comparison_speedup(const struct comparison *comparison, double *error);

@@ -24,6 +24,7 @@ enum status lead_open(struct lead *lead)
     lead->slots.kept = arena_take(&lead->arena, slots * sizeof *lead->slots.kept);
     for (int i = 0; i < lead->slots.count; i++)
         sequence_init(&lead->slots.sequence[i], &lead->arena, i, context, MESSAGE_MAX_SUPPORT);
+    peers_count_anew(lead->peers);
     lead->watch = lead->watch != NULL ? lead->watch : &nobody;
     reading_init(&lead->reading, &lead->arena, lead->verify, lead->slots.sequence, lead->slots.count, lead->prefill_chunk);
     return STATUS_OK;

@@ -33,6 +33,13 @@ void peers_close(struct peers *peers)
     free(peers->peer);
 }
 
+void peers_count_anew(struct peers *peers)
+{
+    peers->ahead = (struct ahead_figures){0};
+    peers->fetched = peers->stale = peers->refused = 0;
+    peers->draft = peers->wire = (struct span_sum){0};
+}
+
 /* A lost drafter is asked again only after REST_FACTOR times the time that was spent on waiting for it in vain. So a drafter that is always too late
  * costs a small share of the time, and one that has recovered is found after that rest. */
 void peers_rest(struct peer *peer)

@@ -45,7 +45,7 @@ struct peers {
     int64_t looked_ns;  /* when peers_begin last looked for drafters that have ended */
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
-    struct ahead_figures ahead;
+    struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
     int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */
     struct span_sum draft, wire; /* time that drafters took; the rest of the time from request to proposal */
@@ -53,6 +53,8 @@ struct peers {
 
 enum status peers_open(struct peers *peers, struct channel *channel, const int *names, int count, uint64_t run, int vocab, double deadline_ms);
 void peers_close(struct peers *peers);
+/* Local. The figures of one lead are not those of the one before it, which had the same drafters. */
+void peers_count_anew(struct peers *peers);
 
 /* Gives the sequence the drafter with the fewest sequences, and sends it an Open if drafts are wanted; link.drafter is -1 when all are lost. Point to
  * point. */

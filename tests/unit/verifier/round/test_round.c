@@ -267,6 +267,40 @@ static void test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted
     }
 }
 
+/* As `--compare` and the sweep do: pass after pass with the same drafters. The figures of each are its own. */
+static void test_round__each_pass_has_its_own_figures(void **state)
+{
+    int64_t answers[2], rounds[2], ahead[2];
+    struct run run;
+
+    (void)state;
+    open_run(&run, ACCEPT_REJECTION, 0.0, SHORT, NULL, 1);
+    for (int pass = 0; pass < 2; pass++) {
+        struct lead *lead = &run.engine.lead;
+        struct lead next = {.team = lead->team,
+                            .verify = lead->verify,
+                            .peers = lead->peers,
+                            .watch = lead->watch,
+                            .tokenizer = lead->tokenizer,
+                            .queue.requests = lead->queue.requests,
+                            .slots.count = lead->slots.count,
+                            .prefill_chunk = lead->prefill_chunk};
+
+        (void)hash_of(&run);
+        answers[pass] = run.engine.peers.draft.count;
+        rounds[pass] = lead->figures.rounds;
+        ahead[pass] = run.engine.peers.ahead.all.rounds;
+        lead_close(lead);
+        *lead = next;
+        assert_int_equal(lead_open(lead), STATUS_OK);
+    }
+    assert_true(answers[0] > 0 && ahead[0] > 0);
+    assert_int_equal(rounds[1], rounds[0]);
+    assert_int_equal(answers[1], answers[0]);
+    assert_int_equal(ahead[1], ahead[0]);
+    close_run(&run);
+}
+
 static void assert_faults_cost_only_speed(enum accept_mode accept, double temperature, int schedules)
 {
     uint64_t solo = run_solo(accept, temperature);
@@ -616,6 +650,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round__allocates_nothing),
         cmocka_unit_test(test_round__rounds_that_ask_and_rounds_that_are_answered_are_counted),
+        cmocka_unit_test(test_round__each_pass_has_its_own_figures),
         cmocka_unit_test(test_round__faults_of_the_wire_cost_only_speed),
         cmocka_unit_test(test_round__a_proposal_of_nothing_is_an_answer),
         cmocka_unit_test(test_round__a_seed_decides_the_draws),
