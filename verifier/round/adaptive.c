@@ -253,6 +253,7 @@ static int begin(struct adaptive *adaptive, int length)
     adaptive->spell = (struct adaptive_account){0};
     adaptive->probe_rounds = PROBE_ROUNDS;
     adaptive_work_doubt(&adaptive->work, 1);
+    adaptive->wait = (struct adaptive_wait){0}; /* measured too long ago: a length that then seemed slow would not be tried again */
     adaptive->look_rest = LOOK_FIRST_REST;
     adaptive->since_look = 0;
     adaptive->trial_rounds = 0;

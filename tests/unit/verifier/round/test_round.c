@@ -294,10 +294,10 @@ static void test_round__each_pass_has_its_own_figures(void **state)
         *lead = next;
         assert_int_equal(lead_open(lead), STATUS_OK);
     }
-    assert_true(answers[0] > 0 && ahead[0] > 0);
-    assert_int_equal(rounds[1], rounds[0]);
-    assert_int_equal(answers[1], answers[0]);
-    assert_int_equal(ahead[1], ahead[0]);
+    for (int pass = 0; pass < 2; pass++) { /* a sequence's first round has none, and most others have one */
+        assert_in_range(answers[pass], rounds[pass] / 2 + 1, rounds[pass] - PROMPTS);
+        assert_in_range(ahead[pass], 1, rounds[pass] - PROMPTS);
+    }
     close_run(&run);
 }
 
