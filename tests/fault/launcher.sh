@@ -134,6 +134,7 @@ installed sbatch --help
 installed sbatch --version
 installed sbatch --print --prompts $WORK/some.in --output $WORK/untold.jsonl
 installed bench --help
+installed bench --version
 installed report --help
 installed report $SOURCE/launch/bench/results/embedded $SOURCE/launch/bench/results/smollm2
 drafter --version
@@ -154,6 +155,7 @@ brief no-ranks 71 1 "mpirun could not start the ranks" --prompt Hi --mpirun-opti
 brief no-shell 134 0 "error:" --prompt Hi --mpirun-options "\$(touch $WORK/touched)"
 expect no-shell "a shell ran what an option says" '[ ! -e "$WORK/touched" ]'
 # Where both streams go to one place, the figures come behind the text, as one stream; else stdout has the text alone.
+brief uncoloured 0 1 "^tandem: --show-drafts shows drafts by colours" --prompt Hi --show-drafts >"$WORK/uncoloured.out"
 brief alone 0 1 "^4 tokens in .* tokens/s" --prompt Hi >"$WORK/alone.out"
 timeout -k 5 60 "$WORK/bin/tandem" run --max-tokens 4 --verifiers 1 --prompt Hi >"$WORK/both.out" 2>&1
 eval "$("$BIN/tandem-verifier" --dry-run --terminal 16 --max-tokens 4 --verifiers 1 --prompt Hi)" >"$WORK/one.out" 2>"$WORK/one.err"

@@ -209,6 +209,12 @@ static void say_if_it_varies(const struct job *job, const struct peers *peers)
         log_info("--seed alone does not repeat a text, whose draft lengths depend on time here: --draft-length K or --accept coupled does");
 }
 
+static void say_if_colours_lack(const struct options *options)
+{
+    if (options->report.show_drafts && !options_have_colours(options) && !options->report.quiet)
+        log_info("--show-drafts shows drafts by colours, which stdout has not here: --colour always writes them");
+}
+
 /* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared */
 static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
                             struct passes *passes)
@@ -226,6 +232,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
 
     job->learns = passes != NULL;
     say_if_it_varies(job, peers);
+    say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DIGITS = 9 };
+
 static double ms(int64_t ns)
 {
     return (double)(ns / 1000) / 1000.0;
@@ -81,6 +83,26 @@ static enum status id_of(const struct request *request, json_t **id)
     return STATUS_OK;
 }
 
+/* How many digits numbers of a line have: more than usual where the id has a number that would be another one. id: borrowed, or NULL */
+static size_t digits_for(const json_t *id)
+{
+    static const int digits[] = {DIGITS, 15, 16};
+
+    if (!json_is_real(id) && !json_is_array(id) && !json_is_object(id))
+        return JSON_REAL_PRECISION(DIGITS);
+    for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
+        char *text = json_text_write(id, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits[i]));
+        json_t *again = text != NULL ? json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL) : NULL;
+        int is_same = again != NULL && json_equal(id, again);
+
+        json_decref(again);
+        free(text);
+        if (is_same)
+            return JSON_REAL_PRECISION(digits[i]);
+    }
+    return JSON_REAL_PRECISION(17); /* which tells any two doubles apart */
+}
+
 /* The fields of a request that is wrong are unchecked. */
 static int is_lossless(const struct request *request, int verdicts_drawn)
 {
@@ -90,12 +112,14 @@ static int is_lossless(const struct request *request, int verdicts_drawn)
 enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line)
 {
     json_t *id = NULL, *result;
+    size_t digits;
 
     TRY(id_of(request, &id));
+    digits = digits_for(id);
     result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
     if (result != NULL && !is_lossless(request, verdicts_drawn) && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
-    *line = json_text_write(result, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    *line = json_text_write(result, JSON_COMPACT | digits);
     json_decref(result);
     if (*line != NULL)
         return STATUS_OK;
@@ -107,11 +131,13 @@ enum status result_line(const struct request *request, const struct sequence *se
 static char *beginning_of(const struct request *request)
 {
     json_t *id = NULL, *object = json_object();
+    size_t digits;
     char *text;
     int failed;
 
     if (id_of(request, &id) != STATUS_OK)
         id = NULL;
+    digits = digits_for(id);
     if (request->openai) {
         failed = json_object_set_new(object, "id", json_sprintf("batch_req_%u", request->index));
         failed |= json_object_set_new(object, "custom_id", id);
@@ -120,7 +146,7 @@ static char *beginning_of(const struct request *request)
         failed |= json_object_set_new(object, "index", json_integer(request->index));
     }
     object = json_text_whole(object, failed);
-    text = json_text_write(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    text = json_text_write(object, JSON_COMPACT | digits);
     json_decref(object);
     if (text != NULL)
         text[strlen(text) - 1] = ','; /* more follows */

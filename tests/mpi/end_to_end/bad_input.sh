@@ -131,6 +131,11 @@ by_hand --prompts "$WORK/twice.in" || fail "ids that are there twice: exit $?"
 checks=$((checks + 1))
 [ "$(grep -c "warning: --prompts $WORK/twice.in: line 3 has the id of line 1" "$WORK/err")" = 1 ] && [ "$(grep -c '^{"id":"a",' "$WORK/out")" = 2 ] ||
     fail "ids that are there twice: $(cat "$WORK/out" "$WORK/err")"
+# An id that is a number has all of its digits, as tables give them whose ids were once missing.
+printf '{"id": %s, "prompt": "The sea", "max_tokens": 2}\n' 12345678901.0 0.1 0.30000000000000004 '[1.5,{"a":1234567890123.25}]' '"1.0"' >"$WORK/numbers.in"
+by_hand --prompts "$WORK/numbers.in" || fail "ids that are numbers: exit $?"
+[ "$(sed -n 's/^{"id":\(.*\),"index".*/\1/p' "$WORK/out" | sort | tr '\n' ' ')" = '"1.0" 0.1 0.30000000000000004 12345678901.0 [1.5,{"a":1234567890123.25}] ' ] ||
+    fail "ids that are numbers: $(cat "$WORK/out")"
 
 # What a job will find is told before it is started: wrong lines, and with --verbose what each rank will need, as the ranks say it then.
 printf '%s\n' '{"prompt": "a"}' '{"prompt": "a", "max_token": 3}' '{"prompt": ""}' '{"prompt": "b"}' '[1]' '{' >"$WORK/some.in"

@@ -802,7 +802,7 @@ static void test_options_draft__ways_and_paths(void **state)
 static void test_options_draft__what_is_wrong_is_named(void **state)
 {
     (void)state;
-    REFUSED({"--draft ./lookup", "--draft needs --target"},
+    REFUSED({"--draft ./lookup", "--draft needs --target where it is a model, as './lookup' would be"},
             {"--target a --draft=", "--draft is '', expected a model"},
             {"--target=", "--target is '', expected a model"},
             {"--draft lookup:", "--draft lookup has no key ''"},
