@@ -138,7 +138,8 @@ static enum status check_together(const struct options *options)
     TRY(check_conversation(options));
     TRY(check_asked(options));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
-        log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of drafter", options->model.draft);
+        log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of drafter",
+                  options->model.draft);
         return STATUS_USAGE;
     }
     if (!kind->draws && (options->checks.breakage == BREAKAGE_Q_TEMPERATURE || options->checks.breakage == BREAKAGE_Q_TOP_K ||
