@@ -12,7 +12,8 @@
  *
  * GUARD: DIGEST as the code has it; EPOCH, a number that the lead raises whenever a commit is not what the drafter ran ahead on; LENGTH
  * alone. REPEAT: requests without end, for liveness. FREE: faults without a budget, and a drafter that may stop. OBEDIENT: a drafter
- * that only drafts when told. ADAPTIVE: a lead that may ask for nothing for some rounds. Two mistakes: BLIND, a mirror that does not compare
+ * that only drafts when told. KEEPING: a drafter that keeps what it drafts for an outcome beside its draft, sends it or not, and copies it into its place
+ * when a Commit says that outcome; HASTY does so, by mistake, whatever the tokens of that outcome are. ADAPTIVE: a lead that may ask for nothing for some rounds. Two mistakes: BLIND, a mirror that does not compare
  * a Commit with what it fed; GREEDY, a lead that reads as long as something comes. WITNESS: the number of a thing that must be possible;
  * the run stops there. */
 #define DIGEST 1
@@ -79,6 +80,8 @@ bit restarted, was_lost; /* for the witnesses */
 bit m_open;
 byte m_length, m_tokens, m_mark, m_cached, m_wanted, m_drafted, m_cache;
 bit m_guess;
+byte b_new, b_text, b_what, b_many; /* a branch that it keeps: a text of so many new tokens (0: there is none), and what is drafted for it */
+bit b_sent, copied;
 
 /* A token. Where faults are free all are alike, for only whether requests end is asked. */
 inline choose(token)

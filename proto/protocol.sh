@@ -41,6 +41,9 @@ again="-a -f -N proposals_are_used_again"
 
 explore holds "safety: 3 tokens, 2 faults, 1 restart" "-DLIMIT=3 -DFAULTS=2 -DRESTARTS=1" $safety ""
 explore holds "safety: rounds without drafts, 3 tokens, 1 fault, 1 restart" "-DLIMIT=3 -DADAPTIVE" $safety ""
+explore holds "safety: branches kept and copied, 4 tokens" "-DLIMIT=4 -DKEEPING -DFAULTS=0 -DRESTARTS=0" $safety ""
+explore "assertion violated (m_cache" "a branch that is copied for another text" "-DLIMIT=4 -DKEEPING -DHASTY -DFAULTS=0 -DRESTARTS=0" $safety ""
+explore "assertion violated (4!=4)" "possible: one is used that was kept, and sent on Commit" "-DLIMIT=4 -DKEEPING -DWITNESS=4 -DRESTARTS=0" $safety ""
 explore "assertion violated (p_computed_on" "an epoch instead of the digest" "-DGUARD=EPOCH -DLIMIT=5 -DDRAFT=1 -DRESTARTS=0" $safety ""
 explore "assertion violated (p_computed_on" "the length alone" "-DGUARD=LENGTH -DRESTARTS=0" $safety ""
 explore "assertion violated (m_cache" "a mirror that does not compare" "-DBLIND -DRESTARTS=0" $safety ""
@@ -52,11 +55,14 @@ explore "assertion violated (2!=2)" "possible: one from a drafter that was start
 explore "assertion violated (3!=3)" "possible: one from a drafter that was lost" "-DWITNESS=3" $safety ""
 if [ -n "${TANDEM_WIDE-}${TANDEM_LONG-}" ]; then
     explore holds "safety: 4 tokens, 2 faults, 1 restart" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1" $safety ""
+    explore holds "safety: branches kept and copied, 4 tokens, 1 fault" "-DLIMIT=4 -DKEEPING -DRESTARTS=0" $safety ""
     explore holds "safety: 5 tokens, 1 restart" "-DLIMIT=5 -DFAULTS=0 -DRESTARTS=1" $safety ""
     explore holds "safety: rounds without drafts, 4 tokens, 1 fault, 1 restart" "-DLIMIT=4 -DADAPTIVE" $safety ""
 fi
 if [ -n "${TANDEM_LONG-}" ]; then
     explore holds "safety: 4 tokens, 2 faults, 1 restart, room 3" "-DLIMIT=4 -DFAULTS=2 -DRESTARTS=1 -DROOM=3" "$safety -DCOLLAPSE" ""
+    explore holds "safety: branches kept and copied, 4 tokens, 2 faults, 1 restart" "-DLIMIT=4 -DKEEPING -DFAULTS=2" "$safety -DCOLLAPSE" ""
+    explore holds "safety: branches kept and copied, 5 tokens" "-DLIMIT=5 -DKEEPING -DFAULTS=0 -DRESTARTS=0" "$safety -DCOLLAPSE" ""
     explore holds "safety: 5 tokens, 1 fault, 1 restart" "-DLIMIT=5 -DFAULTS=1 -DRESTARTS=1" "$safety -DCOLLAPSE" ""
     explore holds "safety: 5 tokens, 2 faults, 1 restart, bitstate" "-DLIMIT=5 -DFAULTS=2 -DRESTARTS=1" "$safety -DBITSTATE" "-w33"
     explore holds "every request ends: 4 tokens, draft length 2" "-DLIMIT=4 -DFAULTS=0 -DRESTARTS=0 -DREPEAT -DFREE" $live "$ends"

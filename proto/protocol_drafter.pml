@@ -11,8 +11,15 @@ inline check_mirror()
 #endif
 }
 
+inline drop_branch()
+{
+    b_new = 0; b_text = 0; b_what = 0; b_many = 0; b_sent = 0
+}
+
 inline mirror_close()
 {
+    drop_branch();
+    copied = 0;
     m_open = 0; m_wanted = 0; m_drafted = 0; m_length = 0; m_mark = 0; m_guess = 0
 }
 
@@ -29,7 +36,26 @@ inline mirror_open()
     m_mark = with;
     m_cached = MIN(i, at - 1);
     m_wanted = WANTS(at);
-    m_drafted = 0
+    m_drafted = 0;
+    drop_branch();
+    copied = 0
+}
+
+#ifdef HASTY
+#define EXPECTED_TEXT (b_new == many)
+#else
+#define EXPECTED_TEXT (b_new == many && b_text == what)
+#endif
+
+/* take_branch: what is kept in it becomes the draft, its rows of the cache the ones behind the text. What was sent is not sent again. */
+inline take_branch()
+{
+    m_cache = (m_cache & FIRST(m_length - 1)) | (TOKEN(b_text, b_new - 1) << (m_length - 1)) | ((b_what & FIRST(b_many - 1)) << m_length);
+    m_tokens = (m_tokens & FIRST(m_length)) | (b_what << m_length);
+    m_cached = m_length - 1 + b_many;
+    m_drafted = b_many;
+    m_wanted = (b_sent -> 0 : m_wanted);
+    copied = (WITNESS == 4 && !b_sent)
 }
 
 #define KNOWN     (at + many <= m_length && DIGEST_OF(m_tokens, at + many) == with)
@@ -60,6 +86,9 @@ inline mirror_commit()
         m_cached = MIN(m_cached, m_length - 1);
         m_drafted = 0;
         m_wanted = WANTS(m_length);
+        copied = 0;
+        if :: EXPECTED_TEXT && b_new > 0 && m_cached == m_length - 1 -> take_branch() :: else fi;
+        drop_branch();
         if :: sign -> mirror_close() /* it was the last */ :: else fi
     fi
 }
@@ -103,8 +132,12 @@ inline propose()
 {
     at = m_length;
     many = m_wanted;
-    assert(m_cached <= at - 1);
-    draw();
+    if
+    :: m_drafted > 0 -> what = (m_tokens >> at) & FIRST(m_drafted) /* the branch that was copied, which has as many as are wanted */
+    :: else ->
+        assert(m_cached <= at - 1);
+        draw()
+    fi;
 #if GUARD == EPOCH
     choose(m_guess);
 #endif
@@ -151,6 +184,37 @@ inline run_ahead()
     check_mirror()
 }
 
+/* For one outcome of the round, and it stays where it is. The drafts that this outcome accepts are in the cache first. */
+inline keep_branch()
+{
+    i = m_drafted;
+    do
+    :: i > 0 -> i--
+    :: break
+    od;
+    at = m_length + i + 1;
+    if
+    :: WANTS(at) > 0 && at < LIMIT ->
+        choose(b_text);
+        b_new = i + 1;
+        b_text = ((m_tokens >> m_length) & FIRST(i)) | (b_text << i);
+        if :: m_cached < at - 1 -> feed(at - 1) :: else fi;
+        choose(what);
+        b_what = what;
+        b_many = WANTS(at);
+        if
+        :: b_sent = 1;
+            with = DIGEST_ADD(m_mark, m_length, b_text, b_new);
+            send(up, PROPOSAL, at, what, b_many, with, 0, (m_cache & FIRST(at - 1)) | (TOKEN(b_text, i) << (at - 1)), 0)
+        :: b_sent = 0
+        fi
+    :: else -> skip
+    fi;
+    forget_message();
+    i = 0;
+    check_mirror()
+}
+
 active proctype drafter()
 {
     mtype type;
@@ -162,7 +226,10 @@ end:
     :: atomic { nempty(down) -> take_down() }
     :: atomic { empty(down) && m_wanted > 0 -> propose() }
 #ifndef OBEDIENT
-    :: atomic { empty(down) && m_drafted > 0 -> run_ahead() }
+    :: atomic { empty(down) && m_drafted > 0 && m_wanted == 0 -> run_ahead() }
+#ifdef KEEPING
+    :: atomic { empty(down) && m_drafted > 0 && m_wanted == 0 && b_new == 0 -> keep_branch() }
+#endif
     :: atomic { empty(down) && m_open && m_wanted == 0 && WANTS(m_length) > 0 ->
         m_wanted = WANTS(m_length);
         m_cached = MIN(m_cached, m_length - 1);

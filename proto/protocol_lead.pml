@@ -121,6 +121,7 @@ inline verify()
         :: p_ahead -> SEEN(1)
         :: restarted -> SEEN(2)
         :: was_lost -> SEEN(3)
+        :: copied && p_drafts == (m_tokens >> length) & FIRST(p_count) -> SEEN(4)
         :: else -> skip
         fi
     :: else -> skip
