@@ -20,17 +20,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of DTYPE_BLOCK values, in each an F16 scale d
- * (Q4_1: and an F16 minimum m), then integers q of 8 or 4 bits; a value is d q, d (q - 8), or d q + m in float32. Not every
+/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values. In
+ * each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct dtype_part. Not every
  * backend packs them (see `linear.packs`): for the others, whoever packs a matrix widens its rows. */
-enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1, DTYPES };
-enum { DTYPE_BLOCK = 32 };
+enum dtype {
+    DTYPE_F32,
+    DTYPE_F16,
+    DTYPE_BF16,
+    DTYPE_Q8_0,
+    DTYPE_Q4_0,
+    DTYPE_Q4_1,
+    DTYPE_Q5_0,
+    DTYPE_Q5_1,
+    DTYPE_Q2_K,
+    DTYPE_Q3_K,
+    DTYPE_Q4_K,
+    DTYPE_Q5_K,
+    DTYPE_Q6_K,
+    DTYPES
+};
+enum { DTYPE_BLOCK = 32, DTYPE_BLOCK_MOST = 256 };
+
+/* What DTYPE_BLOCK neighbours of a quantised row are: value k is (d scale[h]) q[k] + m least[h] in float32, h = k / 16, which rounds once, in the sum
+ * (where there is no minimum, in the product). d and m are the file's F16, for a k-quant those of all 256. */
+struct dtype_part {
+    uint16_t d, m; /* bits */
+    int has_least; /* else m and least are 0, and nothing is added */
+    int8_t scale[2], least[2];
+    int8_t q[DTYPE_BLOCK];
+};
+
+/* The part `number` of a quantised row. */
+void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtype_part *part);
+/* Values in each block of the file; 1 where the dtype is not quantised. */
+size_t dtype_block(enum dtype dtype);
+/* A dtype as which rows of both can be packed with all their values as they are: that of both, or of other rows a wider one; F32: there is none. */
+enum dtype dtype_common(enum dtype one, enum dtype other);
 /* Of one value; 0 for a quantised dtype. */
 size_t dtype_bytes(enum dtype dtype);
 /* Of a row of `columns` values, which are whole blocks where the dtype is quantised. */
 size_t dtype_row_bytes(enum dtype dtype, size_t columns);
 int dtype_is_quantised(enum dtype dtype);
-/* Of the number that each value has for itself: 32, 16, 8 or 4. */
+/* Of the number that each value has for itself: 32, 16, 8, 6, ... 2. */
 int dtype_bits(enum dtype dtype);
 const char *dtype_name(enum dtype dtype);
 /* Widens `count` values (of any alignment; whole blocks of a quantised dtype) to float32: exact, with ggml's one rounding of d q + m. */
@@ -77,11 +108,12 @@ struct backend_options {
  * Where the CPU packs quantised rows, activations are quantised, too: in each slice those of a block of 32 columns of the file (or of the part of
  * it that the slice has) are x = a X with integers X = min(rint(x (-128 / l)), 127), ties to even, and a = l / -128, where l is the one of largest
  * magnitude, of two such the positive one; both are 0 where |l| is at most 2^-100. An output is then one chain over the blocks of each slice in
- * rising order, starting from +0: s = fma(sum of q X, d a, s), where q is the file's integer, less 8 for Q4_0, and for Q4_1 after it
- * s = fma(m, a sum of X, s). A block with an activation that is not finite
- * makes the row's outputs NaN.
+ * rising order, starting from +0: s = fma(sum of q X, (d scale) a, s), and after it, where the dtype has minima, s = fma(m least, a sum of X, s), with
+ * q, d, scale, m and least of dtype_part_of. Of Q2_K, Q3_K, Q5_K and Q6_K, and of rows of several k-quants, each half of a block is one such step.
+ * A block with an activation that is not finite makes the row's outputs NaN.
  *
- * With row_dtype each row is of a dtype of its own. One that is not `dtype`, which is Q8_0 or Q4_0 then, is rounded to it by dtype_round as it is
+ * With row_dtype each row is of a dtype of its own. Rows of which `dtype` is the common one (dtype_common) keep their values. Another row is rounded to
+ * `dtype`, which is Q8_0 or Q4_0 then, by dtype_round as it is
  * packed: by blocks of the whole row, whatever columns of it are taken, with zeros in a last block that it does not fill. */
 struct matrix_source {
     const void *const *rows; /* [outputs] */

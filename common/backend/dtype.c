@@ -12,7 +12,8 @@ static const struct format {
     int bits;
 } formats[DTYPES] = {
     {"F32", 1, 4, 32}, {"F16", 1, 2, 16}, {"BF16", 1, 2, 16},
-    {"Q8_0", DTYPE_BLOCK, 34, 8}, {"Q4_0", DTYPE_BLOCK, 18, 4}, {"Q4_1", DTYPE_BLOCK, 20, 4},
+    {"Q8_0", 32, 34, 8}, {"Q4_0", 32, 18, 4}, {"Q4_1", 32, 20, 4}, {"Q5_0", 32, 22, 5}, {"Q5_1", 32, 24, 5},
+    {"Q2_K", 256, 84, 2}, {"Q3_K", 256, 110, 3}, {"Q4_K", 256, 144, 4}, {"Q5_K", 256, 176, 5}, {"Q6_K", 256, 210, 6},
 };
 
 int dtype_is_quantised(enum dtype dtype)
@@ -28,6 +29,25 @@ size_t dtype_bytes(enum dtype dtype)
 size_t dtype_row_bytes(enum dtype dtype, size_t columns)
 {
     return columns / formats[dtype].block * formats[dtype].bytes;
+}
+
+size_t dtype_block(enum dtype dtype)
+{
+    return formats[dtype].block;
+}
+
+/* Q6_K has room for what Q3_K is, and Q5_K for any k-quant, as they are packed (cpu/matrix.h). */
+enum dtype dtype_common(enum dtype one, enum dtype other)
+{
+    enum dtype low = one < other ? one : other, high = one < other ? other : one;
+
+    if (one == other)
+        return one;
+    if (low == DTYPE_Q8_0 && high == DTYPE_Q5_0)
+        return DTYPE_Q8_0;
+    if (low == DTYPE_Q3_K && high == DTYPE_Q6_K)
+        return DTYPE_Q6_K;
+    return low >= DTYPE_Q2_K ? DTYPE_Q5_K : DTYPE_F32;
 }
 
 int dtype_bits(enum dtype dtype)
@@ -74,50 +94,33 @@ static uint16_t bits_at(const unsigned char *bytes)
     return bits;
 }
 
-static void widen_q8(const unsigned char *block, float *to)
+/* With its halves' scales and minima, each rounded never. */
+static void widen_part(const struct dtype_part *part, float *to)
 {
-    float scale = widen_f16(bits_at(block));
+    float d = widen_f16(part->d), m = widen_f16(part->m);
 
-    for (int i = 0; i < DTYPE_BLOCK; i++)
-        to[i] = scale * (float)(int8_t)block[2 + i];
-}
+    for (int i = 0; i < DTYPE_BLOCK; i++) {
+        int half = i / (DTYPE_BLOCK / 2);
+        float least = part->has_least ? m * (float)part->least[half] : -0.0f; /* which keeps the sign of a zero */
 
-/* Byte i holds value i in its low half and value i + 16 in its high one. `offset` is taken from the integer, `least` added to the product.
- */
-static void widen_q4(float scale, const unsigned char *quants, int offset, float least, float *to)
-{
-    for (int i = 0; i < DTYPE_BLOCK / 2; i++) {
-        to[i] = scale * (float)((quants[i] & 15) - offset) + least;
-        to[i + DTYPE_BLOCK / 2] = scale * (float)((quants[i] >> 4) - offset) + least;
-    }
-}
-
-static void widen_block(enum dtype dtype, const unsigned char *block, float *to)
-{
-    switch (dtype) {
-    case DTYPE_Q8_0:
-        widen_q8(block, to);
-        break;
-    case DTYPE_Q4_0:
-        widen_q4(widen_f16(bits_at(block)), block + 2, 8, -0.0f, to); /* which keeps the sign of a zero */
-        break;
-    default:
-        widen_q4(widen_f16(bits_at(block)), block + 4, 0, widen_f16(bits_at(block + 2)), to);
-        break;
+        to[i] = d * (float)part->scale[half] * (float)part->q[i] + least;
     }
 }
 
 void dtype_widen(enum dtype dtype, const void *from, float *to, size_t count)
 {
     const unsigned char *bytes = from;
+    struct dtype_part part;
 
     if (dtype == DTYPE_F32) {
         memcpy(to, from, count * sizeof *to);
         return;
     }
     if (dtype_is_quantised(dtype)) {
-        for (size_t i = 0; i < count; i += DTYPE_BLOCK)
-            widen_block(dtype, bytes + dtype_row_bytes(dtype, i), to + i);
+        for (size_t i = 0; i < count / DTYPE_BLOCK; i++) {
+            dtype_part_of(dtype, from, i, &part);
+            widen_part(&part, to + i * DTYPE_BLOCK);
+        }
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -128,7 +131,7 @@ void dtype_widen_columns(enum dtype dtype, const void *row, size_t first, size_t
 {
     const unsigned char *bytes = row;
     size_t past = first + count, block = formats[dtype].block;
-    float values[DTYPE_BLOCK];
+    float values[DTYPE_BLOCK_MOST];
 
     if (first % block == 0) { /* all but the last, cut block */
         size_t whole = count / block * block;
@@ -217,6 +220,7 @@ void dtype_round(enum dtype dtype, const float *from, void *block)
 void dtype_round_trip(enum dtype dtype, float *values, size_t count)
 {
     unsigned char block[2 + DTYPE_BLOCK];
+    struct dtype_part part;
 
     for (size_t at = 0; at < count; at += DTYPE_BLOCK) {
         size_t size = (count - at < DTYPE_BLOCK ? count - at : DTYPE_BLOCK) * sizeof *values;
@@ -224,7 +228,8 @@ void dtype_round_trip(enum dtype dtype, float *values, size_t count)
 
         memcpy(full, values + at, size);
         dtype_round(dtype, full, block);
-        widen_block(dtype, block, full);
+        dtype_part_of(dtype, block, 0, &part);
+        widen_part(&part, full);
         memcpy(values + at, full, size);
     }
 }

@@ -253,8 +253,8 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
         return STATUS_DATA;
     }
     if (!dtype_of(entry, &dtype)) {
-        log_error("%s: tensor %s is %s, expected %s", entry->file, entry->name, entry->dtype,
-                  entry->has_blocks && entry->dims == 2 ? "F32, F16, BF16, Q8_0, Q4_0 or Q4_1" : "F32, F16 or BF16");
+        log_error("%s: tensor %s is %s, expected F32, F16 or BF16%s", entry->file, entry->name, entry->dtype,
+                  entry->has_blocks && entry->dims == 2 ? ", or Q8_0, Q5_0, Q5_1, Q4_0, Q4_1, or Q2_K to Q6_K" : "");
         return STATUS_DATA;
     }
     if (!(entry->dims == 2 && entry->shape[0] == rows && entry->shape[1] == columns) &&

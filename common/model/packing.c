@@ -66,15 +66,15 @@ static int can_be_quantised(const struct packing *packing, int outputs)
     return dtype_is_quantised(to);
 }
 
-/* The dtype that the matrix is packed in: that of its rows, or float32 where they differ or the backend does not take them. */
+/* The dtype that the matrix is packed in: the one that keeps all rows as they are, or float32 where there is none or the backend does not take it. */
 static enum dtype packed_dtype(const struct packing *packing, int outputs)
 {
-    enum dtype first = packing->dtypes[0];
+    enum dtype common = packing->dtypes[0];
 
     for (int i = 1; i < outputs; i++)
-        if (packing->rows[i] != NULL && packing->dtypes[i] != first)
-            return DTYPE_F32;
-    return (packing->model->backend->linear.packs >> first & 1) != 0 ? first : DTYPE_F32;
+        if (packing->rows[i] != NULL)
+            common = dtype_common(common, packing->dtypes[i]);
+    return (packing->model->backend->linear.packs >> common & 1) != 0 ? common : DTYPE_F32;
 }
 
 /* Whether some row is not of this dtype. */
@@ -119,6 +119,11 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
     source->dtype = packed_dtype(packing, source->outputs);
     if (!has_others(packing, source->outputs, source->dtype))
         return;
+    if (dtype_is_quantised(source->dtype)) {
+        source->row_dtype = packing->dtypes;
+        source->row_columns = (int)packing->columns;
+        return;
+    }
     packing->widened++;
     packing->wide_room = values > packing->wide_room ? values : packing->wide_room;
     if (!packing->measuring)

@@ -75,17 +75,35 @@ void *zeroed(size_t count, size_t size)
     return memory;
 }
 
-/* Integers anyhow, scales and minima below 2^-3. */
+int halves_of_block(enum dtype dtype, size_t *at)
+{
+    at[0] = dtype == DTYPE_Q2_K ? 80 : dtype == DTYPE_Q3_K ? 108 : dtype == DTYPE_Q6_K ? 208 : 0;
+    at[1] = at[0] + 2;
+    switch (dtype) {
+    case DTYPE_Q4_1:
+    case DTYPE_Q5_1:
+    case DTYPE_Q2_K:
+    case DTYPE_Q4_K:
+    case DTYPE_Q5_K: return 2;
+    default: return 1;
+    }
+}
+
+/* Integers anyhow, d and m below 2^-3. */
 static void *random_blocks(struct random *random, enum dtype dtype, size_t count)
 {
-    size_t bytes = dtype_row_bytes(dtype, count), block = dtype_row_bytes(dtype, DTYPE_BLOCK), halves = dtype == DTYPE_Q4_1 ? 2 : 1;
+    size_t bytes = dtype_row_bytes(dtype, count), block = dtype_row_bytes(dtype, dtype_block(dtype)), at[2];
     unsigned char *to = zeroed(1, bytes);
+    int halves = halves_of_block(dtype, at);
 
     for (size_t i = 0; i < bytes; i++)
         to[i] = (unsigned char)random_word(random);
     for (size_t i = 0; i < bytes; i += block)
-        for (size_t h = 0; h < halves; h++)
-            to[i + 2 * h + 1] = (unsigned char)((to[i + 2 * h + 1] & 0x83) | (random_word(random) % 12) << 2);
+        for (int h = 0; h < halves; h++) {
+            unsigned char *high = &to[i + at[h] + 1];
+
+            *high = (unsigned char)((*high & 0x83) | (random_word(random) % 12) << 2);
+        }
     return to;
 }
 

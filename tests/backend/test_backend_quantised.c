@@ -8,55 +8,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 70, MOST_COLUMNS = 640 };
+enum { ROWS = 70, MOST_COLUMNS = 768 };
 
-static const enum dtype dtypes[] = {DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
-enum { QUANTISED = sizeof dtypes / sizeof *dtypes };
+/* So many columns and what fills the last block of the file. */
+static int whole(enum dtype dtype, int columns)
+{
+    int block = (int)dtype_block(dtype);
 
-static float half_at(const unsigned char *bytes)
+    return (columns + block - 1) / block * block;
+}
+
+static float half_of(uint16_t bits)
 {
     _Float16 half;
 
-    memcpy(&half, bytes, sizeof half);
+    memcpy(&half, &bits, sizeof half);
     return (float)half;
 }
 
-/* The integer that multiplies the scale of column k of a row. */
-static int integer_of(enum dtype dtype, const unsigned char *row, int k)
+/* Those packed by halves of blocks: the k-quants but Q4_K, unless its rows are among others. */
+static int goes_by_halves(enum dtype dtype)
 {
-    const unsigned char *block = row + (size_t)(k / 32) * dtype_row_bytes(dtype, 32);
-    int at = k % 32, byte;
-
-    if (dtype == DTYPE_Q8_0)
-        return (signed char)block[2 + at];
-    byte = block[(dtype == DTYPE_Q4_1 ? 4 : 2) + at % 16];
-    return (at < 16 ? byte & 15 : byte >> 4) - (dtype == DTYPE_Q4_0 ? 8 : 0);
+    return dtype >= DTYPE_Q2_K && dtype != DTYPE_Q4_K;
 }
 
-/* The chain over one slice: the columns [first, last) of the row.  x: of column 0 of the whole */
-static float chain(enum dtype dtype, const unsigned char *row, const float *x, int first, int last)
+/* The chain over one slice: the columns [first, last) of the row.  x: of column 0 of the whole; steps: in each block, 1 or 2 */
+static float chain(enum dtype dtype, const unsigned char *row, const float *x, int first, int last, int steps)
 {
     float sum = 0;
 
     for (int begin = first, end; begin < last; begin = end) {
-        const unsigned char *block = row + (size_t)(begin / 32) * dtype_row_bytes(dtype, 32);
+        int products[2] = {0}, totals[2] = {0};
         float largest = 0, scale;
-        int products = 0, total = 0;
+        struct dtype_part part;
 
+        dtype_part_of(dtype, row, (size_t)(begin / 32), &part);
         end = (begin / 32 + 1) * 32 < last ? (begin / 32 + 1) * 32 : last;
         for (int k = begin; k < end; k++)
             if (fabsf(x[k]) > fabsf(largest) || x[k] == fabsf(largest))
                 largest = x[k];
         scale = fabsf(largest) > 0x1p-100f ? largest / -128 : 0;
         for (int k = begin; k < end; k++) {
-            int value = fabsf(largest) > 0x1p-100f ? (int)fminf(nearbyintf(x[k] * (-128 / largest)), 127) : 0;
+            int value = fabsf(largest) > 0x1p-100f ? (int)fminf(nearbyintf(x[k] * (-128 / largest)), 127) : 0, step = k % 32 / (32 / steps);
 
-            products += integer_of(dtype, row, k) * value;
-            total += value;
+            products[step] += part.q[k % 32] * value;
+            totals[step] += value;
         }
-        sum = fmaf((float)products, half_at(block) * scale, sum);
-        if (dtype == DTYPE_Q4_1)
-            sum = fmaf(half_at(block + 2), scale * (float)total, sum);
+        for (int i = 0; i < steps; i++) {
+            sum = fmaf((float)products[i], half_of(part.d) * (float)part.scale[i] * scale, sum);
+            if (part.has_least)
+                sum = fmaf(half_of(part.m) * (float)part.least[i], scale * (float)totals[i], sum);
+        }
     }
     return sum;
 }
@@ -72,7 +74,7 @@ static float contract(const struct weights *weights, int o, const float *x, cons
     float terms[BACKEND_MAX_SLICES];
 
     for (int i = 0; i < slices; i++)
-        terms[i] = chain(weights->dtype, row_of(weights, o), x, bounds[i], bounds[i + 1]);
+        terms[i] = chain(weights->dtype, row_of(weights, o), x, bounds[i], bounds[i + 1], 1 + goes_by_halves(weights->dtype));
     return backend_tree_sum(terms, slices);
 }
 
@@ -91,6 +93,7 @@ static const struct shard shards[] = {
     {"slices that share blocks", 192, 33, 4, {0, 43, 86, 129, 172}},
     {"a shard that begins within a block", 192, 70, 2, {86, 129, 172}},
     {"several slices in one block, one of them empty", 64, 24, 5, {1, 3, 3, 17, 31, 40}},
+    {"a shard that begins in the second 256 columns", 768, 20, 2, {300, 500, 700}},
     {"sixteen slices", 640, 150, 16, {0, 40, 80, 120, 160, 200, 240, 280, 320, 360, 400, 440, 480, 520, 560, 600, 640}},
 };
 
@@ -134,7 +137,7 @@ static void check_shard(struct backend_context *const *contexts, const struct sh
     float *from = zeroed((size_t)(ROWS * own), sizeof *from), *expected = zeroed((size_t)(ROWS * shard->outputs), sizeof *expected);
     struct weights weights;
 
-    weights_init(&weights, &random, dtype, shard->outputs, shard->columns);
+    weights_init(&weights, &random, dtype, shard->outputs, whole(dtype, shard->columns));
     random_floats(&random, from, (size_t)(ROWS * own));
     for (int r = 0; r < ROWS; r++) {
         float x[MOST_COLUMNS];
@@ -170,22 +173,11 @@ static void check_dtype(enum dtype dtype)
         backend_cpu.close(contexts[i]);
 }
 
-static void test_quantised__q8_0_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
+static void test_quantised__is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
 {
     (void)state;
-    check_dtype(DTYPE_Q8_0);
-}
-
-static void test_quantised__q4_0_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
-{
-    (void)state;
-    check_dtype(DTYPE_Q4_0);
-}
-
-static void test_quantised__q4_1_is_the_contract_on_every_isa_thread_count_and_row_count(void **state)
-{
-    (void)state;
-    check_dtype(DTYPE_Q4_1);
+    for (enum dtype dtype = DTYPE_Q8_0; dtype < DTYPES; dtype++)
+        check_dtype(dtype);
 }
 
 /* Calls check in one context of each instruction set, for each dtype. */
@@ -194,8 +186,8 @@ static void each_isa_and_dtype(void (*check)(struct backend_context *context, en
     for (int i = 0; i < RIGS; i += 3) {
         struct backend_context *context = rig_open(i);
 
-        for (int d = 0; d < QUANTISED && context != NULL; d++)
-            check(context, dtypes[d]);
+        for (enum dtype dtype = DTYPE_Q8_0; dtype < DTYPES && context != NULL; dtype++)
+            check(context, dtype);
         backend_cpu.close(context);
     }
 }
@@ -208,7 +200,7 @@ static void multiply(struct backend_context *context, enum dtype dtype, const fl
     struct random random = {.state = 77};
     struct arena arena;
 
-    weights_init(weights, &random, dtype, OUTPUTS, COLUMNS);
+    weights_init(weights, &random, dtype, OUTPUTS, whole(dtype, COLUMNS));
     backend_cpu.linear.matmul(context, weights_pack(weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
     arena_close(&arena);
 }
@@ -223,18 +215,19 @@ static void check_near(struct backend_context *context, enum dtype dtype)
     random_floats(&random, from, COMPANY * COLUMNS);
     multiply(context, dtype, from, to, &weights);
     for (int i = 0; i < COMPANY * OUTPUTS; i++) {
-        const float *x = from + i / OUTPUTS * COLUMNS, *w = weights.wide + i % OUTPUTS * COLUMNS;
+        const float *x = from + i / OUTPUTS * COLUMNS, *w = weights.wide + i % OUTPUTS * weights.columns;
         double exact = 0, bound = 0;
 
         for (int b = 0; b < COLUMNS; b += 32) {
-            double most = 0, size = 0;
+            double most = 0, size = 0, parts = 0;
 
             for (int k = b; k < b + 32; k++) {
                 exact += (double)x[k] * (double)w[k];
                 size += fabs((double)w[k]);
+                parts = fmax(parts, fabs((double)w[k]));
                 most = fmax(most, fabs((double)x[k]));
             }
-            bound += size * most * (0.5 / 128 + 0x1p-20);
+            bound += size * most * 0.5 / 128 + 64 * parts * most * 0x1p-16; /* scales and minima are summed apart, and may be larger than their sum */
         }
         assert_true(fabs((double)to[i] - exact) <= bound);
     }
@@ -309,23 +302,26 @@ static void test_quantised__any_size_of_activations_is_the_contract(void **state
     each_isa_and_dtype(check_sizes);
 }
 
-/* Integers at their ends: pairs of products leave 16 bits. Scales are 1. */
+/* Integers at their ends: pairs of products leave 16 bits. All other bits are ones, zeros, or the lowest byte's; d and m are 1. */
 static void check_ends(struct backend_context *context, enum dtype dtype)
 {
     float from[COMPANY * COLUMNS], to[COMPANY * OUTPUTS];
+    size_t at[2], size = dtype_row_bytes(dtype, dtype_block(dtype));
     struct random random = {.state = 77};
+    int halves = halves_of_block(dtype, at);
     struct weights weights;
     struct arena arena;
 
-    weights_init(&weights, &random, dtype, OUTPUTS, COLUMNS);
+    weights_init(&weights, &random, dtype, OUTPUTS, whole(dtype, COLUMNS));
     for (int o = 0; o < OUTPUTS; o++)
-        for (int b = 0; b < COLUMNS / 32; b++) {
-            unsigned char *block = (unsigned char *)row_of(&weights, o) + (size_t)b * dtype_row_bytes(dtype, 32);
+        for (int b = 0; b < weights.columns / (int)dtype_block(dtype); b++) {
+            unsigned char *block = (unsigned char *)row_of(&weights, o) + (size_t)b * size;
 
-            memset(block, o % 2 == 0 ? 0xff : dtype == DTYPE_Q8_0 ? 0x7f : 0, dtype_row_bytes(dtype, 32));
+            memset(block, o % 2 == 0 ? 0xff : dtype == DTYPE_Q8_0 ? 0x7f : 0, size);
             if (dtype == DTYPE_Q8_0 && o % 3 == 0)
-                memset(block, 0x80, dtype_row_bytes(dtype, 32));
-            memcpy(block, (const unsigned char[]){0, 0x3c, 0, 0x3c}, dtype == DTYPE_Q4_1 ? 4 : 2);
+                memset(block, 0x80, size);
+            for (int h = 0; h < halves; h++)
+                memcpy(block + at[h], (const unsigned char[]){0, 0x3c}, 2);
         }
     for (int k = 0; k < COLUMNS; k++) {
         from[k] = 128;
@@ -334,12 +330,14 @@ static void check_ends(struct backend_context *context, enum dtype dtype)
     }
     backend_cpu.linear.matmul(context, weights_pack(&weights, context, (const int[]){0, COLUMNS}, 1, &arena), COMPANY, from, to);
     for (int i = 0; i < COMPANY * OUTPUTS; i++) {
+        struct dtype_part part;
         int exact = 0;
 
         for (int k = 0; k < COLUMNS; k++) {
-            int taken = i / OUTPUTS == 2 && k % 2 != 0 ? -127 : (int)from[i / OUTPUTS * COLUMNS + k];
+            int taken = i / OUTPUTS == 2 && k % 2 != 0 ? -127 : (int)from[i / OUTPUTS * COLUMNS + k], half = k % 32 / 16;
 
-            exact += taken * (integer_of(dtype, row_of(&weights, i % OUTPUTS), k) + (dtype == DTYPE_Q4_1));
+            dtype_part_of(dtype, row_of(&weights, i % OUTPUTS), (size_t)(k / 32), &part);
+            exact += taken * (part.scale[half] * part.q[k % 32] + part.least[half]);
         }
         assert_true(to[i] == (float)exact);
     }
@@ -353,6 +351,70 @@ static void test_quantised__products_of_the_largest_integers_are_exact(void **st
     each_isa_and_dtype(check_ends);
 }
 
+/* As published mixtures have q, k and v: each row keeps its values, by halves of blocks; and Q5_0 among Q8_0. Whole rows, and a shard of them. */
+static void check_mixture(struct backend_context *context, const enum dtype *mixture, int count, enum dtype as, int steps)
+{
+    enum { WIDE = 512 };
+    static const int bounds[][4] = {{0, 192, 384, 512}, {200, 256, 300, 490}};
+    struct random random = {.state = 5};
+    enum dtype row_dtype[OUTPUTS];
+    const void *rows[OUTPUTS];
+    float from[WIDE], to[OUTPUTS];
+
+    random_floats(&random, from, WIDE);
+    for (int o = 0; o < OUTPUTS; o++) {
+        row_dtype[o] = mixture[o % count];
+        rows[o] = random_weights(&random, row_dtype[o], WIDE);
+    }
+    for (int i = 0; i < 2; i++) {
+        const int *bound = bounds[i], relative[] = {0, bound[1] - bound[0], bound[2] - bound[0], bound[3] - bound[0]};
+        struct matrix_source source = {.rows = rows,
+                                       .outputs = OUTPUTS,
+                                       .columns = relative[3],
+                                       .column_first = bound[0],
+                                       .dtype = as,
+                                       .row_dtype = row_dtype,
+                                       .row_columns = WIDE,
+                                       .slice_bounds = relative,
+                                       .slices = 3};
+        struct matrix *matrix;
+        struct arena arena;
+
+        assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
+        assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
+        backend_cpu.linear.matmul(context, matrix, 1, from + bound[0], to);
+        for (int o = 0; o < OUTPUTS; o++) {
+            float terms[3], expected;
+
+            for (int t = 0; t < 3; t++)
+                terms[t] = chain(row_dtype[o], rows[o], from, bound[t], bound[t + 1], steps);
+            expected = backend_tree_sum(terms, 3);
+            assert_same_bits(to + o, &expected, 1);
+        }
+        arena_close(&arena);
+    }
+    for (int o = 0; o < OUTPUTS; o++)
+        free((void *)(uintptr_t)rows[o]);
+}
+
+static void test_quantised__rows_of_several_k_quants_are_one_matrix(void **state)
+{
+    static const enum dtype all[] = {DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q6_K};
+    static const enum dtype three_and_six[] = {DTYPE_Q3_K, DTYPE_Q6_K}, five_and_eight[] = {DTYPE_Q5_0, DTYPE_Q8_0};
+
+    (void)state;
+    for (int i = 0; i < RIGS; i += 3) {
+        struct backend_context *context = rig_open(i);
+
+        if (context == NULL)
+            continue;
+        check_mixture(context, all, 5, DTYPE_Q5_K, 2);
+        check_mixture(context, three_and_six, 2, DTYPE_Q6_K, 2);
+        check_mixture(context, five_and_eight, 2, DTYPE_Q8_0, 1);
+        backend_cpu.close(context);
+    }
+}
+
 /* Tensor parallelism: the slices of one rank, summed by the tree, equal the tree over ranks that own some slices each, also where ranks
  * share a block. */
 static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void **state)
@@ -361,18 +423,18 @@ static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void
     struct backend_context *context = rig_open(0);
     struct random random = {.state = 9};
     int bounds[SLICES + 1];
-    float from[ALL], whole[OUTPUTS], part[RANKS][OUTPUTS];
+    float from[ALL], alone[OUTPUTS], part[RANKS][OUTPUTS];
 
     (void)state;
     for (int i = 0; i <= SLICES; i++)
         bounds[i] = WHOLE * i / SLICES;
     random_floats(&random, from, ALL);
-    for (int d = 0; d < QUANTISED; d++) {
+    for (enum dtype dtype = DTYPE_Q8_0; dtype < DTYPES; dtype++) {
         struct weights weights;
         struct arena arena;
 
-        weights_init(&weights, &random, dtypes[d], OUTPUTS, ALL);
-        backend_cpu.linear.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, whole);
+        weights_init(&weights, &random, dtype, OUTPUTS, (ALL + 255) / 256 * 256);
+        backend_cpu.linear.matmul(context, weights_pack(&weights, context, bounds, SLICES, &arena), 1, from, alone);
         arena_close(&arena);
         for (int ranks = 2; ranks <= RANKS; ranks *= 2) {
             for (int rank = 0; rank < ranks; rank++) {
@@ -387,7 +449,7 @@ static void test_quantised__slices_of_one_rank_equal_the_tree_of_its_shards(void
                 for (int rank = 0; rank < ranks; rank++)
                     terms[rank] = part[rank][o];
                 sum = backend_tree_sum(terms, ranks);
-                assert_same_bits(&sum, whole + o, 1);
+                assert_same_bits(&sum, alone + o, 1);
             }
         }
         weights_release(&weights);
@@ -494,7 +556,7 @@ static void test_quantised__rows_that_are_rounded_are_packed_as_their_blocks(voi
 static void check_null_rows(struct backend_context *context, enum dtype dtype)
 {
     struct random random = {.state = 4};
-    unsigned char *row = random_weights(&random, dtype, COLUMNS);
+    unsigned char *row = random_weights(&random, dtype, (size_t)whole(dtype, COLUMNS));
     const void *rows[3] = {row, NULL, row};
     struct matrix_source source = {.rows = rows, .outputs = 3, .columns = COLUMNS, .dtype = dtype, .slices = 1};
     struct matrix *matrix;
@@ -505,7 +567,7 @@ static void check_null_rows(struct backend_context *context, enum dtype dtype)
     assert_int_equal(arena_open(&arena, backend_cpu.linear.matrix_bytes(&source), "test"), STATUS_OK);
     assert_int_equal(backend_cpu.linear.matrix_pack(context, &source, &arena, &matrix), STATUS_OK);
     backend_cpu.linear.matmul(context, matrix, 1, from, to);
-    assert_true(to[1] == 0.0f && to[0] == to[2] && to[0] == chain(dtype, row, from, 0, COLUMNS));
+    assert_true(to[1] == 0.0f && to[0] == to[2] && to[0] == chain(dtype, row, from, 0, COLUMNS, 1 + goes_by_halves(dtype)));
     arena_close(&arena);
     free(row);
 }
@@ -540,9 +602,8 @@ static void test_quantised__a_matrix_wider_than_the_scratch_is_refused(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quantised__q8_0_is_the_contract_on_every_isa_thread_count_and_row_count),
-        cmocka_unit_test(test_quantised__q4_0_is_the_contract_on_every_isa_thread_count_and_row_count),
-        cmocka_unit_test(test_quantised__q4_1_is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__is_the_contract_on_every_isa_thread_count_and_row_count),
+        cmocka_unit_test(test_quantised__rows_of_several_k_quants_are_one_matrix),
         cmocka_unit_test(test_quantised__is_within_half_a_step_of_the_product_in_double),
         cmocka_unit_test(test_quantised__a_value_that_is_not_finite_spoils_its_row_and_no_other),
         cmocka_unit_test(test_quantised__any_size_of_activations_is_the_contract),

@@ -2,6 +2,7 @@
 
 #include "common/model/checkpoint.h"
 #include "common/model/config.h"
+#include "tests/support/block_encode.h"
 #include "tests/support/gguf_file.h"
 
 #include <jansson.h>
@@ -56,6 +57,10 @@ void gguf_convert_quantise(enum dtype dtype, const float *values, unsigned char 
 {
     float least = values[0], most = values[0], scale, inverse, offset;
 
+    if (dtype > DTYPE_Q4_1) {
+        block_encode(dtype, values, block);
+        return;
+    }
     for (int i = 1; i < DTYPE_BLOCK; i++) {
         least = fminf(least, values[i]);
         most = fmaxf(most, values[i]);
@@ -87,6 +92,11 @@ void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *val
 {
     double scale = (double)half_of(block), least = dtype == DTYPE_Q4_1 ? (double)half_of(block + 2) : 0;
 
+    if (dtype > DTYPE_Q4_1) {
+        dtype_widen(dtype, block, values, dtype_block(dtype));
+        return;
+    }
+
     for (int i = 0; i < DTYPE_BLOCK; i++) {
         const unsigned char *quants = block + (dtype == DTYPE_Q4_1 ? 4 : 2);
         int q = dtype == DTYPE_Q8_0 ? (signed char)quants[i] : quants[i % 16] >> (i < 16 ? 0 : 4) & 15;
@@ -97,8 +107,9 @@ void gguf_convert_widen(enum dtype dtype, const unsigned char *block, float *val
 
 static enum gguf_file_type type_of(enum dtype dtype)
 {
-    static const enum gguf_file_type types[DTYPES] = {GGUF_FILE_F32,  GGUF_FILE_F16,  GGUF_FILE_BF16,
-                                                      GGUF_FILE_Q8_0, GGUF_FILE_Q4_0, GGUF_FILE_Q4_1};
+    static const enum gguf_file_type types[DTYPES] = {GGUF_FILE_F32,  GGUF_FILE_F16,  GGUF_FILE_BF16, GGUF_FILE_Q8_0, GGUF_FILE_Q4_0,
+                                                      GGUF_FILE_Q4_1, GGUF_FILE_Q5_0, GGUF_FILE_Q5_1, GGUF_FILE_Q2_K, GGUF_FILE_Q3_K,
+                                                      GGUF_FILE_Q4_K, GGUF_FILE_Q5_K, GGUF_FILE_Q6_K};
 
     return types[dtype];
 }
@@ -106,7 +117,7 @@ static enum gguf_file_type type_of(enum dtype dtype)
 /* to: a row of `dtype`. A narrower dtype must hold the values exactly. */
 static void encode(enum dtype dtype, const float *values, size_t columns, unsigned char *to)
 {
-    size_t bytes = dtype_row_bytes(dtype, DTYPE_BLOCK);
+    size_t block = dtype_block(dtype), bytes = dtype_row_bytes(dtype, block);
 
     for (size_t i = 0; i < columns; i++) {
         if (dtype == DTYPE_F32) {
@@ -115,17 +126,17 @@ static void encode(enum dtype dtype, const float *values, size_t columns, unsign
             put_half(values[i], to + 2 * i);
         } else if (dtype == DTYPE_BF16) {
             memcpy(to + 2 * i, (const char *)&values[i] + 2, 2);
-        } else if (i % DTYPE_BLOCK == 0) {
-            gguf_convert_quantise(dtype, values + i, to + i / DTYPE_BLOCK * bytes);
+        } else if (i % block == 0) {
+            gguf_convert_quantise(dtype, values + i, to + i / block * bytes);
         }
     }
 }
 
 static void round_to_blocks(enum dtype dtype, float *values, size_t columns)
 {
-    unsigned char block[64];
+    unsigned char block[256];
 
-    for (size_t i = 0; i < columns; i += DTYPE_BLOCK) {
+    for (size_t i = 0; i < columns; i += dtype_block(dtype)) {
         gguf_convert_quantise(dtype, values + i, block);
         gguf_convert_widen(dtype, block, values + i);
     }
@@ -139,14 +150,24 @@ static int64_t source_row(const struct converter *converter, int64_t row)
     return head * dim + within / 2 + within % 2 * (dim / 2);
 }
 
+/* As llama-quantize does: where rows are no whole blocks of a k-quant, a format of smaller ones; and v of Q4_K's mixture is Q6_K. */
+static enum dtype dtype_for(const struct gguf_convert *how, const char *there, int64_t columns)
+{
+    enum dtype dtype = how->mixed && how->dtype == DTYPE_Q4_K && strstr(there, "attn_v") != NULL ? DTYPE_Q6_K : how->dtype;
+
+    if (columns % (int64_t)dtype_block(dtype) == 0)
+        return dtype;
+    return dtype == DTYPE_Q6_K ? DTYPE_Q8_0 : dtype == DTYPE_Q5_K ? DTYPE_Q5_1 : dtype == DTYPE_Q4_K ? DTYPE_Q5_0 : DTYPE_Q4_0;
+}
+
 static void add_matrix(struct converter *converter, const char *here, const char *there, int64_t rows, int64_t columns, int interleaved)
 {
     const struct gguf_convert *how = converter->how;
     struct tensor tensor;
 
     must(checkpoint_find(converter->checkpoint, here, rows, columns, &tensor) == STATUS_OK, here);
-    int plain = how->rounded || (how->mixed && strstr(there, "attn_v") != NULL);
-    enum dtype dtype = how->as_stored ? tensor.dtype : plain ? DTYPE_F32 : how->dtype;
+    int plain = how->rounded || (how->mixed && how->dtype != DTYPE_Q4_K && strstr(there, "attn_v") != NULL);
+    enum dtype meant = dtype_for(how, there, columns), dtype = how->as_stored ? tensor.dtype : plain ? DTYPE_F32 : meant;
     size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns);
     unsigned char *data = kept(malloc((size_t)rows * row_bytes));
     float *values = kept(malloc((size_t)columns * sizeof *values));
@@ -154,7 +175,7 @@ static void add_matrix(struct converter *converter, const char *here, const char
     for (int64_t row = 0; row < rows; row++) {
         dtype_widen(tensor.dtype, checkpoint_row(&tensor, interleaved ? source_row(converter, row) : row), values, (size_t)columns);
         if (how->rounded)
-            round_to_blocks(how->dtype, values, (size_t)columns);
+            round_to_blocks(meant, values, (size_t)columns);
         encode(dtype, values, (size_t)columns, data + (size_t)row * row_bytes);
     }
     gguf_file_tensor(&converter->file, there, type_of(dtype), rows, columns, data, (size_t)rows * row_bytes);

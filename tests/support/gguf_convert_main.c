@@ -1,4 +1,4 @@
-/* gguf_convert FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|q4_1|stored PRE [KEY TEXT]...: the folder as a GGUF file whose tokenizer.ggml.pre is PRE, with
+/* gguf_convert FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|...|q6_k|stored PRE [KEY TEXT]...: the folder as a GGUF file whose tokenizer.ggml.pre is PRE, with
  * these keys besides. */
 #include "tests/support/gguf_convert.h"
 
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     struct gguf_convert how = {.dtype = DTYPES};
 
     if (argc < 5 || argc % 2 == 0) {
-        fprintf(stderr, "gguf_convert: expected FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|q4_1|stored PRE [KEY TEXT]...\n");
+        fprintf(stderr, "gguf_convert: expected FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|...|q6_k|stored PRE [KEY TEXT]...\n");
         return 64;
     }
     for (enum dtype dtype = DTYPE_F32; dtype < DTYPES; dtype++)

@@ -11,7 +11,14 @@ enum gguf_file_type {
     GGUF_FILE_F16 = 1,
     GGUF_FILE_Q4_0 = 2,
     GGUF_FILE_Q4_1 = 3,
+    GGUF_FILE_Q5_0 = 6,
+    GGUF_FILE_Q5_1 = 7,
     GGUF_FILE_Q8_0 = 8,
+    GGUF_FILE_Q2_K = 10,
+    GGUF_FILE_Q3_K = 11,
+    GGUF_FILE_Q4_K = 12,
+    GGUF_FILE_Q5_K = 13,
+    GGUF_FILE_Q6_K = 14,
     GGUF_FILE_BF16 = 30
 };
 

@@ -196,7 +196,7 @@ const struct backend backend_cpu = {
         .write = cpu_write,
     },
     .linear = {
-        .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16 | 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0 | 1u << DTYPE_Q4_1,
+        .packs = (1u << DTYPES) - 1,
         .matrix_bytes = matrix_bytes,
         .matrix_pack = cpu_matrix_pack,
         .matmul = cpu_matmul,

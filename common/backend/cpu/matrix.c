@@ -16,10 +16,24 @@ static const struct packed_block {
     size_t scales, integers;
     int offset;
 } packed_blocks[DTYPES] = {
-    [DTYPE_Q8_0] = {32, 512, 128},
-    [DTYPE_Q4_0] = {32, 256, 8},
-    [DTYPE_Q4_1] = {64, 256, 0},
+    [DTYPE_Q8_0] = {32, 512, 128}, [DTYPE_Q4_0] = {32, 256, 8},  [DTYPE_Q4_1] = {64, 256, 0},  [DTYPE_Q5_1] = {64, 512, 128},
+    [DTYPE_Q4_K] = {32, 256, 0},   [DTYPE_Q5_K] = {64, 384, 32}, [DTYPE_Q6_K] = {32, 384, 32},
 };
+
+static enum dtype packed_as(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_Q5_0: return DTYPE_Q8_0;
+    case DTYPE_Q2_K: return DTYPE_Q5_K;
+    case DTYPE_Q3_K: return DTYPE_Q6_K;
+    default: return dtype;
+    }
+}
+
+static int is_k_quant(enum dtype dtype)
+{
+    return dtype_block(dtype) == DTYPE_BLOCK_MOST;
+}
 
 size_t matrix_block_bytes(enum dtype dtype)
 {
@@ -67,12 +81,20 @@ static int block_count(const struct matrix_source *source)
     return blocks;
 }
 
+/* Of the scales of all 256 columns that the source's columns touch. */
+static size_t head_bytes(const struct matrix_source *source)
+{
+    int first = source->column_first / DTYPE_BLOCK_MOST, last = (source->column_first + source->columns - 1) / DTYPE_BLOCK_MOST;
+
+    return is_k_quant(source->dtype) ? MATRIX_HEAD * (size_t)(last - first + 1) : 0;
+}
+
 static size_t panel_bytes(const struct matrix_source *source)
 {
     size_t bytes = 0;
 
     if (dtype_is_quantised(source->dtype))
-        return (size_t)block_count(source) * matrix_block_bytes(source->dtype);
+        return head_bytes(source) + (size_t)block_count(source) * matrix_block_bytes(packed_as(source->dtype));
 
     for (int i = 0; i < source->slices; i++)
         bytes += matrix_slice_bytes(source->dtype, slice_bound(source, i + 1) - slice_bound(source, i));
@@ -111,13 +133,15 @@ enum status matrix_lay_out(const struct matrix_source *source, struct arena *are
     }
     new = arena_take(arena, sizeof *new);
     *new = (struct matrix){
-        .dtype = source->dtype,
+        .dtype = packed_as(source->dtype),
         .outputs = source->outputs,
         .columns = source->columns,
         .panels = (int)panel_count(source),
         .slices = source->slices,
         .phase = phase_of(source),
         .blocks = dtype_is_quantised(source->dtype) ? block_count(source) : 0,
+        .head_phase = source->column_first % DTYPE_BLOCK_MOST / DTYPE_BLOCK,
+        .head_bytes = head_bytes(source),
         .panel_bytes = panel_bytes(source),
     };
     for (int i = 0; i <= source->slices; i++)
@@ -159,48 +183,94 @@ static void fill_channel(const struct matrix *matrix, const char *from, unsigned
     }
 }
 
-/* One block of one channel.  to: the panel's block */
-static void fill_block(enum dtype dtype, const unsigned char *from, int channel, unsigned char *to)
+/* The integers of one channel of a block; the bytes of the others stay.  to: the first vector's byte of it */
+static void put_bytes(const int8_t *q, int offset, unsigned char *to)
 {
-    unsigned char *bytes = to + matrix_scale_bytes(dtype) + 4 * channel;
-
-    memcpy(to + 2 * channel, from, 2);
-    if (dtype == DTYPE_Q8_0) {
-        for (int k = 0; k < DTYPE_BLOCK; k++)
-            bytes[k / 4 * 64 + k % 4] = from[2 + k] ^ 0x80; /* + 128 */
-        return;
-    }
-    if (dtype == DTYPE_Q4_1)
-        memcpy(to + 32 + 2 * channel, from + 2, 2);
-    from += dtype_row_bytes(dtype, DTYPE_BLOCK) - DTYPE_BLOCK / 2;
-    for (int k = 0; k < DTYPE_BLOCK / 2; k++) /* halves of bytes stay together */
-        bytes[k / 4 * 64 + k % 4] = from[k];
+    for (int k = 0; k < DTYPE_BLOCK; k++)
+        to[k / 4 * 64 + k % 4] = (unsigned char)(q[k] + offset);
 }
 
-/* Block `number` of the whole of row o: where it lies, or as it is made.  made: [dtype_row_bytes of a block] */
-static const unsigned char *block_of(const struct matrix_source *source, int o, int number, unsigned char *made)
+static void put_halves(const int8_t *q, int offset, unsigned char *to)
+{
+    for (int k = 0; k < DTYPE_BLOCK / 2; k++)
+        to[k / 4 * 64 + k % 4] = (unsigned char)(((q[k] + offset) & 15) | (q[k + DTYPE_BLOCK / 2] + offset) << 4);
+}
+
+/* Bits 2 g and 2 g + 1 of byte k of a vector are those above the halves of column 4 g + k. */
+static void put_pairs(const int8_t *q, int offset, unsigned char *to)
+{
+    for (int k = 0; k < DTYPE_BLOCK; k++)
+        to[k / 16 * 64 + k % 4] |= (unsigned char)((q[k] + offset) >> 4 << 2 * (k % 16 / 4));
+}
+
+/* Scales, and minima where the packed form has them.  to: the panel's block; head: where its d and m are */
+static void put_scales(enum dtype dtype, const struct dtype_part *part, int channel, unsigned char *head, unsigned char *to)
+{
+    int has_least = dtype == DTYPE_Q4_K || dtype == DTYPE_Q5_K, halves = dtype == DTYPE_Q4_K ? 1 : 2;
+
+    memcpy(head + 2 * channel, &part->d, 2);
+    if (!is_k_quant(dtype)) {
+        if (part->has_least)
+            memcpy(head + 32 + 2 * channel, &part->m, 2);
+        return;
+    }
+    memcpy(head + 32 + 2 * channel, &part->m, 2);
+    for (int h = 0; h < halves; h++) {
+        unsigned char *half = to + h * (has_least ? 32 : 16) + channel;
+
+        half[0] = (unsigned char)part->scale[h];
+        if (has_least)
+            half[16] = (unsigned char)part->least[h];
+    }
+}
+
+/* One block of one channel. */
+static void fill_block(enum dtype dtype, const struct dtype_part *part, int channel, unsigned char *head, unsigned char *to)
+{
+    unsigned char *integers = to + matrix_scale_bytes(dtype) + 4 * channel;
+    int offset = matrix_offset(dtype);
+
+    put_scales(dtype, part, channel, is_k_quant(dtype) ? head : to, to);
+    if (packed_blocks[dtype].integers == 512) {
+        put_bytes(part->q, offset, integers);
+        return;
+    }
+    put_halves(part->q, offset, integers);
+    if (packed_blocks[dtype].integers == 384)
+        put_pairs(part->q, offset, integers + 256);
+}
+
+/* Block `number` of the whole of row o: as it is, or as it is made. */
+static void part_of(const struct matrix_source *source, int o, int number, struct dtype_part *part)
 {
     enum dtype dtype = source->row_dtype != NULL ? source->row_dtype[o] : source->dtype;
     int first = number * DTYPE_BLOCK, left = source->row_columns - first;
+    unsigned char made[2 + DTYPE_BLOCK];
     float values[DTYPE_BLOCK] = {0};
 
-    if (dtype == source->dtype)
-        return (const unsigned char *)source->rows[o] + (size_t)number * dtype_row_bytes(dtype, DTYPE_BLOCK);
+    if (dtype_common(dtype, source->dtype) == source->dtype) {
+        dtype_part_of(dtype, source->rows[o], (size_t)number, part);
+        return;
+    }
     dtype_widen_columns(dtype, source->rows[o], (size_t)first, (size_t)(left < DTYPE_BLOCK ? left : DTYPE_BLOCK), values);
     dtype_round(source->dtype, values, made);
-    return made;
+    dtype_part_of(source->dtype, made, 0, part);
 }
 
-static void fill_blocks(const struct matrix *matrix, const struct matrix_source *source, int o, int channel, unsigned char *to)
+static void fill_blocks(const struct matrix *matrix, const struct matrix_source *source, int o, int channel, unsigned char *panel)
 {
-    unsigned char made[2 + DTYPE_BLOCK];
+    unsigned char *to = panel + matrix->head_bytes;
+    int column = source->column_first / DTYPE_BLOCK;
+    struct dtype_part part;
 
     for (int i = 0; i < matrix->slices; i++) {
         int first = (source->column_first + matrix->bound[i]) / DTYPE_BLOCK;
         int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
 
-        for (int b = 0; b < count; b++, to += matrix_block_bytes(matrix->dtype))
-            fill_block(matrix->dtype, block_of(source, o, first + b, made), channel, to);
+        for (int b = first; b < first + count; b++, to += matrix_block_bytes(matrix->dtype)) {
+            part_of(source, o, b, &part);
+            fill_block(matrix->dtype, &part, channel, panel + (matrix_head(matrix, panel, b - column) - panel), to);
+        }
     }
 }
 

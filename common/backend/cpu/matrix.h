@@ -10,14 +10,23 @@
  *   scales 16 f16, and for Q4_1 16 f16 of minima
  *   Q8_0   8 x 64 bytes: vector g has bytes q + 128 of columns 4 g .. 4 g + 3, channel by channel
  *   Q4_x   4 x 64 bytes: vector g has the q of columns 4 g .. in the low halves of bytes and those of 16 + 4 g .. in the high ones
- * so bytes are the unsigned factor of a product of bytes (vpdpbusd), and the activations the signed one. */
+ * so bytes are the unsigned factor of a product of bytes (vpdpbusd), and the activations the signed one. Q5_0 is packed as Q8_0, and Q5_1 as that with
+ * minima.
+ *
+ * Of k-quants the panel begins with 16 d and 16 m, f16, of each 256 columns that it touches. A block is then
+ *   Q4_K         16 scales and 16 minima of a byte each, then halves of bytes as above
+ *   Q6_K, Q3_K   16 scales of the first 16 columns, 16 of the others; the lower halves of q + 32 as above; and 2 x 64 bytes: vector h has the upper
+ *                pairs of bits of columns 16 h .. in the order of bits, four of each byte's group
+ *   Q5_K, Q2_K   as Q6_K, with minima behind each 16 scales; also where rows are of several k-quants */
 #ifndef TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 #define TANDEM_COMMON_BACKEND_CPU_MATRIX_H
 
 #include "common/backend/backend.h"
 
+enum { MATRIX_HEAD = 64 };
+
 struct matrix {
-    enum dtype dtype;
+    enum dtype dtype; /* as which it is packed */
     int outputs;
     int columns;
     int panels; /* ceil(outputs / 16) */
@@ -25,6 +34,8 @@ struct matrix {
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
     int phase; /* of a quantised one: column 0 within its block */
     int blocks; /* of a quantised one, over all slices */
+    int head_phase; /* of k-quants: the block of column 0 within its 256 columns, */
+    size_t head_bytes; /* and the bytes of a panel before its blocks */
     size_t panel_bytes;
     unsigned char *data; /* [panels][panel_bytes] */
 };
@@ -38,6 +49,11 @@ size_t matrix_scale_bytes(enum dtype dtype);
 int matrix_offset(enum dtype dtype);
 /* Blocks of 32 columns that the columns [first, last) touch, when column 0 is number `phase` of its block. */
 int matrix_blocks(int phase, int first, int last);
+/* Where the d and m of block `number` lie, counted from the block of column 0; k-quants alone.  panel: its first byte */
+static inline const unsigned char *matrix_head(const struct matrix *matrix, const unsigned char *panel, int number)
+{
+    return panel + MATRIX_HEAD * (size_t)((matrix->head_phase + number) / (DTYPE_BLOCK_MOST / DTYPE_BLOCK));
+}
 /* Most of them that `columns` columns in slices can have. */
 int matrix_most_blocks(int columns);
 size_t matrix_bytes(const struct matrix_source *source);

@@ -3,7 +3,8 @@
  * registers; bytes of weights are taken from memory, and halves of bytes unpacked, once for all its rows.
  *
  * Each output is its own chain: over the blocks of a slice in rising order, sum = fma(integer sum, weight scale * activation scale, sum),
- * and for Q4_1 then sum = fma(minimum, activation scale * sum of the activations' integers, sum). */
+ * and where there are minima then sum = fma(minimum, activation scale * sum of the activations' integers, sum). A block of Q5_K or Q6_K is two such
+ * steps, one for each half. */
 #include "common/backend/cpu/kernel/activations.h"
 #include "common/backend/cpu/kernel/table.h"
 #include "common/backend/cpu/kernel/tree.h"
@@ -36,6 +37,16 @@ enum { TOGETHER = 3 };  /* so many rows and more go through all panels block by 
 enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
+/* Of a packed block (matrix.c), as constants. */
+#define SCALE_BYTES(DTYPE)   ((size_t)((DTYPE) == DTYPE_Q4_1 || (DTYPE) == DTYPE_Q5_1 || (DTYPE) == DTYPE_Q5_K ? 64 : 32))
+#define INTEGER_BYTES(DTYPE) ((size_t)((DTYPE) == DTYPE_Q8_0 || (DTYPE) == DTYPE_Q5_1 ? 512 : (DTYPE) == DTYPE_Q5_K || (DTYPE) == DTYPE_Q6_K ? 384 : 256))
+
+/* Are the integers multiplied as halves of bytes? Else as bytes. */
+INLINE int is_of_halves(enum dtype dtype)
+{
+    return dtype == DTYPE_Q4_0 || dtype == DTYPE_Q4_1 || dtype == DTYPE_Q4_K;
+}
+
 /* The one of largest magnitude, `most`; of two the positive one. */
 INLINE float largest_of(vec low, vec high, float most)
 {
@@ -61,23 +72,29 @@ static void quantise_block(const float *from /* [32] */, enum dtype dtype, int o
     float largest = most > LEAST ? largest_of(low, high, most) : 0;
     vec inverse = vec_set(most > LEAST ? -128 / largest : 0);
     veci first, second;
-    int32_t sum;
+    int32_t low_sum, high_sum, sum;
 
     if (!finite)
         low = high = vec_zero();
     first = byte_of(low, inverse);
     second = byte_of(high, inverse);
-    if (dtype == DTYPE_Q8_0) {
+    if (!is_of_halves(dtype)) {
         veci_store_activations(to->value, first);
         veci_store_activations(to->value + LANES, second);
     } else {
         veci_store_bytes(to->byte, first);
         veci_store_bytes(to->byte + LANES, second);
     }
-    sum = veci_sum(veci_add(first, second));
+    low_sum = veci_sum(first);
+    high_sum = veci_sum(second);
+    sum = low_sum + high_sum;
     to->scale = finite ? largest / -128 : NAN;
     to->start = -offset * sum;
     to->total = to->scale * (float)sum;
+    to->start_half[0] = -offset * low_sum;
+    to->start_half[1] = -offset * high_sum;
+    to->total_half[0] = to->scale * (float)low_sum;
+    to->total_half[1] = to->scale * (float)high_sum;
 }
 
 void KERNEL_QUANTISED(quantise)(const struct matrix *matrix, const float *from, struct activations *to, size_t stride)
@@ -153,20 +170,25 @@ SPECIALISED void add_nibbles(int rows, int panels, const veci *weights /* [panel
     }
 }
 
-SPECIALISED void dot_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+/* Sums of products of bytes. */
+SPECIALISED void dot_bytes(int rows, int panels, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+                           const unsigned char *next, veci *dot /* [panels][rows] */)
+{
+    veci words[MAX_PANELS];
+
+    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
+    UNROLL for (int g = 0; g < 8; g++)
+    {
+        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        add_bytes(rows, panels, words, g, from, dot);
+    }
+}
+
+SPECIALISED void dot_halves(int rows, int panels, const unsigned char *at, size_t panel_bytes, const struct activations *from,
                             const unsigned char *next, veci *dot /* [panels][rows] */)
 {
     veci halves = veci_set(0x0f0f0f0f), words[MAX_PANELS], half[MAX_PANELS];
 
-    if (dtype == DTYPE_Q8_0) {
-        UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start);
-        UNROLL for (int g = 0; g < 8; g++)
-        {
-            load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
-            add_bytes(rows, panels, words, g, from, dot);
-        }
-        return;
-    }
     UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_nibbles_begin(from[i % rows].start);
     UNROLL for (int g = 0; g < 4; g++)
     {
@@ -179,21 +201,83 @@ SPECIALISED void dot_blocks(int rows, int panels, enum dtype dtype, const unsign
     UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_nibbles_end(dot[i], from[i % rows].start);
 }
 
-/* One block of each panel into the sums of all rows. */
-SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const struct activations *from,
-                            const unsigned char *next, vec *sum /* [panels][rows] */)
+/* The pairs of bits of group g of a half, above halves of bytes. */
+INLINE veci pairs_of(veci word, int g)
 {
+    veci pairs = veci_set(0x30303030);
+
+    return g == 0   ? veci_and(veci_left(word, 4), pairs)
+           : g == 1 ? veci_and(veci_left(word, 2), pairs)
+           : g == 2 ? veci_and(word, pairs)
+                    : veci_and(veci_right(word, 2), pairs);
+}
+
+/* Sums of products of 6 bits, over one half of the block. */
+SPECIALISED void dot_six(int rows, int panels, int h, const unsigned char *at, size_t panel_bytes, const struct activations *from,
+                         const unsigned char *next, veci *dot /* [panels][rows] */)
+{
+    veci halves = veci_set(0x0f0f0f0f), upper[MAX_PANELS], words[MAX_PANELS];
+
+    UNROLL for (int i = 0; i < panels * rows; i++) dot[i] = veci_set((uint32_t)from[i % rows].start_half[h]);
+    load_words(panels, at + 256 + 64 * h, panel_bytes, next + 256 + 64 * h, upper);
+    UNROLL for (int g = 0; g < 4; g++)
+    {
+        load_words(panels, at + 64 * g, panel_bytes, next + 64 * g, words);
+        UNROLL for (int p = 0; p < panels; p++)
+        {
+            veci low = veci_and(h == 0 ? words[p] : veci_right(words[p], 4), halves);
+
+            words[p] = veci_or(low, pairs_of(upper[p], g));
+        }
+        add_bytes(rows, panels, words, 4 * h + g, from, dot);
+    }
+}
+
+/* One step of the chains of one panel. */
+SPECIALISED void add_step(int rows, const veci *dot /* [rows] */, vec scale, const struct activations *from, vec *sum /* [rows] */)
+{
+    UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
+}
+
+/* One block of each panel into the sums of all rows.  head: of a k-quant's first panel */
+SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsigned char *at, size_t panel_bytes, const unsigned char *head,
+                            const struct activations *from, const unsigned char *next, vec *sum /* [panels][rows] */)
+{
+    const size_t scales = SCALE_BYTES(dtype);
     veci dot[MAX_ROWS * MAX_PANELS];
 
-    dot_blocks(rows, panels, dtype, at + (dtype == DTYPE_Q4_1 ? 64 : 32), panel_bytes, from, next, dot);
-    UNROLL for (int p = 0; p < panels; p++, at += panel_bytes, next += panel_bytes, sum += rows)
-    {
-        vec scale = vec_widen_f16(at);
+    if (dtype == DTYPE_Q5_K || dtype == DTYPE_Q6_K) {
+        const size_t apart = dtype == DTYPE_Q5_K ? 32 : 16;
 
-        prefetch(next + (dtype == DTYPE_Q8_0 ? 512 : 256));
-        UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(vec_of_int(dot[p * rows + r]), vec_mul(scale, vec_set(from[r].scale)), sum[r]);
-        if (dtype == DTYPE_Q4_1) {
-            vec least = vec_widen_f16(at + 32);
+        UNROLL for (int h = 0; h < 2; h++)
+        {
+            dot_six(rows, panels, h, at + scales, panel_bytes, from, next, dot);
+            UNROLL for (int p = 0; p < panels; p++)
+            {
+                const unsigned char *half = at + (size_t)p * panel_bytes + (size_t)h * apart, *of = head + (size_t)p * panel_bytes;
+
+                add_step(rows, dot + p * rows, vec_mul(vec_widen_f16(of), vec_widen_i8(half)), from, sum + p * rows);
+                if (dtype == DTYPE_Q5_K) {
+                    vec least = vec_mul(vec_widen_f16(of + 32), vec_widen_i8(half + 16));
+
+                    UNROLL for (int r = 0; r < rows; r++)
+                        sum[p * rows + r] = vec_fma(least, vec_set(from[r].total_half[h]), sum[p * rows + r]);
+                }
+            }
+        }
+        UNROLL for (int p = 0; p < panels; p++) prefetch(next + (size_t)p * panel_bytes + 384);
+        return;
+    }
+    if (is_of_halves(dtype))
+        dot_halves(rows, panels, at + scales, panel_bytes, from, next, dot);
+    else
+        dot_bytes(rows, panels, at + scales, panel_bytes, from, next, dot);
+    UNROLL for (int p = 0; p < panels; p++, at += panel_bytes, head += panel_bytes, next += panel_bytes, sum += rows)
+    {
+        prefetch(next + INTEGER_BYTES(dtype));
+        add_step(rows, dot + p * rows, dtype == DTYPE_Q4_K ? vec_mul(vec_widen_f16(head), vec_widen_i8(at)) : vec_widen_f16(at), from, sum);
+        if (dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q4_K) {
+            vec least = dtype == DTYPE_Q4_K ? vec_mul(vec_widen_f16(head + 32), vec_widen_i8(at + 16)) : vec_widen_f16(at + 32);
 
             UNROLL for (int r = 0; r < rows; r++) sum[r] = vec_fma(least, vec_set(from[r].total), sum[r]);
         }
@@ -202,19 +286,21 @@ SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsign
 
 /* The sums of `count` blocks. The prefetch runs AHEAD in each panel and, near the panel's end, at the start of the panel that takes its
  * place in the next group. */
-SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at,
+SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct block *block, const unsigned char *at, int first,
                             const struct activations *from, int count, const unsigned char *jump_from, vec *sum /* [panels][rows] */)
 {
-    const size_t bytes = dtype == DTYPE_Q8_0 ? 544 : dtype == DTYPE_Q4_0 ? 288 : 320;
+    const size_t bytes = SCALE_BYTES(dtype) + INTEGER_BYTES(dtype);
     const int together = rows < TOGETHER ? 1 : panels;
     size_t panel_bytes = block->matrix->panel_bytes, jump = (size_t)(panels - 1) * panel_bytes;
 
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
         const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
+        const unsigned char *head = matrix_head(block->matrix, block->weights, first + b); /* for k-quants */
 
         UNROLL for (int p = 0; p < panels; p += together)
-            add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, from, next + (size_t)p * panel_bytes, sum + p * rows);
+            add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
+                       next + (size_t)p * panel_bytes, sum + p * rows);
     }
 }
 
@@ -231,19 +317,19 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
 {
     const struct matrix *matrix = block->matrix;
     const struct activations *from = block->from;
-    const unsigned char *at = block->weights,
-                        *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
+    const unsigned char *at = block->weights + matrix->head_bytes,
+                        *jump_from = block->weights + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES * MAX_ROWS * MAX_PANELS];
 
     if (matrix->slices == 1) {
-        sum_blocks(rows, panels, dtype, block, at, from, matrix->blocks, jump_from, sum);
+        sum_blocks(rows, panels, dtype, block, at, 0, from, matrix->blocks, jump_from, sum);
         store_sums(rows, panels, block, sum);
         return;
     }
     for (int i = 0; i < matrix->slices; i++) {
         int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
 
-        sum_blocks(rows, panels, dtype, block, at, from, count, jump_from, sum);
+        sum_blocks(rows, panels, dtype, block, at, (matrix->phase + matrix->bound[i]) / DTYPE_BLOCK, from, count, jump_from, sum);
         UNROLL for (int j = 0; j < rows * panels; j++) terms[i * rows * panels + j] = sum[j];
         at += (size_t)count * matrix_block_bytes(dtype);
         from += (size_t)count * block->stride;
@@ -262,10 +348,16 @@ typedef void block_kernel(const struct block *block);
 BLOCKS(BLOCK_KERNEL, Q8_0)
 BLOCKS(BLOCK_KERNEL, Q4_0)
 BLOCKS(BLOCK_KERNEL, Q4_1)
+BLOCKS(BLOCK_KERNEL, Q5_1)
+BLOCKS(BLOCK_KERNEL, Q4_K)
+BLOCKS(BLOCK_KERNEL, Q5_K)
+BLOCKS(BLOCK_KERNEL, Q6_K)
 
 #define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
 static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0)
-                                                                                      BLOCKS(BLOCK_ENTRY, Q4_1)};
+                                                                                      BLOCKS(BLOCK_ENTRY, Q4_1) BLOCKS(BLOCK_ENTRY, Q5_1)
+                                                                                      BLOCKS(BLOCK_ENTRY, Q4_K) BLOCKS(BLOCK_ENTRY, Q5_K)
+                                                                                      BLOCKS(BLOCK_ENTRY, Q6_K)};
 
 /* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
 static void run_group(struct block block, int panels, int rows)

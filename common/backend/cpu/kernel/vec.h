@@ -23,6 +23,7 @@
  *   vec_of_widened, vec_as_widened  from that order to the usual one, and back
  *   vec_widen_bf16_part             as vec_load_part, of bf16; `lanes` is even
  *   vec_widen_f16                   16 consecutive f16
+ *   vec_widen_i8                    16 consecutive bytes with a sign
  *   vecd_add                        adds 16 floats, widened
  */
 #ifndef TANDEM_COMMON_BACKEND_CPU_KERNEL_VEC_H

@@ -375,6 +375,13 @@ INLINE vec vec_widen_f16(const void *halves)
     return (vec){{_mm256_cvtph_ps(_mm_loadu_si128(from)), _mm256_cvtph_ps(_mm_loadu_si128(from + 1))}};
 }
 
+INLINE vec vec_widen_i8(const void *bytes)
+{
+    __m128i all = _mm_loadu_si128(bytes);
+
+    return (vec){{_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(all)), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(all, 8)))}};
+}
+
 INLINE vecd vecd_zero(void)
 {
     return (vecd){{_mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd(), _mm256_setzero_pd()}};

@@ -306,6 +306,11 @@ INLINE vec vec_widen_f16(const void *halves)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)halves));
 }
 
+INLINE vec vec_widen_i8(const void *bytes)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
+}
+
 INLINE vecd vecd_zero(void)
 {
     return (vecd){{_mm512_setzero_pd(), _mm512_setzero_pd()}};

@@ -387,6 +387,16 @@ INLINE vec vec_widen_f16(const void *halves)
     return to;
 }
 
+INLINE vec vec_widen_i8(const void *bytes)
+{
+    const int8_t *from = bytes;
+    vec to;
+
+    for (int i = 0; i < 16; i++)
+        to.lane[i] = (float)from[i];
+    return to;
+}
+
 INLINE vecd vecd_zero(void)
 {
     return (vecd){{0}};

@@ -50,23 +50,105 @@ static void test_dtype__q4_1_is_scale_times_integer_and_minimum(void **state)
     assert_true(found[16] == 3 && found[17] == 3 && found[18] == 3 + 15 * 0.333251953125f && found[19] == 3.66650390625f);
 }
 
+/* Four blocks of each format out of a generator, their scales' signs and exponents small, and the values that ggml's own Python package (gguf 0.19.0,
+ * dequantize) makes of them: FNV-1a of their bits, the first and the last. */
+static const struct golden {
+    enum dtype dtype;
+    uint64_t digest;
+    float first, last;
+} goldens[] = {
+    {DTYPE_Q8_0, 0x3a366c3b5dd2ebf2, -0x1.b627p-8f, 0x1.3b3cp-3f},
+    {DTYPE_Q4_0, 0xeeb06e12ec888474, -0x1.a7cp-10f, -0x1.e48p-5f},
+    {DTYPE_Q4_1, 0xeee97d9306a85aa0, 0x1.3ad5cap-1f, 0x1.611a8p-2f},
+    {DTYPE_Q5_0, 0x0d3621a999246ea8, -0x1.67cp-12f, -0x1.01c4p-7f},
+    {DTYPE_Q5_1, 0x791dcb23495cc411, 0x1.d08p-8f, 0x1.71f8p-10f},
+    {DTYPE_Q2_K, 0x31d85bdef97f6fea, -0x1.11e8p-10f, -0x1.eef6p-7f},
+    {DTYPE_Q3_K, 0x22c21767cc88141c, 0x1.443p-6f, -0x1.28cp-6f},
+    {DTYPE_Q4_K, 0x10c844c0d8f80319, -0x1.2f3cp+1f, -0x1.efc8ap-2f},
+    {DTYPE_Q5_K, 0xca4980fa53e3a8dc, 0x1.63c7d8p+7f, 0x1.f2e868p+0f},
+    {DTYPE_Q6_K, 0xf14c18052975f40e, -0x1.9b54p+3f, 0x1.d6cap-7f},
+};
+
+static uint64_t fnv1a(const void *bytes, size_t count)
+{
+    uint64_t digest = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < count; i++)
+        digest = (digest ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3;
+    return digest;
+}
+
+/* Where a format's F16 lie in a block. */
+static int halves_of(enum dtype dtype, int *at)
+{
+    at[0] = dtype == DTYPE_Q2_K ? 80 : dtype == DTYPE_Q3_K ? 108 : dtype == DTYPE_Q6_K ? 208 : 0;
+    at[1] = at[0] + 2;
+    return dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0 || dtype == DTYPE_Q5_0 || dtype == DTYPE_Q3_K || dtype == DTYPE_Q6_K ? 1 : 2;
+}
+
+static void test_dtype__blocks_are_what_ggmls_package_makes_of_them(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < sizeof goldens / sizeof *goldens; n++) {
+        const struct golden *golden = &goldens[n];
+        size_t count = 4 * dtype_block(golden->dtype), size = dtype_row_bytes(golden->dtype, count), each = size / 4;
+        uint8_t bytes[4 * 210];
+        float values[4 * DTYPE_BLOCK_MOST];
+        uint32_t word = 1000 + (uint32_t)n;
+        int at[2], halves = halves_of(golden->dtype, at);
+
+        for (size_t i = 0; i < size; i++) {
+            word = word * 1664525 + 1013904223;
+            bytes[i] = (uint8_t)(word >> 24);
+        }
+        for (size_t i = 0; i < size; i += each)
+            for (int h = 0; h < halves; h++) {
+                uint8_t *high = &bytes[i + (size_t)at[h] + 1];
+
+                *high = (uint8_t)((*high & 3) | (*high >> 2 & 31) % 15 << 2);
+            }
+        dtype_widen(golden->dtype, bytes, values, count);
+        assert_true(values[0] == golden->first && values[count - 1] == golden->last);
+        if (fnv1a(values, count * sizeof *values) != golden->digest)
+            fail_msg("%s: values are others than ggml's", dtype_name(golden->dtype));
+    }
+}
+
+/* Rows of two dtypes can be packed as one that keeps both as they are, whatever came first. */
+static void test_dtype__the_common_dtype_keeps_both(void **state)
+{
+    static const struct {
+        enum dtype one, other, common;
+    } pairs[] = {{DTYPE_Q8_0, DTYPE_Q5_0, DTYPE_Q8_0}, {DTYPE_Q3_K, DTYPE_Q6_K, DTYPE_Q6_K}, {DTYPE_Q4_K, DTYPE_Q6_K, DTYPE_Q5_K},
+                 {DTYPE_Q2_K, DTYPE_Q3_K, DTYPE_Q5_K}, {DTYPE_Q4_K, DTYPE_Q5_K, DTYPE_Q5_K}, {DTYPE_Q4_0, DTYPE_Q8_0, DTYPE_F32},
+                 {DTYPE_Q5_1, DTYPE_Q5_0, DTYPE_F32},  {DTYPE_F16, DTYPE_BF16, DTYPE_F32},   {DTYPE_Q6_K, DTYPE_F16, DTYPE_F32},
+                 {DTYPE_Q6_K, DTYPE_Q8_0, DTYPE_F32}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_int_equal(dtype_common(pairs[i].one, pairs[i].other), pairs[i].common);
+        assert_int_equal(dtype_common(pairs[i].other, pairs[i].one), pairs[i].common);
+    }
+    for (enum dtype dtype = DTYPE_F32; dtype < DTYPES; dtype++)
+        assert_int_equal(dtype_common(dtype, dtype), dtype);
+}
+
 static void test_dtype__columns_of_a_row_need_not_be_whole_blocks(void **state)
 {
-    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_Q8_0, DTYPE_Q4_0, DTYPE_Q4_1};
-    enum { COLUMNS = 3 * DTYPE_BLOCK };
-    uint8_t row[COLUMNS * 4];
-    float whole[COLUMNS], part[COLUMNS + 1];
+    uint8_t row[2 * DTYPE_BLOCK_MOST * 4];
+    float whole[2 * DTYPE_BLOCK_MOST], part[2 * DTYPE_BLOCK_MOST + 1];
 
     (void)state;
     for (size_t i = 0; i < sizeof row; i++)
         row[i] = (uint8_t)(i * 73 % 59); /* no exponent of all ones in any of the dtypes */
-    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
-        assert_int_equal(dtype_row_bytes(dtypes[d], COLUMNS), COLUMNS / DTYPE_BLOCK * dtype_row_bytes(dtypes[d], DTYPE_BLOCK));
-        dtype_widen(dtypes[d], row, whole, COLUMNS);
-        for (size_t first = 0; first < COLUMNS; first++)
-            for (size_t count = 0; first + count <= COLUMNS; count++) {
+    for (enum dtype dtype = DTYPE_F32; dtype < DTYPES; dtype++) {
+        size_t columns = dtype_block(dtype) == DTYPE_BLOCK_MOST ? 2 * DTYPE_BLOCK_MOST : 3 * DTYPE_BLOCK, step = columns > 96 ? 37 : 1;
+
+        dtype_widen(dtype, row, whole, columns);
+        for (size_t first = 0; first < columns; first += step)
+            for (size_t count = 0; first + count <= columns; count++) {
                 part[count] = 77;
-                dtype_widen_columns(dtypes[d], row, first, count, part);
+                dtype_widen_columns(dtype, row, first, count, part);
                 if (count > 0)
                     assert_memory_equal(part, whole + first, count * sizeof *part);
                 assert_true(part[count] == 77);
@@ -79,17 +161,21 @@ static void test_dtype__sizes_and_names(void **state)
     static const struct {
         enum dtype dtype;
         const char *name;
-        size_t row; /* bytes of 64 values */
-    } expected[] = {{DTYPE_F32, "F32", 256},  {DTYPE_F16, "F16", 128},  {DTYPE_BF16, "BF16", 128},
-                    {DTYPE_Q8_0, "Q8_0", 68}, {DTYPE_Q4_0, "Q4_0", 36}, {DTYPE_Q4_1, "Q4_1", 40}};
+        size_t row; /* bytes of 512 values */
+        int bits;
+    } expected[] = {{DTYPE_F32, "F32", 2048, 32}, {DTYPE_F16, "F16", 1024, 16}, {DTYPE_BF16, "BF16", 1024, 16}, {DTYPE_Q8_0, "Q8_0", 544, 8},
+                    {DTYPE_Q4_0, "Q4_0", 288, 4}, {DTYPE_Q4_1, "Q4_1", 320, 4}, {DTYPE_Q5_0, "Q5_0", 352, 5},   {DTYPE_Q5_1, "Q5_1", 384, 5},
+                    {DTYPE_Q2_K, "Q2_K", 168, 2}, {DTYPE_Q3_K, "Q3_K", 220, 3}, {DTYPE_Q4_K, "Q4_K", 288, 4},   {DTYPE_Q5_K, "Q5_K", 352, 5},
+                    {DTYPE_Q6_K, "Q6_K", 420, 6}};
 
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         assert_string_equal(dtype_name(expected[i].dtype), expected[i].name);
-        assert_int_equal(dtype_row_bytes(expected[i].dtype, 64), expected[i].row);
+        assert_int_equal(dtype_row_bytes(expected[i].dtype, 512), expected[i].row);
         assert_int_equal(dtype_is_quantised(expected[i].dtype), i >= 3);
-        assert_int_equal(dtype_bits(expected[i].dtype), i == 0 ? 32 : i < 3 ? 16 : i == 3 ? 8 : 4);
-        assert_int_equal(dtype_bytes(expected[i].dtype), i >= 3 ? 0 : expected[i].row / 64);
+        assert_int_equal(dtype_bits(expected[i].dtype), expected[i].bits);
+        assert_int_equal(dtype_bytes(expected[i].dtype), i >= 3 ? 0 : expected[i].row / 512);
+        assert_int_equal(dtype_block(expected[i].dtype), i < 3 ? 1 : i < 8 ? 32 : 256);
     }
 }
 
@@ -214,6 +300,8 @@ int main(void)
         cmocka_unit_test(test_dtype__q8_0_is_scale_times_integer),
         cmocka_unit_test(test_dtype__q4_0_is_scale_times_integer_less_8),
         cmocka_unit_test(test_dtype__q4_1_is_scale_times_integer_and_minimum),
+        cmocka_unit_test(test_dtype__blocks_are_what_ggmls_package_makes_of_them),
+        cmocka_unit_test(test_dtype__the_common_dtype_keeps_both),
         cmocka_unit_test(test_dtype__columns_of_a_row_need_not_be_whole_blocks),
         cmocka_unit_test(test_dtype__sizes_and_names),
         cmocka_unit_test(test_dtype__rounding_to_q8_0_is_ggmls),

@@ -277,7 +277,7 @@ static const struct change {
     {"token_embd.weight", 4, "\0\0\0\0\1\0\0\0", 8, "tensor token_embd.weight has 137438953472 bytes from byte 0 of the data on"},
     {"token_embd.weight", 20, "\x05", 1, "tensor token_embd.weight has type 5, which is not known"},
     {"token_embd.weight", 20, "\x08", 1, "tensor token_embd.weight has rows that are not whole blocks"},
-    {"token_embd.weight", 20, "\x1A", 1, "tensor model.embed_tokens.weight is I32, expected F32, F16, BF16, Q8_0, Q4_0 or Q4_1"},
+    {"token_embd.weight", 20, "\x1A", 1, "tensor model.embed_tokens.weight is I32, expected F32, F16 or BF16, or Q8_0, Q5_0, Q5_1, Q4_0, Q4_1, or Q2_K to Q6_K"},
     {"token_embd.weight", 24, MANY, 8, "does not begin at a multiple of general.alignment"},
     {"token_embd.weight", 24, "\xF8\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 8,
      "tensor token_embd.weight has 128 bytes from byte 18446744073709551608"},
