@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values. In
- * each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct dtype_part. Not every
- * backend packs them (see `linear.packs`): for the others, whoever packs a matrix widens its rows. */
+/* How weights are stored. Those from DTYPE_Q8_0 on are ggml's quantised ones: rows of blocks of 32 or, the k-quants from DTYPE_Q2_K on, 256 values.
+ * In each DTYPE_BLOCK values are integers q of some bits with scales and, of some, minima: struct dtype_part. Not every backend packs them (see
+ * `linear.packs`): for the others, whoever packs a matrix widens its rows. */
 enum dtype {
     DTYPE_F32,
     DTYPE_F16,
@@ -108,13 +108,13 @@ struct backend_options {
  * Where the CPU packs quantised rows, activations are quantised, too: in each slice those of a block of 32 columns of the file (or of the part of
  * it that the slice has) are x = a X with integers X = min(rint(x (-128 / l)), 127), ties to even, and a = l / -128, where l is the one of largest
  * magnitude, of two such the positive one; both are 0 where |l| is at most 2^-100. An output is then one chain over the blocks of each slice in
- * rising order, starting from +0: s = fma(sum of q X, (d scale) a, s), and after it, where the dtype has minima, s = fma(m least, a sum of X, s), with
- * q, d, scale, m and least of dtype_part_of. Of Q2_K, Q3_K, Q5_K and Q6_K, and of rows of several k-quants, each half of a block is one such step.
- * A block with an activation that is not finite makes the row's outputs NaN.
+ * rising order, starting from +0: s = fma(sum of q X, (d scale) a, s), and after it, where the dtype has minima, s = fma(m least, a sum of X, s),
+ * with q, d, scale, m and least of dtype_part_of. Of Q2_K, Q3_K, Q5_K and Q6_K, and of rows of several k-quants, each half of a block is one such
+ * step. A block with an activation that is not finite makes the row's outputs NaN.
  *
- * With row_dtype each row is of a dtype of its own. Rows of which `dtype` is the common one (dtype_common) keep their values. Another row is rounded to
- * `dtype`, which is Q8_0 or Q4_0 then, by dtype_round as it is
- * packed: by blocks of the whole row, whatever columns of it are taken, with zeros in a last block that it does not fill. */
+ * With row_dtype each row is of a dtype of its own. Rows of which `dtype` is the common one (dtype_common) keep their values. Another row is rounded
+ * to `dtype`, which is Q8_0 or Q4_0 then, by dtype_round as it is packed: by blocks of the whole row, whatever columns of it are taken, with zeros in
+ * a last block that it does not fill. */
 struct matrix_source {
     const void *const *rows; /* [outputs] */
     int outputs;

@@ -126,16 +126,37 @@ void dtype_part_of(enum dtype dtype, const void *row, size_t number, struct dtyp
 
     *part = (struct dtype_part){0};
     switch (dtype) {
-    case DTYPE_Q8_0: of_q8_0(part, block); break;
-    case DTYPE_Q4_0: of_small_block(part, block, 0, 0, 8); break;
-    case DTYPE_Q4_1: of_small_block(part, block, 1, 0, 0); break;
-    case DTYPE_Q5_0: of_small_block(part, block, 0, 1, 16); break;
-    case DTYPE_Q5_1: of_small_block(part, block, 1, 1, 0); break;
-    case DTYPE_Q2_K: of_q2_k(part, block, of_block); break;
-    case DTYPE_Q3_K: of_q3_k(part, block, of_block); break;
-    case DTYPE_Q4_K: of_q4_k_or_q5_k(part, block, of_block, 0); break;
-    case DTYPE_Q5_K: of_q4_k_or_q5_k(part, block, of_block, 1); break;
-    case DTYPE_Q6_K: of_q6_k(part, block, of_block); break;
-    default: break; /* has no parts */
+    case DTYPE_Q8_0:
+        of_q8_0(part, block);
+        break;
+    case DTYPE_Q4_0:
+        of_small_block(part, block, 0, 0, 8);
+        break;
+    case DTYPE_Q4_1:
+        of_small_block(part, block, 1, 0, 0);
+        break;
+    case DTYPE_Q5_0:
+        of_small_block(part, block, 0, 1, 16);
+        break;
+    case DTYPE_Q5_1:
+        of_small_block(part, block, 1, 1, 0);
+        break;
+    case DTYPE_Q2_K:
+        of_q2_k(part, block, of_block);
+        break;
+    case DTYPE_Q3_K:
+        of_q3_k(part, block, of_block);
+        break;
+    case DTYPE_Q4_K:
+        of_q4_k_or_q5_k(part, block, of_block, 0);
+        break;
+    case DTYPE_Q5_K:
+        of_q4_k_or_q5_k(part, block, of_block, 1);
+        break;
+    case DTYPE_Q6_K:
+        of_q6_k(part, block, of_block);
+        break;
+    default:
+        break; /* has no parts */
     }
 }

@@ -84,8 +84,10 @@ int halves_of_block(enum dtype dtype, size_t *at)
     case DTYPE_Q5_1:
     case DTYPE_Q2_K:
     case DTYPE_Q4_K:
-    case DTYPE_Q5_K: return 2;
-    default: return 1;
+    case DTYPE_Q5_K:
+        return 2;
+    default:
+        return 1;
     }
 }
 

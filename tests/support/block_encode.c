@@ -16,13 +16,20 @@ struct kind {
 static struct kind kind_of(enum dtype dtype)
 {
     switch (dtype) {
-    case DTYPE_Q5_0: return (struct kind){32, 32, 16, 1, 0};
-    case DTYPE_Q5_1: return (struct kind){32, 32, 0, 1, 1};
-    case DTYPE_Q2_K: return (struct kind){16, 4, 0, 15, 15};
-    case DTYPE_Q3_K: return (struct kind){16, 8, 4, 31, 0};
-    case DTYPE_Q4_K: return (struct kind){32, 16, 0, 63, 63};
-    case DTYPE_Q5_K: return (struct kind){32, 32, 0, 63, 63};
-    default: return (struct kind){16, 64, 32, 127, 0}; /* Q6_K */
+    case DTYPE_Q5_0:
+        return (struct kind){32, 32, 16, 1, 0};
+    case DTYPE_Q5_1:
+        return (struct kind){32, 32, 0, 1, 1};
+    case DTYPE_Q2_K:
+        return (struct kind){16, 4, 0, 15, 15};
+    case DTYPE_Q3_K:
+        return (struct kind){16, 8, 4, 31, 0};
+    case DTYPE_Q4_K:
+        return (struct kind){32, 16, 0, 63, 63};
+    case DTYPE_Q5_K:
+        return (struct kind){32, 32, 0, 63, 63};
+    default:
+        return (struct kind){16, 64, 32, 127, 0}; /* Q6_K */
     }
 }
 
@@ -94,14 +101,20 @@ static void put_q6_k(const struct encoded *encoded, unsigned char *block)
 static void put(enum dtype dtype, const struct encoded *encoded, unsigned char *block)
 {
     switch (dtype) {
-    case DTYPE_Q5_0: put_small(encoded, block + 2); break;
-    case DTYPE_Q5_1: put_small(encoded, block + 4); break;
+    case DTYPE_Q5_0:
+        put_small(encoded, block + 2);
+        break;
+    case DTYPE_Q5_1:
+        put_small(encoded, block + 4);
+        break;
     case DTYPE_Q2_K:
         for (int j = 0; j < MOST_PARTS; j++)
             block[j] = (unsigned char)(encoded->scale[j] | encoded->least[j] << 4);
         put_pairs(encoded->q, block + 16);
         break;
-    case DTYPE_Q3_K: put_q3_k(encoded, block); break;
+    case DTYPE_Q3_K:
+        put_q3_k(encoded, block);
+        break;
     case DTYPE_Q4_K:
         put_six_bit_scales(encoded, block + 4);
         put_halves(encoded->q, block + 16);
@@ -112,7 +125,9 @@ static void put(enum dtype dtype, const struct encoded *encoded, unsigned char *
             block[16 + i % 32] |= (unsigned char)(encoded->q[i] >> 4 << i / 32);
         put_halves(encoded->q, block + 48);
         break;
-    default: put_q6_k(encoded, block); break;
+    default:
+        put_q6_k(encoded, block);
+        break;
     }
 }
 
@@ -120,7 +135,10 @@ void block_encode(enum dtype dtype, const float *values, unsigned char *block)
 {
     const struct kind kind = kind_of(dtype);
     int count = (int)dtype_block(dtype), parts = count / kind.part, is_k = count == DTYPE_BLOCK_MOST;
-    size_t size = dtype_row_bytes(dtype, (size_t)count), halves = dtype == DTYPE_Q2_K ? 80 : dtype == DTYPE_Q3_K ? 108 : dtype == DTYPE_Q6_K ? 208 : 0;
+    size_t size = dtype_row_bytes(dtype, (size_t)count), halves = dtype == DTYPE_Q2_K   ? 80
+                                                                  : dtype == DTYPE_Q3_K ? 108
+                                                                  : dtype == DTYPE_Q6_K ? 208
+                                                                                        : 0;
     float scale[MOST_PARTS], least[MOST_PARTS], most_scale = 0, most_least = 0, d, m = 0;
     struct encoded encoded = {0};
 

@@ -1,5 +1,5 @@
-/* Blocks of ggml's formats of 5 bits and of its k-quants, made of values: the tests' own way, each scale the least that reaches, not ggml's search for
- * the best one. Pure. */
+/* Blocks of ggml's formats of 5 bits and of its k-quants, made of values: the tests' own way, each scale the least that reaches, not ggml's search
+ * for the best one. Pure. */
 #ifndef TANDEM_TESTS_SUPPORT_BLOCK_ENCODE_H
 #define TANDEM_TESTS_SUPPORT_BLOCK_ENCODE_H
 

@@ -1,5 +1,5 @@
-/* gguf_convert FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|...|q6_k|stored PRE [KEY TEXT]...: the folder as a GGUF file whose tokenizer.ggml.pre is PRE, with
- * these keys besides. */
+/* gguf_convert FOLDER FILE.gguf f32|f16|bf16|q8_0|q4_0|...|q6_k|stored PRE [KEY TEXT]...: the folder as a GGUF file whose tokenizer.ggml.pre is PRE,
+ * with these keys besides. */
 #include "tests/support/gguf_convert.h"
 
 #include <stdio.h>

@@ -23,10 +23,14 @@ static const struct packed_block {
 static enum dtype packed_as(enum dtype dtype)
 {
     switch (dtype) {
-    case DTYPE_Q5_0: return DTYPE_Q8_0;
-    case DTYPE_Q2_K: return DTYPE_Q5_K;
-    case DTYPE_Q3_K: return DTYPE_Q6_K;
-    default: return dtype;
+    case DTYPE_Q5_0:
+        return DTYPE_Q8_0;
+    case DTYPE_Q2_K:
+        return DTYPE_Q5_K;
+    case DTYPE_Q3_K:
+        return DTYPE_Q6_K;
+    default:
+        return dtype;
     }
 }
 

@@ -10,8 +10,8 @@
  *   scales 16 f16, and for Q4_1 16 f16 of minima
  *   Q8_0   8 x 64 bytes: vector g has bytes q + 128 of columns 4 g .. 4 g + 3, channel by channel
  *   Q4_x   4 x 64 bytes: vector g has the q of columns 4 g .. in the low halves of bytes and those of 16 + 4 g .. in the high ones
- * so bytes are the unsigned factor of a product of bytes (vpdpbusd), and the activations the signed one. Q5_0 is packed as Q8_0, and Q5_1 as that with
- * minima.
+ * so bytes are the unsigned factor of a product of bytes (vpdpbusd), and the activations the signed one. Q5_0 is packed as Q8_0, and Q5_1 as that
+ * with minima.
  *
  * Of k-quants the panel begins with 16 d and 16 m, f16, of each 256 columns that it touches. A block is then
  *   Q4_K         16 scales and 16 minima of a byte each, then halves of bytes as above
@@ -34,7 +34,7 @@ struct matrix {
     int bound[BACKEND_MAX_SLICES + 1]; /* slice i: columns [bound[i], bound[i + 1]) */
     int phase; /* of a quantised one: column 0 within its block */
     int blocks; /* of a quantised one, over all slices */
-    int head_phase; /* of k-quants: the block of column 0 within its 256 columns, */
+    int head_phase;    /* of k-quants: the block of column 0 within its 256 columns, */
     size_t head_bytes; /* and the bytes of a panel before its blocks */
     size_t panel_bytes;
     unsigned char *data; /* [panels][panel_bytes] */

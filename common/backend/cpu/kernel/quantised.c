@@ -38,8 +38,9 @@ enum { AHEAD = 8192 };  /* bytes of a panel between its prefetch and its use */
 #define LEAST 0x1p-100f /* 128 / x overflows far below; blocks of less count as zeros */
 
 /* Of a packed block (matrix.c), as constants. */
-#define SCALE_BYTES(DTYPE)   ((size_t)((DTYPE) == DTYPE_Q4_1 || (DTYPE) == DTYPE_Q5_1 || (DTYPE) == DTYPE_Q5_K ? 64 : 32))
-#define INTEGER_BYTES(DTYPE) ((size_t)((DTYPE) == DTYPE_Q8_0 || (DTYPE) == DTYPE_Q5_1 ? 512 : (DTYPE) == DTYPE_Q5_K || (DTYPE) == DTYPE_Q6_K ? 384 : 256))
+#define SCALE_BYTES(DTYPE) ((size_t)((DTYPE) == DTYPE_Q4_1 || (DTYPE) == DTYPE_Q5_1 || (DTYPE) == DTYPE_Q5_K ? 64 : 32))
+#define INTEGER_BYTES(DTYPE)                                                                                                                         \
+    ((size_t)((DTYPE) == DTYPE_Q8_0 || (DTYPE) == DTYPE_Q5_1 ? 512 : (DTYPE) == DTYPE_Q5_K || (DTYPE) == DTYPE_Q6_K ? 384 : 256))
 
 /* Are the integers multiplied as halves of bytes? Else as bytes. */
 INLINE int is_of_halves(enum dtype dtype)
@@ -260,8 +261,7 @@ SPECIALISED void add_blocks(int rows, int panels, enum dtype dtype, const unsign
                 if (dtype == DTYPE_Q5_K) {
                     vec least = vec_mul(vec_widen_f16(of + 32), vec_widen_i8(half + 16));
 
-                    UNROLL for (int r = 0; r < rows; r++)
-                        sum[p * rows + r] = vec_fma(least, vec_set(from[r].total_half[h]), sum[p * rows + r]);
+                    UNROLL for (int r = 0; r < rows; r++) sum[p * rows + r] = vec_fma(least, vec_set(from[r].total_half[h]), sum[p * rows + r]);
                 }
             }
         }
@@ -354,10 +354,8 @@ BLOCKS(BLOCK_KERNEL, Q5_K)
 BLOCKS(BLOCK_KERNEL, Q6_K)
 
 #define BLOCK_ENTRY(R, P, T) [DTYPE_##T][R][P] = block_##R##x##P##_##T,
-static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0)
-                                                                                      BLOCKS(BLOCK_ENTRY, Q4_1) BLOCKS(BLOCK_ENTRY, Q5_1)
-                                                                                      BLOCKS(BLOCK_ENTRY, Q4_K) BLOCKS(BLOCK_ENTRY, Q5_K)
-                                                                                      BLOCKS(BLOCK_ENTRY, Q6_K)};
+static block_kernel *const block_kernels[DTYPES][MAX_ROWS + 1][MAX_PANELS + 1] = {BLOCKS(BLOCK_ENTRY, Q8_0) BLOCKS(BLOCK_ENTRY, Q4_0) BLOCKS(
+    BLOCK_ENTRY, Q4_1) BLOCKS(BLOCK_ENTRY, Q5_1) BLOCKS(BLOCK_ENTRY, Q4_K) BLOCKS(BLOCK_ENTRY, Q5_K) BLOCKS(BLOCK_ENTRY, Q6_K)};
 
 /* All rows of the sweep for a group of panels, in blocks of nearly equal size. */
 static void run_group(struct block block, int panels, int rows)
