@@ -38,8 +38,10 @@ void paths_demo(const char *part, char *path, size_t size)
     snprintf(path, size, "%s/%s", TANDEM_DEMO, part);
 }
 
-/* Names of `tandem fetch`; launch/tandem knows where they come from. */
-static const char *const fetched[] = {"smollm2"};
+/* Names of `tandem fetch`, and what drafts for them; launch/tandem knows where they come from. */
+static const struct fetched {
+    const char *name, *draft;
+} fetched[] = {{"smollm2", NULL}, {"qwen2.5-coder", "qwen2.5-coder-draft"}, {"qwen2.5-coder-draft", NULL}};
 enum { FETCHED = sizeof fetched / sizeof *fetched, MISSPELT = 2 /* characters */ };
 
 static void write_fetched(const char *name, char *path, size_t size)
@@ -52,18 +54,25 @@ static void write_fetched(const char *name, char *path, size_t size)
         snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", name);
 }
 
-static int is_fetched_name(const char *model)
+static const struct fetched *find_fetched(const char *model)
 {
     for (int i = 0; i < FETCHED; i++)
-        if (strcmp(model, fetched[i]) == 0)
-            return 1;
-    return 0;
+        if (strcmp(model, fetched[i].name) == 0)
+            return &fetched[i];
+    return NULL;
+}
+
+const char *paths_draft_of(const char *model)
+{
+    const struct fetched *found = access(model, F_OK) != 0 ? find_fetched(model) : NULL;
+
+    return found != NULL ? found->draft : NULL;
 }
 
 int paths_model(const char *model, char *path, size_t size)
 {
     snprintf(path, size, "%s", model);
-    if (!is_fetched_name(model) || access(model, F_OK) == 0)
+    if (find_fetched(model) == NULL || access(model, F_OK) == 0)
         return 1;
     write_fetched(model, path, size);
     return access(path, R_OK) == 0;
@@ -73,7 +82,7 @@ void paths_tell_taken(const char *option, const char *model)
 {
     char path[PATH_MAX];
 
-    if (model == NULL || !is_fetched_name(model) || access(model, F_OK) != 0)
+    if (model == NULL || find_fetched(model) == NULL || access(model, F_OK) != 0)
         return;
     write_fetched(model, path, sizeof path);
     if (access(path, R_OK) == 0)
@@ -87,8 +96,8 @@ enum status paths_check(const char *option, const char *model)
     if (model == NULL || access(model, F_OK) == 0)
         return STATUS_OK;
     for (int i = 0; i < FETCHED && near == NULL; i++)
-        if (strcasecmp(model, fetched[i]) == 0 || spelling_distance(model, fetched[i]) <= MISSPELT)
-            near = fetched[i];
+        if (strcasecmp(model, fetched[i].name) == 0 || spelling_distance(model, fetched[i].name) <= MISSPELT)
+            near = fetched[i].name;
     log_error("--%s %s: no such file or folder, expected a model's folder, a .gguf or llama2.c .bin file, or a name that launch/tandem fetch "
               "lists%s%s%s",
               option, model, near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");

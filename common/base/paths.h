@@ -13,6 +13,8 @@ void paths_demo(const char *part, char *path, size_t size);
 /* What `model` of an option means: itself where there is such a file or folder, or where the name is not one of `tandem fetch`; else the file
  * that was fetched by that name. 0 where that is not there. */
 int paths_model(const char *model, char *path, size_t size);
+/* The name of the model that drafts for one of `tandem fetch`; NULL: none is known. */
+const char *paths_draft_of(const char *model);
 /* Warns where `model`, given to --`option`, is both something here, which is taken, and a model that was fetched. NULL: it was not given. */
 void paths_tell_taken(const char *option, const char *model);
 /* Whether there is something at the path that --`option` was given: STATUS_NOINPUT, with one logged line, where not. NULL: it was not given. */

@@ -243,6 +243,23 @@ static enum status find_model(struct options *options, const char *option, const
     return *model != NULL ? STATUS_OK : STATUS_INTERNAL;
 }
 
+/* --draft auto, and without --draft a target of `tandem fetch`: the draft model that belongs to it. */
+static enum status find_draft(struct options *options)
+{
+    const char *target = options->model.target, *draft = options->model.draft;
+    int is_auto = draft != NULL && strcmp(draft, "auto") == 0, may = target != NULL && !options->rounds.solo && options->ranks.drafters != 0;
+
+    if (!is_auto && (draft != NULL || !may))
+        return STATUS_OK;
+    options->model.draft = target != NULL ? paths_draft_of(target) : NULL;
+    options->model.draft_is_known = options->model.draft != NULL;
+    if (!is_auto || target == NULL || options->model.draft != NULL)
+        return STATUS_OK;
+    log_error("--draft auto: no draft model is known that belongs to --target %s; expected --draft with a model of the same vocabulary, or --draft lookup",
+              target);
+    return STATUS_USAGE;
+}
+
 enum status options_parse(int argc, char **argv, struct options *out)
 {
     struct options options = options_default;
@@ -260,6 +277,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
                                                                                                   : 1;
     if (options.limits.draft_deadline_ms < 0)
         options.limits.draft_deadline_ms = options.checks.size != CHECK_OFF ? CHECK_DEADLINE_MS : DEADLINE_MS;
+    TRY_TO(find_draft(&options), release);
     TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);

@@ -47,6 +47,7 @@ struct options {
     struct { /* the pair and how it is held */
         const char *target; /* NULL: the embedded pair */
         const char *draft;
+        int draft_is_known;             /* that it belongs to the target, which alone was named */
         struct options_draft draft_way; /* what that text says */
         int quantise;  /* enum quantise: what weights of more bits are rounded to */
         int cache;     /* enum cache_choice: the numbers that keys and values are kept as */

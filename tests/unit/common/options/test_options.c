@@ -594,6 +594,39 @@ static void test_options__chat_has_a_text_or_none(void **state)
     options_release(&options);
 }
 
+/* folder: where fetched models are */
+static void assert_pairs_are_known(const char *folder)
+{
+    static const char *const names[] = {"qwen2.5-coder", "qwen2.5-coder-draft"}, *const pairs[] = {"", " --draft auto"};
+    char file[2][128], line[64];
+    struct options options;
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(file[i], sizeof file[i], "%s/%s.gguf", folder, names[i]);
+        snprintf(line, sizeof line, "--target %s has not been fetched yet", names[0]);
+        assert_refused(i == 0 ? "--target qwen2.5-coder" : "--target qwen2.5-coder", STATUS_NOINPUT,
+                       i == 0 ? line : "--draft qwen2.5-coder-draft has not been fetched yet");
+        FILE *made = fopen(file[i], "w");
+        assert_non_null(made);
+        assert_int_equal(fclose(made), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "--target qwen2.5-coder%s", pairs[i]);
+        assert_taken(line, &options);
+        assert_string_equal(options.model.draft, file[1]);
+        assert_int_equal(options.model.draft_is_known, 1);
+        options_release(&options);
+    }
+    assert_taken("--target qwen2.5-coder --draft lookup", &options);
+    assert_string_equal(options.model.draft, "lookup");
+    assert_int_equal(options.model.draft_is_known, 0);
+    options_release(&options);
+    assert_taken("--target qwen2.5-coder --solo", &options);
+    assert_null(options.model.draft);
+    options_release(&options);
+    assert_int_equal(unlink(file[0]) | unlink(file[1]), 0);
+}
+
 /* A name of `tandem fetch` is the file that was fetched; where there is something of that name here, it is that. */
 static void test_options__a_fetched_model_goes_by_its_name(void **state)
 {
@@ -616,6 +649,14 @@ static void test_options__a_fetched_model_goes_by_its_name(void **state)
     assert_string_equal(options.model.target, file);
     assert_string_equal(options.model.draft, file);
     options_release(&options);
+    assert_taken("--target smollm2", &options); /* nothing is known that drafts for it */
+    assert_null(options.model.draft);
+    options_release(&options);
+    assert_refused("--target smollm2 --draft auto", STATUS_USAGE, "--draft auto: no draft model is known that belongs to --target smollm2; expected");
+    assert_taken("--draft auto", &options); /* the embedded pair */
+    assert_null(options.model.draft);
+    options_release(&options);
+    assert_pairs_are_known(folder);
     assert_taken("--target ./smollm2 --draft smollm", &options);
     assert_string_equal(options.model.target, "./smollm2");
     assert_string_equal(options.model.draft, "smollm");
