@@ -245,6 +245,14 @@ static void say_if_crowded(const struct job *job)
         log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
 }
 
+static void say_what_drafts(const struct job *job)
+{
+    const struct options *options = job->options;
+
+    if (options->model.draft_is_known && !options->report.quiet)
+        log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", options->model.draft);
+}
+
 static void say_drained(const struct job *job, int count)
 {
     const struct journal *journal = &job->output.journal;
@@ -265,6 +273,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
+    say_what_drafts(job);
     if (options_not_lossless(job->options, option))
         log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
     for (int i = 0; i < peers.count; i++) {

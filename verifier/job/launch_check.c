@@ -271,8 +271,6 @@ enum status launch_check(const struct options *options)
     if ((options->launch.terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
         paths_tell_taken("target", options->model.target);
         paths_tell_taken("draft", options->model.draft);
-        if (options->model.draft_is_known && !options->report.quiet)
-            log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", draft);
     }
     TRY(paths_check("target", options->model.target));
     TRY(look_at(options, target, options->ranks.verifiers > 0 ? options->ranks.verifiers : 1, 0, &large));
