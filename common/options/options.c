@@ -19,6 +19,7 @@ static const struct options options_default = {
     .launch.launcher = -1,
     .ranks.verifiers = -1,
     .request.max_tokens = 128,
+    .request.logprobs = -1,
     .rounds.draft_length = -1,
     .rounds.support = 256,
     .rounds.max_sequences = -1,

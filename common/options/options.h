@@ -97,6 +97,7 @@ struct options {
         int max_tokens;
         struct sampling sampling;
         int min_tokens;
+        int logprobs; /* so many of the most probable tokens; -1: no log p at all */
         struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
         struct option_texts bad_word;
         struct option_ids stop_token;

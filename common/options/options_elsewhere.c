@@ -5,7 +5,6 @@
 #include <string.h>
 
 static const char one_completion[] = "a prompt has one completion; for more, give its line several times, each with a seed of its own";
-static const char no_probabilities[] = "no probabilities are written; --hash-logits has a digest of all logits";
 static const char no_grammar[] = "nothing follows a grammar; logit_bias, bad_words and stop are what can be asked of a text";
 static const char no_server[] = "there is no server; --prompts takes files, OpenAI's batches among them, and `tandem chat` turns";
 static const char whole_shards[] = "a rank's device holds its whole shard; --verifiers N makes shards smaller";
@@ -74,9 +73,8 @@ static const struct {
     {"best-of", NULL, one_completion},
     {"num-return-sequences", NULL, one_completion},
     {"num-beams", NULL, one_completion},
-    {"logprobs", NULL, no_probabilities},
-    {"top-logprobs", NULL, no_probabilities},
-    {"n-probs", NULL, no_probabilities},
+    {"top-logprobs", "logprobs", NULL},
+    {"n-probs", "logprobs", NULL},
     {"echo", NULL, "results have the completion alone; the prompt is in the line of input"},
     {"grammar", NULL, no_grammar},
     {"grammar-file", NULL, no_grammar},

@@ -117,6 +117,9 @@ const struct option_entry option_table[] = {
      "tokens to generate at most for each prompt; default 128"},
     {"min-tokens", "N", OPTION_INT, OPTION_INPUT, AT(request.min_tokens), 0, BIG, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "tokens to generate before EOS, a stop token or a stop text may end a completion; default 0"},
+    {"logprobs", "N", OPTION_INT, OPTION_INPUT, AT(request.logprobs), 0, ROW_MAX_LOGPROBS, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "write log p of each token of a result, and of the N most probable ones at its place, by the model alone: without temperature, penalties "
+     "and biases; default: neither"},
     {"stop", "STR", OPTION_TEXTS, OPTION_INPUT, AT(request.stop), 0, OPTIONS_MAX_STOPS, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "end a completion before this text; may be given up to 16 times"},
     {"stop-token-id", "ID", OPTION_IDS, OPTION_INPUT, AT(request.stop_token), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,

@@ -6,7 +6,10 @@
 #include "common/base/rng.h"
 #include <stdint.h>
 
-enum { ROW_MAX_ASKED = 1024 /* tokens of one row that are asked for: a support of q, or a list of the largest logits */ };
+enum {
+    ROW_MAX_ASKED = 1024, /* tokens of one row that are asked for: a support of q, or a list of the largest logits */
+    ROW_MAX_LOGPROBS = 20 /* of the most probable ones that a result has, as OpenAI has it */
+};
 
 /* What one shard knows of one row of logits. */
 struct row_stats {

@@ -49,6 +49,7 @@ enum status request_add(struct request_list *list, const struct request_terms *t
                              .sampling = options->request.sampling,
                              .max_tokens = options->request.max_tokens,
                              .min_tokens = options->request.min_tokens,
+                             .logprobs = options->request.logprobs,
                              .bias = list->bias,
                              .draft_length = options->rounds.draft_length < 0 ? 4 : options->rounds.draft_length,
                              .adaptive = options->rounds.draft_length < 0,

@@ -26,6 +26,7 @@ struct request {
     int adaptive; /* draft_length was not asked for: the lead chooses it */
     int ignore_eos;
     int min_tokens;
+    int logprobs; /* -1: none, or log p of each token and of so many of the most probable ones */
     char **stop; /* [stops] */
     int stops;
     int32_t *stop_token; /* [stop_tokens] */

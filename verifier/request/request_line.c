@@ -48,6 +48,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     struct options options = {.request.sampling = request->sampling,
                               .request.max_tokens = request->max_tokens,
                               .request.min_tokens = request->min_tokens,
+                              .request.logprobs = request->logprobs,
                               .rounds.draft_length = request->draft_length,
                               .request.ignore_eos = request->ignore_eos};
     char reason[160], words[REQUEST_KEYS_WORDS];
@@ -72,6 +73,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     request->sampling = options.request.sampling;
     request->max_tokens = options.request.max_tokens;
     request->min_tokens = options.request.min_tokens;
+    request->logprobs = options.request.logprobs;
     request->draft_length = options.rounds.draft_length;
     request->adaptive &= strcmp(key, "draft_length") != 0;
     request->ignore_eos = options.request.ignore_eos;

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/file/json_text.h"
+#include "common/sample/row.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,8 +39,8 @@ static int is_of_no_effect(const char *key)
 static const struct {
     const char *key;
     double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"n", 1},      {"best_of", 1},         {"echo", 0},          {"stream", 0}, {"logprobs", -1},    {"suffix", -1},
-                {"stream_options", -1}, {"top_logprobs", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
+} not_done[] = {{"n", 1},      {"best_of", 1},         {"echo", 0},          {"stream", 0}, {"suffix", -1},
+                {"stream_options", -1}, {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
 
 static double number_of(const json_t *value)
 {
@@ -52,7 +53,7 @@ static int take_not_done(const char *key, const json_t *value, char *reason, siz
     for (size_t i = 0; i < sizeof not_done / sizeof *not_done; i++) {
         if (strcmp(key, not_done[i].key) != 0)
             continue;
-        if (number_of(value) != not_done[i].only && !(not_done[i].only < 0 && json_is_false(value))) /* a chat's "logprobs": false */
+        if (number_of(value) != not_done[i].only)
             say(reason, size, "body.%s is not supported%s", key,
                 not_done[i].only == 1   ? ", expected 1"
                 : not_done[i].only == 0 ? ", expected false"
@@ -83,6 +84,23 @@ static int take_limit(json_t *own, json_t *value, char *reason, size_t size)
     return json_object_set(own, "max_tokens", value);
 }
 
+/* A chat's two keys, logprobs and top_logprobs, are one of ours. */
+static int take_chat_logprobs(json_t *own, const json_t *body, char *reason, size_t size)
+{
+    const json_t *asked = json_object_get(body, "logprobs"), *top = json_object_get(body, "top_logprobs");
+    int has_top = top != NULL && !json_is_null(top);
+
+    if (asked != NULL && !json_is_null(asked) && !json_is_boolean(asked))
+        say(reason, size, "body.logprobs is not true or false, as a chat has it");
+    else if (has_top && !json_is_true(asked))
+        say(reason, size, "body.top_logprobs wants body.logprobs to be true");
+    else if (has_top && !(json_is_integer(top) && json_integer_value(top) >= 0 && json_integer_value(top) <= ROW_MAX_LOGPROBS))
+        say(reason, size, "body.top_logprobs is not a whole number from 0 to %d", ROW_MAX_LOGPROBS);
+    else if (json_is_true(asked))
+        return json_object_set_new(own, "logprobs", json_integer(has_top ? json_integer_value(top) : 0));
+    return 0;
+}
+
 static int is_chat(const json_t *line)
 {
     return json_text_is(json_object_get(line, "url"), "/v1/chat/completions");
@@ -91,7 +109,8 @@ static int is_chat(const json_t *line)
 /* A request that is a text is not a chat, and the other way round. */
 static int is_of_the_other(const char *key, int chat)
 {
-    static const char *const of_texts[] = {"prompt", "suffix", "echo", "best_of"}, *const of_chats[] = {"messages", "max_completion_tokens"};
+    static const char *const of_texts[] = {"prompt", "suffix", "echo", "best_of"};
+    static const char *const of_chats[] = {"messages", "max_completion_tokens", "top_logprobs"};
 
     for (size_t i = 0; i < sizeof of_texts / sizeof *of_texts; i++)
         if (chat && strcmp(key, of_texts[i]) == 0)
@@ -104,7 +123,7 @@ static int is_of_the_other(const char *key, int chat)
 
 static int take_body(json_t *own, json_t *body, int chat, char *reason, size_t size)
 {
-    int failed = 0;
+    int failed = chat ? take_chat_logprobs(own, body, reason, size) : 0;
     const char *key;
     json_t *value;
 
@@ -113,7 +132,7 @@ static int take_body(json_t *own, json_t *body, int chat, char *reason, size_t s
             continue;
         if (strcmp(key, "id") == 0 || strcmp(key, "prompt_tokens") == 0 || is_of_the_other(key, chat))
             say(reason, size, "unknown key body.%s", key);
-        else if (take_not_done(key, value, reason, size))
+        else if (take_not_done(key, value, reason, size) || (chat && (strcmp(key, "logprobs") == 0 || strcmp(key, "top_logprobs") == 0)))
             continue;
         else if (strcmp(key, "max_completion_tokens") == 0 || (strcmp(key, "max_tokens") == 0 && json_object_get(own, "max_tokens") != NULL))
             failed |= take_limit(own, value, reason, size);

@@ -4,6 +4,7 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/sample/rule.h"
+#include "verifier/result/result_logprobs.h"
 #include "verifier/result/result_openai.h"
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,8 @@ static json_t *result_of(json_t *id, const struct request *request, const struct
     } else {
         failed |= json_object_set_new(result, "text", json_stringn(sequence->completion.text, sequence->completion.length));
         failed |= json_object_set_new(result, "tokens", tokens_of(sequence));
+        if (sequence->logprobs != NULL)
+            failed |= json_object_set_new(result, "logprobs", result_logprobs(sequence));
         failed |= json_object_set_new(result, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
     }
     failed |= json_object_set_new(result, "usage",

@@ -69,6 +69,7 @@ enum status lead_commit_all(struct lead *lead)
         TRY(commit(lead, lead->slots.ready[i], &lead->slots.outcome[i], &lead->slots.kept[i]));
     if (lead->hash_logits)
         TRY(verify_note(lead->verify, lead->slots.outcome, lead->slots.kept, active));
+    TRY(verify_logprobs(lead->verify, lead->slots.ready, lead->slots.outcome, lead->slots.kept, active));
     int64_t began = trace_begin();
     for (int i = 0; i < active; i++) {
         struct sequence *sequence = lead->slots.ready[i];

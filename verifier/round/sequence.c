@@ -1,8 +1,10 @@
 #include "verifier/round/sequence.h"
 
 #include "common/base/digest.h"
+#include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(BIAS_MAX_STOPS + CONFIG_MAX_EOS <= BIAS_MAX_ENDERS, "all that may end a completion");
@@ -58,6 +60,11 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
 {
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
+    sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)limit + 1, sizeof *sequence->logprobs) : NULL;
+    if (sequence->logprobs == NULL && request->logprobs >= 0) {
+        log_error("no memory for log probabilities of %d tokens", limit);
+        return STATUS_INTERNAL;
+    }
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
     sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest token is always fed, for its logits */
     sequence->openings++;
@@ -79,6 +86,8 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
 void sequence_close(struct sequence *sequence)
 {
     completion_close(&sequence->completion);
+    free(sequence->logprobs);
+    sequence->logprobs = NULL;
     sequence->request = NULL;
 }
 

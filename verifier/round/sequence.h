@@ -6,6 +6,7 @@
 
 #include "verifier/request/completion.h"
 #include "verifier/round/draft_link.h"
+#include "verifier/team/team.h"
 
 struct sequence {
     const struct request *request; /* NULL: the slot is free */
@@ -19,6 +20,7 @@ struct sequence {
     struct bias bias; /* the request's logit biases; with min_tokens also the tokens that would end it */
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
+    struct logprob *logprobs; /* [completion.count] of its tokens; NULL: none are asked for */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
     struct draft_link link; /* the drafter, and its proposal */

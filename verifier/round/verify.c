@@ -33,7 +33,8 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
                    arena_round(outputs * sizeof(struct target_row)) + arena_round(outputs * verify->width * sizeof(struct scored_token)) +
                        arena_round(outputs * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
                        arena_round(vocab * sizeof(float)) + 4 * arena_round(sequences * sizeof(struct verdict)) +
-                       arena_round(outputs * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)),
+                       arena_round(outputs * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)) +
+                       arena_round(outputs * sizeof(struct logprob_order)) + arena_round(outputs * sizeof(struct logprob)),
                    "the target rows of a step"));
     verify->target_row = arena_take(&verify->arena, outputs * sizeof(struct target_row));
     verify->best = arena_take(&verify->arena, outputs * verify->width * sizeof(struct scored_token));
@@ -46,6 +47,8 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     verify->verdict = arena_take(&verify->arena, sequences * sizeof *verify->verdict);
     verify->notes = arena_take(&verify->arena, outputs * sizeof *verify->notes);
     verify->part = arena_take(&verify->arena, sequences * sizeof *verify->part);
+    verify->asked = arena_take(&verify->arena, outputs * sizeof *verify->asked);
+    verify->logprobs = arena_take(&verify->arena, outputs * sizeof *verify->logprobs);
     return STATUS_OK;
 }
 
@@ -344,4 +347,25 @@ enum status verify_note(struct verify *verify, const struct outcome *outcomes, c
         output += outcomes[s].drafted + 1;
     }
     return team_note(verify->team, verify->notes, notes);
+}
+
+enum status verify_logprobs(struct verify *verify, struct sequence *const *sequences, const struct outcome *outcomes, const int *kept, int count)
+{
+    int asked = 0, output = 0;
+
+    for (int s = 0; s < count; s++) {
+        for (int i = 0; sequences[s]->logprobs != NULL && i < kept[s]; i++)
+            verify->asked[asked++] = (struct logprob_order){.output = output + verdict_row(&verify->verdict[s], i),
+                                                            .token = outcomes[s].token[i],
+                                                            .top = sequences[s]->request->logprobs};
+        output += outcomes[s].drafted + 1;
+    }
+    if (asked == 0)
+        return STATUS_OK;
+    TRY(team_logprobs(verify->team, verify->asked, asked, verify->logprobs));
+    asked = 0;
+    for (int s = 0; s < count; s++)
+        for (int i = 0; sequences[s]->logprobs != NULL && i < kept[s]; i++)
+            sequences[s]->logprobs[sequences[s]->completion.count - kept[s] + i] = verify->logprobs[asked++];
+    return STATUS_OK;
 }

@@ -37,6 +37,8 @@ struct verify {
     int *drawn;                 /* [max_sequences] which sequence an order is for */
     struct verdict *verdict;    /* [max_sequences] */
     struct commit_note *notes;  /* [max_outputs] */
+    struct logprob_order *asked; /* [max_outputs], and what is answered: */
+    struct logprob *logprobs;
     struct prompt_part *part;   /* [max_sequences] prompt rows of the next step */
     int parts;
     size_t width;
@@ -68,5 +70,9 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
 
 /* Tells the shards which tokens of the last round were committed, the first kept[s] of each outcome, for --hash-logits. Collective over the group. */
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count);
+
+/* Adds log p of the last round's committed tokens, the first kept[s] of each outcome, to the sequences whose requests ask for it. Collective over the
+ * group where one does. */
+enum status verify_logprobs(struct verify *verify, struct sequence *const *sequences, const struct outcome *outcomes, const int *kept, int count);
 
 #endif

@@ -30,6 +30,22 @@ struct commit_note {
     int32_t token;
 };
 
+/* Asks for log p of a token at an output row of the last step, and of the `top` most probable ones. */
+struct logprob_order {
+    int32_t output;
+    int32_t token;
+    int32_t top; /* 0 .. ROW_MAX_LOGPROBS */
+};
+
+/* What a shard says to it, of the logits as the model gave them. */
+struct logprob_share {
+    double sum;  /* of exp(logit - max) over the shard */
+    float max;
+    float logit; /* of the token; minus infinity where it is another shard's */
+    int32_t count, spare;
+    struct scored_token best[ROW_MAX_LOGPROBS]; /* [count], largest first; token: id, score: logit */
+};
+
 struct shard {
     struct model *model;
     struct kv_cache cache;
@@ -70,6 +86,9 @@ enum status shard_draws(struct shard *shard, const struct step *step, const stru
 enum status shard_row(struct shard *shard, const struct step *step, int output, const float **logits);
 /* Local. Adds the committed tokens that this shard owns to the hash.  notes: [count], count <= max_outputs */
 enum status shard_note(struct shard *shard, const struct step *step, const struct commit_note *notes, int count);
+
+/* Local. orders: [count], at most max_outputs, which may overlap the shares */
+enum status shard_logprobs(struct shard *shard, const struct step *step, const struct logprob_order *orders, int count, struct logprob_share *shares);
 
 /* The key of an output row's coins and noise. Its position is the one that the row predicts. */
 struct rng_key shard_key(const struct slot_terms *terms, const struct step *step, int output);

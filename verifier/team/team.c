@@ -4,9 +4,11 @@
 #include "common/base/recorder.h"
 #include "common/base/trace.h"
 #include "common/base/try.h"
+#include "common/sample/distribution.h"
+#include <math.h>
 #include <string.h>
 
-enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_HASH, ORDER_END };
+enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_LOGPROBS, ORDER_HASH, ORDER_END };
 
 /* Small orders are sent within the head, so that most orders take one broadcast. */
 enum { INLINE_BYTES = 1000 };
@@ -57,6 +59,7 @@ static const char *const ordered[] = {
     [ORDER_DRAWS] = "orders draws, # bytes",
     [ORDER_WHOLE_ROW] = "orders a whole row",
     [ORDER_NOTE] = "orders to note commits, # bytes",
+    [ORDER_LOGPROBS] = "orders log p, # bytes",
     [ORDER_HASH] = "orders the hash",
     [ORDER_END] = "orders the end",
 };
@@ -67,6 +70,7 @@ static const char *const followed[] = {
     [ORDER_DRAWS] = "drew as ordered, # bytes",
     [ORDER_WHOLE_ROW] = "gave a whole row as ordered",
     [ORDER_NOTE] = "noted commits as ordered, # bytes",
+    [ORDER_LOGPROBS] = "gave log p as ordered, # bytes",
     [ORDER_HASH] = "gave its hash as ordered",
     [ORDER_END] = "is told of the end",
 };
@@ -181,6 +185,49 @@ enum status team_note(struct team *team, const struct commit_note *notes, int co
     return shard_note(&team->shard, &team->step, notes, count);
 }
 
+static enum status run_logprobs(struct team *team, const struct logprob_order *orders, int count)
+{
+    TRY(shard_logprobs(&team->shard, &team->step, orders, count, (struct logprob_share *)(void *)team->evidence));
+    return group_gather(team->group, team->evidence, (size_t)count * sizeof(struct logprob_share), team->gathered);
+}
+
+/* shares: of one token, rank after rank, `apart` from each other */
+static struct logprob join_logprob(const struct logprob_share *shares, int ranks, int apart, int top)
+{
+    struct scored_token best[2 * ROW_MAX_LOGPROBS];
+    struct logprob joined = {0};
+    float max = -INFINITY, logit = -INFINITY;
+    double sum = 0, log_z;
+
+    for (int r = 0; r < ranks; r++) {
+        max = fmaxf(max, shares[r * apart].max);
+        logit = fmaxf(logit, shares[r * apart].logit);
+    }
+    for (int r = 0; r < ranks; r++) {
+        const struct logprob_share *share = &shares[r * apart];
+
+        sum += share->sum * exp((double)share->max - (double)max);
+        distribution_merge(best, joined.count, share->best, share->count);
+        joined.count = joined.count + share->count < top ? joined.count + share->count : top;
+    }
+    log_z = (double)max + log(sum);
+    joined.logprob = (float)((double)logit - log_z);
+    for (int i = 0; i < joined.count; i++)
+        joined.top[i] = (struct scored_token){.score = (float)((double)best[i].score - log_z), .token = best[i].token};
+    return joined;
+}
+
+enum status team_logprobs(struct team *team, const struct logprob_order *orders, int count, struct logprob *logprobs)
+{
+    const struct logprob_share *from = (const struct logprob_share *)(void *)team->gathered;
+
+    TRY(order(team, ORDER_LOGPROBS, orders, (size_t)count * sizeof *orders));
+    TRY(run_logprobs(team, orders, count));
+    for (int i = 0; i < count; i++)
+        logprobs[i] = join_logprob(from + i, team->group->size, count, orders[i].top);
+    return STATUS_OK;
+}
+
 enum status team_hash(struct team *team, uint64_t *hash)
 {
     const uint64_t *from = (const uint64_t *)(void *)team->gathered;
@@ -224,6 +271,8 @@ static enum status follow_one(struct team *team, const struct order *head, const
         return run_whole_row(team, *(const int32_t *)bytes);
     case ORDER_NOTE:
         return shard_note(&team->shard, &team->step, bytes, head->bytes / (int)sizeof(struct commit_note));
+    case ORDER_LOGPROBS:
+        return run_logprobs(team, bytes, head->bytes / (int)sizeof(struct logprob_order));
     case ORDER_HASH:
         return group_gather(team->group, &team->shard.hash, sizeof(uint64_t), NULL);
     case ORDER_END:
@@ -243,7 +292,7 @@ enum status team_follow(struct team *team)
         TRY(group_broadcast(team->group, &head, sizeof head));
         trace_end(TRACE_WAIT, began, 0, 0, 0, 0, 0);
         if (head.bytes > INLINE_BYTES) {
-            /* Of the long orders, steps are received in their own block; terms, notes and draws fit the evidence's memory. */
+            /* Of the long orders, steps are received in their own block; all others fit the evidence's memory. */
             bytes = head.kind == ORDER_STEP ? (void *)team->step.words : (void *)team->evidence;
             TRY(group_broadcast(team->group, (void *)(uintptr_t)bytes, (size_t)head.bytes));
         }

@@ -35,6 +35,14 @@ enum status team_draws(struct team *team, const struct draw_order *orders, int c
 /* logits: [model->vocab] of one output row, processed */
 enum status team_whole_row(struct team *team, int output, float *logits);
 enum status team_note(struct team *team, const struct commit_note *notes, int count);
+/* log p of a token and of the most probable ones, by the logits as the model gave them: without temperature, penalties and biases. */
+struct logprob {
+    float logprob;
+    int count;
+    struct scored_token top[ROW_MAX_LOGPROBS]; /* [count], the most probable first; score: log p */
+};
+/* logprobs: [count], count at most max_outputs of team_open */
+enum status team_logprobs(struct team *team, const struct logprob_order *orders, int count, struct logprob *logprobs);
 /* Sum of the shards' hashes. */
 enum status team_hash(struct team *team, uint64_t *hash);
 /* Tells the followers that the lead is alive but idle, so that no watchdog ends the job. Collective over the group. */

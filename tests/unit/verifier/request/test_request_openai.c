@@ -80,6 +80,7 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
     assert_means("{\"model\":\"m\",\"prompt\":\"x\",\"max_tokens\":5,\"temperature\":0.5,\"top_p\":0.75,\"seed\":3}",
                  "{\"id\":\"a\",\"max_tokens\":5,\"prompt\":\"x\",\"seed\":3,\"temperature\":0.5,\"top_p\":0.75}");
     assert_means("{\"prompt\":[\"x\"],\"stop\":\"\\n\"}", "{\"id\":\"a\",\"prompt\":\"x\",\"stop\":[\"\\n\"]}");
+    assert_means("{\"prompt\":\"x\",\"logprobs\":5}", "{\"id\":\"a\",\"logprobs\":5,\"prompt\":\"x\"}");
     assert_means("{\"prompt\":[1,2],\"stop\":[\"a\",\"b\"]}", "{\"id\":\"a\",\"prompt_tokens\":[1,2],\"stop\":[\"a\",\"b\"]}");
     assert_means("{\"prompt\":[[1,2]],\"logit_bias\":{\"7\":-100}}", "{\"id\":\"a\",\"logit_bias\":{\"7\":-100},\"prompt_tokens\":[1,2]}");
 }
@@ -96,7 +97,7 @@ static void test_request_openai__what_is_not_done_is_named(void **state)
 {
     (void)state;
     assert_body_refused("{\"prompt\":\"x\",\"n\":2}", "body.n is not supported, expected 1");
-    assert_body_refused("{\"prompt\":\"x\",\"logprobs\":5}", "body.logprobs is not supported");
+    assert_body_refused("{\"prompt\":\"x\",\"top_logprobs\":5}", "unknown key body.top_logprobs");
     assert_body_refused("{\"prompt\":\"x\",\"stream\":true}", "body.stream is not supported, expected false");
     assert_body_refused("{\"prompt\":[\"x\",\"y\"]}", "body.prompt is not one text");
     assert_body_refused("{\"prompt\":7}", "body.prompt is not one text");
@@ -123,7 +124,12 @@ static void test_request_openai__a_chat_is_a_line_with_messages(void **state)
                       "{\"id\":\"a\",\"messages\":" MESSAGES "}");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"tools\":[]}", "body.tools is not supported");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
-    assert_chat_refused("{\"messages\":" MESSAGES ",\"logprobs\":true}", "body.logprobs is not supported");
+    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"logprobs\":true,\"top_logprobs\":3}",
+                      "{\"id\":\"a\",\"logprobs\":3,\"messages\":" MESSAGES "}");
+    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"logprobs\":true}", "{\"id\":\"a\",\"logprobs\":0,\"messages\":" MESSAGES "}");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"logprobs\":3}", "body.logprobs is not true or false");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"top_logprobs\":3}", "body.top_logprobs wants body.logprobs to be true");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"logprobs\":true,\"top_logprobs\":21}", "body.top_logprobs is not a whole number from 0 to 20");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"max_tokens\":3,\"max_completion_tokens\":3}", "body has both max_tokens and "
                                                                                                     "max_completion_tokens");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"max_completion_tokens\":3,\"max_tokens\":3}", "body has both max_tokens and "

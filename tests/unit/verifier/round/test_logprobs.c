@@ -1,0 +1,265 @@
+/* Log probabilities of committed tokens: those of the target's own logits, whatever rule took the tokens, and of whatever drafts; and how they are
+ * written. */
+#include "common/base/log.h"
+#include "launch/engine/engine.h"
+#include "tests/support/model_rig.h"
+#include "verifier/result/result.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 3, TOKENS = 20, SUPPORT = 256, TOP = 3 };
+enum { OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT };
+
+static struct group self;
+static struct tokenizer *tokenizer;
+static struct model *target, *draft_model;
+static struct draft draft;
+static struct team team;
+
+/* What came of one request. */
+struct told {
+    int prompt, count;
+    int32_t tokens[128];
+    struct logprob logprobs[TOKENS];
+    char *line;
+};
+
+static enum status keep(void *state, const struct request *request, const struct sequence *sequence)
+{
+    struct told *told = (struct told *)state + request->index;
+
+    told->prompt = request->prompt_count;
+    told->count = sequence->completion.count;
+    memcpy(told->tokens, sequence->tokens, (size_t)sequence->length * sizeof *told->tokens);
+    if (sequence->logprobs != NULL)
+        memcpy(told->logprobs, sequence->logprobs, (size_t)told->count * sizeof *told->logprobs);
+    assert_int_equal(result_line(request, sequence, 1, 0, &told->line), STATUS_OK);
+    return STATUS_OK;
+}
+
+static void run(enum accept_mode accept, double temperature, int logprobs, int with_drafter, struct told *told)
+{
+    static const char *const prompts[PROMPTS] = {"It is a truth universally acknowledged", "Call me", "The whale", "My lords, I"};
+    const struct lead_watch watch = {.state = told, .end = keep};
+    struct options options = {.request.sampling = sampling_default,
+                              .request.max_tokens = TOKENS,
+                              .request.logprobs = logprobs,
+                              .request.ignore_eos = 1,
+                              .rounds.draft_length = LENGTH,
+                              .rounds.max_sequences = SLOTS};
+    struct request_list requests = {0};
+    struct engine engine;
+
+    options.request.sampling.accept = accept;
+    options.request.sampling.temperature = temperature;
+    options.request.sampling.repetition_penalty = 1.2;
+    const struct request_terms terms = {
+        .options = &options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    for (int i = 0; i < PROMPTS; i++)
+        assert_int_equal(request_add_text(&requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
+    const struct engine_terms engine_terms = {.team = &team,
+                                              .draft[0] = {.draft = &draft, .vocab = draft_model->vocab, .context = draft_model->shape.context},
+                                              .drafters = with_drafter,
+                                              .tokenizer = tokenizer,
+                                              .requests = &requests,
+                                              .watch = &watch,
+                                              .run = 5,
+                                              .slots = SLOTS,
+                                              .outputs = OUTPUTS,
+                                              .ids = IDS,
+                                              .run_ahead = 1,
+                                              .deadline_ms = 1000,
+                                              .patient = 1};
+    memset(told, 0, PROMPTS * sizeof *told);
+    assert_int_equal(engine_open(&engine, &engine_terms), STATUS_OK);
+    assert_int_equal(engine_run(&engine), STATUS_OK);
+    if (with_drafter)
+        assert_true(engine.lead.figures.accepted > 0);
+    engine_close(&engine);
+    request_release(&requests);
+}
+
+static void release(struct told *told)
+{
+    for (int i = 0; i < PROMPTS; i++)
+        free(told[i].line);
+}
+
+/* By the logits of the whole text at once, in double. */
+static void assert_is_the_models(struct model_rig *rig, const struct told *told)
+{
+    int all = told->prompt + told->count, vocab = rig->model->vocab;
+    float *logits = calloc((size_t)all * (size_t)vocab, sizeof *logits);
+
+    assert_non_null(logits);
+    model_rig_feed(rig, 0, told->tokens, all, MODEL_RIG_ROWS, logits);
+    for (int i = 0; i < told->count; i++) {
+        const float *row = logits + (size_t)(told->prompt + i - 1) * (size_t)vocab;
+        const struct logprob *found = &told->logprobs[i];
+        double most = (double)row[0], sum = 0;
+        int above = 0;
+
+        for (int k = 1; k < vocab; k++)
+            most = fmax(most, (double)row[k]);
+        for (int k = 0; k < vocab; k++)
+            sum += exp((double)row[k] - most);
+        assert_true(fabs((double)found->logprob - ((double)row[told->tokens[told->prompt + i]] - most - log(sum))) < 1e-6);
+        assert_int_equal(found->count, TOP);
+        for (int k = 0; k < TOP; k++)
+            assert_true(fabs((double)found->top[k].score - ((double)row[found->top[k].token] - most - log(sum))) < 1e-6);
+        for (int k = 0; k < vocab; k++)
+            above += row[k] > row[found->top[TOP - 1].token];
+        assert_true(above < TOP && found->top[0].score >= found->top[1].score && found->top[1].score >= found->top[2].score);
+    }
+    free(logits);
+}
+
+static void test_logprobs__are_the_targets_under_every_rule(void **state)
+{
+    static const struct {
+        enum accept_mode accept;
+        double temperature;
+        int repeats; /* with drafts and without the tokens are the same */
+    } cases[] = {{ACCEPT_REJECTION, 0, 1}, {ACCEPT_COUPLED, 0.8, 1}, {ACCEPT_REJECTION, 0.8, 0}};
+    struct model_rig rig;
+
+    (void)state;
+    model_rig_open(&rig, TANDEM_SOURCE_DIR "/launch/demo/target", NULL, 1, NULL);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct told solo[PROMPTS], drafted[PROMPTS];
+
+        run(cases[c].accept, cases[c].temperature, TOP, 0, solo);
+        run(cases[c].accept, cases[c].temperature, TOP, 1, drafted);
+        for (int i = 0; i < PROMPTS; i++) {
+            assert_int_equal(solo[i].count, TOKENS);
+            assert_is_the_models(&rig, &solo[i]);
+            assert_is_the_models(&rig, &drafted[i]);
+            if (cases[c].repeats)
+                assert_memory_equal(drafted[i].logprobs, solo[i].logprobs, sizeof solo[i].logprobs);
+        }
+        release(solo);
+        release(drafted);
+    }
+    model_rig_close(&rig);
+}
+
+static json_t *read_line(const struct told *told)
+{
+    json_t *line = json_loads(told->line, 0, NULL);
+
+    assert_non_null(line);
+    return line;
+}
+
+static void test_logprobs__are_written_where_they_are_asked_for(void **state)
+{
+    struct told told[PROMPTS];
+    json_t *line, *logprobs;
+
+    (void)state;
+    run(ACCEPT_REJECTION, 0, -1, 1, told);
+    line = read_line(&told[0]);
+    assert_null(json_object_get(line, "logprobs"));
+    json_decref(line);
+    release(told);
+    run(ACCEPT_REJECTION, 0, 0, 1, told);
+    line = read_line(&told[0]);
+    logprobs = json_object_get(line, "logprobs");
+    assert_int_equal(json_array_size(json_object_get(logprobs, "token_logprobs")), TOKENS);
+    assert_null(json_object_get(logprobs, "top_logprobs"));
+    json_decref(line);
+    release(told);
+    run(ACCEPT_REJECTION, 0, TOP, 1, told);
+    line = read_line(&told[0]);
+    logprobs = json_object_get(line, "logprobs");
+    for (size_t i = 0; i < TOKENS; i++) {
+        json_t *tops = json_array_get(json_object_get(logprobs, "top_logprobs"), i);
+
+        assert_true((float)json_real_value(json_array_get(json_object_get(logprobs, "token_logprobs"), i)) == told[0].logprobs[i].logprob);
+        assert_in_range(json_object_size(tops), 1, TOP);
+    }
+    json_decref(line);
+    release(told);
+}
+
+/* Pieces of a character, a special token, and no probability at all. */
+static void test_logprobs__openais_forms_name_any_token(void **state)
+{
+    int32_t tokens[8] = {0}, special = tokenizer_find(tokenizer, "<|endoftext|>");
+    struct logprob logprobs[3] = {{-0.5f, 0, {{0, 0}}}, {-INFINITY, 0, {{0, 0}}}, {-1.5f, 0, {{0, 0}}}};
+    struct request request = {.openai = 1, .prompt_count = 1, .logprobs = 0};
+    char text[] = "x", *line;
+    struct sequence sequence = {.request = &request,
+                                .tokens = tokens,
+                                .length = 4,
+                                .logprobs = logprobs,
+                                .completion = {.tokenizer = tokenizer, .text = text, .length = 1, .count = 3, .finish = FINISH_STOP}};
+    int32_t *euro;
+    size_t bad;
+    int count;
+
+    (void)state;
+    assert_int_equal(tokenizer_encode(tokenizer, "\xe2\x82\xac", 3, 0, &euro, &count, &bad), STATUS_OK);
+    assert_true(count > 1); /* the embedded tokenizer has no euro, so its bytes are tokens */
+    tokens[1] = tokenizer_find(tokenizer, " the");
+    tokens[2] = euro[0];
+    tokens[3] = special >= 0 ? special : tokens[1];
+    assert_int_equal(result_line(&request, &sequence, 1, 0, &line), STATUS_OK);
+    assert_non_null(strstr(line, "\"logprobs\":{\"tokens\":[\" the\",\"bytes:\\\\xe2"));
+    assert_non_null(strstr(line, "\"token_logprobs\":[-0.5,-9999.0,-1.5],\"top_logprobs\":null,\"text_offset\":[0,4,"));
+    free(line);
+    request.chat = 1;
+    assert_int_equal(result_line(&request, &sequence, 1, 0, &line), STATUS_OK);
+    assert_non_null(strstr(line, "\"logprobs\":{\"content\":[{\"token\":\" the\",\"logprob\":-0.5,\"bytes\":[32,116,104,101],\"top_logprobs\":[]},"));
+    assert_non_null(strstr(line, "],\"refusal\":null}"));
+    free(line);
+    free(euro);
+}
+
+static int open_models(void **state)
+{
+    const struct model_options options = {
+        .threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS, .context = 0};
+
+    (void)state;
+    log_init("test_logprobs", LOG_ERROR);
+    group_open_self(&self);
+    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
+    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
+    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
+    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
+    assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
+    return 0;
+}
+
+static int close_models(void **state)
+{
+    (void)state;
+    team_close(&team);
+    draft_close(&draft);
+    model_close(draft_model);
+    model_close(target);
+    tokenizer_close(tokenizer);
+    group_close(&self);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_logprobs__are_the_targets_under_every_rule),
+        cmocka_unit_test(test_logprobs__are_written_where_they_are_asked_for),
+        cmocka_unit_test(test_logprobs__openais_forms_name_any_token),
+    };
+
+    return cmocka_run_group_tests(tests, open_models, close_models);
+}
