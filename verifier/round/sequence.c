@@ -60,12 +60,13 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
 {
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
+    TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
     sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)limit + 1, sizeof *sequence->logprobs) : NULL;
     if (sequence->logprobs == NULL && request->logprobs >= 0) {
         log_error("no memory for log probabilities of %d tokens", limit);
+        completion_close(&sequence->completion);
         return STATUS_INTERNAL;
     }
-    TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
     sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest token is always fed, for its logits */
     sequence->openings++;
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);

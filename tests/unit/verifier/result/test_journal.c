@@ -633,7 +633,7 @@ static void test_journal__results_of_any_id_go_on(void **state)
         int openai;
         const char *text;
     } rows[] = {{"\"a\\u0000\\\"\"", 0, "{\"id\":\"a\\u0000\\\"\",\"index\":100,\"text\":\"\\u0000\"}"},
-                {"1.2345678901234", 0, "{\"id\":1.23456789,\"index\":100,\"text\":\"\"}"},
+                {"1.2345678901234", 0, "{\"id\":1.2345678901234,\"index\":100,\"text\":\"\"}"},
                 {"{\"b\":[1,{}],\"a\":null}", 0, "{\"id\":{\"b\":[1,{}],\"a\":null},\"index\":100,\"text\":\"\"}"},
                 {"\"r-1\"", 1, "{\"id\":\"batch_req_100\",\"custom_id\":\"r-1\",\"error\":null}"},
                 {NULL, 1, "{\"id\":\"batch_req_100\",\"custom_id\":null,\"error\":null}"}};
