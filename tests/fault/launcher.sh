@@ -62,7 +62,7 @@ cat >"$WORK/played/mpirun" <<END
 sleep 60 & ranks=\$! # in the place of three ranks
 sleep 60 & ranks="\$ranks \$!"
 sleep 60 & ranks="\$ranks \$!"
-trap 'echo told >>"$WORK/played/told"; sleep 1.5; kill \$ranks; exit 143' TERM
+trap 'echo told >>"$WORK/played/told"; sleep 1.5; kill \$ranks; exit 143' TERM INT
 : >"$WORK/played/begun"
 wait
 END
@@ -75,6 +75,19 @@ nap 0.2
 kill -TERM -- -$TIMEOUT_PID
 ended 8
 expect group "expected exit 143, and mpirun told once, not $(wc -l <"$WORK/played/told") times" '[ $CODE = 143 ] && [ "$(wc -l <"$WORK/played/told")" = 1 ]'
+# Ctrl-C twice: of the second one an mpirun would leave its files in /dev/shm.
+rm "$WORK/played/told" "$WORK/played/begun"
+set -m
+PATH=$WORK/played:$PATH TMPDIR=$WORK/tmp timeout -k 5 60 "$WORK/bin/tandem" run --prompt Hi --verifiers 2 >"$WORK/twice.out" 2>"$WORK/twice.err" &
+TIMEOUT_PID=$!
+set +m
+await "the played mpirun" '[ -e "$WORK/played/begun" ]'
+for again in 1 2 3; do
+    kill -INT "$(children_of $TIMEOUT_PID)"
+    nap 0.2
+done
+ended 8
+expect twice "expected exit 130, and mpirun told once, not $(wc -l <"$WORK/played/told") times" '[ $CODE = 130 ] && [ "$(wc -l <"$WORK/played/told")" = 1 ]'
 
 launch drained
 kill -USR1 "$LAUNCHER_PID"

@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
+#include <math.h>
 #include <string.h>
 
 enum status shard_open(struct shard *shard, struct model *model, int slots, int max_outputs)
@@ -345,46 +346,46 @@ enum status shard_note(struct shard *shard, const struct step *step, const struc
     return STATUS_OK;
 }
 
-static struct row_query logprob_query(const struct logprob_order *order, struct logprob_share *share)
+/* In double, so that the joined sum is the same number, but for its last bits, however the vocabulary is cut: what is told of it is a float. */
+static double sum_of_exp(const float *logits, int count, float max)
 {
-    *share = (struct logprob_share){0};
-    return (struct row_query){
-        .scans = 1, .sums = 1, .token = &order->token, .tokens = 1, .logit = &share->logit, .top = order->top, .best = share->best};
+    double sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum += exp((double)logits[i] - (double)max);
+    return sum;
 }
 
-static void take_logprob(const struct row_query *query, int32_t first, struct logprob_share *share)
+static void measure(struct shard *shard, const struct logprob_order *order, struct logprob_share *share)
 {
-    share->sum = query->stats.sum;
-    share->max = query->stats.max;
-    share->count = query->top > 0 ? query->best_count : 0;
+    const struct model *model = shard->model;
+    const float *logits = row_at(shard, shard->logits, order->output);
+    struct row_query query = {.scans = 1, .token = &order->token, .tokens = 1, .logit = &share->logit, .top = order->top, .best = share->best};
+
+    *share = (struct logprob_share){0};
+    backend_answer(model->backend, model->context, logits, model->vocab_first, model->vocab_count, NULL, &query);
+    share->max = query.stats.max;
+    share->sum = isfinite(share->max) ? sum_of_exp(logits, model->vocab_count, share->max) : 0;
+    share->count = order->top > 0 ? query.best_count : 0;
     for (int i = 0; i < share->count; i++)
-        share->best[i].token += first;
+        share->best[i].token += model->vocab_first;
 }
 
 enum status shard_logprobs(struct shard *shard, const struct step *step, const struct logprob_order *orders, int count, struct logprob_share *shares)
 {
     const struct model *model = shard->model;
     struct logprob_order own[count];
-    int queries = 0, share_of[count];
+    int fetched = 0;
 
     memcpy(own, orders, sizeof own);
-    for (int i = 0; i < count; i++) {
-        struct row_query query = logprob_query(&own[i], &shares[i]);
-
+    for (int i = 0; i < count && model->backend->output.fetch != NULL; i++)
         if (is_answered(shard, terms_of(shard, step, own[i].output))) {
-            share_of[queries] = i;
-            shard->queries[queries++] = (struct kept_query){.row = own[i].output, .scale = 1.0f, .query = query};
-            continue;
+            fetch(shard, own[i].output);
+            fetched++;
         }
-        backend_answer(model->backend, model->context, row_at(shard, shard->logits, own[i].output), model->vocab_first, model->vocab_count, NULL,
-                       &query);
-        take_logprob(&query, model->vocab_first, &shares[i]);
-    }
-    if (queries == 0)
-        return STATUS_OK;
-    model->backend->output.ask(model->context, model->vocab_first, shard->queries, queries);
-    TRY(model->backend->step.finish(model->context));
-    for (int i = 0; i < queries; i++)
-        take_logprob(&shard->queries[i].query, model->vocab_first, &shares[share_of[i]]);
+    if (fetched > 0)
+        TRY(model->backend->step.finish(model->context));
+    for (int i = 0; i < count; i++)
+        measure(shard, &own[i], &shares[i]);
     return STATUS_OK;
 }

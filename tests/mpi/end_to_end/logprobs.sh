@@ -1,20 +1,11 @@
 #!/usr/bin/env bash
-# Log probabilities of a job: the same from one verifier and from several, which each know a part of the vocabulary, with drafts and without, after a
-# drain and --resume; and none where none are asked for. logprobs.sh BIN
+# Log probabilities of a job: the same to the byte from one verifier and from several, which each know a part of the vocabulary, with drafts and without;
+# and none where none are asked for. logprobs.sh BIN
 . "$(dirname "$0")/job.sh"
 . "$(dirname "$0")/batch.sh"
 INPUT=$WORK/own.in
 head -n 12 "$PROMPTS" | sed 's/}$/, "logprobs": 4}/' >"$INPUT"
-# probabilities NAME: of each line, to four places, for shards are summed in the order of ranks.
-probabilities() {
-    sed -n 's/.*"logprobs":\(.*\),"finish_reason".*/\1/p' "$WORK/$1.jsonl" | awk '{
-        out = ""
-        while (match($0, /-?[0-9]+\.[0-9]+(e-?[0-9]+)?/)) {
-            out = out substr($0, 1, RSTART - 1) sprintf("%.4f", substr($0, RSTART, RLENGTH))
-            $0 = substr($0, RSTART + RLENGTH)
-        }
-        print out $0 }'
-}
+probabilities() { sed -n 's/.*"logprobs":\(.*\),"finish_reason".*/\1/p' "$WORK/$1.jsonl"; } # NAME: of each line
 run solo --max-tokens 24 --temperature 0 --solo --verifiers 1
 check "solo: exit $CODE" [ "$CODE" = 0 ]
 probabilities solo >"$WORK/expected"
