@@ -194,7 +194,7 @@ static enum status run_logprobs(struct team *team, const struct logprob_order *o
 /* shares: of one token, rank after rank, `apart` from each other */
 static struct logprob join_logprob(const struct logprob_share *shares, int ranks, int apart, int top)
 {
-    struct scored_token best[2 * ROW_MAX_LOGPROBS];
+    struct scored_token best[2 * ROW_MAX_LOGPROBS] = {0};
     struct logprob joined = {0};
     float max = -INFINITY, logit = -INFINITY;
     double sum = 0, log_z;
@@ -210,7 +210,7 @@ static struct logprob join_logprob(const struct logprob_share *shares, int ranks
         distribution_merge(best, joined.count, share->best, share->count);
         joined.count = joined.count + share->count < top ? joined.count + share->count : top;
     }
-    log_z = (double)max + log(sum);
+    log_z = (double)max + (sum > 0 ? log(sum) : 0);
     joined.logprob = (float)((double)logit - log_z);
     for (int i = 0; i < joined.count; i++)
         joined.top[i] = (struct scored_token){.score = (float)((double)best[i].score - log_z), .token = best[i].token};

@@ -112,10 +112,10 @@ static void assert_is_the_models(struct model_rig *rig, const struct told *told)
             most = fmax(most, (double)row[k]);
         for (int k = 0; k < vocab; k++)
             sum += exp((double)row[k] - most);
-        assert_true(fabs((double)found->logprob - ((double)row[told->tokens[told->prompt + i]] - most - log(sum))) < 1e-6);
+        assert_true(fabs((double)found->logprob - ((double)row[told->tokens[told->prompt + i]] - most - log(fmax(sum, 1)))) < 1e-6);
         assert_int_equal(found->count, TOP);
         for (int k = 0; k < TOP; k++)
-            assert_true(fabs((double)found->top[k].score - ((double)row[found->top[k].token] - most - log(sum))) < 1e-6);
+            assert_true(fabs((double)found->top[k].score - ((double)row[found->top[k].token] - most - log(fmax(sum, 1)))) < 1e-6);
         for (int k = 0; k < vocab; k++)
             above += row[k] > row[found->top[TOP - 1].token];
         assert_true(above < TOP && found->top[0].score >= found->top[1].score && found->top[1].score >= found->top[2].score);
