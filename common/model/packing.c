@@ -103,6 +103,13 @@ static void widen_rows(struct packing *packing, struct matrix_source *source)
     source->column_first = 0;
 }
 
+/* Each row has the dtype that it is listed with. */
+static void keep_dtypes(const struct packing *packing, struct matrix_source *source)
+{
+    source->row_dtype = packing->dtypes;
+    source->row_columns = (int)packing->columns;
+}
+
 /* What the listed rows are packed in, and what has to be done to them. */
 static void choose_dtype(struct packing *packing, struct matrix_source *source)
 {
@@ -110,8 +117,7 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
 
     if (can_be_quantised(packing, source->outputs)) {
         source->dtype = packing->model->quantise;
-        source->row_dtype = packing->dtypes;
-        source->row_columns = (int)packing->columns;
+        keep_dtypes(packing, source);
         if (packing->measuring)
             packing->model->rounded += has_others(packing, source->outputs, source->dtype);
         return;
@@ -120,8 +126,7 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
     if (!has_others(packing, source->outputs, source->dtype))
         return;
     if (dtype_is_quantised(source->dtype)) {
-        source->row_dtype = packing->dtypes;
-        source->row_columns = (int)packing->columns;
+        keep_dtypes(packing, source);
         return;
     }
     packing->widened++;

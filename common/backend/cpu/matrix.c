@@ -273,7 +273,7 @@ static void fill_blocks(const struct matrix *matrix, const struct matrix_source 
 
         for (int b = first; b < first + count; b++, to += matrix_block_bytes(matrix->dtype)) {
             part_of(source, o, b, &part);
-            fill_block(matrix->dtype, &part, channel, panel + (matrix_head(matrix, panel, b - column) - panel), to);
+            fill_block(matrix->dtype, &part, channel, panel + matrix_head(matrix, b - column), to);
         }
     }
 }

@@ -49,10 +49,10 @@ size_t matrix_scale_bytes(enum dtype dtype);
 int matrix_offset(enum dtype dtype);
 /* Blocks of 32 columns that the columns [first, last) touch, when column 0 is number `phase` of its block. */
 int matrix_blocks(int phase, int first, int last);
-/* Where the d and m of block `number` lie, counted from the block of column 0; k-quants alone.  panel: its first byte */
-static inline const unsigned char *matrix_head(const struct matrix *matrix, const unsigned char *panel, int number)
+/* Where in a panel the d and m of block `number` lie, counted from the block of column 0; k-quants alone. */
+static inline size_t matrix_head(const struct matrix *matrix, int number)
 {
-    return panel + MATRIX_HEAD * (size_t)((matrix->head_phase + number) / (DTYPE_BLOCK_MOST / DTYPE_BLOCK));
+    return MATRIX_HEAD * (size_t)((matrix->head_phase + number) / (DTYPE_BLOCK_MOST / DTYPE_BLOCK));
 }
 /* Most of them that `columns` columns in slices can have. */
 int matrix_most_blocks(int columns);

@@ -296,7 +296,7 @@ SPECIALISED void sum_blocks(int rows, int panels, enum dtype dtype, const struct
     UNROLL for (int i = 0; i < rows * panels; i++) sum[i] = vec_zero();
     for (int b = 0; b < count; b++, at += bytes, from += block->stride) {
         const unsigned char *next = at + AHEAD + (at >= jump_from ? jump : 0);
-        const unsigned char *head = matrix_head(block->matrix, block->weights, first + b); /* for k-quants */
+        const unsigned char *head = block->weights + matrix_head(block->matrix, first + b); /* for k-quants */
 
         UNROLL for (int p = 0; p < panels; p += together)
             add_blocks(rows, together, dtype, at + (size_t)p * panel_bytes, panel_bytes, head + (size_t)p * panel_bytes, from,
