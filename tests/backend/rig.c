@@ -1,4 +1,5 @@
 #include "tests/backend/rig.h"
+#include "tests/support/block_encode.h"
 
 #include "common/backend/cpu/kernels.h"
 #include <math.h>
@@ -75,28 +76,12 @@ void *zeroed(size_t count, size_t size)
     return memory;
 }
 
-int halves_of_block(enum dtype dtype, size_t *at)
-{
-    at[0] = dtype == DTYPE_Q2_K ? 80 : dtype == DTYPE_Q3_K ? 108 : dtype == DTYPE_Q6_K ? 208 : 0;
-    at[1] = at[0] + 2;
-    switch (dtype) {
-    case DTYPE_Q4_1:
-    case DTYPE_Q5_1:
-    case DTYPE_Q2_K:
-    case DTYPE_Q4_K:
-    case DTYPE_Q5_K:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 /* Integers anyhow, d and m below 2^-3. */
 static void *random_blocks(struct random *random, enum dtype dtype, size_t count)
 {
     size_t bytes = dtype_row_bytes(dtype, count), block = dtype_row_bytes(dtype, dtype_block(dtype)), at[2];
     unsigned char *to = zeroed(1, bytes);
-    int halves = halves_of_block(dtype, at);
+    int halves = block_halves(dtype, at);
 
     for (size_t i = 0; i < bytes; i++)
         to[i] = (unsigned char)random_word(random);

@@ -24,8 +24,6 @@ uint32_t random_word(struct random *random);
 /* In [-1, 1). */
 float random_float(struct random *random);
 void random_floats(struct random *random, float *to /* [count] */, size_t count);
-/* Where the F16 of a block of a quantised dtype lie; returns how many there are. */
-int halves_of_block(enum dtype dtype, size_t *at /* [2] */);
 /* Weights of about that size, in memory of malloc; whole blocks of a quantised dtype. [count] */
 void *random_weights(struct random *random, enum dtype dtype, size_t count);
 

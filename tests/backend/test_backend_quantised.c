@@ -1,6 +1,7 @@
 /* Matrices that are packed quantised, against the contract of backend.h, computed from the file's bytes. */
 #include "common/backend/cpu/matrix.h"
 #include "tests/backend/rig.h"
+#include "tests/support/block_encode.h"
 #include "tests/support/capture.h"
 
 #include <float.h>
@@ -308,7 +309,7 @@ static void check_ends(struct backend_context *context, enum dtype dtype)
     float from[COMPANY * COLUMNS], to[COMPANY * OUTPUTS];
     size_t at[2], size = dtype_row_bytes(dtype, dtype_block(dtype));
     struct random random = {.state = 77};
-    int halves = halves_of_block(dtype, at);
+    int halves = block_halves(dtype, at);
     struct weights weights;
     struct arena arena;
 

@@ -135,13 +135,11 @@ void block_encode(enum dtype dtype, const float *values, unsigned char *block)
 {
     const struct kind kind = kind_of(dtype);
     int count = (int)dtype_block(dtype), parts = count / kind.part, is_k = count == DTYPE_BLOCK_MOST;
-    size_t size = dtype_row_bytes(dtype, (size_t)count), halves = dtype == DTYPE_Q2_K   ? 80
-                                                                  : dtype == DTYPE_Q3_K ? 108
-                                                                  : dtype == DTYPE_Q6_K ? 208
-                                                                                        : 0;
+    size_t size = dtype_row_bytes(dtype, (size_t)count), at[2];
     float scale[MOST_PARTS], least[MOST_PARTS], most_scale = 0, most_least = 0, d, m = 0;
     struct encoded encoded = {0};
 
+    (void)block_halves(dtype, at);
     memset(block, 0, size);
     for (int p = 0; p < parts; p++) {
         float low = 0, high = 0;
@@ -155,9 +153,9 @@ void block_encode(enum dtype dtype, const float *values, unsigned char *block)
         most_scale = fmaxf(most_scale, scale[p]);
         most_least = fmaxf(most_least, -least[p]);
     }
-    d = put_half(most_scale / (float)kind.most_scale, block + halves);
+    d = put_half(most_scale / (float)kind.most_scale, block + at[0]);
     if (kind.offset == 0)
-        m = put_half((is_k ? most_least : -most_least) / (float)kind.most_least, block + halves + 2);
+        m = put_half((is_k ? most_least : -most_least) / (float)kind.most_least, block + at[1]);
     for (int p = 0; p < parts; p++) {
         float step, from;
 

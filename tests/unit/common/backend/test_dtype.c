@@ -1,5 +1,6 @@
 /* Quantised weights, read by the block: literal bytes and what ggml's definition of the format makes of them. */
 #include "common/backend/backend.h"
+#include "tests/support/block_encode.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,14 +74,6 @@ static uint64_t fnv1a(const void *bytes, size_t count)
     return digest;
 }
 
-/* Where a format's F16 lie in a block. */
-static int halves_of(enum dtype dtype, int *at)
-{
-    at[0] = dtype == DTYPE_Q2_K ? 80 : dtype == DTYPE_Q3_K ? 108 : dtype == DTYPE_Q6_K ? 208 : 0;
-    at[1] = at[0] + 2;
-    return dtype == DTYPE_Q8_0 || dtype == DTYPE_Q4_0 || dtype == DTYPE_Q5_0 || dtype == DTYPE_Q3_K || dtype == DTYPE_Q6_K ? 1 : 2;
-}
-
 static void test_dtype__blocks_are_what_ggmls_package_makes_of_them(void **state)
 {
     (void)state;
@@ -90,7 +83,8 @@ static void test_dtype__blocks_are_what_ggmls_package_makes_of_them(void **state
         uint8_t bytes[4 * 210];
         float values[4 * DTYPE_BLOCK_MOST];
         uint32_t word = 1000 + (uint32_t)n;
-        int at[2], halves = halves_of(golden->dtype, at);
+        size_t at[2];
+        int halves = block_halves(golden->dtype, at);
 
         for (size_t i = 0; i < size; i++) {
             word = word * 1664525 + 1013904223;
@@ -98,7 +92,7 @@ static void test_dtype__blocks_are_what_ggmls_package_makes_of_them(void **state
         }
         for (size_t i = 0; i < size; i += each)
             for (int h = 0; h < halves; h++) {
-                uint8_t *high = &bytes[i + (size_t)at[h] + 1];
+                uint8_t *high = &bytes[i + at[h] + 1];
 
                 *high = (uint8_t)((*high & 3) | (*high >> 2 & 31) % 15 << 2);
             }
