@@ -151,8 +151,10 @@ static int64_t source_row(const struct converter *converter, int64_t row)
 }
 
 /* As llama-quantize does: where rows are no whole blocks of a k-quant, a format of smaller ones; and v of Q4_K's mixture is Q6_K. */
-static enum dtype dtype_for(const struct gguf_convert *how, const char *there, int64_t columns)
+static enum dtype dtype_for(const struct gguf_convert *how, const struct tensor *tensor, const char *there, int64_t columns)
 {
+    if (how->as_stored)
+        return tensor->dtype;
     enum dtype dtype = how->mixed && how->dtype == DTYPE_Q4_K && strstr(there, "attn_v") != NULL ? DTYPE_Q6_K : how->dtype;
 
     if (columns % (int64_t)dtype_block(dtype) == 0)
@@ -167,7 +169,7 @@ static void add_matrix(struct converter *converter, const char *here, const char
 
     must(checkpoint_find(converter->checkpoint, here, rows, columns, &tensor) == STATUS_OK, here);
     int plain = how->rounded || (how->mixed && how->dtype != DTYPE_Q4_K && strstr(there, "attn_v") != NULL);
-    enum dtype meant = dtype_for(how, there, columns), dtype = how->as_stored ? tensor.dtype : plain ? DTYPE_F32 : meant;
+    enum dtype meant = dtype_for(how, &tensor, there, columns), dtype = plain ? DTYPE_F32 : meant;
     size_t row_bytes = dtype_row_bytes(dtype, (size_t)columns);
     unsigned char *data = kept(malloc((size_t)rows * row_bytes));
     float *values = kept(malloc((size_t)columns * sizeof *values));
