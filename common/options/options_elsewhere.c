@@ -11,6 +11,7 @@ static const char whole_shards[] = "a rank's device holds its whole shard; --ver
 static const char devices[] = "--backend says whether GPUs are used, --verifiers N how many, --verifier-devices and --drafter-devices which";
 static const char bounded_memory[] = "--context and --max-sequences bound the memory that is used";
 static const char kept_shares[] = "top_k, top_p and min_p choose what is kept";
+static const char of_sbatch[] = "sbatch's own options stand behind --, as in `tandem sbatch --prompts FILE -- --time=60`";
 
 static const struct {
     const char *name; /* elsewhere */
@@ -104,6 +105,19 @@ static const struct {
     {"typical", NULL, kept_shares},
     {"dynatemp-range", NULL, kept_shares},
     {"lora", NULL, "a model is one folder or file, its adapters merged"},
+    {"time", NULL, of_sbatch},
+    {"partition", NULL, of_sbatch},
+    {"account", NULL, of_sbatch},
+    {"qos", NULL, of_sbatch},
+    {"nodes", NULL, of_sbatch},
+    {"nodelist", NULL, of_sbatch},
+    {"ntasks", NULL, of_sbatch},
+    {"ntasks-per-node", NULL, of_sbatch},
+    {"cpus-per-task", NULL, of_sbatch},
+    {"gres", NULL, of_sbatch},
+    {"mem", NULL, of_sbatch},
+    {"job-name", NULL, of_sbatch},
+    {"exclusive", NULL, of_sbatch},
     {"trust-remote-code", NULL, "no model brings code that is run"},
 };
 

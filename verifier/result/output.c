@@ -1,6 +1,7 @@
 #include "verifier/result/output.h"
 
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/base/visible.h"
 #include "verifier/result/result.h"
@@ -19,6 +20,16 @@ enum status output_open(struct output *output, const char *path, int resume, int
     return STATUS_USAGE;
 }
 
+/* A pipe is opened as soon as it has a reader. */
+static FILE *open_file(const char *path)
+{
+    const char *before = progress_doing("waiting for a reader of --output");
+    FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+
+    (void)progress_doing(before);
+    return file;
+}
+
 enum status output_begin(struct output *output, const struct journal_job *job)
 {
     if (output->journaled)
@@ -32,7 +43,7 @@ enum status output_begin(struct output *output, const struct journal_job *job)
         log_error("no memory for %d results", output->count);
         return STATUS_INTERNAL;
     }
-    output->file = strcmp(output->path, "-") == 0 ? stdout : fopen(output->path, "w");
+    output->file = open_file(output->path);
     if (output->file == NULL) {
         log_error("--output %s: %s", output->path, strerror(errno));
         return STATUS_IO;
@@ -97,14 +108,24 @@ static void write_line(const struct output *output, const char *line)
     fputc('\n', output->file);
 }
 
+/* Whoever reads a pipe may be slower than the job. */
+static enum status write_whole_line(const struct output *output, const char *line)
+{
+    const char *before = progress_doing("writing a result to --output");
+    int failed;
+
+    write_line(output, line);
+    failed = ferror(output->file) || fflush(output->file) != 0;
+    (void)progress_doing(before);
+    return failed ? write_failed(output) : STATUS_OK;
+}
+
 /* Writes what is next in order, and what waited for it. */
 static enum status write_in_order(struct output *output, int at, char *line)
 {
     output->line[at] = line;
     for (; output->next < output->count && output->line[output->next] != NULL; output->next++) {
-        write_line(output, output->line[output->next]);
-        if (ferror(output->file) || fflush(output->file) != 0)
-            return write_failed(output);
+        TRY(write_whole_line(output, output->line[output->next]));
         free(output->line[output->next]);
         output->line[output->next] = NULL;
     }

@@ -33,7 +33,7 @@ static int runs_avx2(void)
 
 static int is_asked(const char *isa, const char *name)
 {
-    return isa == NULL || strcmp(isa, name) == 0;
+    return isa == NULL || strcasecmp(isa, name) == 0;
 }
 
 const struct kernels *kernels_find(const char *isa)

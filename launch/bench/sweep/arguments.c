@@ -3,8 +3,10 @@
 
 #include "common/base/log.h"
 #include "common/base/shell_word.h"
+#include "common/base/spelling.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/options/options_table.h"
 #include "common/sample/rule.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,15 +125,31 @@ static enum status take(struct bench *bench, const char *name, const char *value
     return STATUS_OK;
 }
 
-static int is_own(const char *name, size_t length)
-{
-    static const char *const names[] = {"output", "tandem", "draft-lengths", "temperatures", "batches", "accepts", "repetitions", "requests",
-                                        "noise-limit", "extra-time"};
+static const char *const own_names[] = {"quick",   "output",      "tandem",   "draft-lengths", "temperatures", "batches",
+                                        "accepts", "repetitions", "requests", "noise-limit",   "extra-time"};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
+static int is_own(const char *name)
+{
+    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
+        if (strcmp(own_names[i], name) == 0)
             return 1;
     return 0;
+}
+
+/* The run, which reads what is left, knows of its own options alone: a name that no option has and that is nearest to one of ours is refused here. */
+static enum status check_name(const char *name)
+{
+    const char *nearest = option_nearest(name);
+
+    if (name[0] == '\0' || option_find(name) != NULL)
+        return STATUS_OK;
+    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++)
+        if (spelling_distance(own_names[i], name) < spelling_distance(nearest, name))
+            nearest = own_names[i];
+    if (!is_own(nearest))
+        return STATUS_OK;
+    log_error("unknown option '--%s'; did you mean '--%s'?", name, nearest);
+    return STATUS_USAGE;
 }
 
 /* Takes ours; what is left goes to the run. */
@@ -150,11 +168,12 @@ static enum status take_own(struct bench *bench, int argc, char **argv)
 
         if (strcmp(argv[i], "--quick") == 0)
             continue;
-        if (!is_own(name, length)) {
+        snprintf(copy, sizeof copy, "%.*s", (int)length, name);
+        if (!is_own(copy)) {
+            TRY(check_name(copy));
             bench->argv[bench->argc++] = argv[i];
             continue;
         }
-        snprintf(copy, sizeof copy, "%.*s", (int)length, name);
         if (name[length] == '\0' && i + 1 == argc) {
             log_error("--%s needs a value", copy);
             return STATUS_USAGE;

@@ -294,6 +294,13 @@ code=$?
 checks=$((checks + 1))
 [ $code = 0 ] && [ "$(grep -c 'unknown key "promt"' "$WORK/err")" = 1 ] || fail "--compare of a bad line: exit $code: $(head -n 5 "$WORK/err")"
 
+# A pipe that nobody reads is waited for, and is no rank that hangs.
+mkfifo "$WORK/unread"
+$MPIRUN -np 1 "$BIN/tandem-verifier" --solo --prompt "The sea" --output "$WORK/unread" --watchdog 1 >"$WORK/out" 2>"$WORK/err"
+code=$?
+checks=$((checks + 1))
+[ $code = 76 ] && grep -q "no progress for 1 s while waiting for a reader of --output: ending the job" "$WORK/err" || fail "an output that nobody reads: exit $code, $(cat "$WORK/err")"
+
 # What mpirun takes once is left to the user where he gives it.
 line=$("$BIN/tandem-verifier" --dry-run --prompt Hello --mpirun-options "--mca pml ob1 --mca btl tcp,self")
 checks=$((checks + 1))
@@ -352,9 +359,9 @@ for row in "1|" "0|--draft-length 2" "0|--accept coupled" "0|--temperature 0" "0
         fail "'$fixed' with a seed: $(cat "$WORK/err")"
 done
 # Another instruction set than the machine's best may be asked for, one that it does not run is refused.
-TANDEM_ISA=scalar $MPIRUN -np 1 "$BIN/tandem-verifier" --solo --verbose --prompt "Call me" --max-tokens 2 >"$WORK/out" 2>"$WORK/err" || fail "TANDEM_ISA=scalar: exit $?"
+TANDEM_ISA=Scalar $MPIRUN -np 1 "$BIN/tandem-verifier" --solo --verbose --prompt "Call me" --max-tokens 2 >"$WORK/out" 2>"$WORK/err" || fail "TANDEM_ISA=Scalar: exit $?"
 checks=$((checks + 1))
-grep -q "cpu, scalar, " "$WORK/err" || fail "TANDEM_ISA=scalar: $(cat "$WORK/err")"
+grep -q "cpu, scalar, " "$WORK/err" || fail "TANDEM_ISA=Scalar: $(cat "$WORK/err")"
 TANDEM_ISA=mmx $MPIRUN -np 1 "$BIN/tandem-verifier" --solo --prompt "Call me" --max-tokens 2 >"$WORK/out" 2>"$WORK/err"
 said "TANDEM_ISA=mmx" $? 64 "does not run the instruction set mmx; expected scalar, avx2" "$WORK/err"
 many=$(($(nproc) + 1))

@@ -99,7 +99,8 @@ refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noi
 refused 64 "--extra-time is '-1', expected a number from 0 to 1e\+06$" bench --extra-time -1 --output "$WORK/none"
 refused 64 "--output is '', expected a new folder" bench --output=
 refused 64 "--accepts is 'typical', expected some of rejection|coupled" bench --accepts typical --output "$WORK/none"
-refused 64 "unknown option '--qwick'" bench --qwick --output "$WORK/none"
+refused 64 "unknown option '--qwick'; did you mean '--quick'\?" bench --qwick --output "$WORK/none"
+refused 64 "unknown option '--seeed'; did you mean '--seed'\?" bench --seeed 3 --output "$WORK/none"
 refused 64 "a bench compares drafts with the target alone" bench --solo --output "$WORK/none"
 refused 64 "--temperature is what a bench varies, expected --temperatures" bench --temperature 0.5 --output "$WORK/none"
 refused 64 "--prompts is -, expected a file" bench --prompts - --output "$WORK/none"

@@ -211,6 +211,7 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
             {"--no-speculation", "is not supported, expected --solo"},
             {"--do-sample", "is not supported, expected --temperature T"},
             {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
+            {"--time 60", "option '--time' is not supported: sbatch's own options stand behind --"},
             {"-Z", "option '-Z' is not supported, expected one that begins with --"});
 }
 
