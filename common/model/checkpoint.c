@@ -10,6 +10,7 @@
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
+#include "common/model/checkpoint_quantised.h"
 #include "common/model/checkpoint_table.h"
 #include "common/model/safetensors.h"
 #include <stdio.h>
@@ -22,6 +23,7 @@ enum { SHARDS_MAX = 1024, INDEX_BYTES_MAX = 64 << 20, SHARD_NAME_MAX = 255, PATH
 struct checkpoint {
     char *path;
     const char *tied_head; /* the classifier's name where a tied model must not have its own looked up; NULL: it is looked up */
+    struct quantisation quantisation;
     struct file_map *files; /* [SHARDS_MAX] */
     int file_count;
     struct checkpoint_table table;
@@ -180,6 +182,7 @@ enum status checkpoint_open(const char *path, const struct config *config, struc
 
     if (opened == NULL)
         goto no_memory;
+    opened->quantisation = config->quantisation;
     if (config->tied)
         opened->tied_head = config->family->names->part[FAMILY_HEAD].name;
     opened->path = strdup(path);
@@ -247,7 +250,11 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
 {
     const struct checkpoint_entry *entry = entry_of(checkpoint, name);
     enum dtype dtype = DTYPE_F32;
+    int found;
 
+    TRY(checkpoint_quantised_find(&checkpoint->table, &checkpoint->quantisation, name, rows, columns, tensor, &found));
+    if (found)
+        return STATUS_OK;
     if (entry == NULL) {
         log_error("%s: tensor %s is missing", checkpoint->path, name);
         return STATUS_DATA;

@@ -11,13 +11,24 @@
 
 struct checkpoint;
 
+/* The other tensors of a linear map in few bits (checkpoint_quantised.h). */
+struct quantised_parts {
+    enum quantisation_kind kind;
+    const unsigned char *zeros, *scales;
+    int group; /* columns that share a scale; 0: all */
+    int zero_added;
+    enum dtype scale_dtype;                          /* FP8: of the scales, which so many rows and columns share; */
+    int64_t scale_rows, scale_columns, scale_stride; /* and the next ones lie so far behind them */
+};
+
 /* A tensor as it lies in the file: row-major, any alignment, valid until the checkpoint is closed. A vector has rows = its length,
- * columns = 1. */
+ * columns = 1. One in few bits has no rows there: checkpoint_quantised_rows makes them. */
 struct tensor {
     const void *data;
     enum dtype dtype;
     int64_t rows;
     int64_t columns;
+    struct quantised_parts parts; /* kind QUANTISATION_NONE: it has rows */
 };
 
 /* Opens the checkpoint that belongs to `config` at `path` (folder, .gguf or .bin). STATUS_NOINPUT, STATUS_DATA: the line names file and tensor. */

@@ -58,8 +58,6 @@ static enum status variant_check(const struct checkpoint_json *json, const struc
     snprintf(expected, sizeof expected, "\"%s\"", family->activation);
     if (activation != NULL && !json_says(activation, family->activation))
         return checkpoint_json_refuse(json, "hidden_act", expected);
-    if (checkpoint_json_get(json, "quantization_config") != NULL)
-        return checkpoint_json_refuse(json, "quantization_config", "none: quantised weights are not supported");
     for (const struct family_refusal *refusal = family->refuses; refusal->key != NULL; refusal++) {
         int set = 0;
 
@@ -68,6 +66,17 @@ static enum status variant_check(const struct checkpoint_json *json, const struc
             return checkpoint_json_refuse(json, refusal->key, refusal->expected);
     }
     return checkpoint_json_real(json, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated);
+}
+
+static enum status weights_read(const struct checkpoint_json *json, struct config *config)
+{
+    struct checkpoint_json inner = {json->file, checkpoint_json_get(json, "quantization_config")};
+
+    if (inner.object == NULL)
+        return STATUS_OK;
+    if (!json_is_object(inner.object))
+        return checkpoint_json_refuse(json, "quantization_config", "an object or null");
+    return quantisation_read(&inner, &config->quantisation);
 }
 
 static enum checkpoint_json_need need_of(int needed)
@@ -201,6 +210,7 @@ static enum status object_read(const struct checkpoint_json *json, struct config
 {
     TRY(family_read(json, &config->family));
     TRY(variant_check(json, config->family));
+    TRY(weights_read(json, config));
     TRY(sizes_read(json, config->family, config));
     TRY(window_read(json, config->family, config));
     TRY(rope_read(json, config));

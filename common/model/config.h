@@ -5,6 +5,7 @@
 
 #include "common/base/status.h"
 #include "common/model/family.h"
+#include "common/model/quantisation.h"
 #include <stdint.h>
 
 enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_LARGE = 32 << 20 };
@@ -23,6 +24,7 @@ struct config {
     int context; /* tokens */
     float norm_eps;
     int tied; /* the classifier is the embedding */
+    struct quantisation quantisation;
     double rope_theta;
     enum rope_kind rope;
     double rope_factor;

@@ -3,7 +3,9 @@
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
+#include "common/model/checkpoint_quantised.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum status packing_open(struct packing *packing, struct model *model, const struct model_options *options, int longest)
 {
@@ -21,8 +23,10 @@ enum status packing_open(struct packing *packing, struct model *model, const str
 enum status packing_begin(struct packing *packing)
 {
     packing->wide = malloc(packing->wide_room * sizeof *packing->wide + 1);
-    if (packing->wide == NULL) {
-        log_error("no memory to widen a matrix of %zu weights", packing->wide_room);
+    packing->made = malloc(packing->made_room + 1);
+    packing->together = malloc(packing->together_room + 1);
+    if (packing->wide == NULL || packing->made == NULL || packing->together == NULL) {
+        log_error("no memory to widen a matrix of %zu weights, or to make one of %zu bytes", packing->wide_room, packing->made_room);
         return STATUS_INTERNAL;
     }
     if (packing->widened > 0)
@@ -38,6 +42,8 @@ void packing_release(struct packing *packing)
     free(packing->dtypes);
     free(packing->vector);
     free(packing->wide);
+    free(packing->made);
+    free(packing->together);
 }
 
 enum status packing_find(struct packing *packing, enum family_part part, int64_t rows, int64_t columns, struct tensor *tensor)
@@ -45,12 +51,37 @@ enum status packing_find(struct packing *packing, enum family_part part, int64_t
     char name[FAMILY_NAME_MAX];
 
     family_tensor(packing->model->config.family, part, packing->layer, name);
-    return checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor);
+    TRY(checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor));
+    if (part != FAMILY_EMBEDDING || tensor->parts.kind == QUANTISATION_NONE)
+        return STATUS_OK;
+    log_error("tensor %s is kept as %s, expected an embedding in F32, F16 or BF16", name, quantisation_name(tensor->parts.kind));
+    return STATUS_DATA;
+}
+
+/* A row of a map in few bits, which has to be made, with its neighbours, that are mostly listed next; while measuring it is enough that there is
+ * one. */
+static const void *make_row(struct packing *packing, const struct tensor *tensor, int64_t row)
+{
+    size_t bytes = dtype_row_bytes(tensor->dtype, (size_t)tensor->columns), all = CHECKPOINT_QUANTISED_ROWS * bytes, at = packing->made_used;
+    int64_t within = row % CHECKPOINT_QUANTISED_ROWS;
+
+    packing->made_used += bytes;
+    packing->together_room = all > packing->together_room ? all : packing->together_room;
+    if (packing->measuring)
+        return tensor->data;
+    if (packing->together_of != tensor->data || packing->together_first != row - within) {
+        progress_made("unpacking the weights");
+        checkpoint_quantised_rows(tensor, row - within, packing->together);
+        packing->together_of = tensor->data;
+        packing->together_first = row - within;
+    }
+    return memcpy(packing->made + at, packing->together + (size_t)within * bytes, bytes);
 }
 
 void packing_list_row(struct packing *packing, int at, const struct tensor *tensor, int64_t row)
 {
-    packing->rows[at] = checkpoint_row(tensor, row);
+    packing->first = at == 0 ? tensor->data : packing->first;
+    packing->rows[at] = tensor->parts.kind == QUANTISATION_NONE ? checkpoint_row(tensor, row) : make_row(packing, tensor, row);
     packing->dtypes[at] = tensor->dtype;
     packing->columns = tensor->columns;
 }
@@ -160,8 +191,10 @@ enum status packing_matrix(struct packing *packing, struct matrix_source *source
 {
     const struct backend *backend = packing->model->backend;
     size_t bytes = read_bytes(packing, source);
-    int file = checkpoint_file_of(packing->model->checkpoint, packing->rows[0]);
+    int file = checkpoint_file_of(packing->model->checkpoint, packing->first);
 
+    packing->made_room = packing->made_used > packing->made_room ? packing->made_used : packing->made_room;
+    packing->made_used = 0;
     source->rows = packing->rows;
     choose_dtype(packing, source);
     if (packing->measuring) {

@@ -1,5 +1,5 @@
-/* One matrix on its way from the rows of a file to the device. Owns the list of rows, and the memory of one matrix that has to be widened. Two
- * passes go over a model with the same calls: the first, while `measuring`, reads no weight and adds up what the second will take. Rows that the
+/* One matrix on its way from the rows of a file to the device. Owns the list of rows, and the memory of one matrix that has to be widened or made.
+ * Two passes go over a model with the same calls: the first, while `measuring`, reads no weight and adds up what the second will take. Rows that the
  * backend does not take (for some quantised ones, for all several dtypes in one matrix) are widened to float32, one matrix at a time. Where the
  * model is to be quantised, rows of more bits are rounded by the backend as it packs them; a matrix with rows that have no more bits, in other
  * blocks, stays as it is in the file. weights.c alone calls; it says which rows, and this file never does. */
@@ -15,6 +15,13 @@ struct packing {
     const void **rows;  /* the list, long enough for the largest matrix; NULL: a row of zeros */
     enum dtype *dtypes; /* of each row that is not NULL */
     int64_t columns;    /* of each whole row */
+    const void *first;  /* of the list: where it lies in the files */
+    unsigned char *made;         /* the list's rows that had to be made of a map in few bits */
+    size_t made_used, made_room; /* bytes: of this list, of the longest */
+    unsigned char *together;     /* rows that were made together, */
+    size_t together_room;        /* of so many bytes at most, */
+    const void *together_of;     /* of the map whose tensor lies there, */
+    int64_t together_first;      /* from this row on */
     float *vector;      /* one on its way to the device, as long as the list */
     float *wide;        /* one matrix whose rows had to be widened */
     size_t wide_room;   /* values of the largest of these */

@@ -178,7 +178,7 @@ static enum status fill_embedding(struct seeded_model *seeded)
         memcpy(seeded->embedding + (size_t)token * (size_t)hidden, seeded_numbers_row(numbers, EMBEDDING, token),
                (size_t)hidden * sizeof *numbers);
     seeded_numbers_release(&all);
-    seeded->model.embedding = (struct tensor){seeded->embedding, DTYPE_BF16, vocab, hidden};
+    seeded->model.embedding = (struct tensor){.data = seeded->embedding, .dtype = DTYPE_BF16, .rows = vocab, .columns = hidden};
     return STATUS_OK;
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The embedded pair as GGUF files: whole jobs give the tokens and the logits of the safetensors form, at any number of verifiers; quantised
-# files speculate as they decode alone; what is wrong with a file is one line. gguf.sh BIN CONVERT, the program that makes the files.
+# files, and folders in AWQ, GPTQ and FP8, speculate as they decode alone; what is wrong with a file is one line. gguf.sh BIN CONVERT FEW_BITS, the
+# programs that make the files and the folders.
 . "$(dirname "$0")/job.sh"
-CONVERT=$2
+CONVERT=$2 FEW_BITS=$3
 DEMO=$SOURCE/launch/demo
 GREEDY=(--prompts "$FEW" --max-tokens 32 --hash-logits --threads 1 --draft-length 4 --draft-deadline 10000) # drafts are asked for, whatever pays here
 
@@ -49,6 +50,14 @@ for dtype in q8_0 q4_0 q4_1; do
     run "${dtype}_pair" "${dtype}_solo" --target "$WORK/$dtype.gguf" --draft "$WORK/draft.gguf" --verifiers 4
     accepts "${dtype}_pair"
 done
+for kind in awq gptq gptq-zero fp8-block; do
+    "$FEW_BITS" "$DEMO/target" $kind "$WORK/$kind" || fail "cannot make $kind"
+    run "${kind}_solo" "" --target "$WORK/$kind" --solo --verifiers 1
+    run "${kind}_pair" "${kind}_solo" --target "$WORK/$kind" --draft "$DEMO/draft" --verifiers 4
+    accepts "${kind}_pair"
+done
+run few_bits folders --target "$DEMO/target" --draft "$WORK/awq" --verifiers 1
+accepts few_bits
 run self folders --target "$DEMO/target" --draft "$WORK/q4_0.gguf" --verifiers 1
 accepts self
 
@@ -113,6 +122,10 @@ LC_ALL=C sed 's/blk.0.ffn_up.weight/blk.0.ffn_up.wieght/' "$WORK/draft.gguf" >"$
 spoiled "name.gguf: tensor blk.0.ffn_up.wieght is not one of a llama model" name
 LC_ALL=C sed 's/<|user|>/<|resu|>/' "$WORK/draft.gguf" >"$WORK/vocab.gguf"
 refused 65 "$WORK/vocab.gguf .*different vocabularies" --target "$WORK/target.gguf" --draft "$WORK/vocab.gguf" --prompt Hello
+sed 's/"awq"/"aqlm"/' "$WORK/awq/config.json" >"$WORK/config" && mv "$WORK/config" "$WORK/awq/config.json"
+refused 65 'awq/config.json: key "quant_method" is "aqlm", expected "awq", "gptq", "fp8" or "compressed-tensors"$' --target "$WORK/awq" --draft "$DEMO/draft" --prompt Hello
+sed 's/"awq"/"gptq"/' "$WORK/gptq-zero/config.json" | sed 's/"gptq"/"awq"/' >"$WORK/config" && mv "$WORK/config" "$WORK/gptq-zero/config.json"
+refused 65 'model.safetensors: tensor model.layers.0.self_attn.q_proj.qweight is I32 of 2 dimensions, .* expected I32' --target "$WORK/gptq-zero" --draft "$DEMO/draft" --prompt Hello
 refused 64 "quantise is 'q3', expected none.q8_0" --quantise q3 --prompt Hello
 refused 64 "--quantise is for the CPU backend, expected --backend cpu, not cuda" --quantise q8_0 --backend cuda --prompt Hello
 refused 64 "--draft self:bits=N is for the CPU backend, expected --backend cpu, not cuda" --draft self:bits=4 --backend cuda --prompt Hello

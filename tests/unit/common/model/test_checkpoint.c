@@ -614,6 +614,58 @@ static int folder_remove(void **state)
     return rmdir(folder);
 }
 
+/* Maps in few bits whose parts are missing, do not fit each other or are not what the config says. data_size is what the header's offsets need. */
+static void test_checkpoint__refuses_maps_in_few_bits_that_do_not_fit(void **state)
+{
+    static const struct quantisation awq = {.kind = QUANTISATION_AWQ, .group = 32}, gptq = {.kind = QUANTISATION_GPTQ, .group = 32, .zero_added = 1};
+    static const struct quantisation fp8 = {.kind = QUANTISATION_FP8, .block = {64, 32}}, none = {.kind = QUANTISATION_NONE};
+    static const char gptq_parts[] = "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},"
+                                     "\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],\"data_offsets\":[256,264]},"
+                                     "\"a.scales\":{\"dtype\":\"F16\",\"shape\":[2,8],\"data_offsets\":[264,296]},"
+                                     "\"a.g_idx\":{\"dtype\":\"I32\",\"shape\":[64],\"data_offsets\":[296,552]}}";
+    static const char fp8_parts[] = "{\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[8,64],\"data_offsets\":[0,512]},"
+                                    "\"a.weight_scale_inv\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[512,524]}}";
+    static const struct {
+        const struct quantisation *quantisation;
+        const char *header;
+        size_t data;
+        int64_t rows, columns;
+        const char *part;
+    } cases[] = {
+        {&none, gptq_parts, 552, 8, 64, "tensor a.qweight is I32, and the quantization_config of config.json says none"},
+        {&fp8, gptq_parts, 552, 8, 64, "tensor a.qweight is I32, and the quantization_config of config.json says fp8"},
+        {&awq, fp8_parts, 524, 8, 64, "tensor a.weight is F8_E4M3, and the quantization_config of config.json says awq"},
+        {&gptq, gptq_parts, 552, 8, 64, "tensor a.g_idx has column 0 in group 724183336, expected 0: desc_act is not supported"},
+        {&awq, gptq_parts, 552, 8, 64, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [64, 1]"},
+        {&gptq, gptq_parts, 552, 8, 32, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [4, 8]"},
+        {&gptq, gptq_parts, 552, 16, 64, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [8, 16]"},
+        {&gptq, gptq_parts, 552, 12, 64, "a map of 12 x 64 does not divide into groups of 32 columns"},
+        {&gptq, gptq_parts, 552, 8, 48, "a map of 8 x 48 does not divide into groups of 32 columns"},
+        {&gptq, "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]}}", 256, 8, 64,
+         "tensor a.weight: the model has no .qzeros"},
+        {&gptq,
+         "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],"
+         "\"data_offsets\":[256,264]},\"a.scales\":{\"dtype\":\"BF16\",\"shape\":[2,8],\"data_offsets\":[264,296]}}",
+         296, 8, 64, "tensor a.scales is BF16 of 2 dimensions, [2, 8]; expected F16 [2, 8]"},
+        {&fp8, fp8_parts, 524, 8, 64, "tensor a.weight_scale_inv is F32 of 2 dimensions, expected F32, F16 or BF16, of one number"},
+        {&fp8, fp8_parts, 524, 8, 32, "tensor a.weight is F8_E4M3 of 2 dimensions, [8, 64]; expected F8_E4M3 [8, 32]"},
+        {&fp8, "{\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[8,64],\"data_offsets\":[0,512]}}", 512, 8, 64,
+         "there is no .weight_scale_inv or .weight_scale"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct config config = plain;
+        struct checkpoint *checkpoint;
+
+        config.quantisation = *cases[i].quantisation;
+        tensors_write("model.safetensors", cases[i].header, cases[i].data);
+        checkpoint = folder_open(&config);
+        assert_not_found(checkpoint, "a.weight", cases[i].rows, cases[i].columns, cases[i].part);
+        checkpoint_close(checkpoint);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -632,6 +684,7 @@ int main(void)
         cmocka_unit_test_teardown(test_checkpoint__refuses_bad_indices, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__refuses_folders_without_weights, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__llama2c_answers_to_hugging_face_names, folder_empty),
+        cmocka_unit_test_teardown(test_checkpoint__refuses_maps_in_few_bits_that_do_not_fit, folder_empty),
         cmocka_unit_test_teardown(test_checkpoint__llama2c_files_have_one_size, folder_empty),
         cmocka_unit_test(test_checkpoint__opens_the_embedded_and_the_golden_models),
         cmocka_unit_test(test_checkpoint__opens_real_llama2c_models),

@@ -1,0 +1,21 @@
+/* Linear maps as AWQ, GPTQ and FP8 keep them: several tensors for each, packed across rows. A row is made of them as it is asked for: 4 bits become
+ * Q4_0, or Q5_0 where a zero point is another than 8, with the same values (q - z) s and no rounding; FP8 becomes BF16, value times scale, rounded
+ * once. Owns nothing; the tensors are the checkpoint's. Invariant: what was found has the sizes that its rows are made with. For the checkpoint and
+ * packing.c. */
+#ifndef TANDEM_COMMON_MODEL_CHECKPOINT_QUANTISED_H
+#define TANDEM_COMMON_MODEL_CHECKPOINT_QUANTISED_H
+
+#include "common/model/checkpoint.h"
+#include "common/model/checkpoint_table.h"
+
+enum { CHECKPOINT_QUANTISED_ROWS = 8 };
+
+/* Looks for the tensors of the linear map whose plain name is NAME.weight. *found: they are there, and *tensor is the map; its data are no rows.
+ * STATUS_DATA where they are there and do not fit each other or the quantisation, with a line that names the tensor. */
+enum status checkpoint_quantised_find(const struct checkpoint_table *table, const struct quantisation *quantisation, const char *name, int64_t rows,
+                                      int64_t columns, struct tensor *tensor, int *found);
+/* Rows [first, first + CHECKPOINT_QUANTISED_ROWS), as far as there are so many; first is a multiple of that, because such rows share words.
+ * to: [CHECKPOINT_QUANTISED_ROWS][dtype_row_bytes], in the tensor's dtype */
+void checkpoint_quantised_rows(const struct tensor *tensor, int64_t first, void *to);
+
+#endif

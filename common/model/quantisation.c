@@ -1,0 +1,109 @@
+#include "common/model/quantisation.h"
+
+#include "common/base/try.h"
+#include "common/model/checkpoint_json.h"
+#include <string.h>
+
+enum { GROUP_MOST = 1 << 20, BLOCK_MOST = 1 << 20 };
+
+static int says(const struct checkpoint_json *json, const char *key, const char *text)
+{
+    const json_t *value = checkpoint_json_get(json, key);
+
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+static enum status bits_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    int bits = 0, group = 0;
+
+    TRY(checkpoint_json_integer(json, "bits", CHECKPOINT_JSON_NEEDED, 4, 4, &bits));
+    TRY(checkpoint_json_integer(json, "group_size", CHECKPOINT_JSON_NEEDED, -1, GROUP_MOST, &group));
+    if (group != -1 && (group == 0 || group % 32 != 0))
+        return checkpoint_json_refuse(json, "group_size", "a multiple of 32, or -1");
+    quantisation->group = group > 0 ? group : 0;
+    return STATUS_OK;
+}
+
+static enum status awq_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    int zero_point = 1;
+
+    TRY(bits_read(json, quantisation));
+    TRY(checkpoint_json_flag(json, "zero_point", &zero_point));
+    if (!zero_point)
+        return checkpoint_json_refuse(json, "zero_point", "true");
+    if (checkpoint_json_get(json, "version") != NULL && !says(json, "version", "gemm") && !says(json, "version", "GEMM"))
+        return checkpoint_json_refuse(json, "version", "\"gemm\"");
+    return STATUS_OK;
+}
+
+/* Files of the first version have zero points that are one too small. */
+static enum status gptq_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    const json_t *own = checkpoint_json_get(json, "dynamic");
+
+    TRY(bits_read(json, quantisation));
+    if (own != NULL && json_object_size(own) > 0)
+        return checkpoint_json_refuse(json, "dynamic", "none: modules with bits or groups of their own are not supported");
+    if (checkpoint_json_get(json, "checkpoint_format") != NULL && !says(json, "checkpoint_format", "gptq") &&
+        !says(json, "checkpoint_format", "gptq_v2"))
+        return checkpoint_json_refuse(json, "checkpoint_format", "\"gptq\" or \"gptq_v2\"");
+    quantisation->zero_added = !says(json, "checkpoint_format", "gptq_v2");
+    return STATUS_OK;
+}
+
+/* What was rounded as activations were, when the model was made, is not rounded here: that is nearer to the model that it was made of. */
+static enum status fp8_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    const json_t *block = checkpoint_json_get(json, "weight_block_size");
+
+    if (checkpoint_json_get(json, "fmt") != NULL && !says(json, "fmt", "e4m3"))
+        return checkpoint_json_refuse(json, "fmt", "\"e4m3\"");
+    if (block == NULL)
+        return STATUS_OK;
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *size = json_array_get(block, i);
+
+        if (json_array_size(block) != 2 || !json_is_integer(size) || json_integer_value(size) < 1 || json_integer_value(size) > BLOCK_MOST)
+            return checkpoint_json_refuse(json, "weight_block_size", "a list of rows and columns, as [128, 128]");
+        quantisation->block[i] = (int)json_integer_value(size);
+    }
+    return STATUS_OK;
+}
+
+/* Of the formats of compressed-tensors the one whose numbers are FP8. How its scales are shared each tensor's own shape says. */
+static enum status compressed_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    (void)quantisation;
+    return says(json, "format", "float-quantized") ? STATUS_OK : checkpoint_json_refuse(json, "format", "\"float-quantized\"");
+}
+
+static const struct {
+    const char *name; /* of quant_method */
+    enum quantisation_kind kind;
+    enum status (*read)(const struct checkpoint_json *json, struct quantisation *quantisation);
+} rows[] = {
+    {"awq", QUANTISATION_AWQ, awq_read},
+    {"gptq", QUANTISATION_GPTQ, gptq_read},
+    {"fp8", QUANTISATION_FP8, fp8_read},
+    {"compressed-tensors", QUANTISATION_FP8, compressed_read},
+};
+
+enum status quantisation_read(const struct checkpoint_json *json, struct quantisation *quantisation)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (says(json, "quant_method", rows[i].name)) {
+            *quantisation = (struct quantisation){.kind = rows[i].kind};
+            return rows[i].read(json, quantisation);
+        }
+    return checkpoint_json_refuse(json, "quant_method", "\"awq\", \"gptq\", \"fp8\" or \"compressed-tensors\"");
+}
+
+const char *quantisation_name(enum quantisation_kind kind)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].kind == kind)
+            return rows[i].name;
+    return "none";
+}
