@@ -33,23 +33,32 @@ struct listed *draft_model_listed(const struct model_draft *state, const struct 
     return &state->listed[(mirror->slot * state->outputs + output) * (MESSAGE_MAX_DRAFT + 1)];
 }
 
-void draft_model_add_row(struct rows *rows, const struct mirror *mirror, int place, int first)
+/* The target may have tokens that this model has not, added ones: any other stands for them. */
+static int32_t token_at(const struct model_draft *state, const struct mirror *mirror, int place)
 {
+    int32_t token = mirror->tokens[place];
+
+    return token < state->model->config.vocab ? token : 0;
+}
+
+void draft_model_add_row(struct model_draft *state, const struct mirror *mirror, int place, int first)
+{
+    struct rows *rows = &state->rows;
     int r = rows->count++;
 
-    rows->token[r] = mirror->tokens[place];
+    rows->token[r] = token_at(state, mirror, place);
     rows->position[r] = place;
     rows->slot[r] = mirror->slot;
     rows->place[r] = place;
     backend_see_chain(rows, r, first, place - first);
 }
 
-void draft_model_add_chain(struct rows *rows, struct mirror *mirror, int upto, int room)
+void draft_model_add_chain(struct model_draft *state, struct mirror *mirror, int upto, int room)
 {
     int first = mirror->cached, end = upto - first < room ? upto : first + room;
 
     for (; mirror->cached < end; mirror->cached++)
-        draft_model_add_row(rows, mirror, mirror->cached, first);
+        draft_model_add_row(state, mirror, mirror->cached, first);
 }
 
 static enum status model_read(void *opaque, struct mirror *mirror, int rows)
@@ -58,7 +67,7 @@ static enum status model_read(void *opaque, struct mirror *mirror, int rows)
     int most = model_prompt_rows(state->model);
 
     state->rows.count = 0;
-    draft_model_add_chain(&state->rows, mirror, mirror->length - 1, rows < most ? rows : most);
+    draft_model_add_chain(state, mirror, mirror->length - 1, rows < most ? rows : most);
     return forward_run(&state->forward, &state->rows, state->asked, 0, state->logits);
 }
 
@@ -93,13 +102,13 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
     struct mirror *mirror = job->mirror;
 
     if (job->branch < 0) {
-        draft_model_add_chain(rows, mirror, mirror->length + mirror->drafted, state->model->max_rows);
+        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->model->max_rows);
         return;
     }
     const struct branch *branch = &mirror->ahead.branch[job->branch];
     int r = rows->count++;
 
-    rows->token[r] = mirror->tokens[branch->place + branch->count];
+    rows->token[r] = token_at(state, mirror, branch->place + branch->count);
     rows->position[r] = mirror->length + branch->after + branch->count;
     rows->slot[r] = mirror->slot;
     rows->place[r] = branch->place + branch->count;

@@ -40,9 +40,9 @@ struct model_draft {
 struct sparse_q *draft_model_q(const struct model_draft *state, const struct mirror *mirror, int output);
 struct listed *draft_model_listed(const struct model_draft *state, const struct mirror *mirror, int output);
 /* Adds a row of a chain that begins at the place `first`. */
-void draft_model_add_row(struct rows *rows, const struct mirror *mirror, int place, int first);
+void draft_model_add_row(struct model_draft *state, const struct mirror *mirror, int place, int first);
 /* Adds the rows of [mirror->cached, upto), at most `room`. */
-void draft_model_add_chain(struct rows *rows, struct mirror *mirror, int upto, int room);
+void draft_model_add_chain(struct model_draft *state, struct mirror *mirror, int upto, int room);
 /* The query about a row of logits from whose answer the a-th job of a step draws its token. */
 struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed);
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */

@@ -28,7 +28,7 @@ static int lay_out_steps(struct model_draft *state, struct mirror *const *mirror
 
     rows->count = 0;
     for (int i = 0; i < count; i++) {
-        draft_model_add_chain(rows, mirrors[i], mirrors[i]->length, state->model->max_rows);
+        draft_model_add_chain(state, mirrors[i], mirrors[i]->length, state->model->max_rows);
         state->asked[i] = rows->count - 1;
     }
     first_rows = rows->count;
@@ -39,7 +39,7 @@ static int lay_out_steps(struct model_draft *state, struct mirror *const *mirror
                 int place = mirrors[i]->cached++;
 
                 mirrors[i]->tokens[place] = 0; /* the device fills it in */
-                draft_model_add_row(rows, mirrors[i], place, place);
+                draft_model_add_row(state, mirrors[i], place, place);
             }
     }
     return first_rows;

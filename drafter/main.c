@@ -31,6 +31,7 @@ struct parts {
     struct group group;
     struct tokenizer *tokenizer;
     struct model *model; /* NULL for a kind without a model */
+    int vocab;           /* ids that may be drafted */
     int context;         /* most tokens of a sequence */
     struct draft draft;
     double step_us[2];   /* of a draft step of one sequence, and of as many as there may be */
@@ -55,6 +56,26 @@ static void warn_of_the_target(const struct parts *parts, int layers)
              way->bits > 0 ? "has no weights of more bits" : "has no more layers");
 }
 
+/* How many ids may be drafted: those that the target has, too. Models of one tokenizer may differ in the tokens that were added to it. Where the
+ * target's files are not on this host, the roll call compares. */
+static enum status count_vocab(const struct parts *parts, int *count)
+{
+    char target[PATH_MAX], path[PATH_MAX];
+    struct tokenizer *tokenizer;
+    struct config config;
+
+    *count = tokenizer_size(parts->tokenizer);
+    options_target_path(parts->options, target);
+    if (strcmp(target, parts->path) == 0 || access(target, R_OK) != 0)
+        return STATUS_OK;
+    paths_tokenizer(target, path, sizeof path);
+    TRY(config_read(target, &config));
+    TRY(tokenizer_open(path, config.vocab, &tokenizer));
+    *count = tokenizer_size(tokenizer) < *count ? tokenizer_size(tokenizer) : *count;
+    tokenizer_close(tokenizer);
+    return STATUS_OK;
+}
+
 /* Loads a separate draft model, or the target's weights with fewer bits or layers. */
 static enum status load_model(struct parts *parts)
 {
@@ -70,6 +91,7 @@ static enum status load_model(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
+    TRY(count_vocab(parts, &parts->vocab));
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
@@ -78,7 +100,7 @@ static enum status load_model(struct parts *parts)
         .context = options->model.context,
         .slots = options->rounds.max_sequences,
         .layers = options->model.draft_way.layers,
-        .vocab = options_draft_vocab(options, tokenizer_size(parts->tokenizer)),
+        .vocab = options_draft_vocab(options, parts->vocab),
         .quantise = model_quantise(options_bits(options, 1)),
         .cache = options->model.cache,
         .backend = backend,
@@ -143,9 +165,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
                             .pid = (uint32_t)getpid()};
     if (parts->model != NULL) {
         hello->vocab_digest = tokenizer_digest(parts->tokenizer);
-        hello->vocab_size = (uint32_t)tokenizer_size(parts->tokenizer);
-        hello->bos = parts->model->config.bos;
-        hello->eos = parts->model->config.eos_count > 0 ? parts->model->config.eos[0] : -1;
+        hello->vocab_size = (uint32_t)options_draft_vocab(parts->options, parts->vocab);
     }
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
     snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");

@@ -130,15 +130,20 @@ int32_t piece_table_find_text(const struct piece_table *table, const char *text,
     return table->by_text[slot_of(table, table->by_text, text, length)];
 }
 
+int piece_table_is_text(const struct piece_table *table, int id)
+{
+    return id < table->size && (table->pieces[id].flags & (PIECE_KEYED | PIECE_BYTE)) != 0;
+}
+
 uint64_t piece_table_digest(const struct piece_table *table)
 {
     uint64_t digest = DIGEST_EMPTY;
 
     for (int id = 0; id < table->size; id++) {
         const struct piece *piece = &table->pieces[id];
-        uint32_t head[3] = {(uint32_t)id, piece->text_length, piece->flags & (PIECE_PRESENT | PIECE_SPECIAL)};
+        uint32_t head[2] = {(uint32_t)id, piece->text_length};
 
-        if (piece->flags == 0)
+        if (!piece_table_is_text(table, id))
             continue;
         digest = digest_bytes(head, sizeof head, digest);
         digest = digest_bytes(table->bytes.data + piece->text, piece->text_length, digest);

@@ -43,7 +43,9 @@ void piece_table_release(struct piece_table *table);
 int32_t piece_table_find_key(const struct piece_table *table, const char *key, size_t length);
 /* Any id with that text, or -1. */
 int32_t piece_table_find_text(const struct piece_table *table, const char *text, size_t length);
-/* Digest of every id, its text and whether it is special. */
+/* Is the token one that texts are cut into: known to the model's merges, or a single byte? Others were added, or fill the table. */
+int piece_table_is_text(const struct piece_table *table, int id);
+/* Digest of every such id and its text. */
 uint64_t piece_table_digest(const struct piece_table *table);
 
 #endif

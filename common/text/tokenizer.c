@@ -106,6 +106,30 @@ uint64_t tokenizer_digest(const struct tokenizer *tokenizer)
     return tokenizer->digest;
 }
 
+static int is_same_text(const struct piece_table *one, const struct piece_table *other, int id)
+{
+    const struct piece *a = &one->pieces[id], *b = &other->pieces[id];
+
+    if (piece_table_is_text(one, id) != piece_table_is_text(other, id))
+        return 0;
+    return !piece_table_is_text(one, id) ||
+           (a->text_length == b->text_length && memcmp(one->bytes.data + a->text, other->bytes.data + b->text, a->text_length) == 0);
+}
+
+int tokenizer_difference(const struct tokenizer *one, const struct tokenizer *other, int *count)
+{
+    const struct piece_table *a = &one->bpe.pieces, *b = &other->bpe.pieces;
+    int first = -1;
+
+    *count = 0;
+    for (int id = 0; id < (a->size > b->size ? a->size : b->size); id++)
+        if (!is_same_text(a, b, id)) {
+            first = first < 0 ? id : first;
+            ++*count;
+        }
+    return first;
+}
+
 static enum status encode_piece(void *context, const char *piece, size_t length)
 {
     struct encoding *encoding = context;

@@ -18,8 +18,11 @@ void tokenizer_close(struct tokenizer *tokenizer);
 
 /* Number of ids: one more than the highest id with a text. */
 int tokenizer_size(const struct tokenizer *tokenizer);
-/* Digest of the whole table (id, bytes, special), equal exactly when two tokenizers spell every id alike. */
+/* Digest of the tokens that texts are cut into (id, bytes), equal exactly when two tokenizers have the same ones. Special and other added tokens, and
+ * what fills a table, are not in it: a pair of models may differ in them. */
 uint64_t tokenizer_digest(const struct tokenizer *tokenizer);
+/* The lowest id in which they differ so, and how many there are; -1 and 0: none. */
+int tokenizer_difference(const struct tokenizer *one, const struct tokenizer *other, int *count);
 
 enum { TOKENIZER_ADD_SPECIAL = 1 /* what the file's post-processor adds, such as a leading BOS */, TOKENIZER_PARSE_SPECIAL = 2 /* text
  that spells a special token becomes that token; otherwise it is plain text */ };

@@ -35,25 +35,25 @@ static enum status gather(struct world *world, const struct entry *mine, struct 
     return STATUS_OK;
 }
 
-/* What two Hellos must have in common; NULL when they do. */
-static const char *difference(const struct hello *a, const struct hello *b)
+/* What a rank must have in common with a verifier; NULL: it has. */
+static const char *difference(const struct hello *verifier, const struct hello *rank)
 {
-    if (a->protocol != b->protocol)
-        return "speak different versions of the protocol";
-    if (a->vocab_size == 0 || b->vocab_size == 0)
-        return NULL; /* a rank without a vocabulary takes the other's */
-    if (a->vocab_digest != b->vocab_digest || a->vocab_size != b->vocab_size)
-        return "have different vocabularies";
-    if (a->eos != b->eos)
-        return "have different end-of-sequence tokens";
+    if (verifier->protocol != rank->protocol)
+        return "speak different versions of the protocol, expected one build of both programs";
+    if (rank->vocab_size == 0)
+        return NULL; /* it takes the verifier's */
+    if (verifier->vocab_digest != rank->vocab_digest || (rank->role != ROLE_DRAFTER && verifier->vocab_size != rank->vocab_size))
+        return "have different vocabularies, expected one tokenizer for both models";
+    if (rank->vocab_size > verifier->vocab_size) /* in added tokens; where the drafter has the target's files it drafts none of them */
+        return "have vocabularies of other sizes, expected --draft-vocabulary, at most the target's";
     return NULL;
 }
 
 static enum status compare(const struct world *world, const struct hello *all)
 {
-    int first = 0; /* the first rank that has a vocabulary; every verifier has */
+    int first = 0; /* the first verifier */
 
-    while (first + 1 < world->size && all[first].vocab_size == 0)
+    while (first + 1 < world->size && all[first].role == ROLE_DRAFTER)
         first++;
     for (int i = 0; i < world->size; i++) {
         const char *what = difference(&all[first], &all[i]);
@@ -61,8 +61,8 @@ static enum status compare(const struct world *world, const struct hello *all)
         if (what == NULL)
             continue;
         if (world->rank == 0)
-            log_error("%s (rank %d, %u tokens, a text's last is %d) and %s (rank %d, %u tokens, %d) %s, expected one tokenizer for both models",
-                      all[first].model, first, all[first].vocab_size, all[first].eos, all[i].model, i, all[i].vocab_size, all[i].eos, what);
+            log_error("%s (rank %d, %u tokens) and %s (rank %d, %u tokens) %s", all[first].model, first, all[first].vocab_size, all[i].model, i,
+                      all[i].vocab_size, what);
         return STATUS_DATA;
     }
     return STATUS_OK;

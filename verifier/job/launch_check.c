@@ -10,6 +10,7 @@
 #include "common/text/tokenizer.h"
 #include "verifier/request/request.h"
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@
 
 struct look {
     struct config config;
-    uint64_t digest;
-    int size;
+    struct tokenizer *tokenizer;
 };
 
 int launch_check_drafts(const struct options *options)
@@ -30,17 +30,41 @@ int launch_check_drafts(const struct options *options)
 static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
 {
     const struct model_options terms = {.context = options->model.context, .layers = layers};
-    struct tokenizer *tokenizer;
     char path[PATH_MAX];
 
     TRY(config_read(model, &look->config));
     TRY(model_check(model, width, &terms));
     paths_tokenizer(model, path, sizeof path);
-    TRY(tokenizer_open(path, look->config.vocab, &tokenizer));
-    look->digest = tokenizer_digest(tokenizer);
-    look->size = tokenizer_size(tokenizer);
-    tokenizer_close(tokenizer);
-    return STATUS_OK;
+    return tokenizer_open(path, look->config.vocab, &look->tokenizer);
+}
+
+/* A token as a line shows it. */
+static void show_token(const struct tokenizer *tokenizer, int id, char *text, size_t size)
+{
+    size_t length = 0;
+    const char *piece = id < tokenizer_size(tokenizer) ? tokenizer_piece(tokenizer, id, 0, 1, &length) : NULL;
+    json_t *string = piece != NULL ? json_stringn(piece, length) : NULL; /* NULL: bytes that are no whole character */
+    char *shown = string != NULL ? json_dumps(string, JSON_ENCODE_ANY | JSON_ENSURE_ASCII) : NULL;
+
+    snprintf(text, size, "%.60s", shown != NULL ? shown : length > 0 ? "a part of a character" : "none");
+    free(shown);
+    json_decref(string);
+}
+
+/* The same tokens for texts: special and other added ones, and how many fill the table, may differ. */
+static enum status compare_vocabularies(const char *target, const struct tokenizer *large, const char *draft, const struct tokenizer *small)
+{
+    int count, first = tokenizer_difference(large, small, &count);
+    char theirs[64], ours[64];
+
+    if (first < 0)
+        return STATUS_OK;
+    show_token(large, first, theirs, sizeof theirs);
+    show_token(small, first, ours, sizeof ours);
+    log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies: %d ids, the first is %d, %s and %s; expected one tokenizer for both "
+              "models, or --draft lookup, which needs none",
+              target, tokenizer_size(large), draft, tokenizer_size(small), count, first, theirs, ours);
+    return STATUS_DATA;
 }
 
 /* Writing results over the prompts that they are for would lose both. */
@@ -258,15 +282,32 @@ static enum status check_cache(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* The draft, where it is a model, beside the target. */
+static enum status check_draft(const struct options *options, const char *target, const struct look *large)
+{
+    char draft[PATH_MAX];
+    struct look small;
+    enum status status;
+
+    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
+        return STATUS_OK;
+    options_draft_path(options, draft);
+    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check("draft", options->model.draft) : STATUS_OK);
+    TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
+    status = compare_vocabularies(target, large->tokenizer, draft, small.tokenizer);
+    tokenizer_close(small.tokenizer);
+    return status;
+}
+
 enum status launch_check(const struct options *options)
 {
-    char target[PATH_MAX], draft[PATH_MAX];
-    struct look large, small;
+    char target[PATH_MAX];
+    struct look large;
+    enum status status;
 
     TRY(check_quantise(options));
     TRY(check_cache(options));
     options_target_path(options, target);
-    options_draft_path(options, draft);
     TRY(check_input(options));
     if ((options->launch.terminal & TERMINAL_FROM_STDIN) == 0) { /* else it has been said */
         paths_tell_taken("target", options->model.target);
@@ -274,14 +315,9 @@ enum status launch_check(const struct options *options)
     }
     TRY(paths_check("target", options->model.target));
     TRY(look_at(options, target, options->ranks.verifiers > 0 ? options->ranks.verifiers : 1, 0, &large));
-    TRY(check_chat(options, target, &large.config));
-    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
-        return STATUS_OK;
-    TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check("draft", options->model.draft) : STATUS_OK);
-    TRY(look_at(options, draft, 1, options->model.draft_way.layers, &small));
-    if (large.digest == small.digest && large.size == small.size)
-        return STATUS_OK;
-    log_error("%s (%d tokens) and %s (%d tokens) have different vocabularies, expected one tokenizer for both models", target, large.size,
-              draft, small.size);
-    return STATUS_DATA;
+    TRY_TO(check_chat(options, target, &large.config), close_tokenizer);
+    status = check_draft(options, target, &large);
+close_tokenizer:
+    tokenizer_close(large.tokenizer);
+    return status;
 }

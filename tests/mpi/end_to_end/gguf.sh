@@ -120,8 +120,34 @@ LC_ALL=C sed 's/\(tokenizer.ggml.pre.\{12\}\)gpt-2/\1gpt-9/' "$WORK/draft.gguf" 
 spoiled "words.gguf: key tokenizer.ggml.pre is \"gpt-9\", expected the name of a pre-tokenizer" words
 LC_ALL=C sed 's/blk.0.ffn_up.weight/blk.0.ffn_up.wieght/' "$WORK/draft.gguf" >"$WORK/name.gguf"
 spoiled "name.gguf: tensor blk.0.ffn_up.wieght is not one of a llama model" name
+
+# Pairs that differ in tokens that were added to one tokenizer: in their names, and in how many there are. A draft has none that the target lacks.
 LC_ALL=C sed 's/<|user|>/<|resu|>/' "$WORK/draft.gguf" >"$WORK/vocab.gguf"
-refused 65 "$WORK/vocab.gguf .*different vocabularies" --target "$WORK/target.gguf" --draft "$WORK/vocab.gguf" --prompt Hello
+run renamed folders --target "$WORK/target.gguf" --draft "$WORK/vocab.gguf" --verifiers 1
+accepts renamed
+# fewer FOLDER ADDED: a copy without the last token and its merge, and with an added one in its place, or none.
+fewer() {
+    mkdir "$WORK/$1.$2" && ln -s "$DEMO/$1"/*.json "$DEMO/$1"/*.safetensors "$WORK/$1.$2" && rm "$WORK/$1.$2/tokenizer.json"
+    head -n -8 "$DEMO/$1/tokenizer.json" | sed -e '/": 2047$/d' -e 's/": 2046,$/": 2046/' >"$WORK/$1.$2/tokenizer.json"
+    printf '      ]\n    ]\n  }\n}\n' >>"$WORK/$1.$2/tokenizer.json"
+    [ "$2" = none ] || sed -i 's/"added_tokens": \[/&{"id": 2047, "content": "<|more|>", "special": true},/' "$WORK/$1.$2/tokenizer.json"
+}
+for name in target draft; do
+    fewer $name none
+    fewer $name more
+done
+run less "" --target "$WORK/target.none" --solo --verifiers 1
+run less_pair less --target "$WORK/target.none" --draft "$WORK/draft.more" --verifiers 2
+accepts less_pair
+run more "" --target "$WORK/target.more" --solo --verifiers 1
+run more_pair more --target "$WORK/target.more" --draft "$WORK/draft.none" --verifiers 2
+accepts more_pair
+by_hand() { $MPIRUN -np 1 "$BIN/tandem-drafter" --target "$WORK/elsewhere" --draft "$WORK/draft.more" "$@" : -np 1 "$BIN/tandem-verifier" --target "$WORK/target.none" --draft "$WORK/draft.more" --prompt "The sea" --max-tokens 4; }
+by_hand >/dev/null 2>"$WORK/err"
+code=$?
+checks=$((checks + 1))
+[ $code = 65 ] && grep -q "draft.more (rank 0, 2048 tokens) have vocabularies of other sizes, expected --draft-vocabulary" "$WORK/err" || fail "a drafter that has not the target's files: exit $code, $(cat "$WORK/err")"
+by_hand --draft-vocabulary 2047 >/dev/null 2>"$WORK/err" || fail "the same with --draft-vocabulary: exit $?, $(cat "$WORK/err")"
 sed 's/"awq"/"aqlm"/' "$WORK/awq/config.json" >"$WORK/config" && mv "$WORK/config" "$WORK/awq/config.json"
 refused 65 'awq/config.json: key "quant_method" is "aqlm", expected "awq", "gptq", "fp8" or "compressed-tensors"$' --target "$WORK/awq" --draft "$DEMO/draft" --prompt Hello
 sed 's/"awq"/"gptq"/' "$WORK/gptq-zero/config.json" | sed 's/"gptq"/"awq"/' >"$WORK/config" && mv "$WORK/config" "$WORK/gptq-zero/config.json"

@@ -263,6 +263,7 @@ static void test_tokenizer__empty_text(void **state)
 static void test_tokenizer__digest_is_of_the_spelling(void **state)
 {
     struct tokenizer *target = open_demo(), *draft, *other;
+    int count;
 
     (void)state;
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/draft", 0, &draft), STATUS_OK);
@@ -270,6 +271,15 @@ static void test_tokenizer__digest_is_of_the_spelling(void **state)
     other = open_text("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}}");
     draft = (tokenizer_close(draft), open_text("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"b\":0,\"a\":1},\"merges\":[]}}"));
     assert_true(tokenizer_digest(other) != tokenizer_digest(draft));
+    assert_int_equal(tokenizer_difference(other, draft, &count), 0);
+    assert_int_equal(count, 2);
+    assert_int_equal(tokenizer_difference(target, other, &count), 0);
+    assert_int_equal(count, tokenizer_size(target) - 2 /* ids 2 and 3 are texts in neither */);
+    draft = (tokenizer_close(draft), open_text("{\"added_tokens\":[{\"id\":3,\"content\":\"<end>\",\"special\":true},{\"id\":5,\"content\":\"<x>\"}],"
+                                               "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"<end>\":3},\"merges\":[]}}"));
+    assert_true(tokenizer_digest(other) == tokenizer_digest(draft));
+    assert_int_equal(tokenizer_difference(other, draft, &count), -1);
+    assert_int_equal(count, 0);
     tokenizer_close(target);
     tokenizer_close(draft);
     tokenizer_close(other);
