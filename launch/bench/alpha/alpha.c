@@ -1,0 +1,486 @@
+#include "launch/bench/alpha/alpha.h"
+
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/progress.h"
+#include "common/base/try.h"
+#include "common/sample/choice.h"
+#include "common/sample/distribution.h"
+#include "common/sample/logits.h"
+#include "common/sample/rule.h"
+#include "drafter/ngram_index.h"
+#include "launch/bench/alpha/reader.h"
+#include "verifier/job/launch_check.h"
+#include "verifier/round/sequence.h"
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a draft said at one token of a text. */
+struct point {
+    float share; /* sum min(p, q) */
+    float ratio; /* min(1, q/p) at the target's token */
+    int is_there, agrees;
+    int from; /* lookup: the place in the text that it copies from */
+};
+
+/* One text on its way. */
+struct text {
+    const struct request *request; /* NULL: the slot is free */
+    int32_t *tokens;               /* [context] */
+    int length, generated;
+    struct bias bias;
+    struct completion completion;
+    struct point *point[ALPHA_DRAFTS]; /* [context] each, by generated token */
+};
+
+struct draft_side {
+    const struct options *options;
+    int is_model;
+    struct reader reader;
+    struct arena arena;
+    struct ngram_index *index; /* [slots], of lookup */
+};
+
+struct alpha {
+    const struct alpha_terms *terms;
+    struct alpha_result *result;
+    struct reader target;
+    struct draft_side draft[ALPHA_DRAFTS];
+    struct request_list requests;
+    int next;    /* request */
+    int context; /* that all of them have */
+    int slots;
+    struct text *text; /* [slots] */
+    struct text **row; /* [slots] those of the current step */
+    int rows;
+    double *p;                   /* [vocab] */
+    int32_t *tally;              /* [vocab] zeros */
+    struct scored_token *sorted; /* [vocab] */
+    double *kept;                /* [vocab] */
+    int32_t argmax;              /* of the current row */
+};
+
+static struct history history_of(const struct text *text)
+{
+    return (struct history){.tokens = text->tokens, .base = text->length, .prompt_count = text->request->prompt_count};
+}
+
+/* Puts p of the row into alpha->p: all of the vocabulary, or what top-k, top-p and min-p leave. */
+static void weigh(struct alpha *alpha, const struct sampling *sampling, const float *logits, const struct row_stats *stats)
+{
+    int vocab = alpha->target.model->vocab, count;
+
+    memset(alpha->p, 0, (size_t)vocab * sizeof *alpha->p);
+    if (sampling->temperature == 0) {
+        alpha->p[stats->argmax] = 1;
+        return;
+    }
+    if (!distribution_truncates(sampling)) {
+        for (int v = 0; v < vocab; v++)
+            alpha->p[v] = exp((double)logits[v] - (double)stats->max) / stats->sum;
+        return;
+    }
+    for (int v = 0; v < vocab; v++)
+        alpha->sorted[v] = (struct scored_token){.score = logits[v], .token = v};
+    distribution_sort(alpha->sorted, vocab);
+    count = distribution_truncate(sampling, alpha->sorted, vocab, 1, stats->sum, alpha->kept);
+    for (int i = 0; i < count; i++)
+        alpha->p[alpha->sorted[i].token] = alpha->kept[i];
+}
+
+static int shares_noise(const struct text *text)
+{
+    return rule_draw(&text->request->sampling) == RULE_DRAWS_NOISE;
+}
+
+/* The token that the target decodes alone: the argmax of its logits with the noise of a plain draw, or with that which drafts share. */
+static int32_t draw(const struct alpha *alpha, const struct text *text, const float *logits)
+{
+    const struct sampling *sampling = &text->request->sampling;
+    struct rng_key key = {.seed = sampling->seed, .request = text->request->index, .position = (uint32_t)text->length};
+    float best = -INFINITY;
+    int32_t token = alpha->argmax;
+
+    for (int v = 0; sampling->temperature > 0 && v < alpha->target.model->vocab; v++)
+        if (alpha->p[v] > 0) {
+            float score = logits[v] + rng_gumbel(&key, shares_noise(text) ? RNG_NOISE : RNG_RESIDUAL, (uint32_t)v);
+
+            if (score > best) {
+                best = score;
+                token = v;
+            }
+        }
+    return token;
+}
+
+static int32_t decode(struct alpha *alpha, int row)
+{
+    const struct text *text = alpha->row[row];
+    const struct history history = history_of(text);
+    const struct model *model = alpha->target.model;
+    float *logits = reader_logits(&alpha->target, row);
+    struct row_stats stats;
+
+    logits_process(&text->request->sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
+    model->backend->row.scan(model->context, logits, model->vocab, 1, &stats);
+    alpha->argmax = stats.argmax;
+    weigh(alpha, &text->request->sampling, logits, &stats);
+    return draw(alpha, text, logits);
+}
+
+/* A draft that is one token, of which q is 1. */
+static struct point point_mass(const struct alpha *alpha, int32_t drafted, int32_t token)
+{
+    return (struct point){.is_there = 1, .share = (float)alpha->p[drafted], .ratio = (float)(drafted == token), .agrees = drafted == alpha->argmax};
+}
+
+/* A draft that is drawn from q. */
+static struct point point_of_q(const struct alpha *alpha, const struct sparse_q *q, int32_t token)
+{
+    struct point point = {.is_there = 1};
+
+    for (int i = 0; i < q->count; i++) {
+        double weight = (double)q->weight[i] / SPARSE_Q_SUM, of_target = alpha->p[q->id[i]];
+
+        point.share += (float)fmin(weight, of_target);
+        if (q->id[i] == token)
+            point.ratio = (float)fmin(1, weight / of_target);
+    }
+    return point;
+}
+
+static struct point point_of_model(struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
+{
+    static struct scored_token best[ROW_MAX_ASKED];
+    static double p[ROW_MAX_ASKED];
+    static struct sparse_q q;
+    const struct text *text = alpha->row[row];
+    const struct history history = history_of(text);
+    const struct model *model = draft->reader.model;
+    struct sampling sampling = text->request->sampling;
+    float *logits = reader_logits(&draft->reader, row);
+    struct row_query query = {.key = {.seed = sampling.seed, .request = text->request->index, .position = (uint32_t)text->length}, .best = best};
+    int support = draft->options->rounds.support < model->vocab ? draft->options->rounds.support : model->vocab;
+    struct point point;
+    int32_t drafted;
+
+    if (alpha->terms->draft_temperature >= 0)
+        sampling.temperature = alpha->terms->draft_temperature;
+    logits_process(&sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
+    choice_ask(&sampling, support, 0, &query);
+    query.scans = 1;
+    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
+    drafted = choice_draw(&sampling, support, model->vocab, &query, p, &q);
+    point = q.count > 0 ? point_of_q(alpha, &q, token) : point_mass(alpha, drafted, token);
+    if (shares_noise(text)) /* then it is accepted where both draw the same */
+        point.share = point.ratio;
+    point.agrees = query.stats.argmax == alpha->argmax;
+    return point;
+}
+
+static struct point point_of_lookup(const struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
+{
+    const struct text *text = alpha->row[row];
+    struct ngram_index *index = &draft->index[text - alpha->text];
+    const struct ngram_text known = {.tokens = text->tokens, .length = text->length};
+    struct point point = {0};
+    int from;
+
+    ngram_index_grow(index, text->tokens, text->length - 1);
+    from = ngram_index_find(index, &known);
+    if (from > 0)
+        point = point_mass(alpha, text->tokens[from], token);
+    point.from = from;
+    return point;
+}
+
+/* Was the draft that began at generated token `first` accepted at its place `depth`, where those before were? A copy goes on from where it began. */
+static double accepted_at(const struct draft_side *draft, const struct text *text, const struct point *point, int first, int depth)
+{
+    int place = text->length - text->generated + first + depth;
+
+    if (draft->is_model)
+        return (double)point[first + depth].ratio;
+    return text->tokens[point[first].from + depth] == text->tokens[place];
+}
+
+/* What a text, which has ended, says of a draft. */
+static void count_places(const struct draft_side *draft, const struct text *text, const struct point *point, struct alpha_figures *figures)
+{
+    double sum[ALPHA_DEPTH] = {0}, weight[ALPHA_DEPTH] = {0};
+
+    for (int first = 0; first < text->generated; first++) {
+        double all = point[first].is_there;
+
+        for (int depth = 0; depth < ALPHA_DEPTH && first + depth < text->generated && all > 0; depth++) {
+            weight[depth] += all;
+            all *= accepted_at(draft, text, point, first, depth);
+            sum[depth] += all;
+        }
+    }
+    for (int depth = 0; depth < ALPHA_DEPTH; depth++)
+        share_add(&figures->place[depth], sum[depth], weight[depth]);
+}
+
+static void count_text(struct alpha *alpha, const struct text *text)
+{
+    for (int d = 0; d < alpha->terms->drafts; d++) {
+        struct alpha_figures *figures = &alpha->result->draft[d];
+        const struct point *point = text->point[d];
+        double share = 0, agreed = 0, there = 0;
+
+        for (int i = 0; i < text->generated; i++) {
+            share += point[i].is_there ? (double)point[i].share : 0;
+            agreed += point[i].agrees;
+            there += point[i].is_there;
+        }
+        share_add(&figures->alpha, share, there);
+        share_add(&figures->agreement, agreed, there);
+        share_add(&figures->proposals, there, text->generated);
+        count_places(&alpha->draft[d], text, point, figures);
+    }
+    alpha->result->texts++;
+}
+
+static enum status open_text(struct alpha *alpha, struct text *text, const struct request *request)
+{
+    const struct config *config = &alpha->target.model->config;
+    int slot = (int)(text - alpha->text), room = alpha->context - request->prompt_count;
+
+    text->request = request;
+    text->length = request->prompt_count;
+    text->generated = 0;
+    memcpy(text->tokens, request->tokens, (size_t)request->prompt_count * sizeof *text->tokens);
+    sequence_fill_bias(request, config->eos, config->eos_count, &text->bias);
+    TRY(completion_open(&text->completion, request, alpha->target.tokenizer, config->eos, config->eos_count,
+                        request->max_tokens < room ? request->max_tokens : room));
+    TRY(reader_feed(&alpha->target, slot, text->tokens, text->length - 1));
+    for (int d = 0; d < alpha->terms->drafts; d++)
+        if (alpha->draft[d].is_model)
+            TRY(reader_feed(&alpha->draft[d].reader, slot, text->tokens, text->length - 1));
+        else
+            ngram_index_clear(&alpha->draft[d].index[slot]);
+    return STATUS_OK;
+}
+
+static void close_text(struct alpha *alpha, struct text *text)
+{
+    if (text->request == NULL)
+        return;
+    count_text(alpha, text);
+    completion_close(&text->completion);
+    text->request = NULL;
+}
+
+/* Fills free slots with what is left to read. A line that is wrong is told of, and left out. */
+static enum status admit(struct alpha *alpha)
+{
+    for (int i = 0; i < alpha->slots; i++)
+        while (alpha->text[i].request == NULL && alpha->next < alpha->requests.count) {
+            const struct request *request = &alpha->requests.request[alpha->next++];
+
+            if (request->error != NULL)
+                log_error("request %u: %s", request->index, request->error);
+            else if (request->max_tokens > 0 && request->prompt_count < alpha->context)
+                TRY(open_text(alpha, &alpha->text[i], request));
+        }
+    return STATUS_OK;
+}
+
+static void take_token(struct alpha *alpha, int row)
+{
+    struct text *text = alpha->row[row];
+    int32_t token = decode(alpha, row);
+
+    for (int d = 0; d < alpha->terms->drafts; d++)
+        text->point[d][text->generated] =
+            alpha->draft[d].is_model ? point_of_model(alpha, &alpha->draft[d], row, token) : point_of_lookup(alpha, &alpha->draft[d], row, token);
+    text->tokens[text->length++] = token;
+    text->generated++;
+    alpha->result->tokens++;
+    (void)completion_push(&text->completion, &token, 1);
+    if (text->completion.finish != FINISH_NOT)
+        close_text(alpha, text);
+}
+
+static enum status step(struct alpha *alpha)
+{
+    alpha->rows = 0;
+    for (int i = 0; i < alpha->slots; i++)
+        if (alpha->text[i].request != NULL)
+            alpha->row[alpha->rows++] = &alpha->text[i];
+    for (int d = -1; d < alpha->terms->drafts && alpha->rows > 0; d++) {
+        struct reader *reader = d < 0 ? &alpha->target : &alpha->draft[d].reader;
+
+        if (d >= 0 && !alpha->draft[d].is_model)
+            continue;
+        for (int i = 0; i < alpha->rows; i++)
+            reader_add(reader, (int)(alpha->row[i] - alpha->text), alpha->row[i]->length - 1, alpha->row[i]->tokens[alpha->row[i]->length - 1]);
+        TRY(reader_run(reader));
+    }
+    for (int i = 0; i < alpha->rows; i++)
+        take_token(alpha, i);
+    progress_made("measuring alpha");
+    return STATUS_OK;
+}
+
+static enum status read_requests(struct alpha *alpha)
+{
+    const struct options *options = alpha->terms->target;
+    struct chat_template chat;
+    struct request_terms terms = {.options = options,
+                                  .tokenizer = alpha->target.tokenizer,
+                                  .chat = &chat,
+                                  .context = alpha->target.model->longest,
+                                  .vocab = alpha->target.model->vocab};
+    char demo[PATH_MAX];
+    enum status status;
+
+    paths_demo("check.jsonl", demo, sizeof demo);
+    TRY(chat_template_open(alpha->target.path, (enum chat_family)options->input.chat_family, &chat));
+    if (options->input.prompt != NULL)
+        status = request_add_text(&alpha->requests, &terms, options->input.prompt, strlen(options->input.prompt));
+    else
+        status = request_read(&alpha->requests, &terms, options->input.prompts != NULL ? options->input.prompts : demo);
+    chat_template_release(&chat);
+    return status;
+}
+
+static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)
+{
+    const struct options_draft *way = &draft->options->model.draft_way;
+    size_t all = arena_round((size_t)alpha->slots * sizeof *draft->index) +
+                 (size_t)alpha->slots * ngram_index_bytes(way->min, way->max, alpha->target.model->longest);
+
+    TRY(arena_open(&draft->arena, all, "the n-grams"));
+    draft->index = arena_take(&draft->arena, (size_t)alpha->slots * sizeof *draft->index);
+    for (int i = 0; i < alpha->slots; i++)
+        ngram_index_init(&draft->index[i], &draft->arena, way->min, way->max, alpha->target.model->longest);
+    return STATUS_OK;
+}
+
+static enum status open_models(struct alpha *alpha)
+{
+    TRY(reader_open(&alpha->target, alpha->terms->target, 0, alpha->slots));
+    alpha->context = alpha->target.model->longest;
+    for (int d = 0; d < alpha->terms->drafts; d++) {
+        struct draft_side *draft = &alpha->draft[d];
+
+        draft->options = alpha->terms->draft[d];
+        TRY(launch_check(draft->options));
+        draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
+        if (!draft->is_model) {
+            TRY(open_lookup(alpha, draft));
+            continue;
+        }
+        TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));
+        alpha->context = draft->reader.model->longest < alpha->context ? draft->reader.model->longest : alpha->context;
+    }
+    return STATUS_OK;
+}
+
+static void *room(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+
+    if (memory == NULL)
+        log_error("no memory for %zu numbers", count);
+    return memory;
+}
+
+static enum status open_texts(struct alpha *alpha)
+{
+    size_t vocab = (size_t)alpha->target.model->vocab, context = (size_t)alpha->context;
+    int is_there = 1;
+
+    alpha->text = room((size_t)alpha->slots, sizeof *alpha->text);
+    alpha->row = room((size_t)alpha->slots, sizeof *alpha->row);
+    alpha->p = room(vocab, sizeof *alpha->p);
+    alpha->kept = room(vocab, sizeof *alpha->kept);
+    alpha->tally = room(vocab, sizeof *alpha->tally);
+    alpha->sorted = room(vocab, sizeof *alpha->sorted);
+    for (int i = 0; alpha->text != NULL && i < alpha->slots; i++) {
+        alpha->text[i].tokens = room(context, sizeof *alpha->text[i].tokens);
+        is_there &= alpha->text[i].tokens != NULL;
+        for (int d = 0; d < alpha->terms->drafts; d++) {
+            alpha->text[i].point[d] = room(context, sizeof *alpha->text[i].point[d]);
+            is_there &= alpha->text[i].point[d] != NULL;
+        }
+    }
+    is_there &= alpha->text != NULL && alpha->row != NULL && alpha->p != NULL && alpha->kept != NULL && alpha->tally != NULL && alpha->sorted != NULL;
+    return is_there ? STATUS_OK : STATUS_INTERNAL;
+}
+
+static void close_all(struct alpha *alpha)
+{
+    for (int i = 0; alpha->text != NULL && i < alpha->slots; i++) {
+        free(alpha->text[i].tokens);
+        for (int d = 0; d < alpha->terms->drafts; d++)
+            free(alpha->text[i].point[d]);
+    }
+    free(alpha->text);
+    free(alpha->row);
+    free(alpha->p);
+    free(alpha->kept);
+    free(alpha->tally);
+    free(alpha->sorted);
+    request_release(&alpha->requests);
+    for (int d = 0; d < alpha->terms->drafts; d++) {
+        arena_close(&alpha->draft[d].arena);
+        reader_close(&alpha->draft[d].reader);
+    }
+    reader_close(&alpha->target);
+}
+
+static enum status run(struct alpha *alpha)
+{
+    TRY(open_models(alpha));
+    TRY(read_requests(alpha));
+    TRY(open_texts(alpha));
+    TRY(admit(alpha));
+    do {
+        TRY(step(alpha));
+        if (alpha->result->tokens < alpha->terms->tokens)
+            TRY(admit(alpha));
+    } while (alpha->rows > 0 && alpha->result->tokens < alpha->terms->tokens);
+    for (int i = 0; i < alpha->slots; i++)
+        close_text(alpha, &alpha->text[i]);
+    for (int d = 0; d < alpha->terms->drafts && alpha->target.ns > 0; d++)
+        alpha->result->draft[d].c = (double)alpha->draft[d].reader.ns / (double)alpha->target.ns;
+    return STATUS_OK;
+}
+
+enum status alpha_measure(const struct alpha_terms *terms, struct alpha_result *result)
+{
+    struct alpha alpha = {.terms = terms, .result = result, .slots = terms->target->rounds.max_sequences};
+    enum status status;
+
+    *result = (struct alpha_result){0};
+    status = run(&alpha);
+    close_all(&alpha);
+    return status;
+}
+
+double alpha_tokens_by_place(const struct alpha_figures *figures, int drafts)
+{
+    double tokens = 1, all = share_mean(&figures->proposals);
+
+    for (int k = 0; k < drafts && k < ALPHA_DEPTH && figures->place[k].texts > 0; k++) {
+        all *= share_mean(&figures->place[k]);
+        tokens += all;
+    }
+    return tokens;
+}
+
+double alpha_tokens_by_mean(const struct alpha_figures *figures, int drafts)
+{
+    double tokens = 1, all = share_mean(&figures->proposals);
+
+    for (int k = 0; k < drafts; k++) {
+        all *= share_mean(&figures->alpha);
+        tokens += all;
+    }
+    return tokens;
+}

@@ -1,0 +1,44 @@
+/* Offline alpha: the target decodes texts of its own, alone, and at each token every draft says what it would have proposed there. So acceptance is
+ * known without a speculative round, for many drafts at once, and by expectation instead of by coins: alpha = E sum min(p, q) (Leviathan et al. 2023,
+ * theorem 3.5; under a rule that shares noise, how often both draw the same), and all of the first k drafts are accepted with probability E prod
+ * min(1, q/p) over the target's own tokens, for the sum over all drafts of prod min(p, q) is that. It owns readers and texts; local, one thread, no
+ * MPI. */
+#ifndef TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_H
+#define TANDEM_LAUNCH_BENCH_ALPHA_ALPHA_H
+
+#include "common/options/options.h"
+#include "launch/bench/alpha/share.h"
+
+enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8 };
+
+/* What is known of one draft. */
+struct alpha_figures {
+    struct share alpha;
+    struct share agreement;          /* its most probable token is the target's */
+    struct share proposals;          /* tokens where it proposes at all */
+    struct share place[ALPHA_DEPTH]; /* accepted at place k + 1, where those before were */
+    double c;                        /* time of its step over that of the target's, of as many texts at once; 0: it runs no model */
+};
+
+struct alpha_terms {
+    const struct options *target;              /* what is read and how; its draft does not matter */
+    const struct options *draft[ALPHA_DRAFTS]; /* the same with a draft each */
+    int drafts;
+    int tokens;               /* that the target decodes at most, over all texts */
+    double draft_temperature; /* of q; negative: that of p */
+};
+
+struct alpha_result {
+    struct alpha_figures draft[ALPHA_DRAFTS];
+    int texts, tokens;
+};
+
+/* STATUS_DATA, STATUS_NOINPUT, STATUS_USAGE as of the models and the prompts; logged. */
+enum status alpha_measure(const struct alpha_terms *terms, struct alpha_result *result);
+
+/* Expected tokens of a round of so many drafts, where it has a proposal or not: by the acceptance of each place, and as if it were alpha at each
+ * (equation 1). */
+double alpha_tokens_by_place(const struct alpha_figures *figures, int drafts);
+double alpha_tokens_by_mean(const struct alpha_figures *figures, int drafts);
+
+#endif

@@ -1,0 +1,297 @@
+/* `tandem alpha`: what drafts are worth on the target's own texts, without a speculative round (alpha.h). */
+#include "launch/bench/alpha/alpha.h"
+
+#include "common/base/log.h"
+#include "common/base/standard_output.h"
+#include "common/base/try.h"
+#include "common/base/wrapped.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOKENS = 10000, TOKENS_MOST = 100000000, SEQUENCES = 8, LENGTHS = 4 };
+static const int lengths[LENGTHS] = {1, 2, 4, 8}; /* of drafts, whose rounds the table shows */
+
+struct command {
+    struct alpha_terms terms;
+    struct options draft[ALPHA_DRAFTS]; /* those of the run, each with its draft; the first one's are the target's */
+    const char *name[ALPHA_DRAFTS];     /* as given; NULL: the embedded draft */
+    const char *json;
+    int argc; /* what is left for the options of a run, the program's name first */
+    char **argv;
+};
+
+static void print_usage(void)
+{
+    wrapped_put_help(
+        stdout,
+        "Usage: tandem alpha [--target M] --draft D[,D2...] [--prompts FILE] [OPTION]... [options of tandem run]\n"
+        "The target decodes the prompts alone, in one process, and at each token every draft says what it would have proposed: which "
+        "share of drafts is accepted, at which place of a proposal, and how many tokens a round would have. Nothing is drafted, so many drafts take "
+        "one run.\n\n"
+        "  --draft D[,D2...]     a model, lookup or self:..., as of tandem run; may be given several times, 8 in all\n"
+        "  --tokens N            tokens that the target decodes at most; default 10000\n"
+        "  --draft-temperature T  of q, beside --temperature of p: lossless as any q is; default the same\n"
+        "  --json FILE           the figures, too\n\n"
+        "Errors are standard errors over texts. Exit codes: 0 done; 64 usage; 65 a model or a prompt; 66 a file that is missing; 74 I/O.\n");
+}
+
+/* The comma behind the first draft of "self:bits=4,layers=2,lookup": one before a key belongs to the draft. NULL: there is one draft. */
+static char *end_of_draft(char *list)
+{
+    for (char *comma = strchr(list, ','); comma != NULL; comma = strchr(comma + 1, ','))
+        if (comma[1 + strcspn(comma + 1, ",:=")] != '=')
+            return comma;
+    return NULL;
+}
+
+static enum status add_drafts(struct command *command, char *list)
+{
+    for (char *end; list != NULL; list = end != NULL ? end + 1 : NULL) {
+        end = end_of_draft(list);
+        if (end != NULL)
+            *end = '\0';
+        if (command->terms.drafts == ALPHA_DRAFTS) {
+            log_error("--draft names more than %d drafts", ALPHA_DRAFTS);
+            return STATUS_USAGE;
+        }
+        command->name[command->terms.drafts++] = list;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_number(const char *name, const char *text, double low, double high, int whole, double *value)
+{
+    char *end;
+    double number = strtod(text, &end);
+
+    if (end != text && *end == '\0' && number >= low && number <= high && (!whole || number == floor(number))) {
+        *value = number;
+        return STATUS_OK;
+    }
+    log_error("--%s is '%s', expected a%s number from %g to %g", name, text, whole ? " whole" : "", low, high);
+    return STATUS_USAGE;
+}
+
+static enum status take(struct command *command, const char *name, char *value)
+{
+    double number = 0;
+
+    if (strcmp(name, "draft") == 0)
+        return add_drafts(command, value);
+    if (strcmp(name, "json") == 0) {
+        command->json = value;
+        return STATUS_OK;
+    }
+    if (strcmp(name, "draft-temperature") == 0)
+        return read_number(name, value, 0, 100, 0, &command->terms.draft_temperature);
+    TRY(read_number(name, value, 1, TOKENS_MOST, 1, &number));
+    command->terms.tokens = (int)number;
+    return STATUS_OK;
+}
+
+/* Takes the options that are this command's own. */
+static enum status take_own(struct command *command, int argc, char **argv)
+{
+    static const char *const own[] = {"draft", "json", "draft-temperature", "tokens"};
+
+    command->argv[command->argc++] = argv[0];
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t length = strcspn(name, "="), which = 0;
+
+        while (which < sizeof own / sizeof *own && (strlen(own[which]) != length || strncmp(own[which], name, length) != 0))
+            which++;
+        if (which == sizeof own / sizeof *own) {
+            command->argv[command->argc++] = argv[i];
+            continue;
+        }
+        if (name[length] == '\0' && i + 1 == argc) {
+            log_error("--%s needs a value", own[which]);
+            return STATUS_USAGE;
+        }
+        TRY(take(command, own[which], name[length] == '=' ? argv[i] + 3 + length : argv[++i]));
+    }
+    return STATUS_OK;
+}
+
+/* The options of a run, with this draft. */
+static enum status parse(struct command *command, const char *draft, struct options *options)
+{
+    static char option[] = "--draft";
+    char *argv[command->argc + 3];
+    int argc = command->argc;
+
+    memcpy(argv, command->argv, (size_t)argc * sizeof *argv);
+    if (draft != NULL) {
+        argv[argc++] = option;
+        argv[argc++] = (char *)(uintptr_t)draft;
+    }
+    argv[argc] = NULL;
+    TRY(options_parse(argc, argv, options));
+    if (options->rounds.max_sequences < 1)
+        options->rounds.max_sequences = SEQUENCES;
+    if (options->model.target != NULL && options->model.draft == NULL) {
+        log_error("expected --draft D beside --target");
+        return STATUS_USAGE;
+    }
+    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") != 0)
+        return STATUS_OK;
+    log_error("--prompts is -, expected a file");
+    return STATUS_USAGE;
+}
+
+static enum status parse_all(struct command *command)
+{
+    if (command->terms.drafts == 0)
+        command->terms.drafts = 1;
+    for (int d = 0; d < command->terms.drafts; d++) {
+        TRY(parse(command, command->name[d], &command->draft[d]));
+        command->terms.draft[d] = &command->draft[d];
+    }
+    command->terms.target = &command->draft[0];
+    return STATUS_OK;
+}
+
+/* As the table calls it: without its folders. */
+static const char *name_of(const struct command *command, int d)
+{
+    const char *name = command->name[d] != NULL ? command->name[d] : command->draft[d].model.draft;
+    const char *slash = name != NULL ? strrchr(name, '/') : NULL;
+
+    return name == NULL ? "the embedded draft" : slash != NULL && slash[1] != '\0' ? slash + 1 : name;
+}
+
+static void print_share(const struct share *share)
+{
+    if (share->texts > 0)
+        printf("%6.3f", share_mean(share));
+    else
+        printf("     -");
+}
+
+static void print_result(const struct command *command, const struct alpha_result *result)
+{
+    printf("%d tokens of the target's own in %d texts, temperature %g", result->tokens, result->texts,
+           command->draft[0].request.sampling.temperature);
+    if (command->terms.draft_temperature >= 0)
+        printf(" (drafts: %g)", command->terms.draft_temperature);
+    printf(".\n\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
+    for (int d = 0; d < command->terms.drafts; d++) {
+        static const int shown[] = {0, 1, 2, 3, 5, 7};
+        const struct alpha_figures *figures = &result->draft[d];
+
+        printf("%-32.32s ", name_of(command, d));
+        print_share(&figures->alpha);
+        printf(" %6.3f  ", share_error(&figures->alpha));
+        print_share(&figures->agreement);
+        printf("  ");
+        print_share(&figures->proposals);
+        printf(" %6.3f  ", figures->c);
+        for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+            print_share(&figures->place[shown[i]]);
+        putchar('\n');
+    }
+    printf("\nTokens of a round with K drafts, by place / if alpha held at each:\n%-32s", "draft");
+    for (int i = 0; i < LENGTHS; i++)
+        printf("           K %d", lengths[i]);
+    putchar('\n');
+    for (int d = 0; d < command->terms.drafts; d++) {
+        printf("%-32.32s", name_of(command, d));
+        for (int i = 0; i < LENGTHS; i++)
+            printf("   %4.2f / %4.2f", alpha_tokens_by_place(&result->draft[d], lengths[i]), alpha_tokens_by_mean(&result->draft[d], lengths[i]));
+        putchar('\n');
+    }
+}
+
+/* null where there is none: JSON has no NaN. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *share_json(const struct share *share)
+{
+    return json_pack("{s:o, s:o}", "mean", number(share_mean(share)), "error", number(share_error(share)));
+}
+
+static json_t *draft_json(const struct command *command, int d, const struct alpha_figures *figures)
+{
+    json_t *place = json_array(), *tokens = json_array();
+
+    for (int k = 0; k < ALPHA_DEPTH; k++) {
+        json_array_append_new(place, share_json(&figures->place[k]));
+        json_array_append_new(tokens, json_pack("{s:i, s:o, s:o}", "draft_length", k + 1, "by_place", number(alpha_tokens_by_place(figures, k + 1)),
+                                                "by_alpha", number(alpha_tokens_by_mean(figures, k + 1))));
+    }
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded", "alpha",
+                     number(share_mean(&figures->alpha)), "alpha_error", number(share_error(&figures->alpha)), "divergence",
+                     number(1 - share_mean(&figures->alpha)), "greedy_agreement", share_json(&figures->agreement), "proposals",
+                     share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens);
+}
+
+static enum status write_json(const struct command *command, const struct alpha_result *result)
+{
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:f, s:o}", "target", command->draft[0].model.target != NULL ? command->draft[0].model.target : "embedded",
+                  "texts", result->texts, "tokens", result->tokens, "temperature", command->draft[0].request.sampling.temperature,
+                  "draft_temperature", command->terms.draft_temperature >= 0 ? json_real(command->terms.draft_temperature) : json_null());
+    json_t *drafts = json_array();
+    char *text;
+    FILE *file;
+    int failed;
+
+    for (int d = 0; d < command->terms.drafts; d++)
+        json_array_append_new(drafts, draft_json(command, d, &result->draft[d]));
+    json_object_set_new(root, "drafts", drafts);
+    text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_decref(root);
+    file = text != NULL ? fopen(command->json, "w") : NULL;
+    failed = file == NULL || fprintf(file, "%s\n", text) < 0;
+    if (file != NULL)
+        failed |= fclose(file) != 0;
+    free(text);
+    if (!failed)
+        return STATUS_OK;
+    log_error("--json %s: %s", command->json, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status run(struct command *command, int argc, char **argv)
+{
+    struct alpha_result result;
+
+    TRY(take_own(command, argc, argv));
+    TRY(parse_all(command));
+    TRY(alpha_measure(&command->terms, &result));
+    if (result.tokens == 0) {
+        log_error("no prompt could be completed");
+        return STATUS_DATA;
+    }
+    print_result(command, &result);
+    return command->json != NULL ? write_json(command, &result) : STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static struct command command = {.terms = {.tokens = TOKENS, .draft_temperature = -1}};
+    enum status status;
+
+    log_init("tandem alpha", LOG_INFO);
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0) {
+            print_usage();
+            return standard_output_end(0);
+        }
+    command.argv = calloc((size_t)argc + 1, sizeof *command.argv);
+    if (command.argv == NULL)
+        return STATUS_INTERNAL;
+    status = run(&command, argc, argv);
+    for (int d = 0; d < command.terms.drafts; d++)
+        options_release(&command.draft[d]);
+    free(command.argv);
+    return standard_output_end((int)status);
+}

@@ -1,0 +1,34 @@
+/* A reader is a model that several texts are fed to, one token of each at a time: it owns the model, its cache and the logits of the newest tokens.
+ * One process and one thread call it (the backend may use more). Nothing is sampled here. */
+#ifndef TANDEM_LAUNCH_BENCH_ALPHA_READER_H
+#define TANDEM_LAUNCH_BENCH_ALPHA_READER_H
+
+#include "common/model/forward.h"
+#include "common/options/options.h"
+#include "common/text/tokenizer.h"
+
+struct reader {
+    char path[4096];
+    struct group self;
+    struct tokenizer *tokenizer;
+    struct model *model;
+    struct kv_cache cache;
+    struct forward forward;
+    struct arena arena;
+    struct rows rows;
+    int32_t *asked; /* [slots] */
+    float *logits;  /* [slots][vocab] */
+    int64_t ns;     /* in steps of one token of each text */
+};
+
+/* Opens the draft of the options, of whose ids the first `vocab` are drafted, or the target where `vocab` is 0; with so many slots. */
+enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots);
+void reader_close(struct reader *reader);
+/* Feeds tokens[0 .. count) to a slot from its beginning. */
+enum status reader_feed(struct reader *reader, int slot, const int32_t *tokens, int count);
+/* A step: its rows are added, then run; row i's logits are at reader_logits(reader, i). */
+void reader_add(struct reader *reader, int slot, int place, int32_t token);
+enum status reader_run(struct reader *reader);
+float *reader_logits(const struct reader *reader, int row);
+
+#endif

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# tandem alpha: what it expects is what jobs of the same prompts count, at each rule and draft; a draft that is the target; what is refused.
+# offline_alpha.sh BIN default|small
+. "$(dirname "$0")/job.sh"
+amount=$2
+DEMO=$SOURCE/launch/demo
+mkdir "$WORK/bin"
+cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
+for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
+tandem=$WORK/bin/tandem
+head -n 40 "$PROMPTS" >"$WORK/some.in"
+[ "$amount" = small ] && head -n 8 "$PROMPTS" >"$WORK/some.in"
+
+# of FILE DRAFT KEY: a number of the draft's.
+of() {
+    awk -v n="$2" -v key="\"$3\":" '/"draft":/ { d++ } d == n && $1 == key { print $2 + 0; exit }' "$1"
+}
+# place FILE DRAFT PLACE: mean and error of what was accepted at a place.
+place() {
+    awk -v n="$2" -v place="$3" '/"draft":/ { d++ } /"accepted_at_place"/ { at = 0; inside = 1 } /"tokens_per_round"/ { inside = 0 }
+        d == n && inside && /"mean"/ { at++; mean = $2 + 0 } d == n && inside && /"error"/ && at == place { print mean, $2 + 0; exit }' "$1"
+}
+expect() {
+    checks=$((checks + 1))
+    eval "$2" || fail "$1"
+}
+
+# agrees NAME DRAFT K FILE: a job with K drafts a round against the expectation for its draft, within 4 standard errors of both.
+agrees() {
+    local name=$1 draft=$2 k=$3 file=$4
+    checks=$((checks + 1))
+    awk -v name="$name" -v k="$k" -v alpha="$(of "$file" "$draft" alpha)" -v error="$(of "$file" "$draft" alpha_error)" \
+        -v rounds="$(figure "$name" full_rounds)" -v tokens="$(figure "$name" full_round_tokens)" \
+        -v by_place="$(awk -v n="$draft" -v k="$k" '/"draft":/ { d++ } d == n && /"draft_length":/ { length_ = $2 + 0 } d == n && length_ == k && /"by_place":/ { print $2 + 0; exit }' "$file")" 'BEGIN {
+            measured = tokens / rounds
+            bound = 4 * sqrt((k / 2.7) ^ 2 / rounds + (k * error) ^ 2) # a round has 1 to k + 1 tokens, which spread by k / 2.7 at most as measured
+            printf "%s: %.3f tokens a round in %d rounds, %.3f expected, at most %.3f apart\n", name, measured, rounds, by_place, bound
+            exit !(rounds > 30 && alpha > 0 && measured - by_place < bound && by_place - measured < bound)
+        }' || fail "$name: the job and what was expected differ"
+}
+
+for temperature in 0 1; do
+    "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 \
+        --temperature $temperature --seed 3 --json "$WORK/$temperature.json" >"$WORK/$temperature.txt" 2>"$WORK/err" || fail "alpha at $temperature: exit $?: $(cat "$WORK/err")"
+    cat "$WORK/$temperature.txt"
+    expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
+    number=1
+    for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
+        job "t$temperature.$number" --target "$DEMO/target" --draft "$draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature $temperature --seed 3 \
+            --verifiers 1 --draft-length 4 --draft-deadline 10000 || fail "$draft at $temperature: exit $?: $(cat "$WORK/t$temperature.$number.err")"
+        agrees "t$temperature.$number" $number 4 "$WORK/$temperature.json"
+        number=$((number + 1))
+    done
+done
+
+# Drafts with the target's own noise.
+"$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature 1 --accept coupled --seed 3 \
+    --json "$WORK/noise.json" >"$WORK/out" || fail "coupled: exit $?"
+job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature 1 --accept coupled --seed 3 --verifiers 1 \
+    --draft-length 4 --draft-deadline 10000 || fail "coupled: exit $?: $(cat "$WORK/coupled.err")"
+agrees coupled 1 4 "$WORK/noise.json"
+
+# The target as its own draft: all is accepted where it is greedy, and all that its q keeps where it is not. A copy of itself is never a surprise.
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 48 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"
+expect "its own draft: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 1 alpha)" = 1 ] && [ "$(place "$WORK/self.json" 1 4)" = "1 0" ]'
+expect "lookup runs a model: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 2 c)" = 0 ]'
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 48 --temperature 1 --json "$WORK/self.json" >"$WORK/out" || fail "itself at 1: exit $?"
+expect "its own draft at 1: $(of "$WORK/self.json" 1 alpha)" 'awk -v a="$(of "$WORK/self.json" 1 alpha)" "BEGIN { exit !(a > 0.93 && a < 1) }"'
+# A q of another temperature than p's is another q.
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 48 --temperature 1 --draft-temperature 0.5 --json "$WORK/cold.json" >"$WORK/out" ||
+    fail "a colder draft: exit $?"
+expect "a colder draft: $(of "$WORK/cold.json" 1 alpha)" 'awk -v a="$(of "$WORK/cold.json" 1 alpha)" "BEGIN { exit !(a > 0.3 && a < 0.95) }"'
+# So many tokens and no more; one line that is wrong is told of, and costs nothing else.
+{ head -n 2 "$PROMPTS"; echo '{"promt": "x"}'; } >"$WORK/bad.in"
+"$tandem" alpha --prompts "$WORK/bad.in" --tokens 9 --json "$WORK/few.json" >"$WORK/out" 2>"$WORK/err" || fail "few tokens: exit $?"
+expect "few tokens: $(head -n 1 "$WORK/out")" 'grep -q "^[1-9][0-9]* tokens of the target.s own in 2 texts" "$WORK/out" && [ "$(awk "/\"tokens\":/ { print \$2 + 0; exit }" "$WORK/few.json")" -le 10 ]'
+expect "a wrong line: $(cat "$WORK/err")" '[ "$(grep -c "unknown key \"promt\"" "$WORK/err")" = 1 ]'
+
+refused() {
+    local code=$1 pattern=$2
+    shift 2
+    checks=$((checks + 1))
+    "$tandem" alpha "$@" >"$WORK/out" 2>"$WORK/err"
+    local found=$?
+    [ $found = "$code" ] && [ "$(wc -l <"$WORK/err")" = 1 ] && grep -Eq -- "$pattern" "$WORK/err" || fail "$*: exit $found, expected $code and one line with '$pattern': $(cat "$WORK/err")"
+}
+refused 64 "expected --draft D beside --target" --target "$DEMO/target"
+refused 64 "--draft names more than 8 drafts" --draft lookup,lookup,lookup,lookup,lookup,lookup,lookup,lookup,lookup
+refused 64 "--tokens is '0', expected a whole number from 1 to" --tokens 0
+refused 64 "--draft-temperature is 'x', expected a number from 0 to 100" --draft-temperature x
+refused 64 "--json needs a value" --json
+refused 64 "--prompts is -, expected a file" --prompts -
+refused 64 "unknown option '--tokns'; did you mean" --tokns 5
+cp -r "$DEMO/draft" "$WORK/words" && sed -i 's/"!": 4,/"!": 6,/; s/"#": 6,/"#": 4,/' "$WORK/words/tokenizer.json"
+refused 65 "have different vocabularies: 2 ids, the first is 4" --target "$DEMO/target" --draft "$WORK/words"
+refused 66 "$WORK/none: no such file or folder" --target "$DEMO/target" --draft "$WORK/none"
+refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
+refused 74 "--json $WORK/none/a.json: No such file" --tokens 1 --json "$WORK/none/a.json"
+"$tandem" alpha --help >"$WORK/out" || fail "--help: exit $?"
+expect "--help: $(cat "$WORK/out")" 'grep -q "^Usage: tandem alpha" "$WORK/out" && [ "$(grep -c "^  --" "$WORK/out")" = 4 ]'
+finish
