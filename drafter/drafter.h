@@ -18,6 +18,7 @@ struct drafter_terms {
     int context;
     int slots;
     double patience_s; /* seconds that the lead may be silent before this rank ends the job; 0: no limit */
+    const double *draft_temperature; /* where a draft is drawn from q, q is at this temperature; NULL: at the request's */
     int run_ahead;     /* where the kind can: while the lead verifies, draft for the texts that are most likely to come of it */
     int branches;      /* that many texts at most for each draft; 0: as many as time allows */
     int unhurried;     /* a message waits until they are drafted, so that it does not depend on time whether they are: for `tandem check --break` */

@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/trace.h"
+#include "common/sample/rule.h"
 
 static struct mirror *find(struct drafter *drafter, uint32_t request)
 {
@@ -50,6 +51,8 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
         mirror = find_free(drafter, &open);
     if (!mirror_open(mirror, &open))
         drafter->unfitting++; /* too long for this context: the lead decodes it without drafts */
+    if (drafter->terms.draft_temperature != NULL && rule_draw(&open.sampling) == RULE_DRAWS_Q)
+        mirror->sampling.temperature = *drafter->terms.draft_temperature; /* its digest stays that of the request */
     return NULL;
 }
 

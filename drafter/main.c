@@ -196,6 +196,8 @@ static enum status work(struct parts *parts, struct message_space *space)
                                         .context = parts->context,
                                         .slots = parts->options->rounds.max_sequences,
                                         .run_ahead = runs_ahead(parts),
+                                        .draft_temperature =
+                                            parts->options->rounds.draft_temperature >= 0 ? &parts->options->rounds.draft_temperature : NULL,
                                         .branches = breaks_ahead(parts) ? MIRROR_BRANCHES : parts->options->rounds.branches,
                                         .unhurried = breaks_ahead(parts),
                                         .patience_s = parts->options->limits.watchdog_s,

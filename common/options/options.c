@@ -22,6 +22,7 @@ static const struct options options_default = {
     .request.logprobs = -1,
     .rounds.draft_length = -1,
     .rounds.support = 256,
+    .rounds.draft_temperature = -1,
     .rounds.max_sequences = -1,
     .limits.draft_deadline_ms = -1,
     .limits.drain_s = 5,

@@ -109,6 +109,7 @@ struct options {
         int draft_length; /* -1: the default */
         int support;
         int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
+        double draft_temperature; /* of a draft model's q; -1: the request's */
         int run_ahead;        /* enum run_ahead_when */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;

@@ -166,8 +166,8 @@ static struct point point_of_model(struct alpha *alpha, struct draft_side *draft
     struct point point;
     int32_t drafted;
 
-    if (alpha->terms->draft_temperature >= 0)
-        sampling.temperature = alpha->terms->draft_temperature;
+    if (draft->options->rounds.draft_temperature >= 0 && rule_draw(&sampling) == RULE_DRAWS_Q)
+        sampling.temperature = draft->options->rounds.draft_temperature;
     logits_process(&sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
     choice_ask(&sampling, support, 0, &query);
     query.scans = 1;

@@ -24,8 +24,7 @@ struct alpha_terms {
     const struct options *target;              /* what is read and how; its draft does not matter */
     const struct options *draft[ALPHA_DRAFTS]; /* the same with a draft each */
     int drafts;
-    int tokens;               /* that the target decodes at most, over all texts */
-    double draft_temperature; /* of q; negative: that of p */
+    int tokens; /* that the target decodes at most, over all texts */
 };
 
 struct alpha_result {

@@ -34,7 +34,6 @@ static void print_usage(void)
         "one run.\n\n"
         "  --draft D[,D2...]     a model, lookup or self:..., as of tandem run; may be given several times, 8 in all\n"
         "  --tokens N            tokens that the target decodes at most; default 10000\n"
-        "  --draft-temperature T  of q, beside --temperature of p: lossless as any q is; default the same\n"
         "  --json FILE           the figures, too\n\n"
         "Errors are standard errors over texts. Exit codes: 0 done; 64 usage; 65 a model or a prompt; 66 a file that is missing; 74 I/O.\n");
 }
@@ -63,40 +62,33 @@ static enum status add_drafts(struct command *command, char *list)
     return STATUS_OK;
 }
 
-static enum status read_number(const char *name, const char *text, double low, double high, int whole, double *value)
+static enum status read_tokens(const char *text, int *tokens)
 {
     char *end;
-    double number = strtod(text, &end);
+    long number = strtol(text, &end, 10);
 
-    if (end != text && *end == '\0' && number >= low && number <= high && (!whole || number == floor(number))) {
-        *value = number;
+    if (end != text && *end == '\0' && number >= 1 && number <= TOKENS_MOST) {
+        *tokens = (int)number;
         return STATUS_OK;
     }
-    log_error("--%s is '%s', expected a%s number from %g to %g", name, text, whole ? " whole" : "", low, high);
+    log_error("--tokens is '%s', expected a whole number from 1 to %d", text, TOKENS_MOST);
     return STATUS_USAGE;
 }
 
 static enum status take(struct command *command, const char *name, char *value)
 {
-    double number = 0;
-
     if (strcmp(name, "draft") == 0)
         return add_drafts(command, value);
-    if (strcmp(name, "json") == 0) {
-        command->json = value;
-        return STATUS_OK;
-    }
-    if (strcmp(name, "draft-temperature") == 0)
-        return read_number(name, value, 0, 100, 0, &command->terms.draft_temperature);
-    TRY(read_number(name, value, 1, TOKENS_MOST, 1, &number));
-    command->terms.tokens = (int)number;
+    if (strcmp(name, "tokens") == 0)
+        return read_tokens(value, &command->terms.tokens);
+    command->json = value;
     return STATUS_OK;
 }
 
 /* Takes the options that are this command's own. */
 static enum status take_own(struct command *command, int argc, char **argv)
 {
-    static const char *const own[] = {"draft", "json", "draft-temperature", "tokens"};
+    static const char *const own[] = {"draft", "json", "tokens"};
 
     command->argv[command->argc++] = argv[0];
     for (int i = 1; i < argc; i++) {
@@ -177,8 +169,8 @@ static void print_result(const struct command *command, const struct alpha_resul
 {
     printf("%d tokens of the target's own in %d texts, temperature %g", result->tokens, result->texts,
            command->draft[0].request.sampling.temperature);
-    if (command->terms.draft_temperature >= 0)
-        printf(" (drafts: %g)", command->terms.draft_temperature);
+    if (command->draft[0].rounds.draft_temperature >= 0)
+        printf(" (drafts: %g)", command->draft[0].rounds.draft_temperature);
     printf(".\n\n%-32s  alpha  error  greedy  drafts      c   accepted at place 1, 2, 3, 4, 6, 8\n", "draft");
     for (int d = 0; d < command->terms.drafts; d++) {
         static const int shown[] = {0, 1, 2, 3, 5, 7};
@@ -235,10 +227,10 @@ static json_t *draft_json(const struct command *command, int d, const struct alp
 
 static enum status write_json(const struct command *command, const struct alpha_result *result)
 {
-    json_t *root =
-        json_pack("{s:s, s:i, s:i, s:f, s:o}", "target", command->draft[0].model.target != NULL ? command->draft[0].model.target : "embedded",
-                  "texts", result->texts, "tokens", result->tokens, "temperature", command->draft[0].request.sampling.temperature,
-                  "draft_temperature", command->terms.draft_temperature >= 0 ? json_real(command->terms.draft_temperature) : json_null());
+    json_t *root = json_pack("{s:s, s:i, s:i, s:f, s:o}", "target",
+                             command->draft[0].model.target != NULL ? command->draft[0].model.target : "embedded", "texts", result->texts, "tokens",
+                             result->tokens, "temperature", command->draft[0].request.sampling.temperature, "draft_temperature",
+                             command->draft[0].rounds.draft_temperature >= 0 ? json_real(command->draft[0].rounds.draft_temperature) : json_null());
     json_t *drafts = json_array();
     char *text;
     FILE *file;
@@ -277,7 +269,7 @@ static enum status run(struct command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static struct command command = {.terms = {.tokens = TOKENS, .draft_temperature = -1}};
+    static struct command command = {.terms.tokens = TOKENS};
     enum status status;
 
     log_init("tandem alpha", LOG_INFO);

@@ -24,7 +24,7 @@ agrees() {
         }' || fail "$1: count and theory differ"
 }
 
-cells=("1 --temperature 1" "8 --temperature 1" "4 --temperature 0.8 --top-p 0.9")
+cells=("1 --temperature 1" "8 --temperature 1" "4 --temperature 0.8 --top-p 0.9" "4 --temperature 1 --draft-temperature 0.7")
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || cells+=("4 --temperature 1" "1 --temperature 0.8 --top-p 0.9" "8 --temperature 0.8 --top-p 0.9")
 for cell in "${cells[@]}"; do
     # shellcheck disable=SC2086

@@ -74,6 +74,8 @@ breaks accept-all equality --law-contexts 2
 if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
     passes frequent --verifiers 1 --draft-vocabulary 600 --law-contexts 3 --temperature 1
+    passes colder --verifiers 1 --draft-temperature 0.5 --law-contexts 3 --temperature 1
+    passes coldest --verifiers 1 --draft-temperature 0 --law-contexts 3 --temperature 1
     breaks q-top-k draws --law-contexts 2
     breaks stale-row equality --law-contexts 2
     breaks drafter-bonus equality --law-contexts 2

@@ -97,5 +97,5 @@ refused 66 "$WORK/none: no such file or folder" --target "$DEMO/target" --draft 
 refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"
 refused 74 "--json $WORK/none/a.json: No such file" --tokens 1 --json "$WORK/none/a.json"
 "$tandem" alpha --help >"$WORK/out" || fail "--help: exit $?"
-expect "--help: $(cat "$WORK/out")" 'grep -q "^Usage: tandem alpha" "$WORK/out" && [ "$(grep -c "^  --" "$WORK/out")" = 4 ]'
+expect "--help: $(cat "$WORK/out")" 'grep -q "^Usage: tandem alpha" "$WORK/out" && [ "$(grep -c "^  --" "$WORK/out")" = 3 ]'
 finish
