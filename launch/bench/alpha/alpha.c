@@ -434,6 +434,25 @@ static void close_all(struct alpha *alpha)
     reader_close(&alpha->target);
 }
 
+/* Of one text, as a job has it that is asked for one thing at a time. */
+static enum status time_steps(struct alpha *alpha)
+{
+    double alone, ns;
+
+    TRY(reader_time(&alpha->target, 1, &alone));
+    for (int i = 0; i < ALPHA_LENGTHS; i++) {
+        TRY(reader_time(&alpha->target, alpha_lengths[i] + 1, &ns));
+        alpha->result->v[i] = ns / alone;
+    }
+    for (int d = 0; d < alpha->terms->drafts; d++)
+        if (alpha->draft[d].is_model) {
+            TRY(reader_time(&alpha->draft[d].reader, 1, &ns));
+            alpha->result->draft[d].c = ns / alone;
+        }
+    alpha->result->threads = reader_threads(alpha->terms->target);
+    return STATUS_OK;
+}
+
 static enum status run(struct alpha *alpha)
 {
     TRY(open_models(alpha));
@@ -447,9 +466,7 @@ static enum status run(struct alpha *alpha)
     } while (alpha->rows > 0 && alpha->result->tokens < alpha->terms->tokens);
     for (int i = 0; i < alpha->slots; i++)
         close_text(alpha, &alpha->text[i]);
-    for (int d = 0; d < alpha->terms->drafts && alpha->target.ns > 0; d++)
-        alpha->result->draft[d].c = (double)alpha->draft[d].reader.ns / (double)alpha->target.ns;
-    return STATUS_OK;
+    return time_steps(alpha);
 }
 
 enum status alpha_measure(const struct alpha_terms *terms, struct alpha_result *result)
@@ -483,4 +500,12 @@ double alpha_tokens_by_mean(const struct alpha_figures *figures, int drafts)
         tokens += all;
     }
     return tokens;
+}
+
+double alpha_speedup(const struct alpha_result *result, int draft, int which, int waits)
+{
+    const struct alpha_figures *figures = &result->draft[draft];
+    double there = share_mean(&figures->proposals), round = there * result->v[which] + 1 - there;
+
+    return alpha_tokens_by_place(figures, alpha_lengths[which]) / (round + (waits ? alpha_lengths[which] * figures->c : 0));
 }

@@ -10,6 +10,8 @@
 #include "launch/bench/alpha/share.h"
 
 enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8 };
+static const int alpha_lengths[] = {1, 2, 4, 8}; /* of drafts, for which rounds are told of */
+enum { ALPHA_LENGTHS = sizeof alpha_lengths / sizeof *alpha_lengths };
 
 /* What is known of one draft. */
 struct alpha_figures {
@@ -17,7 +19,7 @@ struct alpha_figures {
     struct share agreement;          /* its most probable token is the target's */
     struct share proposals;          /* tokens where it proposes at all */
     struct share place[ALPHA_DEPTH]; /* accepted at place k + 1, where those before were */
-    double c;                        /* time of its step over that of the target's, of as many texts at once; 0: it runs no model */
+    double c;                        /* time of its step over that of the target's, of one text; 0: it runs no model */
 };
 
 struct alpha_terms {
@@ -30,6 +32,8 @@ struct alpha_terms {
 struct alpha_result {
     struct alpha_figures draft[ALPHA_DRAFTS];
     int texts, tokens;
+    double v[ALPHA_LENGTHS]; /* time of the target's step with so many drafts over that without */
+    int threads;             /* that both used */
 };
 
 /* STATUS_DATA, STATUS_NOINPUT, STATUS_USAGE as of the models and the prompts; logged. */
@@ -39,5 +43,9 @@ enum status alpha_measure(const struct alpha_terms *terms, struct alpha_result *
  * (equation 1). */
 double alpha_tokens_by_place(const struct alpha_figures *figures, int drafts);
 double alpha_tokens_by_mean(const struct alpha_figures *figures, int drafts);
+/* The speed of a job of one text at a time over that of the target alone, whose ranks compute as this process did, with the drafts of
+ * alpha_lengths[which]: where each round waits for its drafts, and where none does because the drafter ran ahead. Without messages and what a round
+ * costs beside its steps: equation 3.8 of the paper with v(K + 1) in the place of 1. */
+double alpha_speedup(const struct alpha_result *result, int draft, int which, int waits);
 
 #endif

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOKENS = 10000, TOKENS_MOST = 100000000, SEQUENCES = 8, LENGTHS = 4 };
-static const int lengths[LENGTHS] = {1, 2, 4, 8}; /* of drafts, whose rounds the table shows */
+enum { TOKENS = 10000, TOKENS_MOST = 100000000, SEQUENCES = 8 };
 
 struct command {
     struct alpha_terms terms;
@@ -187,16 +186,49 @@ static void print_result(const struct command *command, const struct alpha_resul
             print_share(&figures->place[shown[i]]);
         putchar('\n');
     }
-    printf("\nTokens of a round with K drafts, by place / if alpha held at each:\n%-32s", "draft");
-    for (int i = 0; i < LENGTHS; i++)
-        printf("           K %d", lengths[i]);
+}
+
+/* A table by draft and number of drafts. */
+static void print_rounds(const struct command *command, const struct alpha_result *result, const char *title,
+                         void (*cell)(const struct alpha_result *result, int draft, int which))
+{
+    printf("\n%s\n%-32s", title, "draft");
+    for (int i = 0; i < ALPHA_LENGTHS; i++)
+        printf("           K %d", alpha_lengths[i]);
     putchar('\n');
     for (int d = 0; d < command->terms.drafts; d++) {
         printf("%-32.32s", name_of(command, d));
-        for (int i = 0; i < LENGTHS; i++)
-            printf("   %4.2f / %4.2f", alpha_tokens_by_place(&result->draft[d], lengths[i]), alpha_tokens_by_mean(&result->draft[d], lengths[i]));
+        for (int i = 0; i < ALPHA_LENGTHS; i++)
+            cell(result, d, i);
         putchar('\n');
     }
+}
+
+static void print_tokens(const struct alpha_result *result, int draft, int which)
+{
+    printf("   %4.2f / %4.2f", alpha_tokens_by_place(&result->draft[draft], alpha_lengths[which]),
+           alpha_tokens_by_mean(&result->draft[draft], alpha_lengths[which]));
+}
+
+static void print_speedup(const struct alpha_result *result, int draft, int which)
+{
+    printf("   %4.2f / %4.2f", alpha_speedup(result, draft, which, 1), alpha_speedup(result, draft, which, 0));
+}
+
+static void print_all(const struct command *command, const struct alpha_result *result)
+{
+    char title[160];
+
+    print_result(command, result);
+    print_rounds(command, result, "Tokens of a round with K drafts, by place / if alpha held at each:", print_tokens);
+    snprintf(title, sizeof title,
+             "Speed over the target alone, predicted for ranks of %d thread%s: each round waits for its drafts / none does:", result->threads,
+             result->threads == 1 ? "" : "s");
+    print_rounds(command, result, title, print_speedup);
+    printf("v, a step with K drafts over one without:");
+    for (int i = 0; i < ALPHA_LENGTHS; i++)
+        printf("%s K %d %.2f", i == 0 ? "" : ",", alpha_lengths[i], result->v[i]);
+    putchar('\n');
 }
 
 /* null where there is none: JSON has no NaN. */
@@ -210,19 +242,24 @@ static json_t *share_json(const struct share *share)
     return json_pack("{s:o, s:o}", "mean", number(share_mean(share)), "error", number(share_error(share)));
 }
 
-static json_t *draft_json(const struct command *command, int d, const struct alpha_figures *figures)
+static json_t *draft_json(const struct command *command, int d, const struct alpha_result *result)
 {
-    json_t *place = json_array(), *tokens = json_array();
+    const struct alpha_figures *figures = &result->draft[d];
+    json_t *place = json_array(), *tokens = json_array(), *speedups = json_array();
 
     for (int k = 0; k < ALPHA_DEPTH; k++) {
         json_array_append_new(place, share_json(&figures->place[k]));
         json_array_append_new(tokens, json_pack("{s:i, s:o, s:o}", "draft_length", k + 1, "by_place", number(alpha_tokens_by_place(figures, k + 1)),
                                                 "by_alpha", number(alpha_tokens_by_mean(figures, k + 1))));
     }
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded", "alpha",
+    for (int i = 0; i < ALPHA_LENGTHS; i++)
+        json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[i], "waits",
+                                                  number(alpha_speedup(result, d, i, 1)), "ahead", number(alpha_speedup(result, d, i, 0))));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded", "alpha",
                      number(share_mean(&figures->alpha)), "alpha_error", number(share_error(&figures->alpha)), "divergence",
                      number(1 - share_mean(&figures->alpha)), "greedy_agreement", share_json(&figures->agreement), "proposals",
-                     share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens);
+                     share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens,
+                     "predicted_speedup", speedups);
 }
 
 static enum status write_json(const struct command *command, const struct alpha_result *result)
@@ -231,13 +268,17 @@ static enum status write_json(const struct command *command, const struct alpha_
                              command->draft[0].model.target != NULL ? command->draft[0].model.target : "embedded", "texts", result->texts, "tokens",
                              result->tokens, "temperature", command->draft[0].request.sampling.temperature, "draft_temperature",
                              command->draft[0].rounds.draft_temperature >= 0 ? json_real(command->draft[0].rounds.draft_temperature) : json_null());
-    json_t *drafts = json_array();
+    json_t *drafts = json_array(), *v = json_array();
     char *text;
     FILE *file;
     int failed;
 
     for (int d = 0; d < command->terms.drafts; d++)
-        json_array_append_new(drafts, draft_json(command, d, &result->draft[d]));
+        json_array_append_new(drafts, draft_json(command, d, result));
+    for (int i = 0; i < ALPHA_LENGTHS; i++)
+        json_array_append_new(v, json_pack("{s:i, s:f}", "rows", alpha_lengths[i] + 1, "v", result->v[i]));
+    json_object_set_new(root, "threads", json_integer(result->threads));
+    json_object_set_new(root, "v", v);
     json_object_set_new(root, "drafts", drafts);
     text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(root);
@@ -263,7 +304,7 @@ static enum status run(struct command *command, int argc, char **argv)
         log_error("no prompt could be completed");
         return STATUS_DATA;
     }
-    print_result(command, &result);
+    print_all(command, &result);
     return command->json != NULL ? write_json(command, &result) : STATUS_OK;
 }
 

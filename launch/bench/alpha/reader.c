@@ -5,14 +5,16 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
+#include <stdlib.h>
 #include <unistd.h>
 
-static enum status lay_out(struct reader *reader, int slots)
+static enum status lay_out(struct reader *reader)
 {
-    size_t rows = (size_t)reader->model->max_rows, words = rows * sizeof(int32_t), logits = (size_t)slots * (size_t)reader->model->vocab;
+    size_t rows = (size_t)reader->model->max_rows, words = rows * sizeof(int32_t), outputs = (size_t)reader->model->max_outputs;
+    size_t logits = outputs * (size_t)reader->model->vocab;
 
     TRY(arena_open(&reader->arena,
-                   5 * arena_round(words) + arena_round(rows * sizeof(uint64_t)) + arena_round((size_t)slots * sizeof(int32_t)) +
+                   5 * arena_round(words) + arena_round(rows * sizeof(uint64_t)) + arena_round(outputs * sizeof(int32_t)) +
                        arena_round(logits * sizeof(float)),
                    "the rows of a step"));
     reader->rows.token = arena_take(&reader->arena, words);
@@ -21,9 +23,14 @@ static enum status lay_out(struct reader *reader, int slots)
     reader->rows.place = arena_take(&reader->arena, words);
     reader->rows.base = arena_take(&reader->arena, words);
     reader->rows.ancestors = arena_take(&reader->arena, rows * sizeof(uint64_t));
-    reader->asked = arena_take(&reader->arena, (size_t)slots * sizeof(int32_t));
+    reader->asked = arena_take(&reader->arena, outputs * sizeof(int32_t));
     reader->logits = arena_take(&reader->arena, logits * sizeof(float));
     return STATUS_OK;
+}
+
+int reader_threads(const struct options *options)
+{
+    return options->ranks.threads > 0 ? options->ranks.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static enum status open_model(struct reader *reader, const struct options *options, int vocab, int slots)
@@ -37,9 +44,10 @@ static enum status open_model(struct reader *reader, const struct options *optio
     paths_tokenizer(reader->path, tokenizer, sizeof tokenizer);
     TRY(tokenizer_open(tokenizer, config.vocab, &reader->tokenizer));
     int own = tokenizer_size(reader->tokenizer), is_draft = vocab > 0;
-    const struct model_options model = {.threads = options->ranks.threads > 0 ? options->ranks.threads : (int)sysconf(_SC_NPROCESSORS_ONLN),
-                                        .max_rows = backend->step.prompt_rows > slots ? backend->step.prompt_rows : slots,
-                                        .max_outputs = slots,
+    const struct model_options model = {.threads = reader_threads(options),
+                                        .max_rows =
+                                            backend->step.prompt_rows > slots ? backend->step.prompt_rows : slots, /* and READER_LONGEST is less */
+                                        .max_outputs = slots > READER_LONGEST ? slots : READER_LONGEST,
                                         .context = options->model.context,
                                         .slots = slots,
                                         .layers = is_draft ? options->model.draft_way.layers : 0,
@@ -63,7 +71,7 @@ enum status reader_open(struct reader *reader, const struct options *options, in
     TRY_TO(open_model(reader, options, vocab, slots), close_reader);
     TRY_TO(kv_cache_open(&reader->cache, reader->model, slots), close_reader);
     TRY_TO(forward_open(&reader->forward, reader->model, &reader->cache), close_reader);
-    TRY_TO(lay_out(reader, slots), close_reader);
+    TRY_TO(lay_out(reader), close_reader);
     return STATUS_OK;
 
 close_reader:
@@ -130,4 +138,33 @@ enum status reader_run(struct reader *reader)
 float *reader_logits(const struct reader *reader, int row)
 {
     return reader->logits + (size_t)row * (size_t)reader->model->vocab;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+enum status reader_time(struct reader *reader, int rows, double *ns)
+{
+    enum { TURNS = 15, PLACE = 32 };
+    int first = PLACE + rows < reader->model->longest ? PLACE : 0;
+    double took[TURNS];
+
+    for (int turn = 0; turn < TURNS; turn++) {
+        int64_t before = reader->ns;
+
+        for (int i = 0; i < rows; i++) {
+            reader->asked[i] = i;
+            put_row(reader, 0, first + i, first, i);
+        }
+        TRY(reader_run(reader));
+        took[turn] = (double)(reader->ns - before);
+        reader->ns = before;
+    }
+    qsort(took, TURNS, sizeof *took, by_size);
+    *ns = took[TURNS / 2];
+    return STATUS_OK;
 }

@@ -7,6 +7,8 @@
 #include "common/options/options.h"
 #include "common/text/tokenizer.h"
 
+enum { READER_LONGEST = 9 };
+
 struct reader {
     char path[4096];
     struct group self;
@@ -16,11 +18,13 @@ struct reader {
     struct forward forward;
     struct arena arena;
     struct rows rows;
-    int32_t *asked; /* [slots] */
-    float *logits;  /* [slots][vocab] */
+    int32_t *asked; /* [max_outputs] */
+    float *logits;  /* [max_outputs][vocab] */
     int64_t ns;     /* in steps of one token of each text */
 };
 
+/* Threads that a reader computes with. */
+int reader_threads(const struct options *options);
 /* Opens the draft of the options, of whose ids the first `vocab` are drafted, or the target where `vocab` is 0; with so many slots. */
 enum status reader_open(struct reader *reader, const struct options *options, int vocab, int slots);
 void reader_close(struct reader *reader);
@@ -30,5 +34,7 @@ enum status reader_feed(struct reader *reader, int slot, const int32_t *tokens, 
 void reader_add(struct reader *reader, int slot, int place, int32_t token);
 enum status reader_run(struct reader *reader);
 float *reader_logits(const struct reader *reader, int row);
+/* The usual time of a step of so many tokens of one text, 1 .. READER_LONGEST, in nanoseconds. Slot 0 is used for it. */
+enum status reader_time(struct reader *reader, int rows, double *ns);
 
 #endif

@@ -43,6 +43,8 @@ for temperature in 0 1; do
     "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 \
         --temperature $temperature --seed 3 --json "$WORK/$temperature.json" >"$WORK/$temperature.txt" 2>"$WORK/err" || fail "alpha at $temperature: exit $?: $(cat "$WORK/err")"
     cat "$WORK/$temperature.txt"
+    expect "no speed is predicted: $(tail -n 8 "$WORK/$temperature.txt")" \
+        '[ "$(grep -c "\"waits\": [0-9]" "$WORK/$temperature.json")" = 12 ] && tail -n 1 "$WORK/$temperature.txt" | grep -Eq "^v, a step with K drafts over one without: K 1 [0-9.]+, K 2 [0-9.]+, K 4 [0-9.]+, K 8 [0-9.]+$"'
     expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
     number=1
     for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
@@ -63,6 +65,8 @@ agrees coupled 1 4 "$WORK/noise.json"
 # The target as its own draft: all is accepted where it is greedy, and all that its q keeps where it is not. A copy of itself is never a surprise.
 "$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 48 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"
 expect "its own draft: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 1 alpha)" = 1 ] && [ "$(place "$WORK/self.json" 1 4)" = "1 0" ]'
+expect "copies are waited for: $(cat "$WORK/self.json")" \
+    'awk "/\"draft\":/ { d++ } d == 2 && /\"waits\"/ { waits = \$2 + 0 } d == 2 && /\"ahead\"/ { n++; if (\$2 + 0 != waits) exit 1 } END { exit n != 4 }" "$WORK/self.json"'
 expect "lookup runs a model: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 2 c)" = 0 ]'
 "$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 48 --temperature 1 --json "$WORK/self.json" >"$WORK/out" || fail "itself at 1: exit $?"
 expect "its own draft at 1: $(of "$WORK/self.json" 1 alpha)" 'awk -v a="$(of "$WORK/self.json" 1 alpha)" "BEGIN { exit !(a > 0.93 && a < 1) }"'
