@@ -38,20 +38,38 @@ void paths_demo(const char *part, char *path, size_t size)
     snprintf(path, size, "%s/%s", TANDEM_DEMO, part);
 }
 
-/* Names of `tandem fetch`, and what drafts for them; launch/tandem knows where they come from. */
+/* Names of `tandem fetch`, and what drafts for them; launch/tandem knows where they come from. Names of the Hugging Face hub have no list. */
 static const struct fetched {
     const char *name, *draft;
-} fetched[] = {{"smollm2", NULL}, {"qwen2.5-coder", "qwen2.5-coder-draft"}, {"qwen2.5-coder-draft", NULL}};
+} fetched[] = {{"smollm2", NULL},
+               {"qwen2.5-coder", "qwen2.5-coder-draft"},
+               {"qwen2.5-coder-draft", NULL},
+               {"llama-3.2", "llama-3.2-draft"},
+               {"llama-3.2-draft", NULL},
+               {"qwen3", "qwen3-draft"},
+               {"qwen3-draft", NULL}};
 enum { FETCHED = sizeof fetched / sizeof *fetched, MISSPELT = 2 /* characters */ };
+static const char hub[] = "hf:";
 
+static int is_of_hub(const char *model)
+{
+    return strncmp(model, hub, strlen(hub)) == 0;
+}
+
+/* hf:OWNER/NAME/FILE lies in hf/OWNER/NAME/FILE. */
 static void write_fetched(const char *name, char *path, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char folder[PATH_MAX];
 
     if (cache != NULL && *cache != '\0')
-        snprintf(path, size, "%s/tandem/%s.gguf", cache, name);
+        snprintf(folder, sizeof folder, "%s/tandem", cache);
     else
-        snprintf(path, size, "%s/.cache/tandem/%s.gguf", home != NULL ? home : "", name);
+        snprintf(folder, sizeof folder, "%s/.cache/tandem", home != NULL ? home : "");
+    if (is_of_hub(name))
+        snprintf(path, size, "%s/hf/%s", folder, name + strlen(hub));
+    else
+        snprintf(path, size, "%s/%s.gguf", folder, name);
 }
 
 static const struct fetched *find_fetched(const char *model)
@@ -60,6 +78,12 @@ static const struct fetched *find_fetched(const char *model)
         if (strcmp(model, fetched[i].name) == 0)
             return &fetched[i];
     return NULL;
+}
+
+/* Is it what `tandem fetch` takes? */
+static int is_fetched(const char *model)
+{
+    return is_of_hub(model) || find_fetched(model) != NULL;
 }
 
 const char *paths_draft_of(const char *model)
@@ -72,7 +96,7 @@ const char *paths_draft_of(const char *model)
 int paths_model(const char *model, char *path, size_t size)
 {
     snprintf(path, size, "%s", model);
-    if (find_fetched(model) == NULL || access(model, F_OK) == 0)
+    if (!is_fetched(model) || access(model, F_OK) == 0)
         return 1;
     write_fetched(model, path, size);
     return access(path, R_OK) == 0;
@@ -82,7 +106,7 @@ void paths_tell_taken(const char *option, const char *model)
 {
     char path[PATH_MAX];
 
-    if (model == NULL || find_fetched(model) == NULL || access(model, F_OK) != 0)
+    if (model == NULL || !is_fetched(model) || access(model, F_OK) != 0)
         return;
     write_fetched(model, path, sizeof path);
     if (access(path, R_OK) == 0)

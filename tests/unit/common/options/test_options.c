@@ -630,6 +630,27 @@ static void assert_pairs_are_known(const char *folder)
     assert_int_equal(unlink(file[0]) | unlink(file[1]), 0);
 }
 
+/* folder: where fetched models are */
+static void assert_names_of_the_hub_are_known(const char *folder)
+{
+    static const char *const part[] = {"/hf", "/owner", "/name", "/q8.gguf"};
+    char place[4][128];
+    struct options options;
+
+    assert_refused("--target hf:owner/name/q8.gguf", STATUS_NOINPUT, "/tandem/hf/owner/name/q8.gguf: launch/tandem fetch hf:owner/name/q8.gguf");
+    assert_refused("--target a --draft hf:owner/name", STATUS_NOINPUT, "--draft hf:owner/name has not been fetched yet, expected /tmp/test_options_cache.");
+    for (int i = 0; i < 4; i++) {
+        snprintf(place[i], sizeof place[i], "%s%s", i == 0 ? folder : place[i - 1], part[i]);
+        assert_int_equal(mkdir(place[i], 0700), 0);
+    }
+    assert_taken("--target hf:owner/name --draft hf:owner/name/q8.gguf", &options);
+    assert_string_equal(options.model.target, place[2]);
+    assert_string_equal(options.model.draft, place[3]);
+    options_release(&options);
+    for (int i = 4; i-- > 0;)
+        assert_int_equal(rmdir(place[i]), 0);
+}
+
 /* A name of `tandem fetch` is the file that was fetched; where there is something of that name here, it is that. */
 static void test_options__a_fetched_model_goes_by_its_name(void **state)
 {
@@ -660,6 +681,7 @@ static void test_options__a_fetched_model_goes_by_its_name(void **state)
     assert_null(options.model.draft);
     options_release(&options);
     assert_pairs_are_known(folder);
+    assert_names_of_the_hub_are_known(folder);
     assert_taken("--target ./smollm2 --draft smollm", &options);
     assert_string_equal(options.model.target, "./smollm2");
     assert_string_equal(options.model.draft, "smollm");
