@@ -12,8 +12,7 @@ enum {
     LAYERS_MAX = 1 << 10,
     HEADS_MAX = 1 << 10,
     FFN_MAX = 1 << 20,
-    VOCAB_MAX = 1 << 22,
-    CONTEXT_MAX = 1 << 26
+    VOCAB_MAX = 1 << 22
 };
 
 struct reader {
@@ -109,7 +108,7 @@ static enum status vocab_read(struct reader *reader, struct config *config)
 
 static enum status sizes_read(struct reader *reader, struct config *config)
 {
-    int window = CONTEXT_MAX;
+    int window = CONFIG_MAX_CONTEXT;
     int64_t experts = 0;
     double eps = 0;
 
@@ -117,11 +116,11 @@ static enum status sizes_read(struct reader *reader, struct config *config)
     TRY(integer(reader, "block_count", GGUF_NEEDED, LAYERS_MAX, &config->layers));
     TRY(heads_read(reader, config));
     TRY(integer(reader, "feed_forward_length", GGUF_NEEDED, FFN_MAX, &config->ffn));
-    TRY(integer(reader, "context_length", GGUF_NEEDED, CONTEXT_MAX, &config->context));
+    TRY(integer(reader, "context_length", GGUF_NEEDED, CONFIG_MAX_CONTEXT, &config->context));
     TRY(gguf_real(reader->gguf, key_of(reader, reader->family->gguf_norm_eps), GGUF_NEEDED, 1e-12, 0.1, &eps));
     config->norm_eps = (float)eps;
     TRY(gguf_integer(reader->gguf, key_of(reader, "expert_count"), GGUF_OPTIONAL, 0, 0, &experts));
-    TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONTEXT_MAX, &window));
+    TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONFIG_MAX_CONTEXT, &window));
     if (window < config->context) { /* up to the window's length a windowed model is a plain one */
         log_file_warning("%s: attention slides over %d tokens, so the context is %d tokens, not %d", reader->gguf->name, window, window,
                  config->context);
