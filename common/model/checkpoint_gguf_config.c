@@ -3,18 +3,11 @@
 #include "common/base/try.h"
 #include "common/file/gguf.h"
 #include "common/model/checkpoint_gguf.h"
+#include "common/model/rope.h"
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEY = 96,
-    HIDDEN_MAX = 1 << 17,
-    LAYERS_MAX = 1 << 10,
-    HEADS_MAX = 1 << 10,
-    FFN_MAX = 1 << 20,
-    VOCAB_MAX = 1 << 22,
-    CONTEXT_MAX = 1 << 26
-};
+enum { KEY = 96, HIDDEN_MAX = 1 << 17, LAYERS_MAX = 1 << 10, HEADS_MAX = 1 << 10, FFN_MAX = 1 << 20, VOCAB_MAX = 1 << 22 };
 
 struct reader {
     const struct gguf *gguf;
@@ -109,7 +102,6 @@ static enum status vocab_read(struct reader *reader, struct config *config)
 
 static enum status sizes_read(struct reader *reader, struct config *config)
 {
-    int window = CONTEXT_MAX;
     int64_t experts = 0;
     double eps = 0;
 
@@ -117,17 +109,25 @@ static enum status sizes_read(struct reader *reader, struct config *config)
     TRY(integer(reader, "block_count", GGUF_NEEDED, LAYERS_MAX, &config->layers));
     TRY(heads_read(reader, config));
     TRY(integer(reader, "feed_forward_length", GGUF_NEEDED, FFN_MAX, &config->ffn));
-    TRY(integer(reader, "context_length", GGUF_NEEDED, CONTEXT_MAX, &config->context));
+    TRY(integer(reader, "context_length", GGUF_NEEDED, CONFIG_MAX_CONTEXT, &config->context));
     TRY(gguf_real(reader->gguf, key_of(reader, reader->family->gguf_norm_eps), GGUF_NEEDED, 1e-12, 0.1, &eps));
     config->norm_eps = (float)eps;
     TRY(gguf_integer(reader->gguf, key_of(reader, "expert_count"), GGUF_OPTIONAL, 0, 0, &experts));
-    TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONTEXT_MAX, &window));
-    if (window < config->context) { /* up to the window's length a windowed model is a plain one */
+    return vocab_read(reader, config);
+}
+
+/* Up to the window's length a windowed model is a plain one, so the context ends there. */
+static enum status window_read(struct reader *reader, struct config *config)
+{
+    int window = CONFIG_MAX_CONTEXT;
+
+    TRY(integer(reader, "attention.sliding_window", GGUF_OPTIONAL, CONFIG_MAX_CONTEXT, &window));
+    if (window < config->context) {
         log_file_warning("%s: attention slides over %d tokens, so the context is %d tokens, not %d", reader->gguf->name, window, window,
-                 config->context);
+                         config->context);
         config->context = window;
     }
-    return vocab_read(reader, config);
+    return STATUS_OK;
 }
 
 /* Llama 3.1's scaling comes as a table: what each frequency is divided by. */
@@ -151,30 +151,88 @@ static enum status divisors_read(const struct reader *reader, struct config *con
             return STATUS_DATA;
         }
     if (config->rope != ROPE_PLAIN) {
-        log_error("%s: %s beside a linear rope.scaling, expected one of them", file, name);
+        log_error("%s: %s beside rope.scaling, expected one of them", file, name);
         return STATUS_DATA;
     }
     config->rope = ROPE_DIVISORS;
     return STATUS_OK;
 }
 
-static enum status rope_read(struct reader *reader, struct config *config)
+static enum status real(struct reader *reader, const char *part, enum gguf_need need, double least, double most, double *value)
+{
+    return gguf_real(reader->gguf, key_of(reader, part), need, least, most, value);
+}
+
+static enum status yarn_ramp_read(struct reader *reader, struct config *config)
+{
+    double whole = 1;
+    char expected[64];
+
+    TRY(real(reader, "rope.scaling.yarn_ext_factor", GGUF_OPTIONAL, 1, 1, &whole));
+    TRY(real(reader, "rope.scaling.yarn_beta_slow", GGUF_OPTIONAL, 1e-3, 1e6, &config->rope_beta_slow));
+    TRY(real(reader, "rope.scaling.yarn_beta_fast", GGUF_OPTIONAL, 1e-3, 1e6, &config->rope_beta_fast));
+    if (config->rope_beta_fast > config->rope_beta_slow)
+        return STATUS_OK;
+    snprintf(expected, sizeof expected, "more than yarn_beta_slow, which is %g", config->rope_beta_slow);
+    return gguf_refuse(reader->gguf, reader->key, expected);
+}
+
+/* The converter writes transformers' attention_factor as yarn_attn_factor, so it is the whole; attn_factor multiplies. */
+static enum status yarn_attention_read(struct reader *reader, struct config *config)
+{
+    double times = 1, none = 0;
+
+    config->rope_attention = rope_yarn_attention(config->rope_factor, 1, 0);
+    TRY(real(reader, "rope.scaling.yarn_attn_factor", GGUF_OPTIONAL, 1e-3, 1e3, &config->rope_attention));
+    TRY(real(reader, "rope.scaling.attn_factor", GGUF_OPTIONAL, 1e-3, 1e3, &times));
+    config->rope_attention *= times;
+    return real(reader, "rope.scaling.yarn_log_multiplier", GGUF_OPTIONAL, 0, 0, &none);
+}
+
+static enum status yarn_read(struct reader *reader, struct config *config)
+{
+    int original = config->context;
+
+    rope_yarn_init(config);
+    TRY(real(reader, "rope.scaling.factor", GGUF_NEEDED, 1, 1e6, &config->rope_factor));
+    TRY(integer(reader, "rope.scaling.original_context_length", GGUF_OPTIONAL, CONFIG_MAX_CONTEXT, &original));
+    config->rope_original_context = original;
+    TRY(yarn_ramp_read(reader, config));
+    TRY(yarn_attention_read(reader, config));
+    config->context = rope_yarn_context(config);
+    return STATUS_OK;
+}
+
+static enum status linear_read(struct reader *reader, const char *factor, enum gguf_need need, struct config *config)
+{
+    double one = 1;
+
+    TRY(real(reader, factor, need, 1, 1e6, &config->rope_factor));
+    config->rope = config->rope_factor > 1 ? ROPE_LINEAR : ROPE_PLAIN;
+    return real(reader, "rope.scaling.attn_factor", GGUF_OPTIONAL, 1, 1, &one);
+}
+
+static enum status scaling_read(struct reader *reader, struct config *config)
 {
     struct gguf_text kind = {"none", 4};
 
+    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
+    if (gguf_text_is(kind, "yarn"))
+        return yarn_read(reader, config);
+    if (gguf_text_is(kind, "linear"))
+        return linear_read(reader, "rope.scaling.factor", GGUF_NEEDED, config);
+    if (gguf_text_is(kind, "none"))
+        return linear_read(reader, "rope.scale_linear", GGUF_OPTIONAL, config); /* what older files say instead */
+    return gguf_refuse(reader->gguf, reader->key, "\"none\", \"linear\" or \"yarn\"");
+}
+
+static enum status rope_read(struct reader *reader, struct config *config)
+{
     config->rope_theta = 10000;
     config->rope_factor = 1;
     config->rope_adjacent = reader->family->gguf_adjacent;
-    TRY(gguf_real(reader->gguf, key_of(reader, "rope.freq_base"), GGUF_OPTIONAL, 1, 1e12, &config->rope_theta));
-    TRY(gguf_string(reader->gguf, key_of(reader, "rope.scaling.type"), GGUF_OPTIONAL, &kind));
-    if (gguf_text_is(kind, "linear")) {
-        TRY(gguf_real(reader->gguf, key_of(reader, "rope.scaling.factor"), GGUF_NEEDED, 1, 1e6, &config->rope_factor));
-    } else if (!gguf_text_is(kind, "none")) {
-        return gguf_refuse(reader->gguf, reader->key, "\"none\" or \"linear\"");
-    } else { /* what older files say instead */
-        TRY(gguf_real(reader->gguf, key_of(reader, "rope.scale_linear"), GGUF_OPTIONAL, 1, 1e6, &config->rope_factor));
-    }
-    config->rope = config->rope_factor > 1 ? ROPE_LINEAR : ROPE_PLAIN;
+    TRY(real(reader, "rope.freq_base", GGUF_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
+    TRY(scaling_read(reader, config));
     return divisors_read(reader, config);
 }
 
@@ -218,7 +276,8 @@ static enum status keys_read(const struct gguf *gguf, struct config *config)
     TRY(family_read(&reader));
     config->family = reader.family;
     TRY(sizes_read(&reader, config));
-    TRY(rope_read(&reader, config));
+    TRY(rope_read(&reader, config)); /* which may lengthen the context, and a window ends it */
+    TRY(window_read(&reader, config));
     return specials_read(gguf, config);
 }
 

@@ -7,6 +7,7 @@
 #include "common/model/checkpoint_gguf.h"
 #include "common/model/checkpoint_json.h"
 #include "common/model/checkpoint_llama2c.h"
+#include "common/model/config_rope.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,6 @@ enum {
     HEADS_MAX = 1 << 10,
     FFN_MAX = 1 << 20,
     VOCAB_MAX = 1 << 22,
-    CONTEXT_MAX = 1 << 26,
 };
 
 static int json_says(const json_t *value, const char *text)
@@ -109,7 +109,7 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct m
         return checkpoint_json_refuse(json, "head_dim", "an even number");
     TRY(checkpoint_json_integer(json, "intermediate_size", CHECKPOINT_JSON_NEEDED, 1, FFN_MAX, &config->ffn));
     TRY(checkpoint_json_integer(json, "vocab_size", CHECKPOINT_JSON_NEEDED, 2, VOCAB_MAX, &config->vocab));
-    TRY(checkpoint_json_integer(json, "max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONTEXT_MAX, &config->context));
+    TRY(checkpoint_json_integer(json, "max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONFIG_MAX_CONTEXT, &config->context));
     TRY(checkpoint_json_real(json, family->norm_eps, CHECKPOINT_JSON_NEEDED, 1e-12, 0.1, &eps));
     config->norm_eps = (float)eps;
     return checkpoint_json_flag(json, "tie_word_embeddings", &config->tied);
@@ -118,67 +118,18 @@ static enum status sizes_read(const struct checkpoint_json *json, const struct m
 /* Up to the window's length a windowed model is a plain one, so the context ends there. */
 static enum status window_read(const struct checkpoint_json *json, const struct model_family *family, struct config *config)
 {
-    int window = CONTEXT_MAX, used = family->window == FAMILY_WINDOW_SET;
+    int window = CONFIG_MAX_CONTEXT, used = family->window == FAMILY_WINDOW_SET;
 
     if (family->window == FAMILY_WINDOW_IN_USE)
         TRY(checkpoint_json_flag(json, "use_sliding_window", &used));
     if (!used)
         return STATUS_OK;
-    TRY(checkpoint_json_integer(json, "sliding_window", CHECKPOINT_JSON_OPTIONAL, 1, CONTEXT_MAX, &window));
+    TRY(checkpoint_json_integer(json, "sliding_window", CHECKPOINT_JSON_OPTIONAL, 1, CONFIG_MAX_CONTEXT, &window));
     if (window < config->context) {
         log_file_warning("%s: attention slides over %d tokens, so the context is %d tokens, not %d", json->file, window, window, config->context);
         config->context = window;
     }
     return STATUS_OK;
-}
-
-static enum status rope_llama3_read(const struct checkpoint_json *rope, struct config *config)
-{
-    char expected[64];
-
-    TRY(checkpoint_json_real(rope, "low_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_low_frequency));
-    TRY(checkpoint_json_real(rope, "high_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_high_frequency));
-    TRY(checkpoint_json_real(rope, "original_max_position_embeddings", CHECKPOINT_JSON_NEEDED, 1, CONTEXT_MAX,
-                             &config->rope_original_context));
-    if (config->rope_high_frequency > config->rope_low_frequency)
-        return STATUS_OK;
-    snprintf(expected, sizeof expected, "more than low_freq_factor, which is %g", config->rope_low_frequency);
-    return checkpoint_json_refuse(rope, "high_freq_factor", expected);
-}
-
-static enum status rope_kind_read(const struct checkpoint_json *rope, struct config *config)
-{
-    const char *key = checkpoint_json_get(rope, "rope_type") != NULL ? "rope_type" : "type"; /* the older name */
-    json_t *kind = checkpoint_json_get(rope, key);
-
-    if (kind == NULL && checkpoint_json_get(rope, "factor") == NULL)
-        return STATUS_OK;
-    if (json_says(kind, "default"))
-        return STATUS_OK;
-    if (!json_says(kind, "linear") && !json_says(kind, "llama3"))
-        return checkpoint_json_refuse(rope, kind != NULL ? key : "rope_type", "\"default\", \"linear\" or \"llama3\"");
-    TRY(checkpoint_json_real(rope, "factor", CHECKPOINT_JSON_NEEDED, 1, 1e6, &config->rope_factor));
-    config->rope = json_says(kind, "linear") ? ROPE_LINEAR : ROPE_LLAMA3;
-    return config->rope == ROPE_LLAMA3 ? rope_llama3_read(rope, config) : STATUS_OK;
-}
-
-/* rope_theta and rope_scaling, or both in rope_parameters, which newer files have instead. */
-static enum status rope_read(const struct checkpoint_json *json, struct config *config)
-{
-    const char *key = checkpoint_json_get(json, "rope_parameters") != NULL ? "rope_parameters" : "rope_scaling";
-    struct checkpoint_json rope = {json->file, checkpoint_json_get(json, key)};
-    double rotated = 1;
-
-    config->rope_theta = 10000;
-    config->rope_factor = 1;
-    TRY(checkpoint_json_real(json, "rope_theta", CHECKPOINT_JSON_OPTIONAL, 1, 1e12, &config->rope_theta));
-    if (rope.object == NULL)
-        return STATUS_OK;
-    if (!json_is_object(rope.object))
-        return checkpoint_json_refuse(json, key, "an object or null");
-    TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, 1, 1e12, &config->rope_theta));
-    TRY(checkpoint_json_real(&rope, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated));
-    return rope_kind_read(&rope, config);
 }
 
 /* eos_token_id is a number or a list of them. An absent one leaves what the config has. */
@@ -212,8 +163,8 @@ static enum status object_read(const struct checkpoint_json *json, struct config
     TRY(variant_check(json, config->family));
     TRY(weights_read(json, config));
     TRY(sizes_read(json, config->family, config));
+    TRY(config_rope_read(json, config)); /* which may lengthen the context, and a window ends it */
     TRY(window_read(json, config->family, config));
-    TRY(rope_read(json, config));
     config->bos = -1;
     TRY(checkpoint_json_integer(json, "bos_token_id", CHECKPOINT_JSON_OPTIONAL, 0, config->vocab - 1, &config->bos));
     return eos_read(json, config);

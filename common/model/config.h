@@ -8,9 +8,9 @@
 #include "common/model/quantisation.h"
 #include <stdint.h>
 
-enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_LARGE = 32 << 20 };
+enum { CONFIG_MAX_EOS = 8, CONFIG_MAX_HEAD_DIM = 1 << 10, CONFIG_MAX_CONTEXT = 1 << 26, CONFIG_LARGE = 32 << 20 };
 
-enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_DIVISORS };
+enum rope_kind { ROPE_PLAIN, ROPE_LINEAR, ROPE_LLAMA3, ROPE_DIVISORS, ROPE_YARN, ROPE_LONGROPE };
 
 struct config {
     const struct model_family *family;
@@ -30,8 +30,14 @@ struct config {
     double rope_factor;
     double rope_low_frequency;  /* llama3: low_freq_factor */
     double rope_high_frequency; /* llama3: high_freq_factor */
-    double rope_original_context;
-    float rope_divisor[CONFIG_MAX_HEAD_DIM / 2]; /* [head_dim / 2], what a GGUF file divides the frequencies by */
+    double rope_beta_fast;      /* yarn: pairs that turn more often than this over the original context keep their frequency */
+    double rope_beta_slow;      /* yarn: those that turn less often than this are divided by the factor */
+    int rope_truncate;          /* yarn: the ramp between the two begins and ends at whole pairs */
+    double rope_attention;      /* yarn, longrope: cosines and sines are multiplied by it */
+    double rope_original_context; /* llama3, yarn, longrope: tokens that the model was trained with before it was stretched */
+    /* [head_dim / 2], what a GGUF file divides the frequencies by; longrope: what it does as long as the original context is enough */
+    float rope_divisor[CONFIG_MAX_HEAD_DIM / 2];
+    float rope_long_divisor[CONFIG_MAX_HEAD_DIM / 2]; /* longrope: where it is not */
     int rope_adjacent; /* the checkpoint's q and k rows pair (2i, 2i + 1), as llama2.c and GGUF have them, not (i, i + head_dim / 2) */
     int32_t bos;       /* -1 when there is none */
     int32_t eos[CONFIG_MAX_EOS];

@@ -69,7 +69,7 @@ enum status model_open_tables(struct model *model)
         goto free_tables;
     }
     TRY_TO(model->backend->memory.open(model->context, 2 * arena_round(bytes), "the position tables", &model->tables), free_tables);
-    rope_fill(&model->config, model->shape.context, cosine, sine);
+    rope_fill(&model->config, model->longest, model->shape.context, cosine, sine);
     model->cosine = arena_take(&model->tables, bytes);
     model->sine = arena_take(&model->tables, bytes);
     model->backend->memory.write(model->context, model->cosine, cosine, bytes);

@@ -32,7 +32,8 @@ const struct option_entry option_table[] = {
      "the bytes; "
      "default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(model.context), 0, BIG, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
-     "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192"},
+     "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192. Above the original context of a model with LongRoPE "
+     "its factors for long texts are used"},
     {"drafters", "N", OPTION_INT, OPTION_RANKS, AT(ranks.drafters), 0, 512, NULL, 0, RESULTS_NEVER, RANKS_NEVER, "drafter ranks; default 1"},
     {"verifiers", "N", OPTION_INT, OPTION_RANKS, AT(ranks.verifiers), 1, 512, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "verifier ranks, which share the target by tensor parallelism; default 2 where they compute on the CPU and the model and the cores "

@@ -22,9 +22,12 @@ static void rope_check(const struct config *config)
 {
     static float cosine[ROWS * HALF], sine[ROWS * HALF]; /* [ROWS][head_dim / 2] */
 
-    rope_fill(config, ROWS, cosine, sine);
+    float most = config->rope == ROPE_YARN || config->rope == ROPE_LONGROPE ? (float)config->rope_attention : 1.0f;
+
+    require(most > 0.0f && isfinite(most));
+    rope_fill(config, config->context, ROWS, cosine, sine);
     for (int i = 0; i < ROWS * config->head_dim / 2; i++)
-        require(fabsf(cosine[i]) <= 1.0f && fabsf(sine[i]) <= 1.0f);
+        require(fabsf(cosine[i]) <= most && fabsf(sine[i]) <= most);
 }
 
 static void check(const struct config *config)

@@ -18,7 +18,7 @@
 #define LARGEST_ERROR (10 * 0x1p-8) /* of the largest logit */
 #define TYPICAL_ERROR 0.025         /* root of the mean square of the errors, of that of the logits */
 
-static const char *const models[] = {"linear", "llama2", "llama31", "mistral", "qwen2", "qwen3", "smollm"};
+static const char *const models[] = {"linear", "llama2", "llama31", "longrope", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
 enum { MODELS = sizeof models / sizeof models[0] };
 
 struct sample {

@@ -13,7 +13,7 @@
 #define TARGET "launch/demo/target"
 #define LARGEST_DIFFERENCE 0.03 /* of the largest logit, to those of a cache in float32; 0.0141 is measured */
 
-static const char *const models[] = {"linear", "llama2", "llama31", "mistral", "qwen2", "qwen3", "smollm"};
+static const char *const models[] = {"linear", "llama2", "llama31", "longrope", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
 
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -96,7 +96,7 @@ static const char *model_folder(const char *name)
     return folder;
 }
 
-static const char *const exact[] = {"llama2", "linear", "mistral", "qwen2", "qwen3", "smollm"};
+static const char *const exact[] = {"llama2", "linear", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
 enum { EXACT = sizeof exact / sizeof *exact };
 
 static void test_forward_gguf__float32_weights_give_the_same_bits(void **state)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#define LARGEST_ERROR 2e-4 /* measured: 2e-5 */
+#define LARGEST_ERROR 2e-4 /* measured: 3e-5 */
 
 struct variant {
     struct model_rig rig;
@@ -89,7 +89,7 @@ static void test_forward_variants__logits_and_greedy_ids_are_those_of_transforme
 
 int main(void)
 {
-    static char names[][8] = {"llama2", "llama31", "linear", "mistral", "qwen2", "qwen3", "smollm"};
+    static char names[][12] = {"llama2", "llama31", "linear", "longrope", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
     enum { MODELS = sizeof names / sizeof names[0] };
     struct CMUnitTest tests[MODELS];
 

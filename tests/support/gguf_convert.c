@@ -271,6 +271,24 @@ static void set_f32(struct converter *converter, const char *part, double value)
     gguf_file_f32(&converter->file, key, (float)value);
 }
 
+/* With YaRN the default attention factor, which has no key. */
+static void add_scaling(struct converter *converter)
+{
+    const struct config *config = &converter->config;
+    char key[NAME];
+
+    if (config->rope != ROPE_LINEAR && config->rope != ROPE_YARN)
+        return;
+    snprintf(key, sizeof key, "%s.rope.scaling.type", converter->family);
+    gguf_file_text(&converter->file, key, config->rope == ROPE_YARN ? "yarn" : "linear");
+    set_f32(converter, "rope.scaling.factor", config->rope_factor);
+    if (config->rope == ROPE_LINEAR)
+        return;
+    set_u32(converter, "rope.scaling.original_context_length", (int)config->rope_original_context);
+    set_f32(converter, "rope.scaling.yarn_beta_fast", config->rope_beta_fast);
+    set_f32(converter, "rope.scaling.yarn_beta_slow", config->rope_beta_slow);
+}
+
 static const char *text_of(char *const *texts, const char *key, const char *otherwise)
 {
     for (; texts != NULL && texts[0] != NULL && texts[1] != NULL; texts += 2)
@@ -289,7 +307,6 @@ static void add_texts(struct gguf_file *file, char *const *texts)
 static void add_keys(struct converter *converter)
 {
     const struct config *config = &converter->config;
-    char key[NAME];
 
     gguf_file_text(&converter->file, "general.architecture", text_of(converter->how->texts, "general.architecture", converter->family));
     add_texts(&converter->file, converter->how->texts);
@@ -304,11 +321,7 @@ static void add_keys(struct converter *converter)
     set_u32(converter, "rope.dimension_count", config->head_dim);
     set_f32(converter, "attention.layer_norm_rms_epsilon", (double)config->norm_eps);
     set_f32(converter, "rope.freq_base", config->rope_theta);
-    if (config->rope == ROPE_LINEAR) {
-        snprintf(key, sizeof key, "%s.rope.scaling.type", converter->family);
-        gguf_file_text(&converter->file, key, "linear");
-        set_f32(converter, "rope.scaling.factor", config->rope_factor);
-    }
+    add_scaling(converter);
     if (config->bos >= 0)
         gguf_file_u32(&converter->file, "tokenizer.ggml.bos_token_id", (uint32_t)config->bos);
     if (config->eos_count > 0)

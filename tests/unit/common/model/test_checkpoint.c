@@ -569,9 +569,10 @@ static void model_check(const char *path)
 
 static void test_checkpoint__opens_the_embedded_and_the_golden_models(void **state)
 {
-    static const char *const paths[] = {"launch/demo/target",          "launch/demo/draft",          "tests/golden/models/llama2",
-                                        "tests/golden/models/llama31", "tests/golden/models/linear", "tests/golden/models/mistral",
-                                        "tests/golden/models/qwen2",   "tests/golden/models/qwen3",  "tests/golden/models/smollm"};
+    static const char *const paths[] = {"launch/demo/target",           "launch/demo/draft",          "tests/golden/models/llama2",
+                                        "tests/golden/models/llama31",  "tests/golden/models/linear", "tests/golden/models/mistral",
+                                        "tests/golden/models/qwen2",    "tests/golden/models/qwen3",  "tests/golden/models/smollm",
+                                        "tests/golden/models/longrope", "tests/golden/models/yarn"};
 
     (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {

@@ -261,9 +261,9 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
          "key \"format\" is \"pack-quantized\", expected \"float-quantized\""},
         {"{\"rope_interleaved\": true}", "key \"rope_interleaved\" is true"},
         {"{\"partial_rotary_factor\": 0.5}", "key \"partial_rotary_factor\" is 0.5"},
-        {"{\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}}", "key \"type\" is \"yarn\""},
-        {"{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4}}", "key \"rope_type\" is \"dynamic\""},
-        {"{\"rope_parameters\": {\"rope_type\": \"longrope\"}}", "key \"rope_type\" is \"longrope\""},
+        {"{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 4}}",
+         "key \"rope_type\" is \"dynamic\", expected \"default\", \"linear\", \"llama3\", \"yarn\", \"longrope\" or \"su\""},
+        {"{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 4}}", "key \"type\" is \"ntk\""},
         {"{\"rope_scaling\": {\"factor\": 4}}", "key \"rope_type\" is missing"},
         {"{\"rope_scaling\": 4}", "key \"rope_scaling\" is 4, expected an object"},
         {"{\"rope_scaling\": {\"type\": \"linear\"}}", "key \"factor\" is missing"},
@@ -272,7 +272,7 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
         {"{\"rope_scaling\": {\"type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 4, \"high_freq_factor\": 4,"
          " \"original_max_position_embeddings\": 64}}",
          "key \"high_freq_factor\" is 4, expected more than low_freq_factor"},
-        {"{\"rope_theta\": -1}", "key \"rope_theta\" is -1"},
+        {"{\"rope_theta\": 1}", "key \"rope_theta\" is 1, expected a number from 2 to 1e+12"},
         {"{\"num_key_value_heads\": 3}", "key \"num_attention_heads\" is 8, expected a multiple of num_key_value_heads, which is 3"},
         {"{\"num_attention_heads\": 9, \"num_key_value_heads\": 9}", "key \"hidden_size\" is 64"},
         {"{\"hidden_size\": 40}", "key \"hidden_size\" is 40"},
@@ -300,6 +300,67 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
         assert_refused(folder, STATUS_DATA, cases[i][1]);
         assert_one_line("/config.json: ");
     }
+}
+
+#define YARN(keys)     "{\"rope_scaling\": {\"type\": \"yarn\", " keys "}}"
+#define LONGROPE(keys) "{\"rope_parameters\": {\"rope_type\": \"longrope\", " keys "}}"
+
+static void test_config__refuses_scalings_that_it_cannot_compute(void **state)
+{
+    static const char *const cases[][2] = {
+        {YARN("\"beta_fast\": 32"), "key \"factor\" is missing, expected a number from 1 to 1e+06"},
+        {YARN("\"factor\": null"), "key \"factor\" is null"},
+        {YARN("\"factor\": 0.5"), "key \"factor\" is 0.5"},
+        {YARN("\"factor\": 4, \"original_max_position_embeddings\": 1"), "key \"original_max_position_embeddings\" is 1"},
+        {YARN("\"factor\": 4, \"beta_fast\": 4, \"beta_slow\": 4"), "key \"beta_fast\" is 4, expected more than beta_slow, which is 4"},
+        {YARN("\"factor\": 4, \"beta_slow\": 40"), "key \"beta_fast\" is missing, expected more than beta_slow, which is 40"},
+        {YARN("\"factor\": 4, \"beta_slow\": 0"), "key \"beta_slow\" is 0"},
+        {YARN("\"factor\": 4, \"truncate\": 0"), "key \"truncate\" is 0, expected true or false"},
+        {YARN("\"factor\": 4, \"mscale\": -1"), "key \"mscale\" is -1"},
+        {YARN("\"factor\": 4, \"mscale_all_dim\": \"1\""), "key \"mscale_all_dim\" is \"1\""},
+        {YARN("\"factor\": 4, \"attention_factor\": 0"), "key \"attention_factor\" is 0"},
+        {YARN("\"factor\": 4, \"attn_factor\": 2"), "key \"attn_factor\" is 2, expected a number from 1 to 1"},
+        {YARN("\"factor\": 4, \"extrapolation_factor\": 0.5"), "key \"extrapolation_factor\" is 0.5, expected a number from 1 to 1"},
+        {LONGROPE("\"factor\": 4"), "key \"original_max_position_embeddings\" is missing"},
+        {LONGROPE("\"original_max_position_embeddings\": 64"), "key \"short_factor\" is missing, expected a list of 4 numbers from 0.001 to 1e+06"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"factor\": 0.5"), "key \"factor\" is 0.5"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": 1"), "key \"short_factor\" is 1"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, 1]"), "key \"short_factor\" is [1,1,1]"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, 1, 1, 1]"), "key \"short_factor\" is [1,1,1,1,1]"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, \"1\", 1]"), "key \"short_factor\" is [1,1,\"1\",1]"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, 1, 1], \"long_factor\": [1, 2, 0, 3]"),
+         "key \"long_factor\" is [1,2,0,3]"},
+        {LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, 1, 1], \"long_factor\": [1, 2, 3, 4],"
+                  "\"attention_factor\": -1"),
+         "key \"attention_factor\" is -1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        patched_write(cases[i][0]);
+        assert_refused(folder, STATUS_DATA, cases[i][1]);
+        assert_one_line("/config.json: ");
+    }
+}
+
+/* Of 512 tokens in max_position_embeddings. */
+static void test_config__yarn_stretches_the_context_and_a_window_ends_it(void **state)
+{
+    (void)state;
+    assert_int_equal(patched_read(YARN("\"factor\": 4")).context, 2048);
+    assert_int_equal(patched_read(YARN("\"factor\": 2.5, \"original_max_position_embeddings\": 301")).context, 752);
+    assert_int_equal(patched_read(YARN("\"factor\": 4, \"original_max_position_embeddings\": 64")).context, 512);
+    assert_int_equal(patched_read(YARN("\"factor\": 1000000")).context, CONFIG_MAX_CONTEXT);
+    log_init("test", LOG_WARN);
+    assert_int_equal(patched_read("{\"model_type\": \"mistral\", \"architectures\": \"absent\", \"sliding_window\": 1000,"
+                                  " \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}}")
+                         .context,
+                     1000);
+    assert_one_line("the context is 1000 tokens, not 2048");
+    assert_int_equal(patched_read(LONGROPE("\"original_max_position_embeddings\": 64, \"short_factor\": [1, 1, 1, 1],"
+                                           "\"long_factor\": [1, 2, 3, 4]"))
+                         .context,
+                     512);
 }
 
 static void test_config__names_each_missing_key(void **state)
@@ -440,7 +501,7 @@ static void test_config__reads_the_embedded_pair(void **state)
 
 static void test_config__reads_the_golden_models(void **state)
 {
-    static const char *const names[] = {"llama2", "llama31", "linear", "mistral", "qwen2", "qwen3", "smollm"};
+    static const char *const names[] = {"llama2", "llama31", "linear", "longrope", "mistral", "qwen2", "qwen3", "smollm", "yarn"};
     struct config config;
 
     (void)state;
@@ -536,6 +597,8 @@ int main(void)
         cmocka_unit_test(test_config__a_sliding_window_limits_the_context_and_says_so),
         cmocka_unit_test(test_config__generation_config_has_the_last_word_on_eos),
         cmocka_unit_test(test_config__refuses_what_it_cannot_compute),
+        cmocka_unit_test(test_config__refuses_scalings_that_it_cannot_compute),
+        cmocka_unit_test(test_config__yarn_stretches_the_context_and_a_window_ends_it),
         cmocka_unit_test(test_config__names_each_missing_key),
         cmocka_unit_test(test_config__refuses_what_is_not_json),
         cmocka_unit_test(test_config__refuses_a_file_over_4_megabytes),

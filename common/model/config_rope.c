@@ -1,0 +1,182 @@
+/* Each kind of scaling is one row of a table: its names in rope_type (or type, the older key) and what reads its keys. They are those of Hugging
+ * Face transformers, and so is what stands for a key that is absent. */
+#include "common/model/config_rope.h"
+
+#include "common/base/try.h"
+#include "common/model/rope.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char ORIGINAL[] = "original_max_position_embeddings";
+
+/* Beside rope_scaling, where Phi-3 has it, it goes before what is inside. Its logarithm is divided by, so it is not 1. */
+static enum status original_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, enum checkpoint_json_need need,
+                                 struct config *config)
+{
+    const struct checkpoint_json *owner = checkpoint_json_get(json, ORIGINAL) != NULL ? json : rope;
+
+    return checkpoint_json_real(owner, ORIGINAL, need, 2, CONFIG_MAX_CONTEXT, &config->rope_original_context);
+}
+
+static enum status factor_read(const struct checkpoint_json *rope, enum checkpoint_json_need need, struct config *config)
+{
+    return checkpoint_json_real(rope, "factor", need, 1, 1e6, &config->rope_factor);
+}
+
+static enum status attention_read(const struct checkpoint_json *rope, double otherwise, struct config *config)
+{
+    config->rope_attention = otherwise;
+    return checkpoint_json_real(rope, "attention_factor", CHECKPOINT_JSON_OPTIONAL, 1e-3, 1e3, &config->rope_attention);
+}
+
+static enum status plain_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    (void)json, (void)rope, (void)config;
+    return STATUS_OK;
+}
+
+static enum status linear_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    (void)json;
+    return factor_read(rope, CHECKPOINT_JSON_NEEDED, config);
+}
+
+static enum status llama3_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    char expected[64];
+
+    TRY(factor_read(rope, CHECKPOINT_JSON_NEEDED, config));
+    TRY(checkpoint_json_real(rope, "low_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_low_frequency));
+    TRY(checkpoint_json_real(rope, "high_freq_factor", CHECKPOINT_JSON_NEEDED, 1e-3, 1e6, &config->rope_high_frequency));
+    TRY(original_read(json, rope, CHECKPOINT_JSON_NEEDED, config));
+    if (config->rope_high_frequency > config->rope_low_frequency)
+        return STATUS_OK;
+    snprintf(expected, sizeof expected, "more than low_freq_factor, which is %g", config->rope_low_frequency);
+    return checkpoint_json_refuse(rope, "high_freq_factor", expected);
+}
+
+static enum status yarn_ramp_read(const struct checkpoint_json *rope, struct config *config)
+{
+    char expected[64];
+
+    TRY(checkpoint_json_real(rope, "beta_fast", CHECKPOINT_JSON_OPTIONAL, 1e-3, 1e6, &config->rope_beta_fast));
+    TRY(checkpoint_json_real(rope, "beta_slow", CHECKPOINT_JSON_OPTIONAL, 1e-3, 1e6, &config->rope_beta_slow));
+    TRY(checkpoint_json_flag(rope, "truncate", &config->rope_truncate));
+    if (config->rope_beta_fast > config->rope_beta_slow)
+        return STATUS_OK;
+    snprintf(expected, sizeof expected, "more than beta_slow, which is %g", config->rope_beta_slow);
+    return checkpoint_json_refuse(rope, "beta_fast", expected);
+}
+
+/* mscale and mscale_all_dim count together or not at all; 0 is as if absent. */
+static enum status yarn_attention_read(const struct checkpoint_json *rope, struct config *config)
+{
+    double mscale = 0, all = 0;
+
+    TRY(checkpoint_json_real(rope, "mscale", CHECKPOINT_JSON_OPTIONAL, 0, 1e3, &mscale));
+    TRY(checkpoint_json_real(rope, "mscale_all_dim", CHECKPOINT_JSON_OPTIONAL, 0, 1e3, &all));
+    if (mscale > 0 && all > 0)
+        return attention_read(rope, rope_yarn_attention(config->rope_factor, mscale, all), config);
+    return attention_read(rope, rope_yarn_attention(config->rope_factor, 1, 0), config);
+}
+
+/* What the first published YaRN models could have, and transformers does not compute. */
+static enum status yarn_others_check(const struct checkpoint_json *rope)
+{
+    double one = 1;
+
+    TRY(checkpoint_json_real(rope, "attn_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &one));
+    return checkpoint_json_real(rope, "extrapolation_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &one);
+}
+
+static enum status yarn_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    rope_yarn_init(config);
+    TRY(factor_read(rope, CHECKPOINT_JSON_NEEDED, config));
+    TRY(original_read(json, rope, CHECKPOINT_JSON_OPTIONAL, config));
+    TRY(yarn_ramp_read(rope, config));
+    TRY(yarn_attention_read(rope, config));
+    TRY(yarn_others_check(rope));
+    config->context = rope_yarn_context(config);
+    return STATUS_OK;
+}
+
+/* divisor: [count] */
+static enum status divisors_read(const struct checkpoint_json *rope, const char *key, int count, float *divisor)
+{
+    json_t *list = checkpoint_json_get(rope, key);
+    char expected[64];
+
+    snprintf(expected, sizeof expected, "a list of %d numbers from 0.001 to 1e+06", count);
+    if (!json_is_array(list) || json_array_size(list) != (size_t)count)
+        return checkpoint_json_refuse(rope, key, expected);
+    for (int i = 0; i < count; i++) {
+        double value = json_number_value(json_array_get(list, (size_t)i)); /* 0 where it is no number */
+
+        if (!(value >= 1e-3 && value <= 1e6))
+            return checkpoint_json_refuse(rope, key, expected);
+        divisor[i] = (float)value;
+    }
+    return STATUS_OK;
+}
+
+static enum status longrope_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    TRY(original_read(json, rope, CHECKPOINT_JSON_NEEDED, config));
+    config->rope_factor = config->context / config->rope_original_context;
+    TRY(factor_read(rope, CHECKPOINT_JSON_OPTIONAL, config));
+    TRY(divisors_read(rope, "short_factor", config->head_dim / 2, config->rope_divisor));
+    TRY(divisors_read(rope, "long_factor", config->head_dim / 2, config->rope_long_divisor));
+    return attention_read(rope, rope_longrope_attention(config->rope_factor, config->rope_original_context), config);
+}
+
+static const struct kind {
+    const char *name;
+    enum rope_kind rope;
+    enum status (*read)(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config);
+} kinds[] = {
+    {"default", ROPE_PLAIN, plain_read}, {"linear", ROPE_LINEAR, linear_read},       {"llama3", ROPE_LLAMA3, llama3_read},
+    {"yarn", ROPE_YARN, yarn_read},      {"longrope", ROPE_LONGROPE, longrope_read}, {"su", ROPE_LONGROPE, longrope_read}, /* its older name */
+};
+
+static const struct kind *kind_of(const json_t *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (json_is_string(name) && strcmp(json_string_value(name), kinds[i].name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static enum status kind_read(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config)
+{
+    const char *key = checkpoint_json_get(rope, "rope_type") != NULL ? "rope_type" : "type"; /* the older name */
+    json_t *name = checkpoint_json_get(rope, key);
+    const struct kind *kind = kind_of(name);
+
+    if (name == NULL && checkpoint_json_get(rope, "factor") == NULL)
+        return STATUS_OK;
+    if (kind == NULL)
+        return checkpoint_json_refuse(rope, name != NULL ? key : "rope_type",
+                                      "\"default\", \"linear\", \"llama3\", \"yarn\", \"longrope\" or \"su\"");
+    config->rope = kind->rope;
+    return kind->read(json, rope, config);
+}
+
+enum status config_rope_read(const struct checkpoint_json *json, struct config *config)
+{
+    const char *key = checkpoint_json_get(json, "rope_parameters") != NULL ? "rope_parameters" : "rope_scaling";
+    struct checkpoint_json rope = {json->file, checkpoint_json_get(json, key)};
+    double rotated = 1;
+
+    config->rope_theta = 10000;
+    config->rope_factor = 1;
+    TRY(checkpoint_json_real(json, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
+    if (rope.object == NULL)
+        return STATUS_OK;
+    if (!json_is_object(rope.object))
+        return checkpoint_json_refuse(json, key, "an object or null");
+    TRY(checkpoint_json_real(&rope, "rope_theta", CHECKPOINT_JSON_OPTIONAL, ROPE_LEAST_THETA, 1e12, &config->rope_theta));
+    TRY(checkpoint_json_real(&rope, "partial_rotary_factor", CHECKPOINT_JSON_OPTIONAL, 1, 1, &rotated));
+    return kind_read(json, &rope, config);
+}
