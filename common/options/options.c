@@ -90,14 +90,15 @@ static enum status take_argument(struct options *options, int argc, char **argv,
 static enum status check_conversation(const struct options *options)
 {
     const char *other = options->input.chat != NULL && options->input.prompt == options->input.chat ? "--chat TEXT"
-                        : options->input.prompt != NULL                                ? "--prompt"
-                        : options->input.prompts != NULL                               ? "--prompts"
-                        : options->results.path != NULL                                ? "--output"
-                        : options->checks.size != CHECK_OFF                            ? "--check"
-                        : options->report.compare                                       ? "--compare"
-                        : options->report.sweep != NULL                                 ? "--sweep"
-                        : options->rounds.max_sequences != 1                            ? "--max-sequences"
-                                                                                 : NULL;
+                        : options->input.prompt != NULL                                             ? "--prompt"
+                        : options->input.prompts != NULL                                            ? "--prompts"
+                        : options->results.path != NULL                                             ? "--output"
+                        : options->checks.size != CHECK_OFF                                         ? "--check"
+                        : options->report.compare                                                   ? "--compare"
+                        : options->report.sweep != NULL                                             ? "--sweep"
+                        : options->rounds.max_sequences != 1                                        ? "--max-sequences"
+                        : options->request.echo                                                     ? "--echo"
+                                                                                                    : NULL;
 
     if (!options->input.conversation || other == NULL)
         return STATUS_OK;
@@ -112,6 +113,10 @@ static enum status check_asked(const struct options *options)
 
     if (is_run && options->input.chat != NULL && options->input.prompt == NULL && options->input.prompts == NULL) {
         log_error("--chat has no message, expected TEXT behind it, --prompt or --prompts");
+        return STATUS_USAGE;
+    }
+    if (options->input.chat != NULL && options->request.echo) {
+        log_error("--echo is for prompts, and --chat makes messages of them: expected one of the two");
         return STATUS_USAGE;
     }
     if (is_run && options->report.compare &&

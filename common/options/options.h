@@ -98,6 +98,7 @@ struct options {
         struct sampling sampling;
         int min_tokens;
         int logprobs; /* so many of the most probable tokens; -1: no log p at all */
+        int echo;     /* a result begins with its prompt */
         struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
         struct option_texts bad_word;
         struct option_ids stop_token;

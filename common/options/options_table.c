@@ -120,6 +120,8 @@ const struct option_entry option_table[] = {
     {"logprobs", "N", OPTION_INT, OPTION_INPUT, AT(request.logprobs), 0, ROW_MAX_LOGPROBS, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "write log p of each token of a result, and of the N most probable ones at its place, by the model alone: without temperature, penalties "
      "and biases; default: neither"},
+    {"echo", NULL, OPTION_FLAG, OPTION_INPUT, AT(request.echo), 0, 1, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "begin each result with its prompt; with --logprobs log p of the prompt's tokens is in it, too"},
     {"stop", "STR", OPTION_TEXTS, OPTION_INPUT, AT(request.stop), 0, OPTIONS_MAX_STOPS, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "end a completion before this text; may be given up to 16 times"},
     {"stop-token-id", "ID", OPTION_IDS, OPTION_INPUT, AT(request.stop_token), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
