@@ -87,6 +87,7 @@ struct options {
     struct { /* where prompts come from */
         const char *prompt;
         const char *prompts;
+        const char *perplexity; /* the text whose perplexity is asked for, in the place of completions; NULL: of none */
         const char *chat;  /* not NULL: prompts are a user's messages. Not empty: it is the one prompt */
         int conversation;  /* turns from stdin instead of prompts */
         int chat_family; /* enum chat_family: how messages become a prompt */
@@ -176,6 +177,9 @@ int options_have_bar(const struct options *options);
 
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);
+
+/* Is log p of the tokens of prompts asked for, by the options alone? */
+int options_score_prompts(const struct options *options);
 
 /* Is it `tandem run` without anything to complete: the built-in prompts, shown to whom it is new? */
 int options_is_showcase(const struct options *options);

@@ -93,6 +93,9 @@ const struct option_entry option_table[] = {
     {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(input.prompts), 0, 0, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\" or "
      "\"messages\", any sampling option in snake_case}, or OpenAI's batch form"},
+    {"perplexity", "FILE", OPTION_TEXT, OPTION_INPUT, AT(input.perplexity), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "complete nothing: print the target's perplexity on a plain text, with its standard error, over windows of --context tokens (default "
+     "512), as llama.cpp's llama-perplexity does"},
     {"chat", "[TEXT]", OPTION_TEXT, OPTION_INPUT, AT(input.chat), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "answer TEXT as a user's message, through the target's chat template. Without TEXT: prompts, of --prompt or --prompts, are such "
      "messages"},
