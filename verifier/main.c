@@ -12,6 +12,7 @@
 #include "verifier/command/chat.h"
 #include "verifier/command/complete.h"
 #include "verifier/command/plain.h"
+#include "verifier/command/score.h"
 #include "verifier/command/sweep.h"
 #include "verifier/result/journal_tell.h"
 #include <stdio.h>
@@ -78,6 +79,11 @@ static int asks_plain(const struct options *options)
     return options->report.measures_plain;
 }
 
+static int asks_perplexity(const struct options *options)
+{
+    return options->input.perplexity != NULL;
+}
+
 static int asks_nothing_else(const struct options *options)
 {
     (void)options;
@@ -92,6 +98,7 @@ static const struct {
                 {asks_check, {.name = "check", .takes_prompts = 1, .is_patient = 1, .run = check_run}},
                 {asks_sweep, {.name = "sweep", .takes_prompts = 1, .keeps_results = 1, .run = sweep_run}},
                 {asks_plain, {.name = "plain", .takes_prompts = 1, .run = plain_run}},
+                {asks_perplexity, {.name = "score", .run = score_run}},
                 {asks_nothing_else, {.name = "complete", .takes_prompts = 1, .keeps_results = 1, .run = complete_run}}};
 
 static const struct job_command *choose_command(const struct options *options)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { CHECK_SEQUENCES = 16 }; /* for a check, which makes thousands of short requests */
+enum { PERPLEXITY_WINDOW = 512, SMALLEST_WINDOW = 4 };  /* tokens; half a window counts, and a standard error needs two of them */
 enum { DEADLINE_MS = 1000, CHECK_DEADLINE_MS = 20000 }; /* without its drafts a check shows nothing, so it has patience on a busy machine */
 
 static const struct options options_default = {
@@ -91,18 +92,44 @@ static enum status take_argument(struct options *options, int argc, char **argv,
 static enum status check_conversation(const struct options *options)
 {
     const char *other = options->input.chat != NULL && options->input.prompt == options->input.chat ? "--chat TEXT"
-                        : options->input.prompt != NULL                                ? "--prompt"
-                        : options->input.prompts != NULL                               ? "--prompts"
-                        : options->results.path != NULL                                ? "--output"
-                        : options->checks.size != CHECK_OFF                            ? "--check"
-                        : options->report.compare                                       ? "--compare"
-                        : options->report.sweep != NULL                                 ? "--sweep"
-                        : options->rounds.max_sequences != 1                            ? "--max-sequences"
-                                                                                 : NULL;
+                        : options->input.prompt != NULL                                             ? "--prompt"
+                        : options->input.prompts != NULL                                            ? "--prompts"
+                        : options->results.path != NULL                                             ? "--output"
+                        : options->checks.size != CHECK_OFF                                         ? "--check"
+                        : options->report.compare                                                   ? "--compare"
+                        : options->report.sweep != NULL                                             ? "--sweep"
+                        : options->rounds.max_sequences != 1                                        ? "--max-sequences"
+                        : options->request.echo                                                     ? "--echo"
+                                                                                                    : NULL;
 
     if (!options->input.conversation || other == NULL)
         return STATUS_OK;
     log_error("%s does not go with a chat, which takes its turns from stdin, one at a time", other);
+    return STATUS_USAGE;
+}
+
+/* A text is scored alone, and by the target alone. */
+static enum status check_perplexity(const struct options *options)
+{
+    const char *other = options->input.prompt != NULL       ? "--prompt or --chat"
+                        : options->input.prompts != NULL    ? "--prompts"
+                        : options->input.chat != NULL       ? "--chat"
+                        : options->input.conversation       ? "a chat"
+                        : options->results.path != NULL     ? "--output"
+                        : options->checks.size != CHECK_OFF ? "--check"
+                        : options->report.compare           ? "--compare"
+                        : options->report.sweep != NULL     ? "--sweep"
+                                                            : NULL;
+
+    if (options->input.perplexity == NULL)
+        return STATUS_OK;
+    if (other != NULL) {
+        log_error("%s does not go with --perplexity, which scores its text and completes nothing", other);
+        return STATUS_USAGE;
+    }
+    if (options->model.context >= SMALLEST_WINDOW)
+        return STATUS_OK;
+    log_error("--context is %d, expected windows of at least %d tokens for --perplexity", options->model.context, SMALLEST_WINDOW);
     return STATUS_USAGE;
 }
 
@@ -113,6 +140,10 @@ static enum status check_asked(const struct options *options)
 
     if (is_run && options->input.chat != NULL && options->input.prompt == NULL && options->input.prompts == NULL) {
         log_error("--chat has no message, expected TEXT behind it, --prompt or --prompts");
+        return STATUS_USAGE;
+    }
+    if (options->input.chat != NULL && options->request.echo) {
+        log_error("--echo is for prompts, and --chat makes messages of them: expected one of the two");
         return STATUS_USAGE;
     }
     if (is_run && options->report.compare &&
@@ -137,6 +168,7 @@ static enum status check_together(const struct options *options)
         log_error("--chat with a text and --prompt or --prompts exclude each other");
         return STATUS_USAGE;
     }
+    TRY(check_perplexity(options));
     TRY(check_conversation(options));
     TRY(check_asked(options));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
@@ -277,6 +309,10 @@ enum status options_parse(int argc, char **argv, struct options *out)
         options.rounds.max_sequences = options.checks.size != CHECK_OFF                           ? CHECK_SEQUENCES
                                        : options.input.prompts != NULL && !options.report.compare ? 4
                                                                                                   : 1;
+    if (options.input.perplexity != NULL) {
+        options.rounds.solo = 1;
+        options.model.context = options.model.context != 0 ? options.model.context : PERPLEXITY_WINDOW;
+    }
     if (options.limits.draft_deadline_ms < 0)
         options.limits.draft_deadline_ms = options.checks.size != CHECK_OFF ? CHECK_DEADLINE_MS : DEADLINE_MS;
     TRY_TO(find_draft(&options), release);
@@ -286,7 +322,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
         TRY_TO(find_model(&options, "target", &options.model.target), release);
         TRY_TO(find_model(&options, "draft", &options.model.draft), release);
     }
-    if (options.input.prompt == NULL && options.input.prompts == NULL && !options.input.conversation)
+    if (options.input.prompt == NULL && options.input.prompts == NULL && options.input.perplexity == NULL && !options.input.conversation)
         options.report.compare = 1; /* the embedded prompts, shown */
     *out = options;
     return STATUS_OK;
@@ -337,10 +373,15 @@ int options_have_colours(const struct options *options)
     return (options->launch.terminal & TERMINAL_STDOUT) != 0 && (options->launch.terminal & TERMINAL_PLAIN) == 0;
 }
 
+int options_score_prompts(const struct options *options)
+{
+    return options->input.perplexity != NULL || (options->request.echo && options->request.logprobs >= 0);
+}
+
 int options_is_showcase(const struct options *options)
 {
-    return options->input.prompt == NULL && options->input.prompts == NULL && !options->input.conversation && options->checks.size == CHECK_OFF &&
-           options->report.sweep == NULL;
+    return options->input.prompt == NULL && options->input.prompts == NULL && options->input.perplexity == NULL && !options->input.conversation &&
+           options->checks.size == CHECK_OFF && options->report.sweep == NULL;
 }
 
 int options_show_whole(const struct options *options)

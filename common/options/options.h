@@ -87,6 +87,7 @@ struct options {
     struct { /* where prompts come from */
         const char *prompt;
         const char *prompts;
+        const char *perplexity; /* the text whose perplexity is asked for, in the place of completions; NULL: of none */
         const char *chat;  /* not NULL: prompts are a user's messages. Not empty: it is the one prompt */
         int conversation;  /* turns from stdin instead of prompts */
         int chat_family; /* enum chat_family: how messages become a prompt */
@@ -98,6 +99,7 @@ struct options {
         struct sampling sampling;
         int min_tokens;
         int logprobs; /* so many of the most probable tokens; -1: no log p at all */
+        int echo;     /* a result begins with its prompt */
         struct option_texts stop; /* at most OPTIONS_MAX_STOPS */
         struct option_texts bad_word;
         struct option_ids stop_token;
@@ -176,6 +178,9 @@ int options_have_bar(const struct options *options);
 
 /* Is text on stdout coloured? */
 int options_have_colours(const struct options *options);
+
+/* Is log p of the tokens of prompts asked for, by the options alone? */
+int options_score_prompts(const struct options *options);
 
 /* Is it `tandem run` without anything to complete: the built-in prompts, shown to whom it is new? */
 int options_is_showcase(const struct options *options);

@@ -76,7 +76,6 @@ static const struct {
     {"num-beams", NULL, one_completion},
     {"top-logprobs", "logprobs", NULL},
     {"n-probs", "logprobs", NULL},
-    {"echo", NULL, "results have the completion alone; the prompt is in the line of input"},
     {"grammar", NULL, no_grammar},
     {"grammar-file", NULL, no_grammar},
     {"json-schema", NULL, no_grammar},

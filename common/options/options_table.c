@@ -94,6 +94,9 @@ const struct option_entry option_table[] = {
     {"prompts", "FILE", OPTION_TEXT, OPTION_INPUT, AT(input.prompts), 0, 0, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "complete every line of a JSON-lines file, or of stdin with -: {\"id\"?, \"prompt\" or \"prompt_tokens\" or "
      "\"messages\", any sampling option in snake_case}, or OpenAI's batch form"},
+    {"perplexity", "FILE", OPTION_TEXT, OPTION_INPUT, AT(input.perplexity), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "complete nothing: print the target's perplexity on a plain text, with its standard error, over windows of --context tokens (default "
+     "512), as llama.cpp's llama-perplexity does"},
     {"chat", "[TEXT]", OPTION_TEXT, OPTION_INPUT, AT(input.chat), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "answer TEXT as a user's message, through the target's chat template. Without TEXT: prompts, of --prompt or --prompts, are such "
      "messages"},
@@ -121,6 +124,8 @@ const struct option_entry option_table[] = {
     {"logprobs", "N", OPTION_INT, OPTION_INPUT, AT(request.logprobs), 0, ROW_MAX_LOGPROBS, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "write log p of each token of a result, and of the N most probable ones at its place, by the model alone: without temperature, penalties "
      "and biases; default: neither"},
+    {"echo", NULL, OPTION_FLAG, OPTION_INPUT, AT(request.echo), 0, 1, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "begin each result with its prompt; with --logprobs log p of the prompt's tokens is in it, too"},
     {"stop", "STR", OPTION_TEXTS, OPTION_INPUT, AT(request.stop), 0, OPTIONS_MAX_STOPS, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,
      "end a completion before this text; may be given up to 16 times"},
     {"stop-token-id", "ID", OPTION_IDS, OPTION_INPUT, AT(request.stop_token), 0, 0, NULL, 0, RESULTS_ALWAYS, RANKS_ALWAYS,

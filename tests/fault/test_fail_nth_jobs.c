@@ -44,6 +44,7 @@ static struct options job_options(void)
                               .request.max_tokens = TOKENS,
                               .rounds.draft_length = 3,
                               .request.ignore_eos = 1,
+                              .request.echo = 1, /* with log p, which 0 asks for */
                               .rounds.max_sequences = SLOTS};
 
     options.request.sampling.accept = ACCEPT_COUPLED;

@@ -1,6 +1,7 @@
 /* Any bytes as a JSON-lines file of prompts: every line that says something is one request, which has a reason why it cannot be run, or is
  * one that can. */
 #include "common/text/tokenizer_json.h"
+#include "common/text/utf8_stream.h"
 #include "tests/fuzz/fuzz_file.h"
 #include "verifier/request/request.h"
 
@@ -41,7 +42,10 @@ static void check_good(const struct request *request)
 {
     char reason[160];
 
-    require(request->prompt_count > 0 && request->prompt_count < CONTEXT && request->max_tokens >= 0);
+    require(request->prompt_count > 0 && request->max_tokens >= 0 && request->prompt_count <= CONTEXT - (request->max_tokens > 0));
+    require(!(request->echo && request->chat) && (request->prompt != NULL) == (request->echo != 0));
+    require(request->scores == (request->echo && request->logprobs >= 0 ? request->prompt_count - 1 : 0));
+    require(request->prompt == NULL || utf8_valid(request->prompt, request->prompt_length) == request->prompt_length);
     for (int i = 0; i < request->prompt_count; i++)
         require(request->tokens[i] >= 0 && request->tokens[i] < VOCAB);
     require(sampling_check(&request->sampling, reason, sizeof reason) == STATUS_OK);

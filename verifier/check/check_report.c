@@ -1,10 +1,10 @@
 #include "verifier/check/check_report.h"
 
+#include "common/base/grouped.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/base/visible.h"
 #include "common/sample/rule.h"
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,27 +17,13 @@ static int is_shown(const struct check_result *result)
     return result->holds && !result->is_starved && !result->is_blind;
 }
 
-/* 21934 as "21,934". */
-static const char *grouped(int64_t number, char text[32])
-{
-    char plain[32];
-    int length = snprintf(plain, sizeof plain, "%lld", (long long)number), used = 0;
-
-    for (int i = 0; i < length; i++) {
-        text[used++] = plain[i];
-        if (isdigit((unsigned char)plain[i]) && (length - 1 - i) % 3 == 0 && i + 1 < length)
-            text[used++] = ',';
-    }
-    text[used] = '\0';
-    return text;
-}
-
 static void write_starved(const struct check_share *share, struct check_result *result)
 {
     char asked[32], answered[32], drafted[32];
 
     snprintf(result->found, sizeof result->found, "%s of %s rounds had a proposal, %.0f %% of the least pass; %s had a draft in it: nothing is shown",
-             grouped(share->answered, answered), grouped(share->asked, asked), 100 * share->least, grouped(share->drafted, drafted));
+             grouped_write(share->answered, answered), grouped_write(share->asked, asked), 100 * share->least,
+             grouped_write(share->drafted, drafted));
 }
 
 static void sum_equal(const struct check *check, struct check_result *result)
@@ -52,12 +38,13 @@ static void sum_equal(const struct check *check, struct check_result *result)
     snprintf(result->what, sizeof result->what, "%d prompt%s, greedy and %s, draft lengths %s, against solo", check->prompts,
              check->prompts == 1 ? "" : "s", rule_name(check_rule(check, 0)), lengths);
     if (equal->unequal > 0)
-        snprintf(result->found, sizeof result->found, "%s of %s outputs differ", grouped(equal->unequal, unequal), grouped(equal->outputs, outputs));
+        snprintf(result->found, sizeof result->found, "%s of %s outputs differ", grouped_write(equal->unequal, unequal),
+                 grouped_write(equal->outputs, outputs));
     else if (result->is_starved)
         write_starved(&equal->share, result);
     else
-        snprintf(result->found, sizeof result->found, "%s outputs equal, %s tokens", grouped(equal->outputs, outputs),
-                 grouped(equal->tokens, tokens));
+        snprintf(result->found, sizeof result->found, "%s outputs equal, %s tokens", grouped_write(equal->outputs, outputs),
+                 grouped_write(equal->tokens, tokens));
 }
 
 static void sum_sample(const struct check *check, struct check_result *result)
@@ -68,7 +55,7 @@ static void sum_sample(const struct check *check, struct check_result *result)
 
     *result = (struct check_result){.name = "law", .holds = check_sample_holds(sample), .is_starved = !check_share_suffices(&sample->share)};
     snprintf(result->what, sizeof result->what, "%d texts x %s requests, draft lengths %d and %d, %d cells", sample->contexts,
-             grouped(check->sizes.samples, samples), sample->draft_length[0], sample->draft_length[1], sample->cells);
+             grouped_write(check->sizes.samples, samples), sample->draft_length[0], sample->draft_length[1], sample->cells);
     result->is_blind = result->holds && !check_sample_sees(sample);
     if (result->holds && result->is_starved)
         write_starved(&sample->share, result);
@@ -90,13 +77,14 @@ static void sum_draws(const struct check *check, struct check_result *result)
     snprintf(result->what, sizeof result->what, "every draft drawn again from the q that came with it");
     if (draws->drawn == 0 && draws->certain > 0)
         snprintf(result->found, sizeof result->found, "nothing to draw: %s drafts are copies, each the point mass that came with it",
-                 grouped(draws->certain, drawn));
+                 grouped_write(draws->certain, drawn));
     else if (draws->drawn == 0)
         snprintf(result->found, sizeof result->found, "no draft came: nothing was drawn again");
     else if (draws->wrong > 0)
-        snprintf(result->found, sizeof result->found, "%s of %s are another token", grouped(draws->wrong, wrong), grouped(draws->drawn, drawn));
+        snprintf(result->found, sizeof result->found, "%s of %s are another token", grouped_write(draws->wrong, wrong),
+                 grouped_write(draws->drawn, drawn));
     else
-        snprintf(result->found, sizeof result->found, "%s equal", grouped(draws->drawn, drawn));
+        snprintf(result->found, sizeof result->found, "%s equal", grouped_write(draws->drawn, drawn));
 }
 
 /* A text in one line, without its line breaks. */
@@ -184,7 +172,7 @@ static void write_law(const struct check *check, int is_blind, char words[160])
         snprintf(words, 160, "law: %s", too_few);
     else
         snprintf(words, 160, "law p %.2g over %d texts x %s, smallest TV seen %.1f %%, %.1f %% towards the draft", sample->p_chi_square,
-                 sample->contexts, grouped(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
+                 sample->contexts, grouped_write(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
 }
 
 static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
@@ -214,8 +202,8 @@ static void write_verdict(const struct check *check, const struct check_result *
     else if (without[0] != '\0')
         snprintf(verdict, VERDICT, "NOT SHOWN TO BE LOSSLESS: %s", without);
     else
-        snprintf(verdict, VERDICT, "lossless: 3 checks hold (%s outputs equal, %s, %s drafts %s)", grouped(check->equal.outputs, outputs), law,
-                 grouped(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn),
+        snprintf(verdict, VERDICT, "lossless: 3 checks hold (%s outputs equal, %s, %s drafts %s)", grouped_write(check->equal.outputs, outputs), law,
+                 grouped_write(check->draws.drawn > 0 ? check->draws.drawn : check->draws.certain, drawn),
                  check->draws.drawn > 0 ? "drawn again" : "copied");
 }
 

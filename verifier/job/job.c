@@ -16,7 +16,7 @@
 
 enum { GROUP_BYTES = 256 << 10 };
 
-static int max_outputs(const struct options *options)
+static int round_rows(const struct options *options)
 {
     return options->rounds.max_sequences * MESSAGE_MAX_COMMIT;
 }
@@ -26,7 +26,14 @@ static int max_rows(const struct options *options, const struct backend *backend
 {
     int prompt_rows = backend->step.prompt_rows;
 
-    return max_outputs(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
+    return round_rows(options) + (options->rounds.prefill_chunk > prompt_rows ? options->rounds.prefill_chunk : prompt_rows);
+}
+
+/* Rows whose logits are kept. Where prompts are scored, a step has room for those of a usual part of one; a line of input that alone asks for it
+ * takes what the round leaves, and is read in smaller parts. */
+static int max_outputs(const struct options *options, const struct backend *backend)
+{
+    return round_rows(options) + (options_score_prompts(options) ? backend->step.prompt_rows : 0);
 }
 
 static int max_ids(const struct options *options)
@@ -78,7 +85,7 @@ static enum status load(struct job *job)
     int alone = !options_draft_runs_model(&job->options->model.draft_way) || config_is_large(&config, 0, job->world.verifiers);
     const struct model_options model = {.threads = world_threads(&job->world, job->options->ranks.threads, alone),
                                         .max_rows = max_rows(job->options, backend),
-                                        .max_outputs = max_outputs(job->options),
+                                        .max_outputs = max_outputs(job->options, backend),
                                         .context = job->options->model.context,
                                         .slots = job->options->rounds.max_sequences,
                                         .vocab = tokenizer_size(job->tokenizer),
@@ -91,7 +98,7 @@ static enum status load(struct job *job)
     if (backend->device.which == NULL)
         world_keep_apart(&job->world, model.threads);
     TRY(load_model(job, &model));
-    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, max_outputs(job->options), max_ids(job->options)));
+    TRY(team_open(&job->team, job->model, job->options->rounds.max_sequences, model.max_outputs, max_ids(job->options)));
     job->team_is_open = 1;
     log_debug("target %s, shard %d of %d: %.1f MB of weights, %.1f MB of cache, %s, group over %s", job->target,
               job->group.rank + 1, job->group.size, (double)model_bytes(job->model) / 1e6, (double)kv_cache_bytes(&job->team.shard.cache) / 1e6,
@@ -169,7 +176,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 {
     enum status status;
 
-    TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, max_outputs(job->options), max_ids(job->options)));
+    TRY(verify_open(verify, &job->team, job->options->rounds.max_sequences, job->team.shard.max_outputs, max_ids(job->options)));
     verify->breakage = (enum breakage)job->options->checks.breakage;
     verify->synthetic_acceptance = job->options->rounds.synthetic_acceptance;
     verify->measure_overlap = job->options->report.stats != NULL || job->options->report.sweep != NULL;
@@ -217,16 +224,17 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                        const struct comparison *comparison, const struct adaptive_terms *terms)
 {
     struct stats stats = {.options = job->options,
-                            .target = job->target,
-                            .hello = job->hello,
-                            .ranks = job->world.size,
-                            .solo = solo,
-                            .figures = figures,
-                            .comparison = comparison,
-                            .terms = terms,
-                            .drafters = job->world.drafters,
-                            .threads = job->threads,
-                            .peers = drafters};
+                          .target = job->target,
+                          .hello = job->hello,
+                          .ranks = job->world.size,
+                          .solo = solo,
+                          .figures = figures,
+                          .comparison = comparison,
+                          .perplexity = job->perplexity,
+                          .terms = terms,
+                          .drafters = job->world.drafters,
+                          .threads = job->threads,
+                          .peers = drafters};
 
     if (job->options->report.hash_logits)
         TRY(team_hash(&job->team, &stats.hash));

@@ -8,6 +8,7 @@
 #include "common/wire/roll_call.h"
 #include "common/world/world_trace.h"
 #include "verifier/job/comparison.h"
+#include "verifier/job/perplexity.h"
 #include "verifier/result/output.h"
 #include "verifier/round/lead.h"
 
@@ -25,6 +26,7 @@ struct job {
     struct message_space *space;
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
+    const struct perplexity *perplexity; /* of the text that the job was about, for its report; NULL: of none */
     int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */
     struct adaptive learnt;
     int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */

@@ -96,13 +96,14 @@ static int collide(const char *a, const char *b)
 /* No file that is written may be another that is read or written. */
 static enum status check_files(const struct options *options)
 {
-    enum { READ = 4, FILES = 10 };
+    enum { READ = 5, FILES = 11 };
     char journal[PATH_MAX], terms[PATH_MAX], partial[PATH_MAX];
     const int has_output = options->results.path != NULL;
     const struct {
         const char *option, *what, *path;
         int is_beside; /* made beside the file of the option */
     } files[FILES] = {{"prompts", "the file of --prompts", options->input.prompts, 0},
+                      {"perplexity", "the file of --perplexity", options->input.perplexity, 0},
                       {"target", "the model of --target", options->model.target, 0},
                       {"draft", "the model of --draft", options->model.draft, 0},
                       {"config", "the file of --config", options->launch.config, 0},
@@ -188,6 +189,15 @@ static enum status check_folder(const char *path)
     return STATUS_IO;
 }
 
+/* NULL is not asked for. */
+static enum status check_read(const char *name, const char *path)
+{
+    if (path == NULL || access(path, R_OK) == 0)
+        return STATUS_OK;
+    log_error("--%s %s: %s", name, path, strerror(errno));
+    return STATUS_NOINPUT;
+}
+
 static enum status check_input(const struct options *options)
 {
     TRY(check_files(options));
@@ -201,16 +211,13 @@ static enum status check_input(const struct options *options)
         log_error("--stats is '-', expected the name of a file");
         return STATUS_USAGE;
     }
-    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") == 0)
-        return STATUS_OK;
-    if (is_own_input(options->input.prompts)) {
+    if (options->input.prompts != NULL && is_own_input(options->input.prompts)) {
         log_error("--prompts %s is this program's own input, which ranks do not have; --prompts - reads it", options->input.prompts);
         return STATUS_USAGE;
     }
-    if (access(options->input.prompts, R_OK) == 0)
-        return STATUS_OK;
-    log_error("--prompts %s: %s", options->input.prompts, strerror(errno));
-    return STATUS_NOINPUT;
+    if (options->input.prompts == NULL || strcmp(options->input.prompts, "-") != 0)
+        TRY(check_read("prompts", options->input.prompts));
+    return check_read("perplexity", options->input.perplexity);
 }
 
 static int has_bias(const struct options *options)

@@ -104,7 +104,7 @@ static enum status need_of(const struct options *options, const char *model, int
 {
     int asked = options->rounds.max_sequences * MESSAGE_MAX_COMMIT, chunk = options->rounds.prefill_chunk, rows = backend_cpu.step.prompt_rows;
     const struct model_options terms = {.max_rows = asked + (chunk > rows ? chunk : rows), /* a drafter's are fewer */
-                                        .max_outputs = asked,
+                                        .max_outputs = asked + (options_score_prompts(options) ? rows : 0),
                                         .context = options->model.context,
                                         .slots = options->rounds.max_sequences,
                                         .layers = drafts ? options->model.draft_way.layers : 0,

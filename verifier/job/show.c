@@ -52,6 +52,10 @@ static void put_prompt(struct show *show, const struct sequence *sequence)
     const struct request *request = sequence->request;
     char out[4];
 
+    if (request->prompt != NULL) { /* it is echoed, as the beginning of the text */
+        put_plain(show, show->text, request->prompt, request->prompt_length);
+        return;
+    }
     if (show->notes == NULL || request->chat)
         return; /* in a chat the user has just typed the prompt, and the template's marks would only confuse */
     fputs("\n", show->notes);

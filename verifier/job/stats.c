@@ -8,6 +8,7 @@
 #include "common/world/world.h"
 #include "verifier/job/why.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,19 @@ static json_t *comparison_of(const struct comparison *comparison)
                      comparison_is_settled(comparison));
 }
 
+/* A token of no probability makes both numbers infinite, for which JSON has none. */
+static json_t *number_or_null(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static json_t *perplexity_of(const struct perplexity *perplexity)
+{
+    return json_pack("{s:o, s:o, s:I, s:i, s:i}", "value", number_or_null(perplexity_value(perplexity)), "standard_error",
+                     number_or_null(perplexity_error(perplexity)), "tokens", (json_int_t)perplexity->tokens, "windows", perplexity->windows, "window",
+                     perplexity->window);
+}
+
 static json_t *terms_of(const struct adaptive_terms *terms)
 {
     return json_pack("{s:i, s:f, s:f, s:f, s:f}", "draft_length", terms->length, "v", terms->v, "c", terms->c, "alpha", terms->alpha,
@@ -177,6 +191,8 @@ static json_t *object_of(const struct stats *stats)
                                 json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));
     if (stats->solo != NULL)
         failed |= json_object_set_new(object, "solo", totals_of(stats->solo));
+    if (stats->perplexity != NULL)
+        failed |= json_object_set_new(object, "perplexity", perplexity_of(stats->perplexity));
     if (stats->comparison != NULL)
         failed |= json_object_set_new(object, "comparison", comparison_of(stats->comparison));
     if (stats->options->report.plain_speed > 0)

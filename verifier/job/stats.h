@@ -5,9 +5,10 @@
 
 #include "common/options/options.h"
 #include "common/wire/message.h"
-#include "verifier/round/figures.h"
 #include "verifier/job/comparison.h"
+#include "verifier/job/perplexity.h"
 #include "verifier/round/adaptive.h"
+#include "verifier/round/figures.h"
 #include "verifier/round/peers.h"
 #include <stdio.h>
 
@@ -18,6 +19,7 @@ struct stats {
     int ranks;
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
+    const struct perplexity *perplexity; /* NULL unless a text was scored */
     const struct comparison *comparison; /* of passes like these two; NULL unless both were measured */
     const struct adaptive_terms *terms; /* what drafts cost and give; NULL: not known */
     int drafters, threads; /* ranks, and threads of the lead */

@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_chat.h"
+#include "verifier/request/request_echo.h"
 #include "verifier/request/request_stop.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ enum status request_add(struct request_list *list, const struct request_terms *t
                              .max_tokens = options->request.max_tokens,
                              .min_tokens = options->request.min_tokens,
                              .logprobs = options->request.logprobs,
+                             .echo = options->request.echo,
                              .bias = list->bias,
                              .draft_length = options->rounds.draft_length < 0 ? 4 : options->rounds.draft_length,
                              .adaptive = options->rounds.draft_length < 0,
@@ -115,14 +117,18 @@ static int bans(const struct request *request)
 enum status request_check(struct request *request, const struct request_terms *terms)
 {
     char reason[160];
+    int more = request->max_tokens > 0;
 
     check_vocabulary(request, terms->vocab);
     if (request->error != NULL)
         return request->error == no_words ? request_no_memory() : STATUS_OK;
     if (request->prompt_count == 0)
         request_fail(request, "the prompt is empty, expected at least one token");
-    else if (request->prompt_count >= terms->context)
-        request_fail(request, "the prompt has %d tokens, the context has room for %d and one new one", request->prompt_count, terms->context - 1);
+    else if (request->prompt_count > terms->context - more)
+        request_fail(request, "the prompt has %d tokens, the context has room for %d%s", request->prompt_count, terms->context - more,
+                     more ? " and one new one" : "");
+    else if (request->echo && request->chat)
+        request_fail(request, "echo is for a prompt, not for a chat's messages: expected false");
     else if (request->min_tokens > request->max_tokens)
         request_fail(request, "min_tokens is %d, expected at most max_tokens, %d", request->min_tokens, request->max_tokens);
     else if (bans(request) > 0 && bans(request) >= terms->vocab)
@@ -144,8 +150,24 @@ enum status request_add_text(struct request_list *list, const struct request_ter
     TRY(request_add(list, terms, &request));
     request->digest = digest_bytes(text, length, DIGEST_EMPTY);
     TRY(request_encode(request, terms, text, length));
+    TRY(request_echo_complete(request, terms, text, length));
     TRY(request_stop_complete(request, terms->options));
     TRY(request_end_chat(request, terms));
+    return request_check(request, terms);
+}
+
+enum status request_add_tokens(struct request_list *list, const struct request_terms *terms, const int32_t *tokens, int count, int scores)
+{
+    struct request *request;
+
+    TRY(request_add(list, terms, &request));
+    request->tokens = calloc((size_t)count + 1, sizeof *tokens);
+    if (request->tokens == NULL)
+        return request_no_memory();
+    memcpy(request->tokens, tokens, (size_t)count * sizeof *tokens);
+    request->prompt_count = count;
+    request->max_tokens = request->min_tokens = request->logprobs = 0;
+    request->scores = scores;
     return request_check(request, terms);
 }
 
@@ -159,6 +181,7 @@ void request_release(struct request_list *list)
         free(request->id);
         free(request->model);
         free(request->tokens);
+        free(request->prompt);
         if (request->error != no_words)
             free(request->error);
     }

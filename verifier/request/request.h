@@ -27,6 +27,10 @@ struct request {
     int ignore_eos;
     int min_tokens;
     int logprobs; /* -1: none, or log p of each token and of so many of the most probable ones */
+    int echo;     /* its result begins with the prompt */
+    char *prompt; /* [prompt_length] the prompt's text, where it is echoed; else NULL */
+    size_t prompt_length;
+    int scores;  /* log p of so many tokens at the end of its prompt is asked for, too */
     char **stop; /* [stops] */
     int stops;
     int32_t *stop_token; /* [stop_tokens] */
@@ -61,6 +65,8 @@ enum status request_prepare(struct request_list *list, const struct request_term
 enum status request_add_text(struct request_list *list, const struct request_terms *terms, const char *text, size_t length);
 /* One request from a line of JSON. number: the line's, from 1, by which an error names it. */
 enum status request_add_line(struct request_list *list, const struct request_terms *terms, const char *line, size_t length, int number);
+/* One request that completes nothing: its prompt is these tokens, and log p of the last `scores` of them is asked for. */
+enum status request_add_tokens(struct request_list *list, const struct request_terms *terms, const int32_t *tokens, int count, int scores);
 /* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
 void request_release(struct request_list *list);

@@ -9,11 +9,12 @@
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_bias.h"
 #include "verifier/request/request_chat.h"
+#include "verifier/request/request_echo.h"
 #include "verifier/request/request_keys.h"
 #include "verifier/request/request_openai.h"
 #include "verifier/request/request_stop.h"
-#include <limits.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +44,19 @@ static enum status take_tokens(struct request *request, const struct request_ter
     return STATUS_OK;
 }
 
+/* Keys whose value is true or false, or a number as that. */
+static int is_flag(const char *key)
+{
+    return strcmp(key, "ignore_eos") == 0 || strcmp(key, "echo") == 0;
+}
+
 static void take_number(struct request *request, const char *key, const json_t *value)
 {
     struct options options = {.request.sampling = request->sampling,
                               .request.max_tokens = request->max_tokens,
                               .request.min_tokens = request->min_tokens,
                               .request.logprobs = request->logprobs,
+                              .request.echo = request->echo,
                               .rounds.draft_length = request->draft_length,
                               .request.ignore_eos = request->ignore_eos};
     char reason[160], words[REQUEST_KEYS_WORDS];
@@ -65,7 +73,7 @@ static void take_number(struct request *request, const char *key, const json_t *
         int is_elsewhere = request_keys_explain(key, words);
 
         request_fail(request, is_elsewhere ? "key \"%s\" is not supported%s" : "unknown key \"%s\"%s", key, words);
-    } else if (strcmp(key, "ignore_eos") != 0 ? !json_is_number(value) : !json_is_boolean(value) && !json_is_number(value)) {
+    } else if (!json_is_number(value) && !(is_flag(key) && json_is_boolean(value))) {
         request_fail(request, "%s is not a number", key);
     } else if (known < 0) {
         request_fail(request, "%s", reason);
@@ -74,6 +82,7 @@ static void take_number(struct request *request, const char *key, const json_t *
     request->max_tokens = options.request.max_tokens;
     request->min_tokens = options.request.min_tokens;
     request->logprobs = options.request.logprobs;
+    request->echo = options.request.echo;
     request->draft_length = options.rounds.draft_length;
     request->adaptive &= strcmp(key, "draft_length") != 0;
     request->ignore_eos = options.request.ignore_eos;
@@ -163,6 +172,7 @@ static int count_prompts(const json_t *object)
 
 static enum status take_object(struct request *request, const struct request_terms *terms, json_t *object)
 {
+    const json_t *prompt = json_object_get(object, "prompt");
     const char *key;
     json_t *value;
 
@@ -174,6 +184,7 @@ static enum status take_object(struct request *request, const struct request_ter
         TRY(take_field(request, terms, key, value));
     if (count_prompts(object) != 1)
         request_fail(request, "expected exactly one of \"prompt\", \"prompt_tokens\" and \"messages\", got %d", count_prompts(object));
+    TRY(request_echo_complete(request, terms, json_string_value(prompt), json_string_length(prompt)));
     TRY(request_stop_complete(request, terms->options));
     return request_end_chat(request, terms);
 }

@@ -2,7 +2,7 @@
 
 struct request_work request_work(const struct request *request)
 {
-    if (request->error != NULL || request->max_tokens <= 0)
+    if (request->error != NULL || (request->max_tokens <= 0 && request->scores == 0))
         return (struct request_work){0};
     return (struct request_work){.reads = request->prompt_count, .most = request->max_tokens};
 }

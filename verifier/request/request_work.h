@@ -10,7 +10,7 @@ struct request_work {
     int64_t most;  /* tokens that are generated, at most */
 };
 
-/* Nothing for a request that is wrong or asks for no token. */
+/* Nothing for a request that is wrong or asks for no token and no log p. */
 struct request_work request_work(const struct request *request);
 struct request_work request_work_of_all(const struct request_list *requests);
 

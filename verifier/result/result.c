@@ -6,6 +6,7 @@
 #include "common/sample/rule.h"
 #include "verifier/result/result_logprobs.h"
 #include "verifier/result/result_openai.h"
+#include "verifier/result/result_text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ static json_t *tokens_of(const struct sequence *sequence)
     json_t *array = json_array();
     int failed = 0;
 
-    for (int i = sequence->request->prompt_count; i < sequence->length; i++)
+    for (int i = result_first(sequence); i < sequence->length; i++)
         failed |= json_array_append_new(array, json_integer(sequence->tokens[i]));
     return json_text_whole(array, failed);
 }
@@ -58,7 +59,7 @@ static json_t *result_of(json_t *id, const struct request *request, const struct
         failed |= json_object_set_new(result, "finish_reason", json_string("error"));
         failed |= json_object_set_new(result, "error", json_text_string(request->error));
     } else {
-        failed |= json_object_set_new(result, "text", json_stringn(sequence->completion.text, sequence->completion.length));
+        failed |= json_object_set_new(result, "text", result_text(sequence));
         failed |= json_object_set_new(result, "tokens", tokens_of(sequence));
         if (sequence->logprobs != NULL)
             failed |= json_object_set_new(result, "logprobs", result_logprobs(sequence));

@@ -2,6 +2,7 @@
 
 #include "common/file/json_text.h"
 #include "verifier/result/result_logprobs.h"
+#include "verifier/result/result_text.h"
 #include <time.h>
 
 static json_t *choices_of(const struct sequence *sequence, int chat)
@@ -12,8 +13,8 @@ static json_t *choices_of(const struct sequence *sequence, int chat)
         return json_pack("[{s:i, s:{s:s, s:o, s:n}, s:o, s:s}]", "index", 0, "message", "role", "assistant", "content",
                          json_stringn(completion->text, completion->length), "refusal", "logprobs", result_logprobs_of_chat(sequence),
                          "finish_reason", completion_reason(completion->finish));
-    return json_pack("[{s:i, s:o, s:o, s:s}]", "index", 0, "text", json_stringn(completion->text, completion->length), "logprobs",
-                     result_logprobs_of_text(sequence), "finish_reason", completion_reason(completion->finish));
+    return json_pack("[{s:i, s:o, s:o, s:s}]", "index", 0, "text", result_text(sequence), "logprobs", result_logprobs_of_text(sequence),
+                     "finish_reason", completion_reason(completion->finish));
 }
 
 static json_t *body_of(const struct request *request, const struct sequence *sequence, int plain)

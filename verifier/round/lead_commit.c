@@ -16,6 +16,26 @@ enum status lead_finish(struct lead *lead, struct sequence *sequence)
     return STATUS_OK;
 }
 
+enum status lead_finish_empty(struct lead *lead, struct sequence *sequence)
+{
+    sequence->completion.finish = FINISH_LENGTH;
+    sequence->first_ns = clock_ns();
+    return lead_finish(lead, sequence);
+}
+
+enum status lead_finish_read(struct lead *lead)
+{
+    for (int i = 0; i < lead->slots.count; i++) {
+        struct sequence *sequence = &lead->slots.sequence[i];
+
+        if (sequence->request == NULL || !sequence_only_reads(sequence) || !sequence_is_read(sequence))
+            continue;
+        TRY(reading_copy(&lead->reading));
+        TRY(lead_finish_empty(lead, sequence));
+    }
+    return STATUS_OK;
+}
+
 static void count(struct lead *lead, struct sequence *sequence, const struct outcome *outcome, int kept)
 {
     struct figures *figures = &lead->figures;

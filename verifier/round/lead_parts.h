@@ -24,6 +24,10 @@ void lead_tell_read(struct lead *lead, int more);
 enum status lead_commit_all(struct lead *lead);
 /* The sequence has ended: tells the watch and frees the slot. */
 enum status lead_finish(struct lead *lead, struct sequence *sequence);
+/* The same for one whose request asks for no token. */
+enum status lead_finish_empty(struct lead *lead, struct sequence *sequence);
+/* Ends those of them whose prompts are read. */
+enum status lead_finish_read(struct lead *lead);
 
 /* lead_pacing.c */
 /* Times steps of 1 row up to the rows of a round with drafts, before anything is decoded, so that no drafter is asked where drafts cannot pay. */

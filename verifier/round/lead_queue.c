@@ -24,14 +24,13 @@ static enum status start(struct lead *lead, struct sequence *sequence, const str
         sequence->adaptive = lead->drafting.length;
     if (lead->watch->begin != NULL)
         lead->watch->begin(lead->watch->state, sequence);
-    if (sequence->limit == sequence->length) { /* max_tokens is 0 */
-        sequence->completion.finish = FINISH_LENGTH;
-        sequence->first_ns = clock_ns();
-        return lead_finish(lead, sequence);
-    }
+    if (sequence_only_reads(sequence) && request->scores == 0) /* there is nothing to know of its prompt */
+        return lead_finish_empty(lead, sequence);
     TRY(team_open_slot(lead->team, &terms));
     reading_begin(&lead->reading, sequence);
     lead_tell_read(lead, 1); /* the newest prompt token is fed in the first round */
+    if (sequence_only_reads(sequence))
+        return STATUS_OK; /* there is nothing to draft */
     return peers_assign(lead->peers, sequence); /* so the drafter reads the prompt while the target does */
 }
 

@@ -53,6 +53,7 @@ static enum status read_alone(struct lead *lead)
         prefill_add_step(&lead->reading.prefill, 0, rows, (double)(clock_ns() - start) / 1000);
         trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
         lead_tell_read(lead, 0);
+        TRY(lead_finish_read(lead));
         if (lead->peers->count > 0)
             TRY(peers_look(lead->peers, lead->slots.sequence, lead->slots.count));
     } else if (reading_left(&lead->reading) == 0) {
@@ -124,6 +125,7 @@ static enum status end_round(struct lead *lead)
     TRY(verify_ready(lead, wait_ns));
     lead->drafting.decided_ns = clock_ns();
     TRY(lead_commit_all(lead));
+    TRY(lead_finish_read(lead));
     trace_end(TRACE_ROUND, lead->round.began, 0, 0, lead->slots.readies, 0, 0);
     return STATUS_OK;
 }

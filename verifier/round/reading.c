@@ -29,7 +29,7 @@ struct sequence *reading_choose_slot(const struct reading *reading, const struct
 
     for (int i = 0; i < reading->slots; i++) {
         struct sequence *sequence = &reading->sequence[i];
-        int common = sequence->request == NULL ? sequence_common(sequence, request->tokens, request->prompt_count - 1) : -1;
+        int common = sequence->request == NULL ? sequence_common(sequence, request->tokens, sequence_reusable(request)) : -1;
 
         if (common > held) {
             held = common;
@@ -43,7 +43,7 @@ struct sequence *reading_choose_slot(const struct reading *reading, const struct
  * which may itself wait for this sequence, only what is in the cache now: two sequences never wait for each other. */
 static int offers(const struct sequence *other, const struct sequence *sequence)
 {
-    int common = sequence_common(other, sequence->tokens, sequence->length - 1);
+    int common = sequence_common(other, sequence->tokens, sequence_reusable(sequence->request));
 
     if (other->request != NULL && other->request->index > sequence->request->index && common > other->cached)
         return other->cached;
@@ -89,6 +89,19 @@ static enum status take_shared(struct reading *reading, struct sequence *sequenc
     return STATUS_OK;
 }
 
+static int reads(const struct sequence *sequence)
+{
+    return sequence->request != NULL && !sequence_is_read(sequence);
+}
+
+enum status reading_copy(struct reading *reading)
+{
+    for (int i = 0; i < reading->slots; i++)
+        if (reads(&reading->sequence[i]))
+            TRY(take_shared(reading, &reading->sequence[i]));
+    return STATUS_OK;
+}
+
 /* Inserts the sequence into the list of readers, the oldest request first. */
 static void add_reader(struct reading *reading, struct sequence *sequence, int count)
 {
@@ -102,6 +115,15 @@ static void add_reader(struct reading *reading, struct sequence *sequence, int c
 static int less(int a, int b)
 {
     return a < b ? a : b;
+}
+
+/* Prompt tokens that the sequence lacks, of those whose logits are wanted as many as there is room for. */
+static int lacking(const struct sequence *sequence, int *output_rows)
+{
+    int left = sequence->length - 1 - sequence->cached, scored = sequence_scored_rows(sequence, left), fit = less(scored, *output_rows);
+
+    *output_rows -= fit;
+    return left - scored + fit;
 }
 
 /* What a step has room for, and no more than the prompts lack. */
@@ -118,19 +140,14 @@ static int most_rows(const struct reading *reading, int readers, int taken)
 
 enum status reading_plan(struct reading *reading, int runners, int taken, int *rows)
 {
-    int readers = 0;
+    int readers = 0, output_rows = reading->verify->team->shard.max_outputs - taken;
 
-    for (int i = 0; i < reading->slots; i++) {
-        struct sequence *sequence = &reading->sequence[i];
-
-        if (sequence->request == NULL || sequence_is_read(sequence))
-            continue;
-        TRY(take_shared(reading, sequence));
-        if (reading->source[i].slot < 0 && !sequence_is_read(sequence))
-            add_reader(reading, sequence, readers++);
-    }
+    TRY(reading_copy(reading));
+    for (int i = 0; i < reading->slots; i++)
+        if (reads(&reading->sequence[i]) && reading->source[i].slot < 0)
+            add_reader(reading, &reading->sequence[i], readers++);
     for (int i = 0; i < readers; i++)
-        reading->left[i] = reading->reader[i]->length - 1 - reading->reader[i]->cached;
+        reading->left[i] = lacking(reading->reader[i], &output_rows);
     *rows = prefill_rows(&reading->prefill, readers, runners, most_rows(reading, readers, taken));
     prefill_share(reading->left, readers, *rows, reading->share);
     *rows = 0;

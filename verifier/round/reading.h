@@ -1,7 +1,8 @@
 /* Reading puts prompts into the target's KV cache, beside the rounds of running sequences. It owns who copies from whom, and the counts of tokens
  * read and reused; the sequences are borrowed. Tokens that another slot's cache holds as a common prefix are copied; of two such prompts that come
  * together the later one waits, and the prefix is read once. Invariant: the cache has the same bits as if all had been read (a
- * row's values do not depend on its batch). Only the lead's thread may call; collective over the group where so said. Never allocates after init, and
+ * row's values do not depend on its batch). A cache keeps no logits, so where log p of a prompt's tokens is asked for, the prompt is fed from there
+ * on, whoever has read the same before. Only the lead's thread may call; collective over the group where so said. Never allocates after init, and
  * talks to no drafter. */
 #ifndef TANDEM_VERIFIER_ROUND_READING_H
 #define TANDEM_VERIFIER_ROUND_READING_H
@@ -35,7 +36,9 @@ void reading_init(struct reading *reading, struct arena *arena, struct verify *v
 struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request);
 /* To be called when a sequence was opened, before anything of its prompt is fed. */
 void reading_begin(struct reading *reading, struct sequence *sequence);
-/* Makes the copies that can be made now, and adds prompt rows to the next step, which has `runners` sequences with `taken` rows already. rows: prompt
+/* Makes the copies that can be made now: before a slot is given away for which others wait. Collective over the group. */
+enum status reading_copy(struct reading *reading);
+/* Makes them, and adds prompt rows to the next step, which has `runners` sequences with `taken` rows already. rows: prompt
  * rows added. Collective over the group. */
 enum status reading_plan(struct reading *reading, int runners, int taken, int *rows);
 /* Prompt tokens of all sequences that are not in the cache yet. */

@@ -40,6 +40,30 @@ int sequence_is_read(const struct sequence *sequence)
     return sequence->cached == sequence->length - 1;
 }
 
+int sequence_only_reads(const struct sequence *sequence)
+{
+    return sequence->limit == sequence->request->prompt_count;
+}
+
+int sequence_reusable(const struct request *request)
+{
+    return request->prompt_count - 1 - request->scores;
+}
+
+int sequence_scored_rows(const struct sequence *sequence, int count)
+{
+    int unscored = sequence_reusable(sequence->request) - sequence->cached;
+
+    return unscored <= 0 ? count : count > unscored ? count - unscored : 0;
+}
+
+struct logprob *sequence_logprob(const struct sequence *sequence, int place)
+{
+    int at = place - (sequence->request->prompt_count - sequence->request->scores);
+
+    return sequence->logprobs != NULL && at >= 0 ? &sequence->logprobs[at] : NULL;
+}
+
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
 {
     if (request->bias != NULL)
@@ -61,13 +85,13 @@ enum status sequence_open(struct sequence *sequence, const struct request *reque
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
 
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
-    sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)limit + 1, sizeof *sequence->logprobs) : NULL;
+    sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)(request->scores + limit) + 1, sizeof *sequence->logprobs) : NULL;
     if (sequence->logprobs == NULL && request->logprobs >= 0) {
-        log_error("no memory for log probabilities of %d tokens", limit);
+        log_error("no memory for log probabilities of %d tokens", request->scores + limit);
         completion_close(&sequence->completion);
         return STATUS_INTERNAL;
     }
-    sequence->cached = sequence_common(sequence, request->tokens, request->prompt_count - 1); /* the newest token is always fed, for its logits */
+    sequence->cached = sequence_common(sequence, request->tokens, sequence_reusable(request));
     sequence->openings++;
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;

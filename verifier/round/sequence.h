@@ -20,7 +20,7 @@ struct sequence {
     struct bias bias; /* the request's logit biases; with min_tokens also the tokens that would end it */
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
-    struct logprob *logprobs; /* [completion.count] of its tokens; NULL: none are asked for */
+    struct logprob *logprobs; /* [request->scores + completion.count] of the last tokens of its prompt and its own; NULL: none are asked for */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
     struct draft_link link; /* the drafter, and its proposal */
@@ -36,6 +36,15 @@ void sequence_init(struct sequence *sequence, struct arena *arena, int slot, int
 int sequence_common(const struct sequence *sequence, const int32_t *tokens, int count);
 /* Is the prompt in the cache, except for the newest token, which is fed with the drafts? */
 int sequence_is_read(const struct sequence *sequence);
+/* Does the request ask for no token, so that it ends once its prompt is read? */
+int sequence_only_reads(const struct sequence *sequence);
+/* Tokens of a prompt that may come from a cache. The newest is always fed, for its logits, and so are those after which log p is asked for: a cache
+ * keeps no logits. */
+int sequence_reusable(const struct request *request);
+/* Of the next `count` prompt tokens to be read, how many give log p that is asked for? They are the last ones. */
+int sequence_scored_rows(const struct sequence *sequence, int count);
+/* Log p of the token at this place; NULL where none is known, as of a text's first token. */
+struct logprob *sequence_logprob(const struct sequence *sequence, int place);
 /* Starts a request in the slot. The prefix that the slot's cache still holds of the sequence before is kept. */
 enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
                           const int32_t *eos, int eos_count, int context);

@@ -1,4 +1,4 @@
-#include "verifier/round/verify.h"
+#include "verifier/round/verify_parts.h"
 
 #include "common/base/log.h"
 #include "common/base/trace.h"
@@ -57,61 +57,6 @@ void verify_close(struct verify *verify)
     arena_close(&verify->arena);
 }
 
-void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count)
-{
-    verify->part[verify->parts++] = (struct prompt_part){sequence, count};
-}
-
-static int rows_of_parts(const struct verify *verify)
-{
-    int rows = 0;
-
-    for (int i = 0; i < verify->parts; i++)
-        rows += verify->part[i].count;
-    return rows;
-}
-
-/* Prompt rows come after the output rows. */
-static void lay_out_parts(struct verify *verify)
-{
-    for (int i = 0; i < verify->parts; i++) {
-        const struct sequence *sequence = verify->part[i].sequence;
-
-        step_add_chain(&verify->team->step, sequence->slot, sequence->cached, sequence->tokens + sequence->cached, verify->part[i].count);
-    }
-}
-
-static void end_parts(struct verify *verify)
-{
-    for (int i = 0; i < verify->parts; i++)
-        verify->part[i].sequence->cached += verify->part[i].count;
-    verify->parts = 0;
-}
-
-enum status verify_read(struct verify *verify)
-{
-    size_t unused;
-
-    step_layout(&verify->team->step, rows_of_parts(verify), 0, 0);
-    lay_out_parts(verify);
-    TRY(team_step(verify->team, &unused));
-    end_parts(verify);
-    return STATUS_OK;
-}
-
-enum status verify_prefill(struct verify *verify, struct sequence *sequence)
-{
-    int most = model_prompt_rows(verify->team->shard.model);
-
-    while (!sequence_is_read(sequence)) {
-        int left = sequence->length - 1 - sequence->cached;
-
-        verify_add_prompt(verify, sequence, left < most ? left : most);
-        TRY(verify_read(verify));
-    }
-    return STATUS_OK;
-}
-
 enum status verify_warm_up(struct verify *verify, const struct sampling *sampling, int rows, double *us)
 {
     const struct slot_terms terms = {.sampling = *sampling};
@@ -146,7 +91,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         for (int i = 0; i < proposal->count; i++)
             ids += support_size(&sequences[s]->request->sampling, &proposal->q[i]);
     }
-    step_layout(step, rows + rows_of_parts(verify), rows, ids);
+    step_layout_scored(step, rows + verify_prompt_rows(verify), rows, verify_scored_rows(verify), ids);
     for (int s = 0; s < count; s++) {
         const struct sequence *sequence = sequences[s];
         const struct proposal *proposal = proposal_of(sequence);
@@ -166,7 +111,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
             step->support_first[++output] = used;
         }
     }
-    lay_out_parts(verify);
+    verify_lay_out_prompts(verify);
 }
 
 /* Joins the shards' evidence into the target rows of the step. */
@@ -313,7 +258,6 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
 
     build(verify, sequences, count);
     TRY(team_step(verify->team, &bytes));
-    end_parts(verify);
     stepped = clock_ns();
     clock_add(&verify->step, stepped - start);
     int64_t began = trace_begin();
@@ -334,7 +278,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
     }
     clock_add(&verify->decide, clock_ns() - stepped);
     trace_end(TRACE_DECIDE, began, sequences[0]->request->index, sequences[0]->length, count, 0, 0);
-    return STATUS_OK;
+    return verify_end_prompts(verify); /* behind all that reads the step's evidence, whose memory it uses */
 }
 
 enum status verify_note(struct verify *verify, const struct outcome *outcomes, const int *kept, int count)
@@ -366,6 +310,6 @@ enum status verify_logprobs(struct verify *verify, struct sequence *const *seque
     asked = 0;
     for (int s = 0; s < count; s++)
         for (int i = 0; sequences[s]->logprobs != NULL && i < kept[s]; i++)
-            sequences[s]->logprobs[sequences[s]->completion.count - kept[s] + i] = verify->logprobs[asked++];
+            *sequence_logprob(sequences[s], sequences[s]->length - kept[s] + i) = verify->logprobs[asked++];
     return STATUS_OK;
 }

@@ -22,6 +22,7 @@ struct outcome {
 struct prompt_part {
     struct sequence *sequence;
     int count;
+    int scored; /* after so many of them, the last ones, log p of the next token is asked for */
 };
 
 struct verify {
@@ -54,11 +55,11 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
 void verify_close(struct verify *verify);
 
 /* Local. Adds `count` prompt tokens of the sequence to the next step, once per step and sequence. All prompt rows and the rows of a round together
- * are at most the model's max_rows. */
+ * are at most the model's max_rows; the output rows and those that are scored, at most max_outputs. */
 void verify_add_prompt(struct verify *verify, struct sequence *sequence, int count);
-/* Takes a step of the added prompt rows alone. Collective over the group. */
+/* Takes a step of the added prompt rows alone. Log p of tokens that follow them is kept where it is asked for. Collective over the group. */
 enum status verify_read(struct verify *verify);
-/* Reads the whole prompt of a sequence except its newest token. Collective over the group. */
+/* Reads the whole prompt of a sequence, of which no log p is asked for, except its newest token. Collective over the group. */
 enum status verify_prefill(struct verify *verify, struct sequence *sequence);
 
 /* Times a step of `rows` output rows with this sampling, in slot 0, which must be free. Collective over the group. */

@@ -208,7 +208,7 @@ static enum status run_forward(struct shard *shard, const struct step *step, voi
     const struct forward_questions questions = {
         .first = shard->model->vocab_first, .queries = shard->queries, .count = write_questions(shard, step, evidence)};
 
-    TRY(forward_begin(&shard->forward, &step->rows, step->output_row, step->outputs, shard->logits, &questions));
+    TRY(forward_begin(&shard->forward, &step->rows, step->output_row, step->outputs + step->scored, shard->logits, &questions));
     fetch_others(shard, step);
     return forward_end(&shard->forward);
 }
@@ -379,7 +379,7 @@ enum status shard_logprobs(struct shard *shard, const struct step *step, const s
 
     memcpy(own, orders, sizeof own);
     for (int i = 0; i < count && model->backend->output.fetch != NULL; i++)
-        if (is_answered(shard, terms_of(shard, step, own[i].output))) {
+        if (own[i].output >= step->outputs || is_answered(shard, terms_of(shard, step, own[i].output))) {
             fetch(shard, own[i].output);
             fetched++;
         }

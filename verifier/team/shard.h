@@ -30,7 +30,7 @@ struct commit_note {
     int32_t token;
 };
 
-/* Asks for log p of a token at an output row of the last step, and of the `top` most probable ones. */
+/* Asks for log p of a token at an output row of the last step, a scored one or not, and of the `top` most probable ones. */
 struct logprob_order {
     int32_t output;
     int32_t token;

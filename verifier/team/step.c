@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { HEAD = 4 }; /* words: rows, outputs, ids, unused */
+enum { HEAD = 4 }; /* words: rows, outputs, ids, scored */
 
 size_t step_bytes(int rows, int outputs, int ids)
 {
@@ -11,12 +11,17 @@ size_t step_bytes(int rows, int outputs, int ids)
 
 void step_layout(struct step *step, int rows, int outputs, int ids)
 {
+    step_layout_scored(step, rows, outputs, 0, ids);
+}
+
+void step_layout_scored(struct step *step, int rows, int outputs, int scored, int ids)
+{
     int32_t *at = step->words;
 
     at[0] = rows;
     at[1] = outputs;
     at[2] = ids;
-    at[3] = 0;
+    at[3] = scored;
     step_adopt(step);
     step->rows.count = 0; /* step_add_chain adds them */
     step->support_first[0] = 0;
@@ -29,6 +34,7 @@ void step_adopt(struct step *step)
 
     step->outputs = step->words[1];
     step->ids = step->words[2];
+    step->scored = step->words[3];
     step->rows.count = rows;
     step->rows.ancestors = (uint64_t *)(void *)at; /* aligned, as the head has an even number of words */
     at += 2 * rows;
@@ -38,9 +44,9 @@ void step_adopt(struct step *step)
     step->rows.place = at += rows;
     step->rows.base = at += rows;
     step->output_row = at += rows;
-    step->support_first = at += step->outputs;
+    step->support_first = at += step->outputs + step->scored;
     step->id = at + step->outputs + 1;
-    step->bytes = step_bytes(rows, step->outputs, step->ids);
+    step->bytes = (size_t)(step->id + step->ids - step->words) * sizeof *step->words;
 }
 
 int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens, int count)

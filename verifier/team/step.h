@@ -8,19 +8,22 @@
 
 struct step {
     int outputs;              /* rows for which evidence is wanted */
+    int scored;               /* further rows whose logits are wanted, for log p alone: output rows outputs .. outputs + scored - 1 */
     int ids;
     struct rows rows;
-    int32_t *output_row;     /* [outputs] index of the row */
+    int32_t *output_row;    /* [outputs + scored] index of the row */
     int32_t *support_first; /* [outputs + 1] indices into id: output a's support is id[support_first[a] .. support_first[a + 1]) */
     int32_t *id;            /* [ids] */
     int32_t *words;         /* the block */
     size_t bytes;           /* used bytes of the block */
 };
 
-/* Most bytes that a block of these counts needs. */
+/* Most bytes that a block of these counts needs; outputs: scored ones included. */
 size_t step_bytes(int rows, int outputs, int ids);
 /* Lays out a step of these counts in step->words, with no row yet. */
 void step_layout(struct step *step, int rows, int outputs, int ids);
+/* The same with `scored` rows beside the outputs. */
+void step_layout_scored(struct step *step, int rows, int outputs, int scored, int ids);
 /* Finds the arrays in a received block. It is trusted: it comes from the lead, the same program. */
 void step_adopt(struct step *step);
 

@@ -236,6 +236,11 @@ refused 65 "$TARGET .2048 tokens. and $WORK/words .2048 tokens. have different v
 # With --solo the draft is not looked at before, and the Hellos disagree.
 refused_by_hand 65 "words.*different vocabularies" --solo --target "$TARGET" --draft "$WORK/words" --prompt Hello
 
+refused 66 "--perplexity $WORK/none.txt: No such file" --perplexity "$WORK/none.txt"
+refused 64 "--prompts does not go with --perplexity, which scores its text" --perplexity "$PROMPTS" --prompts "$PROMPTS"
+refused 64 "a context of 2000 tokens was asked for, the model has 1024" --perplexity "$PROMPTS" --context 2000
+refused 64 "--echo is for prompts, and --chat makes messages of them" --chat Hello --echo
+
 # The one prompt of --prompt.
 long=$(printf 'word%.0s ' {1..1500})
 refused 65 "the prompt is empty" --prompt ""

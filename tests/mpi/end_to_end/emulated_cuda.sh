@@ -49,6 +49,14 @@ if [ "$6" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then # the em
     equal wide 4 one-shot --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
 fi
 
+# Prompts whose tokens are asked about: their logits stay on the device until they are.
+sed 's/}$/, "echo": true, "logprobs": 3}/' "$WORK/prompts.jsonl" >"$WORK/echoes.jsonl"
+equal echoes 2 nccl "${ALL[@]}" --prompts "$WORK/echoes.jsonl" --plain-results
+checks=$((checks + 1))
+grep -q '"token_logprobs":\[null,-' "$WORK/solo_echoes.jsonl" &&
+    cmp -s <(grep -o '"logprobs":{.*}' "$WORK/solo_echoes.jsonl" | sort) <(grep -o '"logprobs":{.*}' "$WORK/drafted_echoes.jsonl" | sort) ||
+    fail "log p of echoed prompts differs: $(head -n 2 "$WORK/solo_echoes.jsonl")"
+
 # Every token of the greedy output against the CPU's logits after the same tokens. The CPU's numbers are others: weights and activations are not
 # rounded to bfloat16. The model's logits spread over about 3.
 checks=$((checks + 1))

@@ -165,6 +165,41 @@ static void test_options__values_stand_apart_or_behind_an_equals_sign(void **sta
     assert_int_equal(options.rounds.draft_length, 0);
 }
 
+static void test_options__a_text_is_scored_alone_and_by_the_target(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--perplexity file", &options);
+    assert_true(options.rounds.solo && !options.report.compare && options_score_prompts(&options) && !options_is_showcase(&options));
+    assert_int_equal(options.model.context, 512);
+    assert_taken("--perplexity file --context 64", &options);
+    assert_int_equal(options.model.context, 64);
+    REFUSED({"--perplexity file --prompt x", "--prompt or --chat does not go with --perplexity, which scores its text"},
+            {"--perplexity file --prompts x", "--prompts does not go with --perplexity"},
+            {"--perplexity file --chat x", "--prompt or --chat does not go with --perplexity"},
+            {"--perplexity file --chat", "--chat does not go with --perplexity"},
+            {"--perplexity file --conversation", "a chat does not go with --perplexity"},
+            {"--perplexity file --output x", "--output does not go with --perplexity"},
+            {"--perplexity file --check quick", "--check does not go with --perplexity"},
+            {"--perplexity file --compare", "--compare does not go with --perplexity"},
+            {"--perplexity file --sweep x", "--sweep does not go with --perplexity"},
+            {"--perplexity file --context 3", "--context is 3, expected windows of at least 4 tokens for --perplexity"});
+}
+
+static void test_options__a_prompt_is_echoed_and_a_chat_is_not(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--prompt text --echo", &options);
+    assert_true(options.request.echo && !options_score_prompts(&options));
+    assert_taken("--prompt text --echo --logprobs 0", &options);
+    assert_true(options_score_prompts(&options));
+    REFUSED({"--chat text --echo", "--echo is for prompts, and --chat makes messages of them"},
+            {"--conversation --echo", "--echo does not go with a chat"});
+}
+
 static void test_options__an_unknown_option_names_the_nearest(void **state)
 {
     (void)state;
@@ -193,7 +228,7 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
             {"--draft-max 16", "is not supported, expected --draft-length K"},
             {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
             {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
-            {"--top-logprobs 5", "option '--top-logprobs' is not supported"},
+            {"--top-logprobs 5", "option '--top-logprobs' is not supported, expected --logprobs N"},
             {"--logprobs 21", "--logprobs is '21', expected"},
             {"--logprobs -1", "--logprobs is '-1', expected"},
             {"--n 2", "option '--n' is not supported: a prompt has one completion"},
@@ -901,6 +936,8 @@ int main(void)
         cmocka_unit_test(test_options__no_arguments_give_the_defaults),
         cmocka_unit_test(test_options__sequences_go_together_only_where_nobody_watches),
         cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
+        cmocka_unit_test(test_options__a_text_is_scored_alone_and_by_the_target),
+        cmocka_unit_test(test_options__a_prompt_is_echoed_and_a_chat_is_not),
         cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
         cmocka_unit_test(test_options__names_from_elsewhere_are_answered_by_their_meaning),
         cmocka_unit_test(test_options__each_says_whether_results_and_ranks_have_to_do_with_it),

@@ -94,6 +94,79 @@ static void test_request__every_option_has_its_snake_case_key(void **state)
     request_release(&list);
 }
 
+/* The text as it was given, whatever stands first in the line; of tokens theirs, special ones spelled out. */
+static void test_request__an_echoed_prompt_keeps_its_text(void **state)
+{
+    static const char lines[] = "{\"echo\": true, \"prompt\": \"Hello th\\u00e9re\", \"logprobs\": 2}\n"
+                                "{\"prompt\": \"Hello\", \"echo\": 1}\n"
+                                "{\"prompt_tokens\": [0, 40, 41], \"echo\": true, \"max_tokens\": 0, \"logprobs\": 0}\n"
+                                "{\"prompt\": \"Hello\", \"echo\": false, \"logprobs\": 2}\n";
+    const struct options before = options;
+    const struct request *request;
+    struct request_list list;
+
+    (void)state;
+    options.request.logprobs = -1;
+    list = read_text(lines);
+    options = before;
+    request = list.request;
+    assert_int_equal(list.count, 4);
+    for (int i = 0; i < 4; i++)
+        assert_null(request[i].error);
+    assert_int_equal(request[0].prompt_length, strlen("Hello th\xc3\xa9re"));
+    assert_memory_equal(request[0].prompt, "Hello th\xc3\xa9re", request[0].prompt_length);
+    assert_int_equal(request[0].scores, request[0].prompt_count - 1);
+    assert_int_equal(request[1].prompt_length, 5);
+    assert_int_equal(request[1].scores, 0);
+    assert_memory_equal(request[2].prompt, "<|endoftext|>", strlen("<|endoftext|>"));
+    assert_int_equal(request[2].prompt_length, strlen("<|endoftext|>") + 2);
+    assert_int_equal(request[2].scores, 2);
+    assert_null(request[3].prompt);
+    assert_int_equal(request[3].scores, 0);
+    request_release(&list);
+}
+
+static void test_request__what_is_not_echoed_says_so(void **state)
+{
+    (void)state;
+    EACH_WRONG({"\"echo\": \"yes\"", "echo is not a number"}, {"\"echo\": 2", "echo is 2, expected a whole number from 0 to 1"});
+}
+
+/* Where nothing is generated, all of the context is the prompt's. */
+static void test_request__a_prompt_alone_may_fill_the_context(void **state)
+{
+    char line[1024];
+    int used = snprintf(line, sizeof line, "{\"echo\": true, \"max_tokens\": 0, \"prompt_tokens\": [1");
+    struct request_list list;
+
+    (void)state;
+    for (int i = 1; i < CONTEXT; i++)
+        used += snprintf(line + used, sizeof line - (size_t)used, ",1");
+    snprintf(line + used, sizeof line - (size_t)used, "]}");
+    list = read_text(line);
+    assert_null(list.request[0].error);
+    request_release(&list);
+    snprintf(line + used, sizeof line - (size_t)used, ",1]}");
+    expect_error(line, "the prompt has 65 tokens, the context has room for 64");
+}
+
+static void test_request__tokens_are_scored_from_the_end(void **state)
+{
+    static const int32_t tokens[] = {3, 4, 5, 6};
+    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = 4, .vocab = tokenizer_size(tokenizer)};
+    struct request_list list = {0};
+
+    (void)state;
+    assert_int_equal(request_add_tokens(&list, &terms, tokens, 4, 2), STATUS_OK);
+    assert_null(list.request[0].error);
+    assert_int_equal(list.request[0].prompt_count, 4);
+    assert_memory_equal(list.request[0].tokens, tokens, sizeof tokens);
+    assert_int_equal(list.request[0].max_tokens, 0);
+    assert_int_equal(list.request[0].logprobs, 0);
+    assert_int_equal(list.request[0].scores, 2);
+    request_release(&list);
+}
+
 static void test_request__a_line_chooses_how_drafts_are_accepted(void **state)
 {
     const struct options before = options;
@@ -561,6 +634,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_request__every_option_has_its_snake_case_key),
+        cmocka_unit_test(test_request__an_echoed_prompt_keeps_its_text),
+        cmocka_unit_test(test_request__what_is_not_echoed_says_so),
+        cmocka_unit_test(test_request__a_prompt_alone_may_fill_the_context),
+        cmocka_unit_test(test_request__tokens_are_scored_from_the_end),
         cmocka_unit_test(test_request__a_line_chooses_how_drafts_are_accepted),
         cmocka_unit_test(test_request__what_is_not_said_comes_from_the_options),
         cmocka_unit_test(test_request__tokens_are_biased_and_banned_and_stop),

@@ -80,6 +80,7 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
     assert_means("{\"model\":\"m\",\"prompt\":\"x\",\"max_tokens\":5,\"temperature\":0.5,\"top_p\":0.75,\"seed\":3}",
                  "{\"id\":\"a\",\"max_tokens\":5,\"prompt\":\"x\",\"seed\":3,\"temperature\":0.5,\"top_p\":0.75}");
     assert_means("{\"prompt\":[\"x\"],\"stop\":\"\\n\"}", "{\"id\":\"a\",\"prompt\":\"x\",\"stop\":[\"\\n\"]}");
+    assert_means("{\"prompt\":\"x\",\"echo\":true}", "{\"echo\":true,\"id\":\"a\",\"prompt\":\"x\"}");
     assert_means("{\"prompt\":\"x\",\"logprobs\":5}", "{\"id\":\"a\",\"logprobs\":5,\"prompt\":\"x\"}");
     assert_means("{\"prompt\":[1,2],\"stop\":[\"a\",\"b\"]}", "{\"id\":\"a\",\"prompt_tokens\":[1,2],\"stop\":[\"a\",\"b\"]}");
     assert_means("{\"prompt\":[[1,2]],\"logit_bias\":{\"7\":-100}}", "{\"id\":\"a\",\"logit_bias\":{\"7\":-100},\"prompt_tokens\":[1,2]}");
@@ -88,9 +89,8 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
 static void test_request_openai__what_asks_for_nothing_is_taken(void **state)
 {
     (void)state;
-    assert_means(
-        "{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"echo\":false,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
-        "{\"id\":\"a\",\"prompt\":\"x\"}");
+    assert_means("{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
+                 "{\"id\":\"a\",\"prompt\":\"x\"}");
 }
 
 static void test_request_openai__what_is_not_done_is_named(void **state)

@@ -90,6 +90,28 @@ static void test_sequence__open_takes_the_prompt(void **state)
     assert_int_equal(sequence->slot, 2);
 }
 
+/* A cache keeps no logits: what is asked about is fed, whoever has read the same before. */
+static void test_sequence__what_is_scored_is_not_reused(void **state)
+{
+    struct rig *rig = *state;
+    struct sequence *sequence = &rig->sequence;
+
+    sequence->cached = PROMPT - 1;
+    sequence_close(sequence);
+    rig->request.logprobs = 0;
+    rig->request.scores = 1;
+    assert_int_equal(sequence_open(sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence->cached, PROMPT - 2);
+    assert_int_equal(sequence_scored_rows(sequence, 1), 1);
+    sequence->cached = 0;
+    assert_int_equal(sequence_scored_rows(sequence, 1), 0);
+    assert_int_equal(sequence_scored_rows(sequence, 2), 1);
+    assert_null(sequence_logprob(sequence, PROMPT - 2));
+    assert_ptr_equal(sequence_logprob(sequence, PROMPT - 1), sequence->logprobs);
+    assert_ptr_equal(sequence_logprob(sequence, PROMPT), sequence->logprobs + 1);
+    assert_int_equal(sequence_only_reads(sequence), 0);
+}
+
 static void test_sequence__context_bounds_the_limit(void **state)
 {
     struct rig *rig = *state;
@@ -341,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIGGED(test_sequence__what_may_not_come_early_has_the_end_of_a_chats_answer),
         RIGGED(test_sequence__open_takes_the_prompt),
+        RIGGED(test_sequence__what_is_scored_is_not_reused),
         RIGGED(test_sequence__context_bounds_the_limit),
         RIGGED(test_sequence__open_gathers_what_is_asked_of_tokens),
         RIGGED(test_sequence__offer_copies_what_fits),

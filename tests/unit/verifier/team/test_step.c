@@ -78,12 +78,39 @@ static void test_step__block_carries_all_of_it(void **state)
     assert_int_equal(received.id[4], 44);
 }
 
+/* Rows that are scored stand behind the output rows, and have no support. */
+static void test_step__block_carries_scored_rows(void **state)
+{
+    const int32_t tokens[4] = {1, 2, 3, 4};
+    struct step sent = {.words = words}, received = {.words = copy};
+
+    (void)state;
+    step_layout_scored(&sent, 4, 1, 2, 1);
+    step_add_chain(&sent, 2, 6, tokens, 4);
+    for (int a = 0; a < 3; a++)
+        sent.output_row[a] = a + 1;
+    sent.support_first[1] = 1;
+    sent.id[0] = 40;
+    assert_true(sent.bytes <= step_bytes(4, 3, 1));
+    assert_true((char *)(sent.id + 1) == (char *)words + sent.bytes);
+    memcpy(copy, words, sent.bytes);
+    step_adopt(&received);
+    assert_int_equal(received.outputs, 1);
+    assert_int_equal(received.scored, 2);
+    for (int a = 0; a < 3; a++)
+        assert_int_equal(received.output_row[a], a + 1);
+    assert_int_equal(received.support_first[1], 1);
+    assert_int_equal(received.id[0], 40);
+    assert_int_equal(received.bytes, sent.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step__chain_rows_see_their_ancestors),
         cmocka_unit_test(test_step__chains_follow_one_another),
         cmocka_unit_test(test_step__block_carries_all_of_it),
+        cmocka_unit_test(test_step__block_carries_scored_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

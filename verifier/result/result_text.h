@@ -1,0 +1,13 @@
+/* The text of a result and the first of its tokens: those of the completion, behind the prompt where that is echoed. Owns nothing; pure. */
+#ifndef TANDEM_VERIFIER_RESULT_RESULT_TEXT_H
+#define TANDEM_VERIFIER_RESULT_RESULT_TEXT_H
+
+#include "verifier/round/sequence.h"
+#include <jansson.h>
+
+/* NULL without memory. */
+json_t *result_text(const struct sequence *sequence);
+/* The place of the result's first token in the sequence. */
+int result_first(const struct sequence *sequence);
+
+#endif
