@@ -116,7 +116,7 @@ void toy_model_init(struct toy_model *toy, const struct toy_law *law, int is_dra
     toy->model = (struct model){.backend = &toy->backend,
                                 .context = context,
                                 .group = group,
-                                .config = {.layers = 1},
+                                .config = {.layers = 1, .vocab = ids},
                                 .shape = {.kv_heads = 1, .head_dim = 1, .context = TOY_CONTEXT},
                                 .longest = TOY_CONTEXT,
                                 .vocab = ids,
