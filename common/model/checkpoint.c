@@ -276,6 +276,11 @@ int checkpoint_has(const struct checkpoint *checkpoint, const char *name)
     return entry_of(checkpoint, name) != NULL;
 }
 
+const char *checkpoint_path(const struct checkpoint *checkpoint)
+{
+    return checkpoint->path;
+}
+
 int checkpoint_files(const struct checkpoint *checkpoint)
 {
     return checkpoint->file_count;

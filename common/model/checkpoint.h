@@ -41,6 +41,8 @@ enum status checkpoint_find(const struct checkpoint *checkpoint, const char *nam
                             struct tensor *tensor);
 int checkpoint_has(const struct checkpoint *checkpoint, const char *name);
 
+/* What was opened. */
+const char *checkpoint_path(const struct checkpoint *checkpoint);
 int checkpoint_files(const struct checkpoint *checkpoint);
 /* In which of them, from 0, a tensor's data or row lies. */
 int checkpoint_file_of(const struct checkpoint *checkpoint, const void *data);

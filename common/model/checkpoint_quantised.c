@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NIBBLES = CHECKPOINT_QUANTISED_ROWS, /* in a word */ PLAIN_ZERO = 8, /* the zero point of Q4_0 */ RAISED = 16 /* that of Q5_0 */ };
+enum {
+    NIBBLES = CHECKPOINT_QUANTISED_ROWS,
+    /* in a word */ PLAIN_ZERO = 8,
+    /* the zero point of Q4_0 */ RAISED = 16,
+    /* that of Q5_0 */ SHAPE_TEXT = 200
+};
 
 /* Where AWQ keeps the columns of a word. */
 static const int awq_place[NIBBLES] = {0, 4, 1, 5, 2, 6, 3, 7};
@@ -156,25 +161,43 @@ static const struct checkpoint_entry *part_of(const struct checkpoint_table *tab
     return checkpoint_table_find(table, other);
 }
 
-/* Refuses a part that is missing (NULL), or not of this dtype and shape. */
-static enum status part_check(const struct checkpoint_entry *entry, const char *name, const char *ending, const char *dtype, int64_t rows,
-                              int64_t columns)
+/* [8, 64], as a line shows what was found. */
+static const char *shape_of(const struct checkpoint_entry *entry, char *text, size_t size)
 {
+    size_t used = (size_t)snprintf(text, size, "[");
+
+    for (int i = 0; i < entry->dims && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, i == 0 ? "%lld" : ", %lld", (long long)entry->shape[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+    return text;
+}
+
+/* Refuses a part that is missing (NULL), or not of this dtype and shape. `beside`: another part of the map, in whose file it is missed. */
+static enum status part_check(const struct checkpoint_entry *entry, const struct checkpoint_entry *beside, const char *ending, const char *dtype,
+                              int64_t rows, int64_t columns)
+{
+    char shape[SHAPE_TEXT];
+
     if (entry == NULL) {
-        log_error("tensor %s: the model has no %s for it", name, ending);
+        log_error("%s: tensor %s has no %s beside it", beside->file, beside->name, ending);
         return STATUS_DATA;
     }
     if (strcmp(entry->dtype, dtype) == 0 && entry->dims == 2 && entry->shape[0] == rows && entry->shape[1] == columns)
         return STATUS_OK;
-    log_error("%s: tensor %s is %s of %d dimensions, [%lld, %lld]; expected %s [%lld, %lld]", entry->file, entry->name, entry->dtype, entry->dims,
-              entry->dims > 0 ? (long long)entry->shape[0] : 0LL, entry->dims > 1 ? (long long)entry->shape[1] : 0LL, dtype, (long long)rows,
-              (long long)columns);
+    log_error("%s: tensor %s is %s %s, expected %s [%lld, %lld]", entry->file, entry->name, entry->dtype, shape_of(entry, shape, sizeof shape), dtype,
+              (long long)rows, (long long)columns);
     return STATUS_DATA;
 }
 
 /* In which group each column is (GPTQ): those that were sorted by their weight for the result (desc_act) are not next to each other. */
-static enum status order_check(const struct checkpoint_entry *entry, int64_t columns, int64_t group)
+static enum status order_check(const struct checkpoint_entry *entry, const struct checkpoint_entry *words, int is_sorted, int64_t columns,
+                               int64_t group)
 {
+    if (entry == NULL && is_sorted) {
+        log_error("%s: tensor %s has no .g_idx beside it, which desc_act promises", words->file, words->name);
+        return STATUS_DATA;
+    }
     if (entry == NULL)
         return STATUS_OK;
     if (strcmp(entry->dtype, "I32") != 0 || entry->dims != 1 || entry->shape[0] != columns) {
@@ -212,11 +235,11 @@ static enum status find_4_bits(const struct checkpoint_table *table, const struc
                   words->file, words->name, (long long)rows, (long long)columns, (long long)group, DTYPE_BLOCK, NIBBLES);
         return STATUS_DATA;
     }
-    TRY(part_check(words, name, ".qweight", "I32", is_awq ? columns : columns / NIBBLES, is_awq ? rows / NIBBLES : rows));
-    TRY(part_check(zeros, name, ".qzeros", "I32", groups, rows / NIBBLES));
-    TRY(part_check(scales, name, ".scales", "F16", groups, rows));
+    TRY(part_check(words, words, ".qweight", "I32", is_awq ? columns : columns / NIBBLES, is_awq ? rows / NIBBLES : rows));
+    TRY(part_check(zeros, words, ".qzeros", "I32", groups, rows / NIBBLES));
+    TRY(part_check(scales, words, ".scales", "F16", groups, rows));
     if (!is_awq)
-        TRY(order_check(part_of(table, name, ".g_idx"), columns, group));
+        TRY(order_check(part_of(table, name, ".g_idx"), words, quantisation->is_sorted, columns, group));
     tensor->data = words->data;
     tensor->parts = (struct quantised_parts){.kind = quantisation->kind,
                                              .zeros = zeros->data,
@@ -239,7 +262,7 @@ static int scale_dtype_of(const struct checkpoint_entry *scale, enum dtype *dtyp
 
 static int64_t parts_in(int64_t count, int each)
 {
-    return each > 0 ? (count + each - 1) / each : 0;
+    return each > 0 ? (count + each - 1) / each : -1;
 }
 
 /* How the scale's own shape says that it is shared: by all, by a row, by a block. */
@@ -258,13 +281,15 @@ static int scale_is_shared(const struct checkpoint_entry *scale, const struct qu
     parts->scale_rows = quantisation->block[0];
     parts->scale_columns = quantisation->block[1];
     parts->scale_stride = second;
-    return first == parts_in(tensor->rows, quantisation->block[0]) && second == parts_in(tensor->columns, quantisation->block[1]);
+    return quantisation->block[0] > 0 && first == parts_in(tensor->rows, quantisation->block[0]) &&
+           second == parts_in(tensor->columns, quantisation->block[1]);
 }
 
 static enum status find_fp8(const struct checkpoint_table *table, const struct quantisation *quantisation, const struct checkpoint_entry *entry,
                             struct tensor *tensor)
 {
     const struct checkpoint_entry *scale = part_of(table, entry->name, ".weight_scale_inv");
+    char shape[SHAPE_TEXT], blocks[64] = "";
 
     scale = scale != NULL ? scale : part_of(table, entry->name, ".weight_scale");
     if (scale == NULL) {
@@ -272,14 +297,16 @@ static enum status find_fp8(const struct checkpoint_table *table, const struct q
         return STATUS_DATA;
     }
     if (entry->dims != 2 || entry->shape[0] != tensor->rows || entry->shape[1] != tensor->columns)
-        return part_check(entry, entry->name, "", entry->dtype, tensor->rows, tensor->columns);
+        return part_check(entry, entry, "", entry->dtype, tensor->rows, tensor->columns);
     tensor->data = entry->data;
     tensor->dtype = DTYPE_BF16;
     tensor->parts = (struct quantised_parts){.kind = QUANTISATION_FP8, .scales = scale->data};
     if (scale_dtype_of(scale, &tensor->parts.scale_dtype) && scale_is_shared(scale, quantisation, tensor, &tensor->parts))
         return STATUS_OK;
-    log_error("%s: tensor %s is %s of %d dimensions, expected F32, F16 or BF16, of one number, one for each row, or one for each block of %d x %d",
-              scale->file, scale->name, scale->dtype, scale->dims, quantisation->block[0], quantisation->block[1]);
+    if (quantisation->block[0] > 0)
+        snprintf(blocks, sizeof blocks, ", or one for each block of %d x %d", quantisation->block[0], quantisation->block[1]);
+    log_error("%s: tensor %s is %s %s, expected F32, F16 or BF16, of one number or one for each of %lld rows%s", scale->file, scale->name,
+              scale->dtype, shape_of(scale, shape, sizeof shape), (long long)tensor->rows, blocks);
     return STATUS_DATA;
 }
 

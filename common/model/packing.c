@@ -54,7 +54,8 @@ enum status packing_find(struct packing *packing, enum family_part part, int64_t
     TRY(checkpoint_find(packing->model->checkpoint, name, rows, columns, tensor));
     if (part != FAMILY_EMBEDDING || tensor->parts.kind == QUANTISATION_NONE)
         return STATUS_OK;
-    log_error("tensor %s is kept as %s, expected an embedding in F32, F16 or BF16", name, quantisation_name(tensor->parts.kind));
+    log_error("%s: tensor %s is kept as %s, expected an embedding in F32, F16 or BF16", checkpoint_path(packing->model->checkpoint), name,
+              quantisation_name(tensor->parts.kind));
     return STATUS_DATA;
 }
 

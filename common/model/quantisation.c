@@ -15,9 +15,11 @@ static int says(const struct checkpoint_json *json, const char *key, const char 
 
 static enum status bits_read(const struct checkpoint_json *json, struct quantisation *quantisation)
 {
-    int bits = 0, group = 0;
+    const json_t *bits = checkpoint_json_get(json, "bits");
+    int group = 0;
 
-    TRY(checkpoint_json_integer(json, "bits", CHECKPOINT_JSON_NEEDED, 4, 4, &bits));
+    if (!json_is_integer(bits) || json_integer_value(bits) != 4)
+        return checkpoint_json_refuse(json, "bits", "4");
     TRY(checkpoint_json_integer(json, "group_size", CHECKPOINT_JSON_NEEDED, -1, GROUP_MOST, &group));
     if (group != -1 && (group == 0 || group % 32 != 0))
         return checkpoint_json_refuse(json, "group_size", "a multiple of 32, or -1");
@@ -42,9 +44,14 @@ static enum status awq_read(const struct checkpoint_json *json, struct quantisat
 static enum status gptq_read(const struct checkpoint_json *json, struct quantisation *quantisation)
 {
     const json_t *own = checkpoint_json_get(json, "dynamic");
+    int is_marlin = 0;
 
     TRY(bits_read(json, quantisation));
-    if (own != NULL && json_object_size(own) > 0)
+    TRY(checkpoint_json_flag(json, "desc_act", &quantisation->is_sorted));
+    TRY(checkpoint_json_flag(json, "is_marlin_format", &is_marlin));
+    if (is_marlin)
+        return checkpoint_json_refuse(json, "is_marlin_format", "false");
+    if (own != NULL && !(json_is_object(own) && json_object_size(own) == 0))
         return checkpoint_json_refuse(json, "dynamic", "none: modules with bits or groups of their own are not supported");
     if (checkpoint_json_get(json, "checkpoint_format") != NULL && !says(json, "checkpoint_format", "gptq") &&
         !says(json, "checkpoint_format", "gptq_v2"))

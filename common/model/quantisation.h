@@ -18,6 +18,7 @@ struct quantisation {
     enum quantisation_kind kind;
     int group;      /* AWQ, GPTQ: columns that share a scale; 0: all of a row */
     int zero_added; /* GPTQ: what is to be added to a zero point as it is stored */
+    int is_sorted;  /* GPTQ: columns may be sorted (desc_act), so the tensors must say that they are not */
     int block[2];   /* FP8: rows and columns that share a scale, where a tensor has one for each block; 0: not said */
 };
 

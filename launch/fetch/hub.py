@@ -93,7 +93,7 @@ class Hub(urllib.request.HTTPRedirectHandler):
             return self.opener.open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             raise Failure(*self.refusal(error, model)) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of an address that it leads to
             raise Failure(UNAVAILABLE, f"cannot reach {self.asked}: {why(error)}; expected a network, or a proxy in HTTPS_PROXY") from None
 
     def blocks(self, answer):

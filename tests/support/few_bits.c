@@ -189,6 +189,7 @@ static void put(uint32_t *words, int64_t word, int within, int number, int is_aw
 
 static void add_4_bits(struct map *map)
 {
+    must(map->columns % GROUP == 0 && map->rows % 8 == 0, map->name);
     int is_awq = map->kind == FEW_BITS_AWQ, group = map->kind == FEW_BITS_GPTQ_ZERO ? map->columns : GROUP, groups = map->columns / group;
     int rows = map->rows, columns = map->columns, less = map->kind == FEW_BITS_GPTQ; /* the first version's zero points */
     size_t size = (size_t)rows * (size_t)columns, count = (size_t)groups * (size_t)rows;

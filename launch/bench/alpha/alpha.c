@@ -115,7 +115,7 @@ static int32_t draw(const struct alpha *alpha, const struct text *text, const fl
     return token;
 }
 
-static int32_t decode(struct alpha *alpha, int row)
+static enum status decode(struct alpha *alpha, int row, int32_t *token)
 {
     const struct text *text = alpha->row[row];
     const struct history history = history_of(text);
@@ -125,9 +125,14 @@ static int32_t decode(struct alpha *alpha, int row)
 
     logits_process(&text->request->sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
     model->backend->row.scan(model->context, logits, model->vocab, 1, &stats);
+    if (!isfinite(stats.max)) {
+        log_error("request %u: the target gives no finite logit: its weights are damaged", text->request->index);
+        return STATUS_DATA;
+    }
     alpha->argmax = stats.argmax;
     weigh(alpha, &text->request->sampling, logits, &stats);
-    return draw(alpha, text, logits);
+    *token = draw(alpha, text, logits);
+    return STATUS_OK;
 }
 
 /* A draft that is one token, of which q is 1. */
@@ -283,17 +288,21 @@ static enum status admit(struct alpha *alpha)
 
             if (request->error != NULL)
                 log_error("request %u: %s", request->index, request->error);
-            else if (request->max_tokens > 0 && request->prompt_count < alpha->context)
+            else if (request->prompt_count >= alpha->context)
+                log_error("request %u: the prompt has %d tokens, and a draft's context has room for %d", request->index, request->prompt_count,
+                          alpha->context);
+            else if (request->max_tokens > 0)
                 TRY(open_text(alpha, &alpha->text[i], request));
         }
     return STATUS_OK;
 }
 
-static void take_token(struct alpha *alpha, int row)
+static enum status take_token(struct alpha *alpha, int row)
 {
     struct text *text = alpha->row[row];
-    int32_t token = decode(alpha, row);
+    int32_t token;
 
+    TRY(decode(alpha, row, &token));
     for (int d = 0; d < alpha->terms->drafts; d++)
         text->point[d][text->generated] =
             alpha->draft[d].is_model ? point_of_model(alpha, &alpha->draft[d], row, token) : point_of_lookup(alpha, &alpha->draft[d], row, token);
@@ -303,6 +312,7 @@ static void take_token(struct alpha *alpha, int row)
     (void)completion_push(&text->completion, &token, 1);
     if (text->completion.finish != FINISH_NOT)
         close_text(alpha, text);
+    return STATUS_OK;
 }
 
 static enum status step(struct alpha *alpha)
@@ -320,8 +330,8 @@ static enum status step(struct alpha *alpha)
             reader_add(reader, (int)(alpha->row[i] - alpha->text), alpha->row[i]->length - 1, alpha->row[i]->tokens[alpha->row[i]->length - 1]);
         TRY(reader_run(reader));
     }
-    for (int i = 0; i < alpha->rows; i++)
-        take_token(alpha, i);
+    for (int i = 0; i < alpha->rows && alpha->result->tokens < alpha->terms->tokens; i++)
+        TRY(take_token(alpha, i));
     progress_made("measuring alpha");
     return STATUS_OK;
 }
@@ -376,7 +386,11 @@ static enum status open_models(struct alpha *alpha)
             continue;
         }
         TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));
-        alpha->context = draft->reader.model->longest < alpha->context ? draft->reader.model->longest : alpha->context;
+        if (draft->reader.model->longest < alpha->context) {
+            alpha->context = draft->reader.model->longest;
+            log_warn("--draft %s has a context of %d tokens, the target of %d: no text is longer here", draft->reader.path, alpha->context,
+                     alpha->target.model->longest);
+        }
     }
     return STATUS_OK;
 }

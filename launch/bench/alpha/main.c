@@ -19,7 +19,8 @@ struct command {
     struct options draft[ALPHA_DRAFTS]; /* those of the run, each with its draft; the first one's are the target's */
     const char *name[ALPHA_DRAFTS];     /* as given; NULL: the embedded draft */
     const char *json;
-    int argc; /* what is left for the options of a run, the program's name first */
+    int sets_sequences; /* something may say how many texts are read at once */
+    int argc;           /* what is left for the options of a run, the program's name first */
     char **argv;
 };
 
@@ -96,6 +97,7 @@ static enum status take_own(struct command *command, int argc, char **argv)
 
         while (which < sizeof own / sizeof *own && (strlen(own[which]) != length || strncmp(own[which], name, length) != 0))
             which++;
+        command->sets_sequences |= length > 0 && (strncmp(name, "max-sequences", length) == 0 || strncmp(name, "config", length) == 0);
         if (which == sizeof own / sizeof *own) {
             command->argv[command->argc++] = argv[i];
             continue;
@@ -106,6 +108,30 @@ static enum status take_own(struct command *command, int argc, char **argv)
         }
         TRY(take(command, own[which], name[length] == '=' ? argv[i] + 3 + length : argv[++i]));
     }
+    return STATUS_OK;
+}
+
+/* Options of a run that promise something else than this. */
+static enum status check_unused(const struct options *options)
+{
+    const struct {
+        int is_set;
+        const char *name;
+    } unused[] = {{options->launch.dry_run, "dry-run"},
+                  {options->results.path != NULL, "output"},
+                  {options->results.resume, "resume"},
+                  {options->rounds.solo, "solo"},
+                  {options->rounds.synthetic_acceptance >= 0, "synthetic-acceptance"},
+                  {options->report.stats != NULL, "stats"},
+                  {options->report.trace != NULL, "trace"},
+                  {options->launch.hosts != NULL, "hosts"},
+                  {options->checks.size != CHECK_OFF, "check"}};
+
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        if (unused[i].is_set) {
+            log_error("--%s is not for tandem alpha, which runs no job", unused[i].name);
+            return STATUS_USAGE;
+        }
     return STATUS_OK;
 }
 
@@ -123,8 +149,9 @@ static enum status parse(struct command *command, const char *draft, struct opti
     }
     argv[argc] = NULL;
     TRY(options_parse(argc, argv, options));
-    if (options->rounds.max_sequences < 1)
+    if (!command->sets_sequences)
         options->rounds.max_sequences = SEQUENCES;
+    TRY(check_unused(options));
     if (options->model.target != NULL && options->model.draft == NULL) {
         log_error("expected --draft D beside --target");
         return STATUS_USAGE;
@@ -156,12 +183,17 @@ static const char *name_of(const struct command *command, int d)
     return name == NULL ? "the embedded draft" : slash != NULL && slash[1] != '\0' ? slash + 1 : name;
 }
 
-static void print_share(const struct share *share)
+static void print_number(double value)
 {
-    if (share->texts > 0)
-        printf("%6.3f", share_mean(share));
+    if (isfinite(value))
+        printf("%6.3f", value);
     else
         printf("     -");
+}
+
+static void print_share(const struct share *share)
+{
+    print_number(share_mean(share));
 }
 
 static void print_result(const struct command *command, const struct alpha_result *result)
@@ -177,7 +209,9 @@ static void print_result(const struct command *command, const struct alpha_resul
 
         printf("%-32.32s ", name_of(command, d));
         print_share(&figures->alpha);
-        printf(" %6.3f  ", share_error(&figures->alpha));
+        putchar(' ');
+        print_number(share_error(&figures->alpha));
+        printf("  ");
         print_share(&figures->agreement);
         printf("  ");
         print_share(&figures->proposals);
@@ -293,12 +327,24 @@ static enum status write_json(const struct command *command, const struct alpha_
     return STATUS_IO;
 }
 
+/* Before what may take long. */
+static enum status check_json(const struct command *command)
+{
+    FILE *file = command->json != NULL ? fopen(command->json, "a") : NULL;
+
+    if (command->json == NULL || (file != NULL && fclose(file) == 0))
+        return STATUS_OK;
+    log_error("--json %s: %s", command->json, strerror(errno));
+    return STATUS_IO;
+}
+
 static enum status run(struct command *command, int argc, char **argv)
 {
     struct alpha_result result;
 
     TRY(take_own(command, argc, argv));
     TRY(parse_all(command));
+    TRY(check_json(command));
     TRY(alpha_measure(&command->terms, &result));
     if (result.tokens == 0) {
         log_error("no prompt could be completed");

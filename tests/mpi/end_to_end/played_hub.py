@@ -23,7 +23,7 @@ REFUSALS = {
     "private": ("list", 401, ("X-Error-Code", "RepoNotFound")), "forbidden": ("list", 403, ("X-None", "")),
     "many": ("file", 429, ("Retry-After", "30")), "many-silent": ("list", 429, ("Retry-After", "a\x1b[2J")), "fault": ("list", 503, ("X-None", "")),
     "to-http": ("file", 302, ("Location", "http://example.invalid/x")), "to-file": ("file", 302, ("Location", "file:///etc/passwd")),
-    "to-ftp": ("file", 302, ("Location", "ftp://127.0.0.1/x")),
+    "to-ftp": ("file", 302, ("Location", "ftp://127.0.0.1/x")), "to-no-address": ("file", 302, ("Location", "http://[::1")),
 }
 
 

@@ -619,6 +619,7 @@ static int folder_remove(void **state)
 static void test_checkpoint__refuses_maps_in_few_bits_that_do_not_fit(void **state)
 {
     static const struct quantisation awq = {.kind = QUANTISATION_AWQ, .group = 32}, gptq = {.kind = QUANTISATION_GPTQ, .group = 32, .zero_added = 1};
+    static const struct quantisation sorted = {.kind = QUANTISATION_GPTQ, .group = 32, .is_sorted = 1}, rows = {.kind = QUANTISATION_FP8};
     static const struct quantisation fp8 = {.kind = QUANTISATION_FP8, .block = {64, 32}}, none = {.kind = QUANTISATION_NONE};
     static const char gptq_parts[] = "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},"
                                      "\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],\"data_offsets\":[256,264]},"
@@ -637,19 +638,29 @@ static void test_checkpoint__refuses_maps_in_few_bits_that_do_not_fit(void **sta
         {&fp8, gptq_parts, 552, 8, 64, "tensor a.qweight is I32, and the quantization_config of config.json says fp8"},
         {&awq, fp8_parts, 524, 8, 64, "tensor a.weight is F8_E4M3, and the quantization_config of config.json says awq"},
         {&gptq, gptq_parts, 552, 8, 64, "tensor a.g_idx has column 0 in group 724183336, expected 0: desc_act is not supported"},
-        {&awq, gptq_parts, 552, 8, 64, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [64, 1]"},
-        {&gptq, gptq_parts, 552, 8, 32, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [4, 8]"},
-        {&gptq, gptq_parts, 552, 16, 64, "tensor a.qweight is I32 of 2 dimensions, [8, 8]; expected I32 [8, 16]"},
+        {&awq, gptq_parts, 552, 8, 64, "tensor a.qweight is I32 [8, 8], expected I32 [64, 1]"},
+        {&gptq, gptq_parts, 552, 8, 32, "tensor a.qweight is I32 [8, 8], expected I32 [4, 8]"},
+        {&gptq, gptq_parts, 552, 16, 64, "tensor a.qweight is I32 [8, 8], expected I32 [8, 16]"},
         {&gptq, gptq_parts, 552, 12, 64, "a map of 12 x 64 does not divide into groups of 32 columns"},
         {&gptq, gptq_parts, 552, 8, 48, "a map of 8 x 48 does not divide into groups of 32 columns"},
         {&gptq, "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]}}", 256, 8, 64,
-         "tensor a.weight: the model has no .qzeros"},
+         "model.safetensors: tensor a.qweight has no .qzeros beside it"},
         {&gptq,
          "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],"
          "\"data_offsets\":[256,264]},\"a.scales\":{\"dtype\":\"BF16\",\"shape\":[2,8],\"data_offsets\":[264,296]}}",
-         296, 8, 64, "tensor a.scales is BF16 of 2 dimensions, [2, 8]; expected F16 [2, 8]"},
-        {&fp8, fp8_parts, 524, 8, 64, "tensor a.weight_scale_inv is F32 of 2 dimensions, expected F32, F16 or BF16, of one number"},
-        {&fp8, fp8_parts, 524, 8, 32, "tensor a.weight is F8_E4M3 of 2 dimensions, [8, 64]; expected F8_E4M3 [8, 32]"},
+         296, 8, 64, "tensor a.scales is BF16 [2, 8], expected F16 [2, 8]"},
+        {&fp8, fp8_parts, 524, 8, 64,
+         "tensor a.weight_scale_inv is F32 [1, 3], expected F32, F16 or BF16, of one number or one for each of 8 rows, or one for each block of 64 x "
+         "32"},
+        {&fp8, fp8_parts, 524, 8, 32, "tensor a.weight is F8_E4M3 [8, 64], expected F8_E4M3 [8, 32]"},
+        {&rows,
+         "{\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[8,64],\"data_offsets\":[0,512]},\"a.weight_scale\":{\"dtype\":\"F32\",\"shape\":[0,0],"
+         "\"data_offsets\":[512,512]}}",
+         512, 8, 64, "tensor a.weight_scale is F32 [0, 0], expected F32, F16 or BF16, of one number or one for each of 8 rows"},
+        {&sorted,
+         "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},\"a.qzeros\":{\"dtype\":\"I32\",\"shape\":[2,1],"
+         "\"data_offsets\":[256,264]},\"a.scales\":{\"dtype\":\"F16\",\"shape\":[2,8],\"data_offsets\":[264,296]}}",
+         296, 8, 64, "tensor a.qweight has no .g_idx beside it, which desc_act promises"},
         {&fp8, "{\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[8,64],\"data_offsets\":[0,512]}}", 512, 8, 64,
          "there is no .weight_scale_inv or .weight_scale"},
     };
