@@ -28,7 +28,7 @@ whom() {
     esac
 }
 
-# Until PID is the launcher, which it is not before the test's own shell has become it, and heeds SIGUSR1, at most 30 s.
+# Until PID is the launcher, which it is not before the test's own shell has become it, and heeds SIGUSR1, or has ended; at most 30 s.
 await_trap() {
     local i caught
 
@@ -36,6 +36,7 @@ await_trap() {
         caught=0
         ! grep -qs "$WORK/bin/tandem" "/proc/$PID/cmdline" || caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$PID/status" 2>/dev/null)
         [ $((0x${caught:-0} & 0x200)) != 0 ] && return
+        kill -0 "$PID" 2>/dev/null || return
         nap 0.01
     done
     fail "launch/tandem never heeded SIGUSR1"
@@ -56,8 +57,8 @@ drain() {
         fi
         if [ "$times" -lt 3 ]; then
             most=$((had + 1 + $(random 8)))
+            [ "$kind" != tandem ] || await_trap # from then on it may be told, whatever is known of the job
             if [ "$kind" = tandem ] && [ "$times" = 0 ]; then
-                await_trap # from then on it may be told, whatever is known of the job
                 sleep 0."$(random 10)"
             else
                 await_results job "$most"
