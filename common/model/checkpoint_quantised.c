@@ -7,10 +7,10 @@
 #include <string.h>
 
 enum {
-    NIBBLES = CHECKPOINT_QUANTISED_ROWS,
-    /* in a word */ PLAIN_ZERO = 8,
-    /* the zero point of Q4_0 */ RAISED = 16,
-    /* that of Q5_0 */ SHAPE_TEXT = 200
+    NIBBLES = CHECKPOINT_QUANTISED_ROWS, /* in a word */
+    PLAIN_ZERO = 8,                      /* the zero point of Q4_0 */
+    RAISED = 16,                         /* that of Q5_0 */
+    SHAPE_TEXT = 200,
 };
 
 /* Where AWQ keeps the columns of a word. */

@@ -100,12 +100,13 @@ static int32_t draw(const struct alpha *alpha, const struct text *text, const fl
 {
     const struct sampling *sampling = &text->request->sampling;
     struct rng_key key = {.seed = sampling->seed, .request = text->request->index, .position = (uint32_t)text->length};
+    enum rng_purpose purpose = shares_noise(text) ? RNG_NOISE : RNG_RESIDUAL;
     float best = -INFINITY;
     int32_t token = alpha->argmax;
 
     for (int v = 0; sampling->temperature > 0 && v < alpha->target.model->vocab; v++)
         if (alpha->p[v] > 0) {
-            float score = logits[v] + rng_gumbel(&key, shares_noise(text) ? RNG_NOISE : RNG_RESIDUAL, (uint32_t)v);
+            float score = logits[v] + rng_gumbel(&key, purpose, (uint32_t)v);
 
             if (score > best) {
                 best = score;
