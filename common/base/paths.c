@@ -56,20 +56,27 @@ static int is_of_hub(const char *model)
     return strncmp(model, hub, strlen(hub)) == 0;
 }
 
+int paths_cache(const char *name, char *path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache != NULL && *cache != '\0')
+        snprintf(path, size, "%s/tandem/%s", cache, name);
+    else
+        snprintf(path, size, "%s/.cache/tandem/%s", home != NULL ? home : "", name);
+    return (cache != NULL && *cache != '\0') || (home != NULL && *home != '\0');
+}
+
 /* hf:OWNER/NAME/FILE lies in hf/OWNER/NAME/FILE. */
 static void write_fetched(const char *name, char *path, size_t size)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char folder[PATH_MAX];
+    char file[PATH_MAX];
 
-    if (cache != NULL && *cache != '\0')
-        snprintf(folder, sizeof folder, "%s/tandem", cache);
-    else
-        snprintf(folder, sizeof folder, "%s/.cache/tandem", home != NULL ? home : "");
     if (is_of_hub(name))
-        snprintf(path, size, "%s/hf/%s", folder, name + strlen(hub));
+        snprintf(file, sizeof file, "hf/%s", name + strlen(hub));
     else
-        snprintf(path, size, "%s/%s.gguf", folder, name);
+        snprintf(file, sizeof file, "%s.gguf", name);
+    paths_cache(file, path, size);
 }
 
 static const struct fetched *find_fetched(const char *model)

@@ -10,6 +10,8 @@
 int paths_programs(char *folder);
 /* Path of a part of the embedded pair ("target", "draft", "prompts.jsonl"): beside the installed program, or in the source tree. */
 void paths_demo(const char *part, char *path, size_t size);
+/* Path of a file of this user's that Tandem keeps and may lose (in XDG_CACHE_HOME or HOME/.cache); 0 where neither is set. */
+int paths_cache(const char *name, char *path, size_t size);
 /* What `model` of an option means: itself where there is such a file or folder, or where the name is not one of `tandem fetch`; else the file
  * or, of a name of the Hugging Face hub, the folder that was fetched by that name. 0 where that is not there. */
 int paths_model(const char *model, char *path, size_t size);

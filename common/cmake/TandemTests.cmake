@@ -32,6 +32,7 @@ macro(tandem_test_properties name)
       list(APPEND ARG_ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
     endif()
   endif()
+  list(APPEND ARG_ENVIRONMENT XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache) # what jobs keep of their times is not the user's
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PLACES} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}"
     SKIP_RETURN_CODE 77)
   if(ARG_COST)

@@ -1,6 +1,7 @@
 #include "verifier/job/job.h"
 
 #include "common/backend/choose.h"
+#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
@@ -8,6 +9,7 @@
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
 #include "verifier/job/stats.h"
+#include "verifier/job/times.h"
 #include "verifier/request/request_ids.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -190,6 +192,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->drain.seconds = job->options->limits.drain_s;
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
+    lead->drafting.earlier = &job->times;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -199,6 +202,12 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 
 void job_close_lead(struct job *job, struct lead *lead)
 {
+    struct adaptive_times times;
+
+    if (adaptive_leave(&lead->drafting.adaptive, &times)) {
+        job->times = times;
+        job->has_times = 1;
+    }
     if (job->learns && lead->peers->count > 0)
         job->learnt = lead->drafting.adaptive;
     lead_close(lead);
@@ -271,13 +280,33 @@ static void say_drained(const struct job *job, int count)
         log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
 }
 
+/* What the times of rounds depend on, as far as it does not change within a job. */
+static void describe_for_times(const struct job *job, char of[TIMES_OF])
+{
+    const struct world *world = &job->world;
+    uint64_t places = 0;
+
+    for (int i = 0; i < world->size; i++)
+        places = digest_bytes(job->hello[i].host, strlen(job->hello[i].host), places + job->hello[i].role);
+    snprintf(of, TIMES_OF,
+             "tandem %s: %.300s of %zu bytes, drafted by %.300s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
+             options_version(), job->target, model_bytes(job->model), job->options->model.draft != NULL ? job->options->model.draft : "its own",
+             world->drafters, world->verifiers, job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
+             job->model->backend->describe(job->model->context));
+}
+
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
     char option[OPTIONS_NOT_LOSSLESS];
+    char of[TIMES_OF], path[PATH_MAX];
     struct peers peers;
     enum status status, ended;
+    int keeps = job->world.drafters > 0 && paths_cache("times.json", path, sizeof path);
 
+    describe_for_times(job, of);
+    if (keeps)
+        times_read(path, of, &job->times);
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
@@ -295,6 +324,8 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
+    if (keeps && job->has_times)
+        times_write(path, of, &job->times);
     if (status == STATUS_DRAINED && command->keeps_results)
         say_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */

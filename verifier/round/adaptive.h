@@ -27,6 +27,7 @@ struct adaptive {
     struct adaptive_work work;
     struct adaptive_draft_step draft_step;
     struct adaptive_wait wait;
+    struct adaptive_wait earlier;                          /* of an earlier job */
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
@@ -63,6 +64,16 @@ struct adaptive_round {
 
 /* Records what a drafter measured; of several the slowest counts. */
 void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_step step);
+/* What this run leaves for another of the same model, machine, ranks and number of sequences. */
+struct adaptive_times {
+    struct adaptive_past work;
+    struct adaptive_wait wait;
+};
+
+/* 0: there were too few rounds, or no warm-up. */
+int adaptive_leave(const struct adaptive *adaptive, struct adaptive_times *times);
+/* Takes over what an earlier run left, after the warm-up's steps of one row. 0: nothing, so that the warm-up goes on. */
+int adaptive_recall(struct adaptive *adaptive, const struct adaptive_times *times);
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round);
 /* Records that the first `accepted` of a proposal's `drafted` tokens were accepted. */
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);

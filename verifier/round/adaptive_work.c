@@ -6,24 +6,27 @@
 #define HICCUP 1.25
 #define SPEED_SHARE (1.0 / 16) /* weight of the newest round in a kind's scale */
 #define LOOK_SHARE 0.5         /* weight of the median of a look */
+#define ANOTHER     8.0         /* what is faster or slower by more than this is not the machine that was measured, however busy it was */
 #define CHANGED 1.3            /* a look off by more than this factor replaces the scale: the machine's speed has changed */
 
 enum {
     GAP_ROUNDS = 64,
-    SURE_ROUNDS = 4 /* rounds after which a speed is known well enough to recognise an outlier */
+    SURE_ROUNDS = 4,     /* rounds after which a speed is known well enough to recognise an outlier */
+    TELLING_ROUNDS = 32, /* rounds of a job that leaves its times for another */
+    RECALLED_ROUNDS = 2  /* times that are taken over weigh as much as those of so many rounds */
 };
 
 /* The table's knots: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... */
-static int knot_rows(int knot)
+int adaptive_work_knot_rows(int knot)
 {
     return knot < 3 ? knot + 1 : (4 + (knot - 3) % 4) << ((knot - 3) / 4);
 }
 
-static int nearest_knot(int rows)
+int adaptive_work_knot(int rows)
 {
     int knot = 0;
 
-    while (knot + 1 < ADAPTIVE_KNOTS && 2 * rows > knot_rows(knot) + knot_rows(knot + 1))
+    while (knot + 1 < ADAPTIVE_KNOTS && 2 * rows > adaptive_work_knot_rows(knot) + adaptive_work_knot_rows(knot + 1))
         knot++;
     return knot;
 }
@@ -40,14 +43,15 @@ static double shape_of(const struct adaptive_work *work, int rows)
     int low = -1, high = -1;
     double at;
 
-    for (int i = 0; i < ADAPTIVE_KNOTS && (high < 0 || low < 0 || knot_rows(high) < rows); i++)
+    for (int i = 0; i < ADAPTIVE_KNOTS && (high < 0 || low < 0 || adaptive_work_knot_rows(high) < rows); i++)
         if (shape[i] > 0) {
             low = high;
             high = i;
         }
     if (low < 0)
         return 0;
-    at = shape[low] + (shape[high] - shape[low]) * (rows - knot_rows(low)) / (double)(knot_rows(high) - knot_rows(low));
+    at = shape[low] +
+         (shape[high] - shape[low]) * (rows - adaptive_work_knot_rows(low)) / (double)(adaptive_work_knot_rows(high) - adaptive_work_knot_rows(low));
     return at > shape[low] / 2 ? at : shape[low] / 2;
 }
 
@@ -66,8 +70,10 @@ double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted)
 
 void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
 {
-    int knot = nearest_knot(rows);
+    int knot = adaptive_work_knot(rows);
 
+    if (rows == 1)
+        work->step_us = work->step_us > 0 ? fmin(work->step_us, us) : us;
     if (work->shape[knot] == 0)
         work->shape[knot] = us;
     for (int i = 0; i <= knot; i++) /* a step of as many rows or fewer cannot take longer: that time was an outlier */
@@ -78,6 +84,29 @@ void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
 int adaptive_work_is_known(const struct adaptive_work *work)
 {
     return work->shape[0] > 0;
+}
+
+int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_past *past)
+{
+    *past = (struct adaptive_past){.step_us = work->step_us, .drafted = scale_of(work, 1) / scale_of(work, 0)};
+    if (work->rounds < TELLING_ROUNDS || work->speed[0].rounds < SURE_ROUNDS || work->step_us <= 0)
+        return 0;
+    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
+        past->us[i] = work->shape[i] * scale_of(work, 0);
+    return 1;
+}
+
+int adaptive_work_recall(struct adaptive_work *work, const struct adaptive_past *past)
+{
+    double by = past->step_us > 0 ? work->step_us / past->step_us : 0;
+
+    if (by * ANOTHER < 1 || by > ANOTHER)
+        return 0;
+    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
+        work->shape[i] = by * past->us[i];
+    work->speed[0] = (struct adaptive_speed){.scale = 1, .rounds = RECALLED_ROUNDS};
+    work->speed[1] = (struct adaptive_speed){.scale = past->drafted, .rounds = RECALLED_ROUNDS};
+    return 1;
 }
 
 /* Measured over expected time. Outliers are always slow, never fast: the ratio is limited to HICCUP (OUTLIER while the speed is hardly known), and a
@@ -106,7 +135,7 @@ static double follow(struct adaptive_work *work, int drafted, int rounds, double
 double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int in_probe, double us)
 {
     struct adaptive_speed *speed = &work->speed[drafted];
-    int knot = nearest_knot(rows), gap = work->rounds - work->last[knot];
+    int knot = adaptive_work_knot(rows), gap = work->rounds - work->last[knot];
     double expected = adaptive_work_us(work, rows, drafted), ratio = 1, of_speed, of_knot, by;
 
     if (expected > 0) {
@@ -114,7 +143,7 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
         of_speed = fmax(1.0 / (speed->rounds + 1), SPEED_SHARE);
         of_knot = fmax(1.0 / (work->known[knot] + 2), gap < GAP_ROUNDS ? (double)gap / (2 * GAP_ROUNDS) : 0.5);
         if (work->shape[knot] == 0)
-            work->shape[knot] = shape_of(work, knot_rows(knot));
+            work->shape[knot] = shape_of(work, adaptive_work_knot_rows(knot));
         by = follow(work, drafted, 1, ratio, of_speed);
         if (!in_probe)
             work->speed[!drafted].scale *= by;

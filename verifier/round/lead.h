@@ -55,6 +55,7 @@ struct lead_drain {
 /* The draft length of requests that leave it to the lead. */
 struct lead_pacing {
     struct adaptive adaptive;
+    const struct adaptive_times *earlier; /* borrowed: what an earlier job measured; NULL: nothing is known of one */
     int length;         /* last choice */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */
     int64_t shown_ns;   /* from there to the next round's start: commits, results, screen, messages */

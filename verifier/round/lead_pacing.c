@@ -1,7 +1,9 @@
-/* The draft length of requests that leave it to the lead: measured before anything is decoded, then with every round without prompt rows. */
+/* The draft length of requests that leave it to the lead: measured before anything is decoded, or by an earlier job, then with every round without
+ * prompt rows. */
 #include "verifier/round/lead_parts.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/try.h"
 #include <math.h>
 
@@ -55,6 +57,10 @@ enum status lead_warm_up(struct lead *lead)
         for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
             TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_work_warm_up_rows(i), &us));
             adaptive_work_add_step(&lead->drafting.adaptive.work, adaptive_work_warm_up_rows(i), us);
+        }
+        if (i == 0 && lead->drafting.earlier != NULL && adaptive_recall(&lead->drafting.adaptive, lead->drafting.earlier)) {
+            log_debug("what rounds take is known from an earlier job");
+            is_warm = 1;
         }
     }
     lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, sequences);

@@ -1,0 +1,171 @@
+#include "verifier/job/times.h"
+
+#include "common/base/log.h"
+#include "common/base/plain_file.h"
+#include "common/file/json_text.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_BYTES = 256 << 10, DEPTH = 8, VALUES = TIMES_MOST * 4 * (ADAPTIVE_KNOTS + ADAPTIVE_MOST + 8), MOST_ROWS = 1 << 16 };
+#define LONGEST_US 1e9
+#define LEAST_US   1e-3 /* a wait that is none */
+
+/* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
+static json_t *read_list(const char *path)
+{
+    static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
+    char *text = malloc(FILE_BYTES), fault[JSON_TEXT_FAULT];
+    FILE *file = text != NULL ? plain_file_read(path) : NULL;
+    size_t size = file != NULL ? fread(text, 1, FILE_BYTES, file) : 0;
+    json_t *list = NULL;
+
+    if (file != NULL)
+        fclose(file);
+    if (size > 0 && json_text_read(text, size, 0, &limits, &list, fault) == STATUS_DATA)
+        log_debug("%s: %s; it is written anew", path, fault);
+    free(text);
+    if (json_is_array(list))
+        return list;
+    json_decref(list);
+    return json_array();
+}
+
+static int is_of(const json_t *entry, const char *of)
+{
+    return json_text_is(json_object_get(entry, "of"), of);
+}
+
+/* A time, or how many times as long something takes; 0 where it is neither. */
+static double number(const json_t *value)
+{
+    double x = json_number_value(value);
+
+    return x > 0 && x < LONGEST_US ? x : 0;
+}
+
+/* [n, us], n 1 .. most. Returns n, or 0 where it is something else. */
+static int take_pair(const json_t *pair, int most, double *us)
+{
+    double n = json_number_value(json_array_get(pair, 0));
+
+    *us = number(json_array_get(pair, 1));
+    return n >= 1 && n <= most && *us > 0 ? (int)n : 0;
+}
+
+static int take(const json_t *entry, struct adaptive_times *times)
+{
+    const json_t *rounds = json_object_get(entry, "round_us"), *waits = json_object_get(entry, "wait_us");
+    struct adaptive_past *past = &times->work;
+    double us;
+    int n;
+
+    *times = (struct adaptive_times){
+        .work = {.step_us = number(json_object_get(entry, "step_us")), .drafted = number(json_object_get(entry, "with_drafts"))}};
+    for (size_t i = 0; i < json_array_size(rounds); i++) {
+        if ((n = take_pair(json_array_get(rounds, i), MOST_ROWS, &us)) == 0)
+            return 0;
+        past->us[adaptive_work_knot(n)] = us;
+    }
+    for (size_t i = 0; i < json_array_size(waits); i++) {
+        if ((n = take_pair(json_array_get(waits, i), ADAPTIVE_MOST, &us)) == 0)
+            return 0;
+        times->wait.us[n] = us;
+        times->wait.rounds[n] = 1;
+    }
+    return past->step_us > 0 && past->drafted > 0 && past->us[0] > 0;
+}
+
+void times_read(const char *path, const char *of, struct adaptive_times *times)
+{
+    json_t *list = read_list(path);
+    int taken = 0;
+
+    for (size_t i = 0; !taken && i < json_array_size(list); i++)
+        taken = is_of(json_array_get(list, i), of) && take(json_array_get(list, i), times);
+    if (!taken)
+        *times = (struct adaptive_times){0};
+    json_decref(list);
+}
+
+static json_t *entry_of(const char *of, const struct adaptive_times *times)
+{
+    json_t *rounds = json_array(), *waits = json_array();
+    int failed = rounds == NULL, failed_too = waits == NULL;
+
+    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
+        if (times->work.us[i] > 0)
+            failed |= json_array_append_new(rounds, json_pack("[i, f]", adaptive_work_knot_rows(i), times->work.us[i]));
+    for (int i = 1; i <= ADAPTIVE_MOST; i++)
+        if (times->wait.rounds[i] > 0)
+            failed_too |= json_array_append_new(waits, json_pack("[i, f]", i, fmax(times->wait.us[i], LEAST_US)));
+    return json_pack("{s:o, s:f, s:f, s:o, s:o}", "of", json_text_string(of), "step_us", times->work.step_us, "with_drafts", times->work.drafted,
+                     "round_us", json_text_whole(rounds, failed), "wait_us", json_text_whole(waits, failed_too));
+}
+
+/* This kind first, and behind it what there was of others. */
+static json_t *list_with(json_t *before, const char *of, const struct adaptive_times *times)
+{
+    json_t *list = json_array();
+    int failed = json_array_append_new(list, entry_of(of, times));
+
+    for (size_t i = 0; i < json_array_size(before) && json_array_size(list) < TIMES_MOST; i++)
+        if (json_is_object(json_array_get(before, i)) && !is_of(json_array_get(before, i), of))
+            failed |= json_array_append(list, json_array_get(before, i));
+    return json_text_whole(list, failed);
+}
+
+/* The folder, and the one that it is in, where they are not there yet. */
+static void make_folder(const char *path)
+{
+    char folder[PATH_MAX], above[PATH_MAX];
+
+    snprintf(folder, sizeof folder, "%s", path);
+    dirname(folder);
+    snprintf(above, sizeof above, "%s", folder);
+    (void)!mkdir(dirname(above), 0700);
+    (void)!mkdir(folder, 0700);
+}
+
+/* Beside the file first, under a name that no other job of this host has. */
+static int replace(const char *path, const char *text)
+{
+    char beside[PATH_MAX];
+    FILE *file = NULL;
+    int fd, written;
+
+    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside)
+        return 0;
+    unlink(beside);
+    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || (file = fdopen(fd, "w")) == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    written = fprintf(file, "%s\n", text) > 0;
+    written &= fclose(file) == 0;
+    if (written && rename(beside, path) == 0)
+        return 1;
+    unlink(beside);
+    return 0;
+}
+
+void times_write(const char *path, const char *of, const struct adaptive_times *times)
+{
+    json_t *before = read_list(path), *list = list_with(before, of, times);
+    char *text = json_text_write(list, JSON_REAL_PRECISION(6));
+
+    make_folder(path);
+    if (text == NULL || !replace(path, text))
+        log_debug("%s: what rounds took is not kept: %s", path, strerror(errno));
+    free(text);
+    json_decref(list);
+    json_decref(before);
+}
