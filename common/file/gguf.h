@@ -77,6 +77,8 @@ enum status gguf_integer(const struct gguf *gguf, const char *key, enum gguf_nee
 enum status gguf_real(const struct gguf *gguf, const char *key, enum gguf_need need, double least, double most, double *value);
 enum status gguf_flag(const struct gguf *gguf, const char *key, int *value);
 enum status gguf_string(const struct gguf *gguf, const char *key, enum gguf_need need, struct gguf_text *value);
+/* An integer or a real; 0 where the key is absent or something else. */
+double gguf_number(const struct gguf *gguf, const char *key);
 /* A list of elements of one type. */
 enum status gguf_list(const struct gguf *gguf, const char *key, enum gguf_type type, enum gguf_need need, const struct gguf_value **list);
 /* The text at *at of a list of texts, whose data is the first; *at goes on to the next. */

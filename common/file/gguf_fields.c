@@ -166,6 +166,17 @@ enum status gguf_real(const struct gguf *gguf, const char *key, enum gguf_need n
     return gguf_refuse(gguf, key, expected);
 }
 
+double gguf_number(const struct gguf *gguf, const char *key)
+{
+    const struct gguf_value *found = gguf_find(gguf, key);
+    int64_t integer;
+    double real;
+
+    if (found == NULL || found->is_list)
+        return 0;
+    return integer_of(found, &integer) ? (double)integer : real_of(found, &real) ? real : 0;
+}
+
 enum status gguf_flag(const struct gguf *gguf, const char *key, int *value)
 {
     const struct gguf_value *found = gguf_find(gguf, key);

@@ -278,6 +278,7 @@ static enum status keys_read(const struct gguf *gguf, struct config *config)
     TRY(sizes_read(&reader, config));
     TRY(rope_read(&reader, config)); /* which may lengthen the context, and a window ends it */
     TRY(window_read(&reader, config));
+    config_advice_of_gguf(gguf, &config->advice);
     return specials_read(gguf, config);
 }
 

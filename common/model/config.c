@@ -190,6 +190,7 @@ static enum status folder_read(const char *path, struct config *config)
     if (there) {
         TRY_TO(checkpoint_json_read(generation, JSON_BYTES_MAX, &extra.object), release);
         TRY_TO(eos_read(&extra, config), release);
+        config_advice_of_json(extra.object, &config->advice);
     }
 release:
     json_decref(extra.object);

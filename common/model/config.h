@@ -4,6 +4,7 @@
 #define TANDEM_COMMON_MODEL_CONFIG_H
 
 #include "common/base/status.h"
+#include "common/model/config_advice.h"
 #include "common/model/family.h"
 #include "common/model/quantisation.h"
 #include <stdint.h>
@@ -42,6 +43,7 @@ struct config {
     int32_t bos;       /* -1 when there is none */
     int32_t eos[CONFIG_MAX_EOS];
     int eos_count;
+    struct config_advice advice;
 };
 
 /* Reads PATH/config.json and PATH/generation_config.json (its eos ids win where present), or the keys of a GGUF file (PATH itself, or the only one

@@ -44,6 +44,11 @@ summaries <<'END'
 21 decode_1.Q8_0\tours d
 END
 refusals
+# The k-quants' bars count where they were measured, and then all of them.
+grep -E '[._]Q4_1' "$WORK/all.tsv" | sed 's/Q4_1/Q4_K_M/; p; s/Q4_K_M/Q6_K/' | cat "$WORK/all.tsv" - >"$WORK/k.tsv"
+ends 0 "^38 of 38 bars hold" --summary "$WORK/k.tsv"
+grep -v 'kl.Q6_K' "$WORK/k.tsv" >"$WORK/less.tsv"
+ends 1 "^37 of 38 bars hold" --summary "$WORK/less.tsv"
 
 # says PATTERN ARGUMENT...: what bench_step prints. No figure of time means anything here, but that it is there.
 says() {

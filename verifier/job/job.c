@@ -270,6 +270,18 @@ static void say_what_drafts(const struct job *job)
         log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", options->model.draft);
 }
 
+/* Whoever gives an option of sampling has thought of it. */
+static void say_what_is_advised(const struct job *job)
+{
+    const struct sampling *own = &job->options->request.sampling, *none = &sampling_default;
+    char advice[CONFIG_ADVICE_TEXT];
+
+    config_advice_write(&job->model->config.advice, advice);
+    if (advice[0] != '\0' && !job->options->report.quiet && own->temperature == none->temperature && own->top_k == none->top_k &&
+        own->top_p == none->top_p && own->min_p == none->min_p && own->repetition_penalty == none->repetition_penalty)
+        log_info("who made the target advises %s; none of it is taken unless it is given", advice);
+}
+
 static void say_drained(const struct job *job, int count)
 {
     const struct journal *journal = &job->output.journal;
@@ -311,6 +323,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
                    job->options->limits.draft_deadline_ms));
     say_if_crowded(job);
     say_what_drafts(job);
+    say_what_is_advised(job);
     if (options_not_lossless(job->options, option))
         log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
     for (int i = 0; i < peers.count; i++) {

@@ -109,6 +109,15 @@ refused 74 "--output $WORK/none/out.jsonl: No such file" --prompt Hello --output
 refused_dry 74 "--output $WORK: Is a directory" --prompt Hello --output "$WORK"
 refused_dry 64 "--hosts is '', expected HOST" --prompt Hello --hosts ""
 : >"$WORK/nothing.in"
+# How the target's maker advises to sample is told, once and as options, to whoever has not said how.
+mkdir "$WORK/advised" && ln -s "$TARGET"/* "$WORK/advised" && rm -f "$WORK/advised/generation_config.json"
+echo '{"do_sample": true, "temperature": 0.6, "top_p": 0.95}' >"$WORK/advised/generation_config.json"
+for way in "1 --max-tokens 1" "0 --max-tokens 1 --top-k 5" "0 --max-tokens 1 --quiet"; do
+    checks=$((checks + 1))
+    # shellcheck disable=SC2086
+    by_hand --target "$WORK/advised" --draft "$DRAFT" --prompt Hello ${way#* } || fail "advised: exit $?: $(cat "$WORK/err")"
+    [ "$(grep -c "who made the target advises --temperature 0.6 --top-p 0.95; none of it is taken unless it is given" "$WORK/err")" = "${way%% *}" ] || fail "advised, ${way#* }: $(cat "$WORK/err")"
+done
 by_hand --prompts "$WORK/nothing.in" --output "$WORK/nothing.jsonl" || fail "a file without prompts: exit $?"
 grep -q -- "warning: --prompts $WORK/nothing.in has no prompts" "$WORK/err" || fail "a file without prompts: $(cat "$WORK/err")"
 

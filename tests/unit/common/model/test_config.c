@@ -222,6 +222,20 @@ static void test_config__generation_config_has_the_last_word_on_eos(void **state
     file_remove("generation_config.json");
 }
 
+static void test_config__generation_config_advises_how_to_sample(void **state)
+{
+    static const char advice[] = "{\"do_sample\": true, \"temperature\": 0.7, \"top_k\": 20}";
+    char text[CONFIG_ADVICE_TEXT];
+    struct config config;
+
+    (void)state;
+    file_write("generation_config.json", advice, strlen(advice));
+    config = patched_read("{}");
+    config_advice_write(&config.advice, text);
+    assert_string_equal(text, "--temperature 0.7 --top-k 20");
+    file_remove("generation_config.json");
+}
+
 static void test_config__refuses_what_it_cannot_compute(void **state)
 {
     static const char *const cases[][2] = {
@@ -600,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_config__reads_the_other_families),
         cmocka_unit_test(test_config__a_sliding_window_limits_the_context_and_says_so),
         cmocka_unit_test(test_config__generation_config_has_the_last_word_on_eos),
+        cmocka_unit_test(test_config__generation_config_advises_how_to_sample),
         cmocka_unit_test(test_config__refuses_what_it_cannot_compute),
         cmocka_unit_test(test_config__refuses_scalings_that_it_cannot_compute),
         cmocka_unit_test(test_config__yarn_stretches_the_context_and_a_window_ends_it),
