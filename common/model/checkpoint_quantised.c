@@ -324,9 +324,13 @@ enum status checkpoint_quantised_find(const struct checkpoint_table *table, cons
     struct tensor map = {.rows = rows, .columns = columns};
     int is_fp8 = plain != NULL && strcmp(plain->dtype, "F8_E4M3") == 0;
 
-    *found = columns > 1 && (is_fp8 || (plain == NULL && words != NULL));
+    *found = columns > 1 && (is_fp8 || words != NULL);
     if (!*found)
         return STATUS_OK;
+    if (plain != NULL && words != NULL) {
+        log_error("%s: both %s and %s are there, expected one of them", words->file, plain->name, words->name);
+        return STATUS_DATA;
+    }
     if (is_fp8 && quantisation->kind == QUANTISATION_FP8)
         TRY(find_fp8(table, quantisation, plain, &map));
     else if (!is_fp8 && (quantisation->kind == QUANTISATION_AWQ || quantisation->kind == QUANTISATION_GPTQ))

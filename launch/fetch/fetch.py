@@ -105,7 +105,7 @@ def download(hub, model, commit, file, partial):
     if have == file.size and have:
         return
     say(f"fetching {file.path}, {amount(file.size)}" + (f", {amount(have)} of it are there" if have else ""))
-    with hub.open(f"/{model}/resolve/{commit}/{urllib.parse.quote(file.path)}", model, have) as answer, open(partial, "ab") as out:
+    with hub.open(f"/{model}/resolve/{commit}/{urllib.parse.quote(file.path)}", model, have, file.path) as answer, open(partial, "ab") as out:
         if not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             out.truncate(0)  # the file is sent from its beginning
             have = 0

@@ -83,8 +83,8 @@ class Hub(urllib.request.HTTPRedirectHandler):
         self.admit(request)
         return request
 
-    def open(self, path, model, first=0):
-        """The answer, of its bytes those from `first` on where the other side can do that. `model`: whose it is."""
+    def open(self, path, model, first=0, file=None):
+        """The answer, of its bytes those from `first` on where the other side can do that. `model`: whose it is; `file`: which of its list."""
         request = urllib.request.Request(self.root + path, headers={"User-Agent": "tandem"})
         if first:
             request.add_header("Range", f"bytes={first}-")
@@ -92,7 +92,7 @@ class Hub(urllib.request.HTTPRedirectHandler):
             self.admit(request)
             return self.opener.open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
-            raise Failure(*self.refusal(error, model)) from None
+            raise Failure(*self.refusal(error, model, file)) from None
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of an address that it leads to
             raise Failure(UNAVAILABLE, f"cannot reach {self.asked}: {why(error)}; expected a network, or a proxy in HTTPS_PROXY") from None
 
@@ -106,7 +106,7 @@ class Hub(urllib.request.HTTPRedirectHandler):
                 return
             yield block
 
-    def refusal(self, error, model):
+    def refusal(self, error, model, file):
         """(exit code, line): what an answer that is no success means."""
         code, is_hub = error.code, self.asked == self.host
         wait = error.headers.get("Retry-After", "")
@@ -120,6 +120,8 @@ class Hub(urllib.request.HTTPRedirectHandler):
         if is_hub and code in (401, 403):
             expected = "OWNER/NAME as the hub has it, or a token in HF_TOKEN that may read it"
             return UNAVAILABLE, f"{model} does not exist or is private ({code}): expected {expected}"
+        if is_hub and code == 404 and file:
+            return UNAVAILABLE, f"{model} lists {file}, and {self.asked} answers 404 for it: try again later"
         if is_hub and code == 404:
             return USAGE, f"{model} does not exist (404): expected OWNER/NAME, and a revision, as the hub has them"
         if code < 400:
@@ -170,10 +172,13 @@ def list_files(hub, model, revision):
     """(commit, [File]) of a model."""
     text = bytearray()
     with hub.open(f"/api/models/{model}{f'/revision/{revision}' if revision else ''}?blobs=true", model) as answer:
+        promised = answer.headers.get("Content-Length", "")
         for block in hub.blocks(answer):
             text += block
             if len(text) > LIST_BYTES:
                 raise Failure(DATA, f"what {hub.asked} lists of {model} is without end, expected {LIST_BYTES} bytes at most")
+    if promised.isdecimal() and len(text) < int(promised):
+        raise Failure(UNAVAILABLE, f"{hub.asked} ended the connection after {len(text)} of {promised} bytes of what it lists of {model}")
     try:
         said = json.loads(text)
         files = [read_file(entry) for entry in said["siblings"]]
@@ -182,6 +187,8 @@ def list_files(hub, model, revision):
         return said["sha"], files
     except KeyError as error:
         reason = f"no {error}"
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (TypeError, AttributeError):
+        reason = "a value of another kind"
+    except (ValueError, RecursionError) as error:
         reason = str(error)
     raise Failure(DATA, f"what {hub.asked} lists of {model} cannot be read: {reason}; expected names, sizes and checksums of files")

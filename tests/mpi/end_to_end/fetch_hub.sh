@@ -82,6 +82,7 @@ refused 64 good 0 "owner/forms has no file tiny-Q8.gguf, expected one as tiny-Q8
 refused 69 many 1 "127.0.0.1:$PORT had too many requests \(429\): try again in 30 s$"
 refused 69 many-silent 0 "had too many requests \(429\): try again later$"
 refused 69 fault 0 "127.0.0.1:$PORT has a fault of its own \(503\): try again later$"
+refused 69 gone 1 "owner/forms lists tiny-Q8_0.gguf, and 127.0.0.1:$PORT answers 404 for it: try again later$"
 refused 69 denied 1 "127.0.0.1:$OTHER answers 403, expected a file of owner/forms$"
 refused 69 to-http 1 "127.0.0.1:$PORT leads to http://example.invalid, which is not asked: expected https$"
 refused 69 to-no-address 1 "cannot reach 127.0.0.1:[0-9]+: Invalid IPv6 URL; expected a network, or a proxy in HTTPS_PROXY$"
@@ -90,6 +91,9 @@ refused 69 to-file 1 "leads in a circle or to no web address \(302\): expected h
 refused 69 circle 0 "leads in a circle or to no web address \(302\): expected https$"
 # What they say is not so.
 refused 65 nonsense 0 "what 127.0.0.1:$PORT lists of owner/forms cannot be read: Expecting value.*; expected names, sizes and checksums of files$"
+refused 65 list 0 "lists of owner/forms cannot be read: a value of another kind; expected names, sizes and checksums of files$"
+refused 65 names 0 "lists of owner/forms cannot be read: a value of another kind; expected names, sizes and checksums of files$"
+refused 69 cutlist 0 "127.0.0.1:$PORT ended the connection after 14 of [0-9]+ bytes of what it lists of owner/forms$"
 refused 65 endless 0 "lists of owner/forms is without end, expected 33554432 bytes at most$"
 refused 65 unknown 0 "cannot be read: no 'size'; expected names, sizes and checksums of files$"
 refused 65 hostile 0 "cannot be read: a file's name is '\.\./\.\./\.\./escaped.safetensors'; expected" hf:owner/small

@@ -123,6 +123,12 @@ class PlayedHub(Host):
             self.answer(404, [("X-Error-Code", "RepoNotFound")])
         elif does() == "nonsense":
             self.answer(200, (), b"<html>")
+        elif does() == "list":
+            self.answer(200, (), b'[{"siblings": []}]')
+        elif does() == "names":
+            self.answer(200, (), b'{"sha": "0", "siblings": ["model.gguf"]}')
+        elif does() == "cutlist":
+            self.answer(200, (), listing(f"{FOLDER}/models/{model}"), 14)
         elif does() == "endless":
             self.answer(200, (), b" " * (1 << 26))
         elif does() == "moved" and not self.path.endswith("&now"):
@@ -132,7 +138,9 @@ class PlayedHub(Host):
 
     def resolve(self, model, path):
         place = f"{FOLDER}/models/{model}/{path}"
-        if os.path.getsize(place) > LARGE:
+        if does() == "gone":
+            self.answer(404, [("X-Error-Code", "EntryNotFound")])
+        elif os.path.getsize(place) > LARGE:
             self.answer(302, [("Location", f"http://127.0.0.1:{OTHER.server_port}/{model}/{path}")])
         else:
             self.send_file(read(place))

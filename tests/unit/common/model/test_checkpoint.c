@@ -663,6 +663,10 @@ static void test_checkpoint__refuses_maps_in_few_bits_that_do_not_fit(void **sta
          296, 8, 64, "tensor a.qweight has no .g_idx beside it, which desc_act promises"},
         {&fp8, "{\"a.weight\":{\"dtype\":\"F8_E4M3\",\"shape\":[8,64],\"data_offsets\":[0,512]}}", 512, 8, 64,
          "there is no .weight_scale_inv or .weight_scale"},
+        {&gptq,
+         "{\"a.qweight\":{\"dtype\":\"I32\",\"shape\":[8,8],\"data_offsets\":[0,256]},\"a.weight\":{\"dtype\":\"F32\",\"shape\":[8,64],"
+         "\"data_offsets\":[256,2304]}}",
+         2304, 8, 64, "model.safetensors: both a.weight and a.qweight are there, expected one of them"},
     };
 
     (void)state;
