@@ -1,11 +1,11 @@
 #include "verifier/job/job.h"
 
 #include "common/backend/choose.h"
-#include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
+#include "verifier/job/job_words.h"
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
 #include "verifier/job/stats.h"
@@ -254,78 +254,20 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
     return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
-static void say_if_crowded(const struct job *job)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-    if (job->world.node_size > cores)
-        log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
-}
-
-static void say_what_drafts(const struct job *job)
-{
-    const struct options *options = job->options;
-
-    if (options->model.draft_is_known && !options->report.quiet)
-        log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", options->model.draft);
-}
-
-/* Whoever gives an option of sampling has thought of it. */
-static void say_what_is_advised(const struct job *job)
-{
-    const struct sampling *own = &job->options->request.sampling, *none = &sampling_default;
-    char advice[CONFIG_ADVICE_TEXT];
-
-    config_advice_write(&job->model->config.advice, advice);
-    if (advice[0] != '\0' && !job->options->report.quiet && own->temperature == none->temperature && own->top_k == none->top_k &&
-        own->top_p == none->top_p && own->min_p == none->min_p && own->repetition_penalty == none->repetition_penalty)
-        log_info("who made the target advises %s; none of it is taken unless it is given", advice);
-}
-
-static void say_drained(const struct job *job, int count)
-{
-    const struct journal *journal = &job->output.journal;
-
-    if (job->output.journaled)
-        log_info("drained: %d of %d results are in %s; the same command with --resume goes on", journal->held, count, journal->file.path);
-    else
-        log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
-}
-
-/* What the times of rounds depend on, as far as it does not change within a job. */
-static void describe_for_times(const struct job *job, char of[TIMES_OF])
-{
-    const struct world *world = &job->world;
-    uint64_t places = 0;
-
-    for (int i = 0; i < world->size; i++)
-        places = digest_bytes(job->hello[i].host, strlen(job->hello[i].host), places + job->hello[i].role);
-    snprintf(of, TIMES_OF,
-             "tandem %s: %.300s of %zu bytes, drafted by %.300s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
-             options_version(), job->target, model_bytes(job->model), job->options->model.draft != NULL ? job->options->model.draft : "its own",
-             world->drafters, world->verifiers, job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
-             job->model->backend->describe(job->model->context));
-}
-
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
-    char option[OPTIONS_NOT_LOSSLESS];
     char of[TIMES_OF], path[PATH_MAX];
     struct peers peers;
     enum status status, ended;
     int keeps = job->world.drafters > 0 && paths_cache("times.json", path, sizeof path);
 
-    describe_for_times(job, of);
+    job_words_kind(job, of, sizeof of);
     if (keeps)
         times_read(path, of, &job->times);
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
-    say_if_crowded(job);
-    say_what_drafts(job);
-    say_what_is_advised(job);
-    if (options_not_lossless(job->options, option))
-        log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
+    job_words_begin(job);
     for (int i = 0; i < peers.count; i++) {
         const struct hello *hello = &job->hello[peers.peer[i].name];
 
@@ -340,7 +282,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     if (keeps && job->has_times)
         times_write(path, of, &job->times);
     if (status == STATUS_DRAINED && command->keeps_results)
-        say_drained(job, requests.count);
+        job_words_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */
     ended = peers_shutdown(&peers);
     if (team_end(&job->team) != STATUS_OK || ended != STATUS_OK)

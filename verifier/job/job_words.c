@@ -1,0 +1,74 @@
+#include "verifier/job/job_words.h"
+
+#include "common/base/digest.h"
+#include "common/base/log.h"
+#include <string.h>
+#include <unistd.h>
+
+static void say_if_crowded(const struct job *job)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (job->world.node_size > cores)
+        log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
+}
+
+static void say_what_drafts(const struct job *job)
+{
+    const struct options *options = job->options;
+
+    if (options->model.draft_is_known && !options->report.quiet)
+        log_info("the model that belongs to the target drafts for it: %s; --draft says another, --solo none", options->model.draft);
+}
+
+/* Whoever gives an option of sampling has thought of it. */
+static void say_what_is_advised(const struct job *job)
+{
+    const struct sampling *own = &job->options->request.sampling, *none = &sampling_default;
+    char advice[CONFIG_ADVICE_TEXT];
+
+    config_advice_write(&job->model->config.advice, advice);
+    if (advice[0] != '\0' && !job->options->report.quiet && own->temperature == none->temperature && own->top_k == none->top_k &&
+        own->top_p == none->top_p && own->min_p == none->min_p && own->repetition_penalty == none->repetition_penalty)
+        log_info("who made the target advises %s; none of it is taken unless it is given", advice);
+}
+
+static void say_if_not_lossless(const struct job *job)
+{
+    char option[OPTIONS_NOT_LOSSLESS];
+
+    if (options_not_lossless(job->options, option))
+        log_warn("NOT LOSSLESS, by %s: what comes out does not have the target's distribution", option);
+}
+
+void job_words_begin(const struct job *job)
+{
+    say_if_crowded(job);
+    say_what_drafts(job);
+    say_what_is_advised(job);
+    say_if_not_lossless(job);
+}
+
+void job_words_drained(const struct job *job, int count)
+{
+    const struct journal *journal = &job->output.journal;
+
+    if (job->output.journaled)
+        log_info("drained: %d of %d results are in %s; the same command with --resume goes on", journal->held, count, journal->file.path);
+    else
+        log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
+}
+
+void job_words_kind(const struct job *job, char *text, size_t size)
+{
+    const struct world *world = &job->world;
+    uint64_t places = 0;
+
+    for (int i = 0; i < world->size; i++)
+        places = digest_bytes(job->hello[i].host, strlen(job->hello[i].host), places + job->hello[i].role);
+    snprintf(text, size,
+             "tandem %s: %.300s of %zu bytes, drafted by %.300s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
+             options_version(), job->target, model_bytes(job->model), job->options->model.draft != NULL ? job->options->model.draft : "its own",
+             world->drafters, world->verifiers, job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
+             job->model->backend->describe(job->model->context));
+}
