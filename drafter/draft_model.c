@@ -119,7 +119,7 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
 /* Where the token that a job draws will stand in its text. */
 static struct rng_key key_at(const struct mirror *mirror, int position)
 {
-    return (struct rng_key){.seed = mirror->sampling.seed, .request = mirror->request, .position = (uint32_t)position};
+    return (struct rng_key){.seed = mirror->sampling.seed, .request = mirror->line, .position = (uint32_t)position};
 }
 
 static int position_of(const struct draft_job *job)

@@ -46,6 +46,7 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     memcpy(mirror->tokens, open->tokens, (size_t)open->count * sizeof *mirror->tokens);
     mirror->open = 1;
     mirror->request = open->request;
+    mirror->line = open->line;
     mirror->prompt_count = (int)open->prompt_count;
     mirror->sampling = open->sampling;
     if (open->bias != NULL)

@@ -39,6 +39,7 @@ struct mirror {
     int open;
     int slot;
     uint32_t request;
+    uint32_t line; /* with the seed the key of its random numbers */
     int context;
     int prompt_count;
     struct sampling sampling;

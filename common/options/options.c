@@ -21,6 +21,8 @@ static const struct options options_default = {
     .ranks.verifiers = -1,
     .request.max_tokens = 128,
     .request.logprobs = -1,
+    .request.n = 1,
+    .request.best_of = -1,
     .rounds.draft_length = -1,
     .rounds.support = 256,
     .rounds.draft_temperature = -1,
@@ -154,6 +156,31 @@ static enum status check_asked(const struct options *options)
     return STATUS_OK;
 }
 
+/* Choices are of one result, which does not stream. */
+static enum status check_choices(const struct options *options)
+{
+    const char *said = options->request.best_of > 0 ? "--best-of" : "--n";
+    const char *other = options->input.perplexity != NULL   ? "--perplexity"
+                        : options->input.conversation       ? "a chat"
+                        : options->checks.size != CHECK_OFF ? "a check"
+                        : options->report.sweep != NULL     ? "a bench"
+                                                            : NULL;
+
+    if (options->request.best_of < 1 && options->request.n == 1)
+        return STATUS_OK;
+    if (other != NULL)
+        log_error("%s does not go with %s, which has one completion of each prompt, or none", said, other);
+    else if (options->request.best_of > 0 && options->input.chat != NULL)
+        log_error("--best-of is for prompts, and --chat makes messages of them: expected --n alone");
+    else if (options->request.best_of > 0 && options->request.best_of < options->request.n)
+        log_error("--best-of is %d, expected at least --n, %d", options->request.best_of, options->request.n);
+    else if (options->input.prompt != NULL && options->results.path == NULL)
+        log_error("%s with --prompt needs --output FILE, or --output -: several completions make one result, which does not stream", said);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
@@ -171,6 +198,7 @@ static enum status check_together(const struct options *options)
     TRY(check_perplexity(options));
     TRY(check_conversation(options));
     TRY(check_asked(options));
+    TRY(check_choices(options));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
         log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of drafter",
                   options->model.draft);

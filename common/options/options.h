@@ -11,7 +11,13 @@
 #include "common/sample/sampling.h"
 #include <stdio.h>
 
-enum { OPTIONS_MAX_STOPS = 16, OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS, OPTIONS_MAX_IDS = BIAS_MAX_STOPS, OPTIONS_NOT_LOSSLESS = 64 };
+enum {
+    OPTIONS_MAX_STOPS = 16,
+    OPTIONS_MAX_TEXTS = BIAS_MAX_WORDS,
+    OPTIONS_MAX_IDS = BIAS_MAX_STOPS,
+    OPTIONS_NOT_LOSSLESS = 64,
+    OPTIONS_MAX_CHOICES = 128
+};
 
 /* What the launcher knows of where a job's streams go: bits of `terminal`. */
 enum terminal {
@@ -98,6 +104,8 @@ struct options {
         int max_tokens;
         struct sampling sampling;
         int min_tokens;
+        int n;        /* completions that a result has */
+        int best_of;  /* that are decoded, of which it has the best; -1: n */
         int logprobs; /* so many of the most probable tokens; -1: no log p at all */
         int echo;     /* a result begins with its prompt */
         struct option_texts stop; /* at most OPTIONS_MAX_STOPS */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char one_completion[] = "a prompt has one completion; for more, give its line several times, each with a seed of its own";
+static const char no_beams[] = "texts are drawn, not searched for; n is how many, best_of of how many";
 static const char no_grammar[] = "nothing follows a grammar; logit_bias, bad_words and stop are what can be asked of a text";
 static const char no_server[] = "there is no server; --prompts takes files, OpenAI's batches among them, and `tandem chat` turns";
 static const char whole_shards[] = "a rank's device holds its whole shard; --verifiers N makes shards smaller";
@@ -70,10 +70,9 @@ static const struct {
     {"input", "prompts", NULL},
     {"input-file", "prompts", NULL},
     {"output-file", "output", NULL},
-    {"n", NULL, one_completion},
-    {"best-of", NULL, one_completion},
-    {"num-return-sequences", NULL, one_completion},
-    {"num-beams", NULL, one_completion},
+    {"num-return-sequences", "n", NULL},
+    {"n-cmpl", "n", NULL},
+    {"num-beams", NULL, no_beams},
     {"top-logprobs", "logprobs", NULL},
     {"n-probs", "logprobs", NULL},
     {"grammar", NULL, no_grammar},

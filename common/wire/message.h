@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 5,
+    MESSAGE_VERSION = 6,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
@@ -58,7 +58,8 @@ struct hello {
 
 struct open_message {
     uint64_t run;
-    uint32_t request;
+    uint32_t request;        /* by which all messages about it name it */
+    uint32_t line;           /* the number of its line of input, for its random numbers (struct rng_key); choices of a line have the same */
     uint32_t prompt_count;   /* 1 .. count: how many of the tokens are the prompt (penalties treat the rest as generated) */
     const int32_t *tokens;   /* [count] all committed tokens */
     int count;               /* 1 .. MESSAGE_MAX_TOKENS */

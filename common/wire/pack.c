@@ -123,6 +123,7 @@ struct frame message_pack_open(struct message_space *space, const struct open_me
     fill_sampling(&open->sampling, &sampling);
     m.run = open->run;
     m.request = open->request;
+    m.line = open->line;
     m.prompt_count = open->prompt_count;
     m.tokens = (uint32_t *)open->tokens;
     m.n_tokens = (size_t)open->count;

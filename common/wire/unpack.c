@@ -171,6 +171,7 @@ const char *message_unpack_open(struct message_space *space, struct frame frame,
     *out = (struct open_message){
         .run = m->run,
         .request = m->request,
+        .line = m->line,
         .prompt_count = m->prompt_count,
         .tokens = (const int32_t *)m->tokens,
         .count = (int)m->n_tokens,

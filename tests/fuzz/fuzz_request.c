@@ -54,6 +54,8 @@ static void check_good(const struct request *request)
     for (int i = 0; i < request->stop_tokens; i++)
         require(request->stop_token[i] >= 0 && request->stop_token[i] < VOCAB);
     require(request->draft_length >= 0 && request->stops <= OPTIONS_MAX_STOPS + request->chat); /* the end of an answer is one more */
+    require(request->choices >= 1 && request->choices <= request_completions(request) && request_completions(request) <= OPTIONS_MAX_CHOICES);
+    require(request->best_of <= 0 || !request->chat);
     require(!request->has_turn_end || (request->turn_end >= 0 && request->turn_end < VOCAB));
     for (int i = 0; i < request->stops; i++)
         require(request->stop[i][0] != '\0');
@@ -75,7 +77,7 @@ static void check(const struct request *request)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .rounds.draft_length = -1};
+    struct options options = {.request.sampling = sampling_default, .request.max_tokens = 8, .request.n = 1, .rounds.draft_length = -1};
     struct chat_template chat;
     const struct request_terms terms = {.options = &options, .tokenizer = tokenizer_of_bytes(), .chat = &chat, .context = CONTEXT, .vocab = VOCAB};
     struct request_list list = {0};

@@ -112,6 +112,7 @@ static void send_open(struct toy_round *round, struct sequence *sequence)
 {
     const struct open_message sent = {.run = RUN_ID,
                                       .request = sequence->request->index,
+                                      .line = sequence->request->index,
                                       .prompt_count = TOY_PROMPT,
                                       .tokens = sequence->tokens,
                                       .count = sequence->length,
@@ -254,7 +255,7 @@ static void start(struct toy_round *round, int slot)
     const struct slot_terms terms = {
         .sampling = run->sampling, .request = request->index, .prompt_count = TOY_PROMPT, .slot = slot};
 
-    assert_int_equal(sequence_open(sequence, request, parts->tokenizer, NULL, 0, TOY_CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(sequence, request, 0, parts->tokenizer, NULL, 0, TOY_CONTEXT), STATUS_OK);
     assert_int_equal(team_open_slot(&parts->team[0], &terms), STATUS_OK);
     assert_int_equal(verify_prefill(&parts->verify, sequence), STATUS_OK);
     if (run->draft_length > 0)

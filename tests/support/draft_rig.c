@@ -26,9 +26,13 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
 
         for (int i = 0; i < count; i++)
             prompt[i] = (13 * i + 29 * s + 5) % 128;
-        const struct open_message open = {
-            .request = 3 + (uint32_t)s, .prompt_count = (uint32_t)count, .tokens = prompt, .count = count,
-            .sampling = sampling_of(s), .draft_length = 1 + (uint32_t)s};
+        const struct open_message open = {.request = 3 + (uint32_t)s,
+                                          .line = 3 + (uint32_t)s,
+                                          .prompt_count = (uint32_t)count,
+                                          .tokens = prompt,
+                                          .count = count,
+                                          .sampling = sampling_of(s),
+                                          .draft_length = 1 + (uint32_t)s};
 
         mirror_init(&rig->mirror[s], &rig->arena, s, DRAFT_RIG_CONTEXT);
         assert_true(mirror_open(&rig->mirror[s], &open));

@@ -175,6 +175,7 @@ static enum status choose_prompts(struct check *check)
 static enum status run_checks(struct check *check)
 {
     check->started_ns = clock_ns();
+    TRY(request_expect_single(check->asked, "a check"));
     TRY(choose_prompts(check));
     TRY(check_equal_run(check));
     TRY(check_sample_run(check));

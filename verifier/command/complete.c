@@ -242,6 +242,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     TRY(begin_output(job, requests));
     show_begin(&show, requests);
     status = pass(job, &lead, peers);
+    audience_release(&audience);
     if (status != STATUS_DRAINED)
         TRY(status);
     TRY(output_finish(&job->output));

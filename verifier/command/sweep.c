@@ -346,6 +346,7 @@ enum status sweep_run(struct job *job, struct peers *drafters, const struct requ
     json_t *plan = NULL;
     enum status status;
 
+    TRY(request_expect_single(requests, "a bench"));
     TRY(read_plan(job->options->report.sweep, &plan));
     status = run_plan(&sweep, plan);
     sweep_noise_release(&sweep.noise);

@@ -48,17 +48,23 @@ static void tell_round(void *state, const struct sequence *sequence, const struc
 
 static enum status end(void *state, const struct request *request, const struct sequence *sequence)
 {
-    const struct audience *audience = state;
+    struct audience *audience = state;
+    const struct sequence *all = NULL;
 
     if (audience->beside != NULL && audience->beside->end != NULL)
         TRY(audience->beside->end(audience->beside->state, request, sequence));
-    if (sequence != NULL) {
-        show_end(audience->show, sequence);
-        show_progress(audience->show, 1, 0);
-    }
-    TRY(output_add(audience->output, request, sequence));
-    if (sequence == NULL)
+    if (sequence == NULL) {
+        TRY(output_add(audience->output, request, NULL));
         show_skip(audience->show, request);
+        return STATUS_OK;
+    }
+    show_end(audience->show, sequence);
+    TRY(gathering_add(&audience->gathering, sequence, &all));
+    if (all == NULL)
+        return STATUS_OK;
+    show_progress(audience->show, 1, 0);
+    TRY(output_add(audience->output, request, all));
+    gathering_drop(&audience->gathering, request);
     return STATUS_OK;
 }
 
@@ -81,4 +87,9 @@ void audience_init(struct audience *audience, struct output *output, struct show
                                           .round = tell_round,
                                           .end = end,
                                           .sync = sync_results};
+}
+
+void audience_release(struct audience *audience)
+{
+    gathering_release(&audience->gathering);
 }

@@ -49,6 +49,8 @@ enum status request_add(struct request_list *list, const struct request_terms *t
     **out = (struct request){.index = (uint32_t)(options->input.first_index + list->count),
                              .sampling = options->request.sampling,
                              .max_tokens = options->request.max_tokens,
+                             .choices = options->request.n,
+                             .best_of = options->request.best_of,
                              .min_tokens = options->request.min_tokens,
                              .logprobs = options->request.logprobs,
                              .echo = options->request.echo,
@@ -106,6 +108,40 @@ static void check_vocabulary(struct request *request, int vocab)
             request_fail(request, "the tokenizer makes token %d of the prompt, the model has %d", request->tokens[i], vocab);
 }
 
+int request_completions(const struct request *request)
+{
+    int asked = request->best_of > 0 ? request->best_of : request->choices;
+
+    return asked > 1 ? asked : 1;
+}
+
+int request_chooses(const struct request *request)
+{
+    return request_completions(request) > (request->choices > 1 ? request->choices : 1);
+}
+
+uint64_t request_seed(const struct request *request, int choice)
+{
+    return request->sampling.seed + (uint64_t)choice;
+}
+
+/* A result is one line, and all of it is in memory at once: its tokens, and what is told of each. */
+static void check_completions(struct request *request, int context)
+{
+    int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
+    int64_t tokens = (int64_t)request_completions(request) * (limit + (request->echo ? request->prompt_count : 0));
+    int64_t numbers = request->logprobs < 0 ? tokens : tokens * (2 + request->logprobs);
+
+    if (request->best_of > 0 && request->chat)
+        request_fail(request, "best_of is for a prompt, not for a chat's messages: expected n alone");
+    else if (request->best_of > 0 && request->best_of < request->choices)
+        request_fail(request, "best_of is %d, expected at least n, %d", request->best_of, request->choices);
+    else if (request_completions(request) > 1 && numbers > REQUEST_NUMBERS)
+        request_fail(request, "%s is %d, of completions of up to %d tokens: their result would have %lld numbers%s, expected at most %d",
+                     request->best_of > 0 ? "best_of" : "n", request_completions(request), limit, (long long)numbers,
+                     request->logprobs < 0 ? "" : " with logprobs", REQUEST_NUMBERS);
+}
+
 /* Tokens that may be banned at one row: the last of each bad word, and with min_tokens all that would end the completion. */
 static int bans(const struct request *request)
 {
@@ -135,6 +171,7 @@ enum status request_check(struct request *request, const struct request_terms *t
         request_fail(request, "bad_words and min_tokens could ban all %d tokens", terms->vocab);
     else if (sampling_check(&request->sampling, reason, sizeof reason) != STATUS_OK)
         request_fail(request, "%s", reason);
+    check_completions(request, terms->context);
     return request->error == no_words ? request_no_memory() : STATUS_OK;
 }
 
@@ -169,6 +206,20 @@ enum status request_add_tokens(struct request_list *list, const struct request_t
     request->max_tokens = request->min_tokens = request->logprobs = 0;
     request->scores = scores;
     return request_check(request, terms);
+}
+
+enum status request_expect_single(const struct request_list *list, const char *what)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct request *request = &list->request[i];
+
+        if (request->error != NULL || request_completions(request) == 1)
+            continue;
+        log_error("line %d: %s is %d, and %s has one completion of each prompt: expected 1", request->line, request->best_of > 0 ? "best_of" : "n",
+                  request_completions(request), what);
+        return STATUS_DATA;
+    }
+    return STATUS_OK;
 }
 
 void request_release(struct request_list *list)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 enum { REQUEST_DEPTH = 64, REQUEST_VALUES = 4 << 20 }; /* of the JSON of a line, and so of an id */
+enum { REQUEST_NUMBERS = 1 << 20 };                    /* tokens, and what is told of them, of all completions of one request */
 
 struct request {
     uint32_t index;   /* its number in the input, from --first-index; also the key of its random numbers */
@@ -22,6 +23,8 @@ struct request {
     int prompt_count;
     struct sampling sampling;
     int max_tokens;
+    int choices; /* completions that its result has; 0 is 1 */
+    int best_of; /* that are decoded, the best of which those are; 0, -1: choices */
     int draft_length;
     int adaptive; /* draft_length was not asked for: the lead chooses it */
     int ignore_eos;
@@ -58,6 +61,13 @@ struct request_terms {
     int vocab;
 };
 
+/* Completions that are decoded for it, at least 1. */
+int request_completions(const struct request *request);
+/* Are there more than its result has? */
+int request_chooses(const struct request *request);
+/* The seed of its completion `choice`, from 0. A request with this seed, in its place, gives that one alone. */
+uint64_t request_seed(const struct request *request, int choice);
+
 /* Looks at what the options say of single tokens, once for all requests: STATUS_USAGE, with a line, where it does not fit the vocabulary.
  * The two below do it first. */
 enum status request_prepare(struct request_list *list, const struct request_terms *terms);
@@ -69,6 +79,8 @@ enum status request_add_line(struct request_list *list, const struct request_ter
 enum status request_add_tokens(struct request_list *list, const struct request_terms *terms, const int32_t *tokens, int count, int scores);
 /* All lines of a JSON-lines file ("-" is stdin); a bad line becomes a request with an error. STATUS_NOINPUT when it cannot be read. */
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
+/* For what has one completion of each prompt: STATUS_DATA where a request asks for several, with a line that names it. */
+enum status request_expect_single(const struct request_list *list, const char *what);
 void request_release(struct request_list *list);
 
 #endif

@@ -55,6 +55,8 @@ static void take_number(struct request *request, const char *key, const json_t *
     struct options options = {.request.sampling = request->sampling,
                               .request.max_tokens = request->max_tokens,
                               .request.min_tokens = request->min_tokens,
+                              .request.n = request->choices,
+                              .request.best_of = request->best_of,
                               .request.logprobs = request->logprobs,
                               .request.echo = request->echo,
                               .rounds.draft_length = request->draft_length,
@@ -81,6 +83,8 @@ static void take_number(struct request *request, const char *key, const json_t *
     request->sampling = options.request.sampling;
     request->max_tokens = options.request.max_tokens;
     request->min_tokens = options.request.min_tokens;
+    request->choices = options.request.n;
+    request->best_of = options.request.best_of;
     request->logprobs = options.request.logprobs;
     request->echo = options.request.echo;
     request->draft_length = options.rounds.draft_length;

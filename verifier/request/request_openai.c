@@ -39,8 +39,8 @@ static int is_of_no_effect(const char *key)
 static const struct {
     const char *key;
     double only; /* true is 1, false is 0; -1: null alone */
-} not_done[] = {{"n", 1},      {"best_of", 1},      {"stream", 0},           {"suffix", -1},   {"stream_options", -1},
-                {"tools", -1}, {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
+} not_done[] = {{"stream", 0},       {"suffix", -1},          {"stream_options", -1}, {"tools", -1},
+                {"tool_choice", -1}, {"response_format", -1}, {"functions", -1}};
 
 static double number_of(const json_t *value)
 {

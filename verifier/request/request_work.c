@@ -4,7 +4,9 @@ struct request_work request_work(const struct request *request)
 {
     if (request->error != NULL || (request->max_tokens <= 0 && request->scores == 0))
         return (struct request_work){0};
-    return (struct request_work){.reads = request->prompt_count, .most = request->max_tokens};
+    int completions = request->max_tokens > 0 ? request_completions(request) : 1;
+
+    return (struct request_work){.reads = (int64_t)completions * request->prompt_count, .most = (int64_t)completions * request->max_tokens};
 }
 
 struct request_work request_work_of_all(const struct request_list *requests)

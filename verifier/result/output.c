@@ -132,14 +132,14 @@ static enum status write_in_order(struct output *output, int at, char *line)
     return STATUS_OK;
 }
 
-enum status output_add(struct output *output, const struct request *request, const struct sequence *sequence)
+enum status output_add(struct output *output, const struct request *request, const struct sequence *sequences)
 {
     enum status status;
     char *line;
 
     if (output->path == NULL)
         return STATUS_OK;
-    TRY(result_line(request, sequence, output->plain, output->verdicts_drawn, &line));
+    TRY(result_line(request, sequences, output->plain, output->verdicts_drawn, &line));
     if (!output->journaled)
         return write_in_order(output, (int)request->index - output->first, line);
     status = journal_add(&output->journal, request, line);

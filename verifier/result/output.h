@@ -38,8 +38,9 @@ enum status output_finish(struct output *output);
 enum status output_close(struct output *output);
 /* Is the result of request `at` there since an earlier job? */
 int output_has(const struct output *output, int at);
-/* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). */
-enum status output_add(struct output *output, const struct request *request, const struct sequence *sequence);
+/* The result of a request: of its sequence that has finished, or all of them where it asks for several ([request_completions], the best first); or
+ * of one that could not be run (NULL, request->error says why). */
+enum status output_add(struct output *output, const struct request *request, const struct sequence *sequences);
 /* For every round: makes durable what is due. */
 enum status output_sync(struct output *output);
 

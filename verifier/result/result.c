@@ -4,13 +4,14 @@
 #include "common/base/try.h"
 #include "common/file/json_text.h"
 #include "common/sample/rule.h"
+#include "verifier/result/gathering.h"
 #include "verifier/result/result_logprobs.h"
 #include "verifier/result/result_openai.h"
 #include "verifier/result/result_text.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9 };
+enum { DIGITS = 9, LARGEST = 16 * REQUEST_VALUES /* values of a result: each of REQUEST_NUMBERS may be a token with its bytes */ };
 
 static double ms(int64_t ns)
 {
@@ -45,33 +46,76 @@ static json_t *timing_of(const struct sequence *sequence)
                      ms(sequence->ended_ns - sequence->started_ns));
 }
 
+/* Beyond 2^63 - 1, where only --seed reaches, JSON's integers end here. */
+static json_t *seed_of(const struct sequence *sequence)
+{
+    uint64_t seed = sequence->sampling.seed;
+
+    return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_sprintf("%llu", (unsigned long long)seed);
+}
+
+/* What a completion is. */
+static int add_text(json_t *object, const struct sequence *sequence)
+{
+    const struct request *request = sequence->request;
+    int failed = json_object_set_new(object, "text", result_text(sequence));
+
+    failed |= json_object_set_new(object, "tokens", tokens_of(sequence));
+    if (sequence->logprobs != NULL)
+        failed |= json_object_set_new(object, "logprobs", result_logprobs(sequence));
+    failed |= json_object_set_new(object, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
+    if (request_completions(request) > 1)
+        failed |= json_object_set_new(object, "seed", seed_of(sequence));
+    if (request_chooses(request))
+        failed |= json_object_set_new(object, "mean_logprob", result_number(gathering_rank(sequence)));
+    return failed;
+}
+
+/* How it was made. */
+static int add_work(json_t *object, const struct sequence *sequence)
+{
+    return json_object_set_new(object, "speculation", speculation_of(sequence)) | json_object_set_new(object, "timing", timing_of(sequence));
+}
+
+static json_t *choices_of(const struct request *request, const struct sequence *sequences, int plain)
+{
+    json_t *array = json_array();
+    int failed = 0;
+
+    for (int i = 0; i < request->choices; i++) {
+        json_t *choice = json_pack("{s:i}", "index", i);
+
+        failed |= add_text(choice, &sequences[i]);
+        if (!plain)
+            failed |= add_work(choice, &sequences[i]);
+        failed |= json_array_append_new(array, choice);
+    }
+    return json_text_whole(array, failed);
+}
+
 /* id: taken over */
-static json_t *result_of(json_t *id, const struct request *request, const struct sequence *sequence, int plain)
+static json_t *result_of(json_t *id, const struct request *request, const struct sequence *sequences, int plain)
 {
     json_t *result = json_object();
-    int failed = json_object_set_new(result, "id", id);
+    int failed = json_object_set_new(result, "id", id), is_list = sequences != NULL && request->choices > 1;
 
     failed |= json_object_set_new(result, "index", json_integer(request->index));
 
-    if (sequence == NULL) {
+    if (sequences == NULL) {
         failed |= json_object_set_new(result, "text", json_string(""));
         failed |= json_object_set_new(result, "tokens", json_array());
         failed |= json_object_set_new(result, "finish_reason", json_string("error"));
         failed |= json_object_set_new(result, "error", json_text_string(request->error));
+    } else if (is_list) {
+        failed |= json_object_set_new(result, "choices", choices_of(request, sequences, plain));
     } else {
-        failed |= json_object_set_new(result, "text", result_text(sequence));
-        failed |= json_object_set_new(result, "tokens", tokens_of(sequence));
-        if (sequence->logprobs != NULL)
-            failed |= json_object_set_new(result, "logprobs", result_logprobs(sequence));
-        failed |= json_object_set_new(result, "finish_reason", json_string(completion_reason(sequence->completion.finish)));
+        failed |= add_text(result, sequences);
     }
     failed |= json_object_set_new(result, "usage",
-                        json_pack("{s:i, s:i}", "prompt_tokens", sequence == NULL ? 0 : request->prompt_count, "completion_tokens",
-                                  sequence == NULL ? 0 : sequence->completion.count));
-    if (sequence != NULL && !plain) {
-        failed |= json_object_set_new(result, "speculation", speculation_of(sequence));
-        failed |= json_object_set_new(result, "timing", timing_of(sequence));
-    }
+                                  json_pack("{s:i, s:i}", "prompt_tokens", sequences == NULL ? 0 : request->prompt_count, "completion_tokens",
+                                            result_tokens(request, sequences)));
+    if (sequences != NULL && !is_list && !plain)
+        failed |= add_work(result, sequences);
     return json_text_whole(result, failed);
 }
 
@@ -113,14 +157,14 @@ static int is_lossless(const struct request *request, int verdicts_drawn)
     return !verdicts_drawn && (request->error != NULL || rule_of(&request->sampling)->lossless);
 }
 
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line)
+enum status result_line(const struct request *request, const struct sequence *sequences, int plain, int verdicts_drawn, char **line)
 {
     json_t *id = NULL, *result;
     size_t digits;
 
     TRY(id_of(request, &id));
     digits = digits_for(id);
-    result = request->openai ? result_openai(id, request, sequence, plain) : result_of(id, request, sequence, plain);
+    result = request->openai ? result_openai(id, request, sequences, plain) : result_of(id, request, sequences, plain);
     if (result != NULL && !is_lossless(request, verdicts_drawn) && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | digits);
@@ -159,7 +203,7 @@ static char *beginning_of(const struct request *request)
 
 enum status result_look_at(const struct request *request, const char *text, size_t length, const char **wrong)
 {
-    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH + 1, .values = 2 * REQUEST_VALUES}; /* its id is any JSON of a line */
+    static const struct json_text_limits limits = {.depth = REQUEST_DEPTH + 1, .values = LARGEST}; /* its id is any JSON of a line */
     char *beginning = beginning_of(request), fault[JSON_TEXT_FAULT];
     enum status status = STATUS_INTERNAL;
     json_t *object = NULL;

@@ -5,10 +5,11 @@
 
 #include "verifier/round/sequence.h"
 
-/* The result of a finished sequence, or of a request that could not be run (sequence NULL, request->error says why). `plain` leaves out
- * what differs from run to run: timing and speculation. Where verdicts were drawn, or the request's rule
+/* The result of a request whose sequence has finished, of one that asks for several (sequences: [request_completions], the best first; it has the
+ * first request->choices of them, and all are counted), or of one that could not be run (NULL, request->error says why). `plain` leaves out what
+ * differs from run to run: timing and speculation. Where verdicts were drawn, or the request's rule
  * says so of itself, it has "lossless": false. *line is to be freed. STATUS_INTERNAL without memory. */
-enum status result_line(const struct request *request, const struct sequence *sequence, int plain, int verdicts_drawn, char **line);
+enum status result_line(const struct request *request, const struct sequence *sequences, int plain, int verdicts_drawn, char **line);
 /* Can text[0 .. length) be the line of output of this request? Its beginning tells which one it is of, and it is JSON: nobody can tell more without
  * computing it anew. *wrong: NULL, or a static text that says what it is instead. STATUS_INTERNAL without memory. */
 enum status result_look_at(const struct request *request, const char *text, size_t length, const char **wrong);

@@ -7,11 +7,16 @@
 #include <string.h>
 
 enum { NAME = 512 };
-#define LEAST -9999.0f /* as OpenAI has it, for what JSON has no number for */
+#define LEAST -9999.0 /* as OpenAI has it, for what JSON has no number for */
+
+json_t *result_number(double logprob)
+{
+    return json_real(fmax(logprob, LEAST));
+}
 
 static json_t *number(float logprob)
 {
-    return json_real((double)fmaxf(logprob, LEAST));
+    return result_number((double)logprob);
 }
 
 static json_t *number_at(const struct sequence *sequence, int place)

@@ -7,6 +7,8 @@
 #include "verifier/round/sequence.h"
 #include <jansson.h>
 
+/* A log p, or a mean of some. */
+json_t *result_number(double logprob);
 /* Each gives null where the request asks for none, and NULL without memory. */
 /* {"token_logprobs": [..], "top_logprobs": [{text: log p, ..}, ..]}; the latter where it asks for some. */
 json_t *result_logprobs(const struct sequence *sequence);

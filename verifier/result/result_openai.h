@@ -6,7 +6,7 @@
 #include "verifier/round/sequence.h"
 #include <jansson.h>
 
-/* The result, NULL without memory. sequence: NULL where the request could not be run. id: taken over; `plain` leaves out the time. */
-json_t *result_openai(json_t *id, const struct request *request, const struct sequence *sequence, int plain);
+/* The result, NULL without memory. sequences: as result_line has them. id: taken over; `plain` leaves out the time. */
+json_t *result_openai(json_t *id, const struct request *request, const struct sequence *sequences, int plain);
 
 #endif

@@ -26,3 +26,12 @@ int result_first(const struct sequence *sequence)
 {
     return sequence->request->echo ? 0 : sequence->request->prompt_count;
 }
+
+int result_tokens(const struct request *request, const struct sequence *sequences)
+{
+    int count = 0;
+
+    for (int i = 0; sequences != NULL && i < request_completions(request); i++)
+        count += sequences[i].completion.count;
+    return count;
+}

@@ -9,5 +9,7 @@
 json_t *result_text(const struct sequence *sequence);
 /* The place of the result's first token in the sequence. */
 int result_first(const struct sequence *sequence);
+/* Tokens that were generated for the request, also where the result has not all of its completions. sequences: NULL is none */
+int result_tokens(const struct request *request, const struct sequence *sequences);
 
 #endif

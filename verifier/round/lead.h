@@ -30,7 +30,9 @@ struct lead_watch {
 /* The requests that are to be completed, in order. */
 struct lead_queue {
     const struct request_list *requests; /* borrowed */
-    int next;                            /* the request that comes next */
+    int next;                            /* the request that comes next, and */
+    int choice;                          /* which of its completions */
+    int64_t further;                     /* completions that were opened beside the first of their request: tickets are so far ahead of numbers */
 };
 
 /* The sequences that are decoded at once, and those in the current round. */

@@ -76,7 +76,7 @@ static enum status commit(struct lead *lead, struct sequence *sequence, const st
     sequence_commit(sequence, outcome->token, *kept);
     accepted = *kept < outcome->accepted ? *kept : outcome->accepted;
     TRY(peers_commit(lead->peers, sequence, old_length, outcome->token, *kept, accepted, sequence->completion.finish));
-    trace_end(TRACE_BROADCAST, began, sequence->request->index, old_length, *kept, outcome->drafted, accepted);
+    trace_end(TRACE_BROADCAST, began, (uint32_t)sequence->ticket, old_length, *kept, outcome->drafted, accepted);
     return STATUS_OK;
 }
 

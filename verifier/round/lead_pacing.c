@@ -39,7 +39,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 enum status lead_warm_up(struct lead *lead)
 {
     const struct request *first = lead_find_first(lead);
-    int left = lead->queue.requests->count - lead->queue.next, sequences = left < lead->slots.count ? left : lead->slots.count;
+    int sequences = lead_count_next(lead);
     int most = sequences * (ADAPTIVE_START + 1), longest = lead->team->shard.model->shape.context;
     int64_t until = clock_ns() + WARM_UP_NS;
     int is_warm = adaptive_work_is_known(&lead->drafting.adaptive.work);

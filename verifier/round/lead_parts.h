@@ -10,6 +10,8 @@
 void lead_count_active(struct lead *lead);
 /* Are there requests without a result, running or not? */
 int lead_is_unfinished(const struct lead *lead);
+/* How many sequences will run at once, at first: as many as there are completions, and slots for them. */
+int lead_count_next(const struct lead *lead);
 /* The first request that has no result yet; NULL: there is none. */
 const struct request *lead_find_first(const struct lead *lead);
 

@@ -51,7 +51,7 @@ static enum status read_alone(struct lead *lead)
 
         TRY(verify_read(lead->verify));
         prefill_add_step(&lead->reading.prefill, 0, rows, (double)(clock_ns() - start) / 1000);
-        trace_end(TRACE_PREFILL, began, first->request->index, first->length, rows, 0, 0);
+        trace_end(TRACE_PREFILL, began, (uint32_t)first->ticket, first->length, rows, 0, 0);
         lead_tell_read(lead, 0);
         TRY(lead_finish_read(lead));
         if (lead->peers->count > 0)

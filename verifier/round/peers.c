@@ -88,11 +88,12 @@ static int wants(const struct peers *peers, const struct sequence *sequence)
 enum status peers_send_open(struct peers *peers, struct sequence *sequence)
 {
     const struct open_message open = {.run = peers->run,
-                                      .request = sequence->request->index,
+                                      .request = (uint32_t)sequence->ticket,
+                                      .line = sequence->request->index,
                                       .prompt_count = (uint32_t)sequence->request->prompt_count,
                                       .tokens = sequence->tokens,
                                       .count = sequence->length,
-                                      .sampling = sequence->request->sampling,
+                                      .sampling = sequence->sampling,
                                       .draft_length = (uint32_t)wants(peers, sequence),
                                       .limit = (uint32_t)sequence->limit,
                                       .bias = &sequence->bias};
@@ -130,7 +131,7 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
     struct peer *peer = sequence->link.drafter >= 0 ? &peers->peer[sequence->link.drafter] : NULL;
     int wanted = peer != NULL && finish == FINISH_NOT ? wants(peers, sequence) : 0;
     struct commit commit = {.run = peers->run,
-                            .request = sequence->request->index,
+                            .request = (uint32_t)sequence->ticket,
                             .old_length = (uint32_t)old_length,
                             .accepted = (uint32_t)accepted,
                             .tokens = tokens,

@@ -52,7 +52,7 @@ static void take_proposal(struct peers *peers, struct peer *peer, const struct p
     for (int i = 0; i < count; i++) {
         struct sequence *sequence = &sequences[i];
 
-        if (sequence->request == NULL || sequence->request->index != proposal->request || proposal->run != peers->run)
+        if (sequence->request == NULL || (uint32_t)sequence->ticket != proposal->request || proposal->run != peers->run)
             continue;
         if (proposal->base_length <= (uint32_t)sequence->length && sequence->link.drafter >= 0 && &peers->peer[sequence->link.drafter] == peer) {
             if (sequence->link.behind && proposal->base_length < (uint32_t)sequence->length)

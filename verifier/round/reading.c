@@ -22,14 +22,14 @@ void reading_init(struct reading *reading, struct arena *arena, struct verify *v
     reading->share = arena_take(arena, count * sizeof *reading->share);
 }
 
-struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request)
+struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request, int choice)
 {
     struct sequence *best = NULL;
     int held = -1;
 
     for (int i = 0; i < reading->slots; i++) {
         struct sequence *sequence = &reading->sequence[i];
-        int common = sequence->request == NULL ? sequence_common(sequence, request->tokens, sequence_reusable(request)) : -1;
+        int common = sequence->request == NULL ? sequence_common(sequence, request->tokens, sequence_reusable(request, choice)) : -1;
 
         if (common > held) {
             held = common;
@@ -43,9 +43,9 @@ struct sequence *reading_choose_slot(const struct reading *reading, const struct
  * which may itself wait for this sequence, only what is in the cache now: two sequences never wait for each other. */
 static int offers(const struct sequence *other, const struct sequence *sequence)
 {
-    int common = sequence_common(other, sequence->tokens, sequence_reusable(sequence->request));
+    int common = sequence_common(other, sequence->tokens, sequence_reusable(sequence->request, sequence->choice));
 
-    if (other->request != NULL && other->request->index > sequence->request->index && common > other->cached)
+    if (other->request != NULL && other->ticket > sequence->ticket && common > other->cached)
         return other->cached;
     return common;
 }
@@ -107,7 +107,7 @@ static void add_reader(struct reading *reading, struct sequence *sequence, int c
 {
     int i = count;
 
-    for (; i > 0 && reading->reader[i - 1]->request->index > sequence->request->index; i--)
+    for (; i > 0 && reading->reader[i - 1]->ticket > sequence->ticket; i--)
         reading->reader[i] = reading->reader[i - 1];
     reading->reader[i] = sequence;
 }

@@ -32,8 +32,8 @@ struct reading {
 size_t reading_bytes(int slots);
 void reading_init(struct reading *reading, struct arena *arena, struct verify *verify, struct sequence *sequences, int slots, int chunk);
 
-/* The free slot whose cache holds the longest prefix of the prompt; NULL: none is free. */
-struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request);
+/* The free slot whose cache holds the longest prefix of the prompt that this choice of the request may take over; NULL: none is free. */
+struct sequence *reading_choose_slot(const struct reading *reading, const struct request *request, int choice);
 /* To be called when a sequence was opened, before anything of its prompt is fed. */
 void reading_begin(struct reading *reading, struct sequence *sequence);
 /* Makes the copies that can be made now: before a slot is given away for which others wait. Collective over the group. */

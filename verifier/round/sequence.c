@@ -45,23 +45,43 @@ int sequence_only_reads(const struct sequence *sequence)
     return sequence->limit == sequence->request->prompt_count;
 }
 
-int sequence_reusable(const struct request *request)
+/* What the first choice is told of the prompt holds for all. */
+static int scores_of(const struct request *request, int choice)
 {
-    return request->prompt_count - 1 - request->scores;
+    return choice == 0 ? request->scores : 0;
+}
+
+int sequence_reusable(const struct request *request, int choice)
+{
+    return request->prompt_count - 1 - scores_of(request, choice);
 }
 
 int sequence_scored_rows(const struct sequence *sequence, int count)
 {
-    int unscored = sequence_reusable(sequence->request) - sequence->cached;
+    int unscored = sequence_reusable(sequence->request, sequence->choice) - sequence->cached;
 
     return unscored <= 0 ? count : count > unscored ? count - unscored : 0;
 }
 
 struct logprob *sequence_logprob(const struct sequence *sequence, int place)
 {
-    int at = place - (sequence->request->prompt_count - sequence->request->scores);
+    int at = place - (sequence->request->prompt_count - sequence->scores);
 
     return sequence->logprobs != NULL && at >= 0 ? &sequence->logprobs[at] : NULL;
+}
+
+int sequence_wants_logprobs(const struct sequence *sequence)
+{
+    return sequence->logprobs != NULL || request_chooses(sequence->request);
+}
+
+void sequence_add_logprob(struct sequence *sequence, int place, const struct logprob *logprob)
+{
+    struct logprob *kept = sequence_logprob(sequence, place);
+
+    if (kept != NULL)
+        *kept = *logprob;
+    sequence->logprob_sum += (double)logprob->logprob;
 }
 
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias)
@@ -79,24 +99,31 @@ void sequence_fill_bias(const struct request *request, const int32_t *eos, int e
         bias->ender[bias->enders++] = eos[i];
 }
 
-enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
-                          const int32_t *eos, int eos_count, int context)
+enum status sequence_open(struct sequence *sequence, const struct request *request, int choice, const struct tokenizer *tokenizer, const int32_t *eos,
+                          int eos_count, int context)
 {
     int room = context - request->prompt_count, limit = request->max_tokens < room ? request->max_tokens : room;
+    int scores = scores_of(request, choice);
 
     TRY(completion_open(&sequence->completion, request, tokenizer, eos, eos_count, limit));
-    sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)(request->scores + limit) + 1, sizeof *sequence->logprobs) : NULL;
+    sequence->logprobs = request->logprobs >= 0 ? calloc((size_t)(scores + limit) + 1, sizeof *sequence->logprobs) : NULL;
     if (sequence->logprobs == NULL && request->logprobs >= 0) {
-        log_error("no memory for log probabilities of %d tokens", request->scores + limit);
+        log_error("no memory for log probabilities of %d tokens", scores + limit);
         completion_close(&sequence->completion);
         return STATUS_INTERNAL;
     }
-    sequence->cached = sequence_common(sequence, request->tokens, sequence_reusable(request));
+    sequence->cached = sequence_common(sequence, request->tokens, sequence_reusable(request, choice));
     sequence->openings++;
     memcpy(sequence->tokens, request->tokens, (size_t)request->prompt_count * sizeof *request->tokens);
     sequence->request = request;
+    sequence->choice = choice;
+    sequence->ticket = (int64_t)request->index + choice;
+    sequence->scores = scores;
+    sequence->logprob_sum = 0;
+    sequence->sampling = request->sampling;
+    sequence->sampling.seed = request_seed(request, choice);
     sequence_fill_bias(request, eos, eos_count, &sequence->bias);
-    sequence->sampling_digest = bias_digest(&sequence->bias, sampling_digest(&request->sampling));
+    sequence->sampling_digest = bias_digest(&sequence->bias, sampling_digest(&sequence->sampling));
     sequence->length = request->prompt_count;
     sequence->digest = digest_tokens(DIGEST_EMPTY, request->tokens, request->prompt_count);
     sequence->limit = request->prompt_count + limit;

@@ -10,6 +10,10 @@
 
 struct sequence {
     const struct request *request; /* NULL: the slot is free */
+    int choice;                    /* which completion of the request it is, from 0 */
+    int64_t ticket; /* rises with each sequence that a run opens: who came first, and what drafters know it by; of a first choice, and alone, the
+                       request's number */
+    struct sampling sampling; /* the request's, with the choice's own seed */
     int slot;
     int32_t *tokens; /* [context] committed */
     int length;      /* committed tokens */
@@ -20,7 +24,10 @@ struct sequence {
     struct bias bias; /* the request's logit biases; with min_tokens also the tokens that would end it */
     uint64_t sampling_digest; /* of the sampling parameters and the bias */
     struct completion completion;
-    struct logprob *logprobs; /* [request->scores + completion.count] of the last tokens of its prompt and its own; NULL: none are asked for */
+    int scores; /* log p of so many tokens at the end of its prompt is asked for: request->scores, and none of a further choice, whose prompt is
+                   the same */
+    struct logprob *logprobs; /* [scores + completion.count] of the last tokens of its prompt and its own; NULL: none are asked for */
+    double logprob_sum;       /* of its own tokens, where completions are chosen by it (request_chooses) */
 
     int adaptive;         /* the draft length that the lead chose; -1: the request has one of its own */
     struct draft_link link; /* the drafter, and its proposal */
@@ -40,14 +47,19 @@ int sequence_is_read(const struct sequence *sequence);
 int sequence_only_reads(const struct sequence *sequence);
 /* Tokens of a prompt that may come from a cache. The newest is always fed, for its logits, and so are those after which log p is asked for: a cache
  * keeps no logits. */
-int sequence_reusable(const struct request *request);
+int sequence_reusable(const struct request *request, int choice);
 /* Of the next `count` prompt tokens to be read, how many give log p that is asked for? They are the last ones. */
 int sequence_scored_rows(const struct sequence *sequence, int count);
 /* Log p of the token at this place; NULL where none is known, as of a text's first token. */
 struct logprob *sequence_logprob(const struct sequence *sequence, int place);
-/* Starts a request in the slot. The prefix that the slot's cache still holds of the sequence before is kept. */
-enum status sequence_open(struct sequence *sequence, const struct request *request, const struct tokenizer *tokenizer,
-                          const int32_t *eos, int eos_count, int context);
+/* Starts a completion of a request in the slot, the only one or one of several. The prefix that the slot's cache still holds of the sequence before
+ * is kept. */
+enum status sequence_open(struct sequence *sequence, const struct request *request, int choice, const struct tokenizer *tokenizer, const int32_t *eos,
+                          int eos_count, int context);
+/* Is log p of its tokens asked for, to be told or to choose by? */
+int sequence_wants_logprobs(const struct sequence *sequence);
+/* Log p of its next token, which was committed at this place. */
+void sequence_add_logprob(struct sequence *sequence, int place, const struct logprob *logprob);
 /* Fills in the request's logit biases and, for min_tokens, the tokens that must not end it before: its stop tokens and the model's EOS. */
 void sequence_fill_bias(const struct request *request, const int32_t *eos, int eos_count, struct bias *bias);
 void sequence_close(struct sequence *sequence);

@@ -89,7 +89,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
 
         rows += proposal->count + 1;
         for (int i = 0; i < proposal->count; i++)
-            ids += support_size(&sequences[s]->request->sampling, &proposal->q[i]);
+            ids += support_size(&sequences[s]->sampling, &proposal->q[i]);
     }
     step_layout_scored(step, rows + verify_prompt_rows(verify), rows, verify_scored_rows(verify), ids);
     for (int s = 0; s < count; s++) {
@@ -102,7 +102,7 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         int first = step_add_chain(step, sequence->slot, sequence->length - 1, fed, proposal->count + 1);
         for (int i = 0; i <= proposal->count; i++) {
             const struct support *q = &proposal->q[i];
-            int size = i < proposal->count ? support_size(&sequence->request->sampling, q) : 0;
+            int size = i < proposal->count ? support_size(&sequence->sampling, q) : 0;
 
             if (size > 0)
                 memcpy(step->id + used, q->count == 0 ? &proposal->token[i] : q->id, (size_t)size * sizeof *step->id);
@@ -124,7 +124,7 @@ static enum status join(struct verify *verify, struct sequence *const *sequences
     for (int r = 0; r < team->group->size; r++)
         from[r] = team->gathered + (size_t)r * bytes;
     for (int s = 0; s < count; s++) {
-        const struct sampling *sampling = &sequences[s]->request->sampling;
+        const struct sampling *sampling = &sequences[s]->sampling;
 
         for (int i = 0; i <= proposal_of(sequences[s])->count; i++, output++) {
             struct rng_key key = shard_key(&team->shard.terms[sequences[s]->slot], &team->step, output);
@@ -205,7 +205,7 @@ static void add_overlaps(struct verify *verify, const struct target_row *targets
 static struct verdict judge(const struct verify *verify, const struct sequence *sequence, const struct target_row *targets,
                             const struct proposal *proposal, const struct rng_key *key)
 {
-    const struct sampling *sampling = &sequence->request->sampling;
+    const struct sampling *sampling = &sequence->sampling;
 
     if (verify->synthetic_acceptance >= 0)
         return accept_synthetic_decide(verify->synthetic_acceptance, targets, proposal->count, key);
@@ -277,7 +277,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
         outcome->token[verdict->accepted] = verdict->token;
     }
     clock_add(&verify->decide, clock_ns() - stepped);
-    trace_end(TRACE_DECIDE, began, sequences[0]->request->index, sequences[0]->length, count, 0, 0);
+    trace_end(TRACE_DECIDE, began, (uint32_t)sequences[0]->ticket, sequences[0]->length, count, 0, 0);
     return verify_end_prompts(verify); /* behind all that reads the step's evidence, whose memory it uses */
 }
 
@@ -298,10 +298,10 @@ enum status verify_logprobs(struct verify *verify, struct sequence *const *seque
     int asked = 0, output = 0;
 
     for (int s = 0; s < count; s++) {
-        for (int i = 0; sequences[s]->logprobs != NULL && i < kept[s]; i++)
+        for (int i = 0; sequence_wants_logprobs(sequences[s]) && i < kept[s]; i++)
             verify->asked[asked++] = (struct logprob_order){.output = output + verdict_row(&verify->verdict[s], i),
                                                             .token = outcomes[s].token[i],
-                                                            .top = sequences[s]->request->logprobs};
+                                                            .top = sequences[s]->logprobs != NULL ? sequences[s]->request->logprobs : 0};
         output += outcomes[s].drafted + 1;
     }
     if (asked == 0)
@@ -309,7 +309,7 @@ enum status verify_logprobs(struct verify *verify, struct sequence *const *seque
     TRY(team_logprobs(verify->team, verify->asked, asked, verify->logprobs));
     asked = 0;
     for (int s = 0; s < count; s++)
-        for (int i = 0; sequences[s]->logprobs != NULL && i < kept[s]; i++)
-            *sequence_logprob(sequences[s], sequences[s]->length - kept[s] + i) = verify->logprobs[asked++];
+        for (int i = 0; sequence_wants_logprobs(sequences[s]) && i < kept[s]; i++)
+            sequence_add_logprob(sequences[s], sequences[s]->length - kept[s] + i, &verify->logprobs[asked++]);
     return STATUS_OK;
 }

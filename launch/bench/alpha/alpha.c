@@ -356,7 +356,7 @@ static enum status read_requests(struct alpha *alpha)
     else
         status = request_read(&alpha->requests, &terms, options->input.prompts != NULL ? options->input.prompts : demo);
     chat_template_release(&chat);
-    return status;
+    return status == STATUS_OK ? request_expect_single(&alpha->requests, "alpha") : status;
 }
 
 static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)

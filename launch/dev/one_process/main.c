@@ -141,6 +141,7 @@ static enum status complete(struct job *job, struct inner_drafter *inner, const 
 
 close_engine:
     engine_close(&engine);
+    audience_release(&audience);
     return status;
 }
 

@@ -17,7 +17,7 @@ done <"$INPUT" >"$WORK/openai.in"
 {
     cat "$WORK/openai.in"
     echo '{"custom_id": "chat", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}}'
-    echo '{"custom_id": "two", "method": "POST", "url": "/v1/completions", "body": {"model": "m", "prompt": "x", "n": 2}}'
+    echo '{"custom_id": "live", "method": "POST", "url": "/v1/completions", "body": {"model": "m", "prompt": "x", "stream": true}}'
     echo '{"custom_id": "cut'
 } >"$WORK/all.in"
 INPUT=$WORK/all.in
@@ -32,9 +32,9 @@ sed -nE 's/^\{"id":"batch_req_([0-9]+)","custom_id":"r-[0-9]+","response":\{"sta
 check "the texts of both forms differ" cmp "$WORK/own.texts" "$WORK/openai.texts"
 check "$(wc -l <"$WORK/own.texts") texts were compared, expected $number" [ "$(wc -l <"$WORK/own.texts")" = "$number" ]
 check "the chat line" grep -q '"custom_id":"chat","response":{"status_code":400,.*"message":"line 41: body: the model has no chat template: --template NAME gives one' "$WORK/job.jsonl"
-check "the line with two choices" grep -q '"custom_id":"two","response":{"status_code":400,.*"message":"line 42: body.n is not supported, expected 1"' "$WORK/job.jsonl"
+check "the line that is to stream" grep -q '"custom_id":"live","response":{"status_code":400,.*"message":"line 42: body.stream is not supported, expected false"' "$WORK/job.jsonl"
 check "the line that is cut" grep -q '"custom_id":null,"response":{"status_code":400,.*"message":"line 43 is not valid JSON' "$WORK/job.jsonl"
-check "stderr names the line and the id of a bad request" grep -q 'request 41 ("two"): line 42: body.n' "$WORK/job.err"
+check "stderr names the line and the id of a bad request" grep -q 'request 41 ("live"): line 42: body.stream' "$WORK/job.err"
 mv "$WORK/job.jsonl" "$WORK/reference.jsonl"
 
 start job "${job[@]}" --resume --drain-seconds 0

@@ -200,6 +200,29 @@ static void test_options__a_prompt_is_echoed_and_a_chat_is_not(void **state)
             {"--conversation --echo", "--echo does not go with a chat"});
 }
 
+static void test_options__several_completions_make_results(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_taken("--prompt text", &options);
+    assert_true(options.request.n == 1 && options.request.best_of == -1);
+    assert_taken("--prompts file --n 3 --best-of 128", &options);
+    assert_true(options.request.n == 3 && options.request.best_of == 128);
+    assert_taken("--prompt text --n 3 --output -", &options);
+    assert_taken("--prompts file --n 1 --chat", &options);
+    REFUSED({"--prompts file --n 0", "--n is '0', expected a whole number from 1 to 128"},
+            {"--prompts file --n 129", "--n is '129', expected a whole number from 1 to 128"},
+            {"--prompts file --n 1.5", "--n is '1.5', expected a whole number"}, {"--prompts file --n x", "--n is 'x', expected a whole number"},
+            {"--prompts file --best-of 129", "--best-of is '129', expected a whole number from 1 to 128"},
+            {"--prompts file --n 3 --best-of 2", "--best-of is 2, expected at least --n, 3"},
+            {"--prompts file --chat --best-of 2", "--best-of is for prompts, and --chat makes messages of them"},
+            {"--prompt text --n 2", "--n with --prompt needs --output FILE, or --output -"},
+            {"--prompt text --best-of 2", "--best-of with --prompt needs --output FILE"}, {"--conversation --n 2", "--n does not go with a chat"},
+            {"--perplexity file --n 2", "--n does not go with --perplexity"}, {"--check quick --best-of 2", "--best-of does not go with a check"},
+            {"--sweep file --prompts file --n 2", "--n does not go with a bench"});
+}
+
 static void test_options__an_unknown_option_names_the_nearest(void **state)
 {
     (void)state;
@@ -215,39 +238,34 @@ static void test_options__an_unknown_option_names_the_nearest(void **state)
 static void test_options__names_from_elsewhere_are_answered_by_their_meaning(void **state)
 {
     (void)state;
-    REFUSED({"--model x", "option '--model' is not supported, expected --target M"},
-            {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
-            {"--ctx 4096", "option '--ctx' is not supported, expected --context N"},
-            {"--batch 8", "option '--batch' is not supported, expected --max-sequences N"},
-            {"--batch-size=8", "option '--batch-size' is not supported, expected --max-sequences N"},
-            {"--gpu", "option '--gpu' is not supported: --backend says whether GPUs are used, --verifiers N how many, --verifier-devices"},
-            {"--gpus=2", "option '--gpus' is not supported: --backend says whether GPUs are used"},
-            {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
-            {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
-            {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
-            {"--draft-max 16", "is not supported, expected --draft-length K"},
-            {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
-            {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
-            {"--top-logprobs 5", "option '--top-logprobs' is not supported, expected --logprobs N"},
-            {"--logprobs 21", "--logprobs is '21', expected"},
-            {"--logprobs -1", "--logprobs is '-1', expected"},
-            {"--n 2", "option '--n' is not supported: a prompt has one completion"},
-            {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
-            {"--port 8080", "option '--port' is not supported: there is no server"},
-            {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
-            {"-m x.gguf", "option '-m' is not supported, expected --target M"},
-            {"-p Hello", "option '-p' is not supported, expected --prompt TEXT"},
-            {"-n 5", "option '-n' is not supported, expected --max-tokens N"},
-            {"-n5", "option '-n5' is not supported, expected --max-tokens N"},
-            {"-c=4096", "option '-c=4096' is not supported, expected --context N"},
-            {"-md x.gguf", "option '-md' is not supported, expected --draft M"},
-            {"-hf a/b", "option '-hf' is not supported, expected --target M"},
-            {"--dtype bf16", "is not supported, expected --quantise WHAT"},
-            {"--no-speculation", "is not supported, expected --solo"},
-            {"--do-sample", "is not supported, expected --temperature T"},
-            {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
-            {"--time 60", "option '--time' is not supported: sbatch's own options stand behind --"},
-            {"-Z", "option '-Z' is not supported, expected one that begins with --"});
+    REFUSED(
+        {"--model x", "option '--model' is not supported, expected --target M"},
+        {"--ctx-size=4096", "option '--ctx-size' is not supported, expected --context N"},
+        {"--ctx 4096", "option '--ctx' is not supported, expected --context N"},
+        {"--batch 8", "option '--batch' is not supported, expected --max-sequences N"},
+        {"--batch-size=8", "option '--batch-size' is not supported, expected --max-sequences N"},
+        {"--gpu", "option '--gpu' is not supported: --backend says whether GPUs are used, --verifiers N how many, --verifier-devices"},
+        {"--gpus=2", "option '--gpus' is not supported: --backend says whether GPUs are used"},
+        {"--n-predict 5", "'--n-predict' is not supported, expected --max-tokens N"},
+        {"--n_predict 5", "'--n_predict' is not supported, expected --max-tokens N"},
+        {"--num-speculative-tokens 5", "is not supported, expected --draft-length K"},
+        {"--draft-max 16", "is not supported, expected --draft-length K"}, {"--temp 1", "option '--temp' is not supported, expected --temperature T"},
+        {"--tensor-parallel-size 2", "is not supported, expected --verifiers N"},
+        {"--top-logprobs 5", "option '--top-logprobs' is not supported, expected --logprobs N"}, {"--logprobs 21", "--logprobs is '21', expected"},
+        {"--logprobs -1", "--logprobs is '-1', expected"},
+        {"--num-return-sequences 2", "option '--num-return-sequences' is not supported, expected --n N"},
+        {"--num-beams 2", "option '--num-beams' is not supported: texts are drawn, not searched for"},
+        {"--grammar x", "option '--grammar' is not supported: nothing follows a grammar"},
+        {"--port 8080", "option '--port' is not supported: there is no server"},
+        {"--host 0.0.0.0", "there is no server; --hosts HOST[:SLOTS],... says where ranks are"},
+        {"-m x.gguf", "option '-m' is not supported, expected --target M"}, {"-p Hello", "option '-p' is not supported, expected --prompt TEXT"},
+        {"-n 5", "option '-n' is not supported, expected --max-tokens N"}, {"-n5", "option '-n5' is not supported, expected --max-tokens N"},
+        {"-c=4096", "option '-c=4096' is not supported, expected --context N"}, {"-md x.gguf", "option '-md' is not supported, expected --draft M"},
+        {"-hf a/b", "option '-hf' is not supported, expected --target M"}, {"--dtype bf16", "is not supported, expected --quantise WHAT"},
+        {"--no-speculation", "is not supported, expected --solo"}, {"--do-sample", "is not supported, expected --temperature T"},
+        {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
+        {"--time 60", "option '--time' is not supported: sbatch's own options stand behind --"},
+        {"-Z", "option '-Z' is not supported, expected one that begins with --"});
 }
 
 static void test_options__each_says_whether_results_and_ranks_have_to_do_with_it(void **state)
@@ -937,6 +955,7 @@ int main(void)
         cmocka_unit_test(test_options__sequences_go_together_only_where_nobody_watches),
         cmocka_unit_test(test_options__values_stand_apart_or_behind_an_equals_sign),
         cmocka_unit_test(test_options__a_text_is_scored_alone_and_by_the_target),
+        cmocka_unit_test(test_options__several_completions_make_results),
         cmocka_unit_test(test_options__a_prompt_is_echoed_and_a_chat_is_not),
         cmocka_unit_test(test_options__an_unknown_option_names_the_nearest),
         cmocka_unit_test(test_options__names_from_elsewhere_are_answered_by_their_meaning),

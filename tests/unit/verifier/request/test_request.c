@@ -446,6 +446,90 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"stop\": 4", "stop is not"});
 }
 
+static void test_request__completions_have_limits(void **state)
+{
+    (void)state;
+    EACH_WRONG({"\"n\": 0", "n is 0, expected a whole number from 1 to 128"}, {"\"n\": 129", "n is 129, expected a whole number from 1 to 128"},
+               {"\"n\": -1", "n is -1, expected"}, {"\"n\": 1.5", "n is 1.5, expected a whole number"}, {"\"n\": \"2\"", "n is not a number"},
+               {"\"n\": true", "n is not a number"}, {"\"n\": null", "n is not a number"}, {"\"n\": [2]", "n is not a number"},
+               {"\"best_of\": 0", "best_of is 0, expected a whole number from 1 to 128"},
+               {"\"best_of\": 129", "best_of is 129, expected a whole number from 1 to 128"},
+               {"\"best_of\": 2.5", "best_of is 2.5, expected a whole number"}, {"\"best_of\": \"x\"", "best_of is not a number"},
+               {"\"n\": 3, \"best_of\": 2", "best_of is 2, expected at least n, 3"},
+               {"\"best_of\": 2, \"n\": 3", "best_of is 2, expected at least n, 3"});
+}
+
+/* A result is one line, all of it in memory at once. */
+static void test_request__a_result_has_no_more_than_there_is_room_for(void **state)
+{
+    static const struct {
+        const char *keys, *error;
+    } lines[] = {
+        {"\"n\": 128, \"max_tokens\": 8192", NULL},
+        {"\"n\": 128, \"max_tokens\": 8193", "line 1: n is 128, of completions of up to 8193 tokens: their result would have 1048704 numbers, "
+                                             "expected at most 1048576"},
+        {"\"best_of\": 64, \"max_tokens\": 999999", "line 1: best_of is 64, of completions of up to 19999 tokens: their result would have"},
+        {"\"n\": 2, \"logprobs\": 20, \"max_tokens\": 20000", NULL},
+        {"\"n\": 3, \"logprobs\": 20, \"max_tokens\": 20000", "their result would have 1319934 numbers with logprobs, expected at most 1048576"},
+        {"\"n\": 128, \"max_tokens\": 8192, \"echo\": true", "1048704 numbers"},
+        {"\"logprobs\": 20, \"max_tokens\": 999999", NULL}, /* one alone may have what it always had */
+    };
+    struct options own = options;
+    const struct request_terms terms = {.options = &own, .tokenizer = tokenizer, .context = 20000, .vocab = tokenizer_size(tokenizer)};
+
+    (void)state;
+    own.request.logprobs = -1;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct request_list list = {0};
+        char line[256];
+
+        snprintf(line, sizeof line, "{\"prompt_tokens\": [7], %s}", lines[i].keys);
+        assert_int_equal(request_add_line(&list, &terms, line, strlen(line), 1), STATUS_OK);
+        if (lines[i].error == NULL)
+            assert_null(list.request[0].error);
+        else if (list.request[0].error == NULL || strstr(list.request[0].error, lines[i].error) == NULL)
+            fail_msg("%s: got \"%s\", expected \"%s\"", line, list.request[0].error != NULL ? list.request[0].error : "no error", lines[i].error);
+        request_release(&list);
+    }
+}
+
+static void test_request__completions_have_seeds_of_their_own(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"n\": 3, \"seed\": 7}\n{\"prompt\": \"a\", \"n\": 2, \"best_of\": 9}\n"
+                                         "{\"prompt\": \"a\"}\n{\"prompt\": \"a\", \"n\": 4, \"best_of\": 4}\n{\"prompt\": 1, \"n\": 5}");
+    static const int completions[] = {3, 9, 1, 4}, chooses[] = {0, 1, 0, 0};
+
+    (void)state;
+    assert_int_equal(list.count, 5);
+    for (int i = 0; i < 4; i++) {
+        assert_null(list.request[i].error);
+        assert_int_equal(request_completions(&list.request[i]), completions[i]);
+        assert_int_equal(request_chooses(&list.request[i]), chooses[i]);
+        assert_int_equal(list.request[i].index, i); /* a line has its number, whatever is asked for before it */
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(request_seed(&list.request[0], i), 7 + i);
+    assert_non_null(list.request[4].error);
+    request_release(&list);
+}
+
+static void test_request__where_one_is_expected_several_are_refused(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"n\": 1, \"best_of\": 1}\n\n{\"prompt\": 3, \"n\": 2}\n");
+    struct request_list more = read_text("{\"prompt\": \"a\"}\n\n{\"prompt\": \"a\", \"n\": 2, \"best_of\": 3}\n");
+    struct capture capture;
+    char said[512];
+
+    (void)state;
+    assert_int_equal(request_expect_single(&list, "a check"), STATUS_OK);
+    capture_begin(&capture);
+    assert_int_equal(request_expect_single(&more, "a check"), STATUS_DATA);
+    capture_end(&capture, said, sizeof said);
+    capture_assert_one_line(said, "line 3: best_of is 3, and a check has one completion of each prompt: expected 1");
+    request_release(&list);
+    request_release(&more);
+}
+
 static void test_request__lines_have_limits(void **state)
 {
     enum { MOST = 16 << 20, DEEP = 100 };
@@ -466,18 +550,16 @@ static void test_request__lines_have_limits(void **state)
 static void test_request__unknown_and_doubled_keys_are_refused(void **state)
 {
     (void)state;
-    EACH_WRONG({"\"topk\": 3", "unknown key \"topk\"; did you mean \"top_k\"?"},
-               {"\"top-k\": 3", "unknown key \"top-k\"; did you mean \"top_k\"?"},
+    EACH_WRONG({"\"topk\": 3", "unknown key \"topk\"; did you mean \"top_k\"?"}, {"\"top-k\": 3", "unknown key \"top-k\"; did you mean \"top_k\"?"},
                {"\"max_token\": 3", "unknown key \"max_token\"; did you mean \"max_tokens\"?"},
                {"\"message\": 3", "unknown key \"message\"; did you mean \"messages\"?"},
                {"\"bad_word\": [\"x\"]", "unknown key \"bad_word\"; did you mean \"bad_words\"?"},
                {"\"n_predict\": 3", "key \"n_predict\" is not supported, expected max_tokens"},
                {"\"grammar\": \"x\"", "key \"grammar\" is not supported: nothing follows a grammar"},
-               {"\"watchdog\": 3", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, "},
-               {"\"x\": 3", "draft_length"},
-               {"\"best_of\": \"x\"", "key \"best_of\" is not supported: a prompt has one completion"},
-               {"\"seed\": 1, \"seed\": 2", "duplicate"},
-               {"\"prompt\": \"b\"", "duplicate"});
+               {"\"watchdog\": 3", "unknown key \"watchdog\", expected one of prompt, prompt_tokens, messages, id, "}, {"\"x\": 3", "draft_length"},
+               {"\"num_beams\": 2", "key \"num_beams\" is not supported: texts are drawn, not searched for"},
+               {"\"num_return_sequences\": 2", "key \"num_return_sequences\" is not supported, expected n"},
+               {"\"seed\": 1, \"seed\": 2", "duplicate"}, {"\"prompt\": \"b\"", "duplicate"});
 }
 
 static void test_request__prompts_are_checked(void **state)
@@ -649,6 +731,10 @@ int main(void)
         cmocka_unit_test(test_request__an_id_that_is_there_twice_is_told_once_with_both_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__wrong_values_are_named),
+        cmocka_unit_test(test_request__completions_have_limits),
+        cmocka_unit_test(test_request__a_result_has_no_more_than_there_is_room_for),
+        cmocka_unit_test(test_request__completions_have_seeds_of_their_own),
+        cmocka_unit_test(test_request__where_one_is_expected_several_are_refused),
         cmocka_unit_test(test_request__lines_have_limits),
         cmocka_unit_test(test_request__unknown_and_doubled_keys_are_refused),
         cmocka_unit_test(test_request__prompts_are_checked),

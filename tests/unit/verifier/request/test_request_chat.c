@@ -163,6 +163,21 @@ static void test_request_chat__a_line_of_our_own_stays_one_behind_openais(void *
     request_release(&list);
 }
 
+/* OpenAI's chats have n, and no best_of. */
+static void test_request_chat__answers_are_not_chosen_from(void **state)
+{
+    struct request_list list = read_lines("{\"messages\":" HI ",\"n\":3}\n" OPENAI("{\"messages\":" HI ",\"n\":3}"), CHAT_ZEPHYR, &plain);
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_null(list.request[i].error);
+        assert_int_equal(request_completions(&list.request[i]), 3);
+    }
+    request_release(&list);
+    expect_error("{\"messages\":" HI ",\"best_of\":3}", CHAT_ZEPHYR, "best_of is for a prompt, not for a chat's messages: expected n alone");
+    expect_error(OPENAI("{\"messages\":" HI ",\"best_of\":3}"), CHAT_ZEPHYR, "line 1: unknown key body.best_of");
+}
+
 /* Several lists of parts in one request, so that their texts lie behind each other. */
 static void test_request_chat__parts_are_lines(void **state)
 {
@@ -288,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_request_chat__a_developer_is_the_system),
         cmocka_unit_test(test_request_chat__openais_body_is_the_same_prompt),
         cmocka_unit_test(test_request_chat__a_line_of_our_own_stays_one_behind_openais),
+        cmocka_unit_test(test_request_chat__answers_are_not_chosen_from),
         cmocka_unit_test(test_request_chat__parts_are_lines),
         cmocka_unit_test(test_request_chat__what_a_user_writes_stays_text),
         cmocka_unit_test(test_request_chat__an_answer_ends_by_token_or_text),

@@ -81,6 +81,7 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
                  "{\"id\":\"a\",\"max_tokens\":5,\"prompt\":\"x\",\"seed\":3,\"temperature\":0.5,\"top_p\":0.75}");
     assert_means("{\"prompt\":[\"x\"],\"stop\":\"\\n\"}", "{\"id\":\"a\",\"prompt\":\"x\",\"stop\":[\"\\n\"]}");
     assert_means("{\"prompt\":\"x\",\"echo\":true}", "{\"echo\":true,\"id\":\"a\",\"prompt\":\"x\"}");
+    assert_means("{\"prompt\":\"x\",\"n\":2,\"best_of\":5}", "{\"best_of\":5,\"id\":\"a\",\"n\":2,\"prompt\":\"x\"}");
     assert_means("{\"prompt\":\"x\",\"logprobs\":5}", "{\"id\":\"a\",\"logprobs\":5,\"prompt\":\"x\"}");
     assert_means("{\"prompt\":[1,2],\"stop\":[\"a\",\"b\"]}", "{\"id\":\"a\",\"prompt_tokens\":[1,2],\"stop\":[\"a\",\"b\"]}");
     assert_means("{\"prompt\":[[1,2]],\"logit_bias\":{\"7\":-100}}", "{\"id\":\"a\",\"logit_bias\":{\"7\":-100},\"prompt_tokens\":[1,2]}");
@@ -89,14 +90,13 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
 static void test_request_openai__what_asks_for_nothing_is_taken(void **state)
 {
     (void)state;
-    assert_means("{\"prompt\":\"x\",\"n\":1,\"best_of\":1,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
+    assert_means("{\"prompt\":\"x\",\"n\":null,\"best_of\":null,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
                  "{\"id\":\"a\",\"prompt\":\"x\"}");
 }
 
 static void test_request_openai__what_is_not_done_is_named(void **state)
 {
     (void)state;
-    assert_body_refused("{\"prompt\":\"x\",\"n\":2}", "body.n is not supported, expected 1");
     assert_body_refused("{\"prompt\":\"x\",\"top_logprobs\":5}", "unknown key body.top_logprobs");
     assert_body_refused("{\"prompt\":\"x\",\"stream\":true}", "body.stream is not supported, expected false");
     assert_body_refused("{\"prompt\":[\"x\",\"y\"]}", "body.prompt is not one text");
@@ -120,8 +120,10 @@ static void test_request_openai__a_chat_is_a_line_with_messages(void **state)
     (void)state;
     assert_line_means(CHAT, "{\"model\":\"m\",\"messages\":" MESSAGES ",\"max_completion_tokens\":5,\"stop\":\"x\",\"top_p\":0.75}",
                       "{\"id\":\"a\",\"max_tokens\":5,\"messages\":" MESSAGES ",\"stop\":[\"x\"],\"top_p\":0.75}");
-    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"n\":1,\"logprobs\":false,\"top_logprobs\":null,\"tools\":null,\"stream\":false}",
+    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"n\":null,\"logprobs\":false,\"top_logprobs\":null,\"tools\":null,\"stream\":false}",
                       "{\"id\":\"a\",\"messages\":" MESSAGES "}");
+    assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"n\":3}", "{\"id\":\"a\",\"messages\":" MESSAGES ",\"n\":3}");
+    assert_chat_refused("{\"messages\":" MESSAGES ",\"best_of\":3}", "unknown key body.best_of");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"tools\":[]}", "body.tools is not supported");
     assert_chat_refused("{\"messages\":" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
     assert_line_means(CHAT, "{\"messages\":" MESSAGES ",\"logprobs\":true,\"top_logprobs\":3}",
@@ -160,6 +162,25 @@ static void test_request_openai__a_chats_answer_is_a_message(void **state)
     json_decref(result);
 }
 
+/* So has each of several, in the order in which they were drawn. */
+static void test_request_openai__a_chat_has_several_answers(void **state)
+{
+    char first[] = "Hello.", second[] = "No.", *written;
+    struct request request = {.index = 4, .openai = 1, .chat = 1, .prompt_count = 7, .choices = 2};
+    const struct sequence sequences[] = {{.request = &request, .completion = {.text = first, .length = 6, .count = 3, .finish = FINISH_STOP}},
+                                         {.request = &request, .completion = {.text = second, .length = 3, .count = 9, .finish = FINISH_LENGTH}}};
+    json_t *result = result_openai(json_string("a"), &request, sequences, 1);
+
+    (void)state;
+    written = json_dumps(result, JSON_COMPACT);
+    assert_non_null(strstr(written, "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hello.\",\"refusal\":null},"
+                                    "\"logprobs\":null,\"finish_reason\":\"stop\"},{\"index\":1,\"message\":{\"role\":\"assistant\","
+                                    "\"content\":\"No.\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":\"length\"}],"
+                                    "\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":12,\"total_tokens\":19}"));
+    free(written);
+    json_decref(result);
+}
+
 static void test_request_openai__our_own_lines_are_not_taken_for_it(void **state)
 {
     json_t *own = json_pack("{s:s, s:s}", "id", "a", "prompt", "x");
@@ -193,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_request_openai__what_is_not_done_is_named),
         cmocka_unit_test(test_request_openai__the_envelope_is_checked),
         cmocka_unit_test(test_request_openai__a_chat_is_a_line_with_messages),
+        cmocka_unit_test(test_request_openai__a_chat_has_several_answers),
         cmocka_unit_test(test_request_openai__a_chats_answer_is_a_message),
         cmocka_unit_test(test_request_openai__our_own_lines_are_not_taken_for_it),
         cmocka_unit_test(test_request_openai__a_request_that_is_wrong_has_openais_answer),

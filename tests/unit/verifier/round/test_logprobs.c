@@ -299,6 +299,7 @@ static void test_logprobs__an_echoed_prompt_comes_first(void **state)
     const struct sequence sequence = {.request = &request,
                                       .tokens = tokens,
                                       .length = 4,
+                                      .scores = 2,
                                       .logprobs = logprobs,
                                       .completion = {.tokenizer = tokenizer, .text = text, .length = 1, .count = 1, .finish = FINISH_LENGTH}};
 

@@ -70,7 +70,7 @@ static void open_all(int count)
                                       .max_tokens = CONTEXT,
                                       .draft_length = 4};
         sequence_init(&sequence[i], &arena, i, CONTEXT, MESSAGE_MAX_SUPPORT);
-        assert_int_equal(sequence_open(&sequence[i], &request[i], NULL, NULL, 0, CONTEXT), STATUS_OK);
+        assert_int_equal(sequence_open(&sequence[i], &request[i], 0, NULL, NULL, 0, CONTEXT), STATUS_OK);
         sequence[i].cached = sequence[i].length - 1; /* its prompt is read */
         assert_int_equal(peers_assign(&peers, &sequence[i]), STATUS_OK);
         assert_int_equal(sequence[i].link.drafter, i);

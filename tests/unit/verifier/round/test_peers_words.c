@@ -75,7 +75,7 @@ static int open_rig(void **state)
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
     assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
     sequence_init(&rig->sequence, &rig->arena, 0, CONTEXT, ROOM);
-    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.cached = rig->sequence.length - 1; /* its prompt is read */
     assert_int_equal(channel_loop_open(ENDS, NULL, rig->end), STATUS_OK);
     channel_loop_hook(rig->end[LEAD], &(struct loop_hooks){.user = rig, .wait = pass_time, .note = note});
@@ -283,7 +283,7 @@ static void assign_long(struct rig *rig, int adaptive)
     rig->request.tokens = long_prompt;
     rig->request.prompt_count = MESSAGE_LONG_TEXT + PROMPT;
     rig->request.adaptive = adaptive;
-    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.cached = rig->sequence.length - 1;
     assert_int_equal(peers_assign(&rig->peers, &rig->sequence), STATUS_OK);
     assert_int_equal(hear(rig, &frame), MESSAGE_OPEN);

@@ -32,7 +32,7 @@ static int open_rig(void **state)
     assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &rig->tokenizer), STATUS_OK);
     assert_int_equal(arena_open(&rig->arena, sequence_bytes(CONTEXT, ROOM), "a sequence"), STATUS_OK);
     sequence_init(&rig->sequence, &rig->arena, 2, CONTEXT, ROOM);
-    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.link.wanted = 4;
     return 0;
 }
@@ -100,7 +100,7 @@ static void test_sequence__what_is_scored_is_not_reused(void **state)
     sequence_close(sequence);
     rig->request.logprobs = 0;
     rig->request.scores = 1;
-    assert_int_equal(sequence_open(sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     assert_int_equal(sequence->cached, PROMPT - 2);
     assert_int_equal(sequence_scored_rows(sequence, 1), 1);
     sequence->cached = 0;
@@ -118,7 +118,7 @@ static void test_sequence__context_bounds_the_limit(void **state)
 
     sequence_close(&rig->sequence);
     rig->request.max_tokens = 1000;
-    assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     assert_int_equal(rig->sequence.limit, CONTEXT);
 }
 
@@ -140,7 +140,7 @@ static void test_sequence__open_gathers_what_is_asked_of_tokens(void **state)
     for (int ignore = 0; ignore < 2; ignore++) {
         sequence_close(&rig->sequence);
         rig->request.ignore_eos = ignore;
-        assert_int_equal(sequence_open(&rig->sequence, &rig->request, rig->tokenizer, eos, 2, CONTEXT), STATUS_OK);
+        assert_int_equal(sequence_open(&rig->sequence, &rig->request, 0, rig->tokenizer, eos, 2, CONTEXT), STATUS_OK);
         rig->sequence.link.wanted = 4;
         assert_int_equal(rig->sequence.bias.tokens, 1);
         assert_int_equal(rig->sequence.bias.min_tokens, 3);
@@ -244,7 +244,7 @@ static int reopen(struct rig *rig, int32_t *tokens, int count)
     struct request next = {.tokens = tokens, .prompt_count = count, .sampling = sampling_default, .max_tokens = 10};
 
     sequence_close(&rig->sequence);
-    assert_int_equal(sequence_open(&rig->sequence, &next, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
+    assert_int_equal(sequence_open(&rig->sequence, &next, 0, rig->tokenizer, NULL, 0, CONTEXT), STATUS_OK);
     rig->sequence.request = &rig->request; /* `next` ends here */
     return rig->sequence.cached;
 }
