@@ -51,9 +51,9 @@ verifier/check common/base common/file common/sample common/wire verifier/team v
 launch/submit common/base common/options common/backend common/model verifier/job
 launch/engine common/base common/wire drafter verifier/round
 verifier common/base common/world verifier/result verifier/command verifier/check launch/submit
-launch/bench/report common/base common/file common/sample
+launch/bench/report common/base common/file common/sample drafter
 launch/bench/alpha common/base common/sample common/options common/backend common/model common/text drafter verifier/job verifier/request verifier/round
-launch/bench/sweep common/base common/file common/sample common/options common/model
+launch/bench/sweep common/base common/file common/sample common/options common/model launch/bench/report
 launch/bench/latency common/base common/options common/backend common/world common/wire common/group launch/bench/report
 launch/dev/backend common/base common/backend
 launch/dev/gpu common/base common/file common/sample common/backend common/model

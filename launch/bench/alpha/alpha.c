@@ -1,5 +1,6 @@
 #include "launch/bench/alpha/alpha.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/progress.h"
@@ -17,11 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LISTED = 64 }; /* of a row's largest logits, from which guesses are ranked, as drafters do */
+
 /* What a draft said at one token of a text. */
 struct point {
     float share; /* sum min(p, q) */
     float ratio; /* min(1, q/p) at the target's token */
+    float overlap;  /* sum min(p, q), where a rule that shares noise accepts another share */
+    float rejected; /* the probability that what was drafted is */
     int is_there, agrees;
+    int bonus, corrected; /* which guess of the draft is the target's token where all was accepted, and after a rejection; ALPHA_GUESSES: none */
+    int support;
     int from; /* lookup: the place in the text that it copies from */
 };
 
@@ -41,6 +48,7 @@ struct draft_side {
     struct reader reader;
     struct arena arena;
     struct ngram_index *index; /* [slots], of lookup */
+    int64_t choosing_ns, chosen; /* in drawing so many tokens */
 };
 
 struct alpha {
@@ -145,7 +153,7 @@ static struct point point_mass(const struct alpha *alpha, int32_t drafted, int32
 /* A draft that is drawn from q. */
 static struct point point_of_q(const struct alpha *alpha, const struct sparse_q *q, int32_t token)
 {
-    struct point point = {.is_there = 1};
+    struct point point = {.is_there = 1, .support = q->count};
 
     for (int i = 0; i < q->count; i++) {
         double weight = (double)q->weight[i] / SPARSE_Q_SUM, of_target = alpha->p[q->id[i]];
@@ -157,32 +165,126 @@ static struct point point_of_q(const struct alpha *alpha, const struct sparse_q 
     return point;
 }
 
-static struct point point_of_model(struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
+static double weight_of(const struct sparse_q *q, int32_t token)
+{
+    for (int i = 0; i < q->count; i++)
+        if (q->id[i] == token)
+            return (double)q->weight[i] / SPARSE_Q_SUM;
+    return 0;
+}
+
+/* What a draft model makes of one row of its logits, as in a job. */
+struct drafted {
+    struct sampling sampling;
+    struct row_query query;
+    struct sparse_q q; /* none of a point mass */
+    int32_t token;
+};
+
+static void draft_token(struct alpha *alpha, struct draft_side *draft, const struct text *text, float *logits, struct drafted *drafted)
+{
+    static struct scored_token best[ROW_MAX_ASKED];
+    static double p[ROW_MAX_ASKED];
+    const struct history history = history_of(text);
+    const struct model *model = draft->reader.model;
+    struct sampling *sampling = &drafted->sampling;
+    int support = draft->options->rounds.support < model->vocab ? draft->options->rounds.support : model->vocab;
+    int64_t began = clock_ns();
+
+    *sampling = text->request->sampling;
+    drafted->query =
+        (struct row_query){.key = {.seed = sampling->seed, .request = text->request->index, .position = (uint32_t)text->length}, .best = best};
+    if (draft->options->rounds.draft_temperature >= 0 && rule_draw(sampling) == RULE_DRAWS_Q)
+        sampling->temperature = draft->options->rounds.draft_temperature;
+    logits_process(sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
+    choice_ask(sampling, support, sampling->temperature == 0 ? ALPHA_GUESSES + 1 : LISTED, &drafted->query);
+    drafted->query.scans = 1;
+    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &drafted->query);
+    drafted->token = choice_draw(sampling, support, model->vocab, &drafted->query, p, &drafted->q);
+    draft->choosing_ns += clock_ns() - began;
+    draft->chosen++;
+}
+
+/* The place of the target's token among the draft's guesses, as a drafter ranks them that runs ahead; ALPHA_GUESSES: it is none of them.
+ * without: a token that is none of them, -1: any may be */
+static int guess_of(const struct drafted *drafted, int vocab, int32_t without, int32_t token)
+{
+    static double p[ROW_MAX_ASKED];
+    struct scored_token best[LISTED];
+    int32_t guess[ALPHA_GUESSES];
+    int count = choice_listed(&drafted->sampling, vocab, &drafted->query, p);
+
+    count = count < LISTED ? count : LISTED;
+    memcpy(best, drafted->query.best, (size_t)count * sizeof *best);
+    count = choice_rank(&drafted->sampling, &drafted->query.key, without, best, count, ALPHA_GUESSES, guess);
+    for (int i = 0; i < count; i++)
+        if (guess[i] == token)
+            return i;
+    return ALPHA_GUESSES;
+}
+
+/* The target's token after a rejection of a draft from q: the argmax of log (p - q) with the noise of such tokens. */
+static int32_t correction(struct alpha *alpha, const struct drafted *drafted)
+{
+    int vocab = alpha->target.model->vocab;
+    double *left = alpha->kept;
+    float best = -INFINITY;
+    int32_t token = alpha->argmax;
+
+    memcpy(left, alpha->p, (size_t)vocab * sizeof *left);
+    for (int i = 0; i < drafted->q.count; i++)
+        left[drafted->q.id[i]] -= (double)drafted->q.weight[i] / SPARSE_Q_SUM;
+    for (int v = 0; v < vocab; v++) {
+        float score = left[v] > 0 ? (float)log(left[v]) + rng_gumbel(&drafted->query.key, RNG_RESIDUAL, (uint32_t)v) : -INFINITY;
+
+        if (score > best) {
+            best = score;
+            token = v;
+        }
+    }
+    return token;
+}
+
+/* sum min(p, q) of a draft that is no draw from q: as if it were one. */
+static float overlap_of(struct alpha *alpha, const struct draft_side *draft, const struct drafted *drafted, const float *logits)
 {
     static struct scored_token best[ROW_MAX_ASKED];
     static double p[ROW_MAX_ASKED];
     static struct sparse_q q;
-    const struct text *text = alpha->row[row];
-    const struct history history = history_of(text);
     const struct model *model = draft->reader.model;
-    struct sampling sampling = text->request->sampling;
-    float *logits = reader_logits(&draft->reader, row);
-    struct row_query query = {.key = {.seed = sampling.seed, .request = text->request->index, .position = (uint32_t)text->length}, .best = best};
+    struct sampling sampling = drafted->sampling;
+    struct row_query query = {.key = drafted->query.key, .best = best};
     int support = draft->options->rounds.support < model->vocab ? draft->options->rounds.support : model->vocab;
-    struct point point;
-    int32_t drafted;
 
-    if (draft->options->rounds.draft_temperature >= 0 && rule_draw(&sampling) == RULE_DRAWS_Q)
-        sampling.temperature = draft->options->rounds.draft_temperature;
-    logits_process(&sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
+    for (int i = 0; rule_row(i) != NULL && rule_draw(&sampling) != RULE_DRAWS_Q; i++)
+        sampling.accept = i;
     choice_ask(&sampling, support, 0, &query);
     query.scans = 1;
     backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
-    drafted = choice_draw(&sampling, support, model->vocab, &query, p, &q);
-    point = q.count > 0 ? point_of_q(alpha, &q, token) : point_mass(alpha, drafted, token);
-    if (shares_noise(text)) /* then it is accepted where both draw the same */
+    (void)choice_draw(&sampling, support, model->vocab, &query, p, &q);
+    return q.count > 0 ? point_of_q(alpha, &q, 0).share : 0;
+}
+
+static struct point point_of_model(struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
+{
+    static struct drafted drafted;
+    const struct text *text = alpha->row[row];
+    float *logits = reader_logits(&draft->reader, row);
+    int vocab = draft->reader.model->vocab, draws_q;
+    struct point point;
+
+    draft_token(alpha, draft, text, logits, &drafted);
+    draws_q = drafted.q.count > 0;
+    point = draws_q ? point_of_q(alpha, &drafted.q, token) : point_mass(alpha, drafted.token, token);
+    point.overlap = point.share;
+    if (shares_noise(text)) { /* then it is accepted where both draw the same */
+        point.overlap = overlap_of(alpha, draft, &drafted, logits);
         point.share = point.ratio;
-    point.agrees = query.stats.argmax == alpha->argmax;
+    }
+    point.agrees = drafted.query.stats.argmax == alpha->argmax;
+    point.rejected = draws_q ? (float)(1 - fmin(1, alpha->p[drafted.token] / weight_of(&drafted.q, drafted.token))) : (float)(drafted.token != token);
+    point.bonus = guess_of(&drafted, vocab, -1, token);
+    point.corrected = point.rejected > 0 ? guess_of(&drafted, vocab, drafted.token, draws_q ? correction(alpha, &drafted) : token) : ALPHA_GUESSES;
     return point;
 }
 
@@ -198,6 +300,8 @@ static struct point point_of_lookup(const struct alpha *alpha, struct draft_side
     from = ngram_index_find(index, &known);
     if (from > 0)
         point = point_mass(alpha, text->tokens[from], token);
+    point.overlap = point.share;
+    point.bonus = point.corrected = ALPHA_GUESSES; /* what it runs ahead with is not known here */
     point.from = from;
     return point;
 }
@@ -210,6 +314,23 @@ static double accepted_at(const struct draft_side *draft, const struct text *tex
     if (draft->is_model)
         return (double)point[first + depth].ratio;
     return text->tokens[point[first].from + depth] == text->tokens[place];
+}
+
+/* Which guess came, where a draft of so much weight left it to the target. */
+static void count_guesses(const struct text *text, const struct point *point, struct alpha_figures *figures)
+{
+    double bonus[ALPHA_GUESSES + 1] = {0}, corrected[ALPHA_GUESSES + 1] = {0}, there = 0, rejected = 0;
+
+    for (int i = 0; i < text->generated; i++) {
+        there += point[i].is_there;
+        bonus[point[i].bonus] += point[i].is_there;
+        rejected += (double)point[i].rejected;
+        corrected[point[i].corrected] += (double)point[i].rejected;
+    }
+    for (int n = 0; n < ALPHA_GUESSES; n++) {
+        share_add(&figures->bonus[n], bonus[n], there);
+        share_add(&figures->corrected[n], corrected[n], rejected);
+    }
 }
 
 /* What a text, which has ended, says of a draft. */
@@ -235,17 +356,22 @@ static void count_text(struct alpha *alpha, const struct text *text)
     for (int d = 0; d < alpha->terms->drafts; d++) {
         struct alpha_figures *figures = &alpha->result->draft[d];
         const struct point *point = text->point[d];
-        double share = 0, agreed = 0, there = 0;
+        double share = 0, overlap = 0, agreed = 0, there = 0, support = 0;
 
         for (int i = 0; i < text->generated; i++) {
             share += point[i].is_there ? (double)point[i].share : 0;
+            overlap += point[i].is_there ? (double)point[i].overlap : 0;
             agreed += point[i].agrees;
+            support += point[i].support;
             there += point[i].is_there;
         }
         share_add(&figures->alpha, share, there);
+        share_add(&figures->overlap, overlap, there);
         share_add(&figures->agreement, agreed, there);
+        share_add(&figures->support, support, there);
         share_add(&figures->proposals, there, text->generated);
         count_places(&alpha->draft[d], text, point, figures);
+        count_guesses(text, point, figures);
     }
     alpha->result->texts++;
 }
@@ -459,11 +585,18 @@ static enum status time_steps(struct alpha *alpha)
         TRY(reader_time(&alpha->target, alpha_lengths[i] + 1, &ns));
         alpha->result->v[i] = ns / alone;
     }
-    for (int d = 0; d < alpha->terms->drafts; d++)
-        if (alpha->draft[d].is_model) {
-            TRY(reader_time(&alpha->draft[d].reader, 1, &ns));
-            alpha->result->draft[d].c = ns / alone;
+    alpha->result->step_us = alone / 1000;
+    for (int d = 0; d < alpha->terms->drafts; d++) {
+        struct draft_side *draft = &alpha->draft[d];
+        struct alpha_figures *figures = &alpha->result->draft[d];
+
+        for (int i = 0; i < ALPHA_ROWS && draft->is_model; i++) {
+            TRY(reader_time(&draft->reader, alpha_rows[i], &ns));
+            figures->step_us[i] = ns / 1000;
         }
+        figures->c = figures->step_us[0] / alpha->result->step_us;
+        figures->choose_us = draft->chosen > 0 ? (double)draft->choosing_ns / 1000 / (double)draft->chosen : 0;
+    }
     alpha->result->threads = reader_threads(alpha->terms->target);
     return STATUS_OK;
 }

@@ -9,17 +9,25 @@
 #include "common/options/options.h"
 #include "launch/bench/alpha/share.h"
 
-enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8 };
+enum { ALPHA_DRAFTS = 8, ALPHA_DEPTH = 8, ALPHA_GUESSES = 8 };
 static const int alpha_lengths[] = {1, 2, 4, 8}; /* of drafts, for which rounds are told of */
 enum { ALPHA_LENGTHS = sizeof alpha_lengths / sizeof *alpha_lengths };
+static const int alpha_rows[] = {1, 2, 4, 8}; /* of a draft model's step, which are timed */
+enum { ALPHA_ROWS = sizeof alpha_rows / sizeof *alpha_rows };
 
 /* What is known of one draft. */
 struct alpha_figures {
     struct share alpha;
+    struct share overlap;            /* sum min(p, q) = 1 - D_LK, whatever the rule: one that shares noise accepts another share than this */
     struct share agreement;          /* its most probable token is the target's */
     struct share proposals;          /* tokens where it proposes at all */
     struct share place[ALPHA_DEPTH]; /* accepted at place k + 1, where those before were */
+    struct share corrected[ALPHA_GUESSES]; /* the target's token after a rejection is the draft's n-th guess, which it may run ahead with */
+    struct share bonus[ALPHA_GUESSES];     /* the same where every draft was accepted */
+    struct share support;                  /* tokens of a q that is sent; 0 of point masses */
     double c;                        /* time of its step over that of the target's, of one text; 0: it runs no model */
+    double step_us[ALPHA_ROWS];      /* its step, by rows */
+    double choose_us;                /* to draw a token from a row of its logits, and to make q */
 };
 
 struct alpha_terms {
@@ -32,6 +40,7 @@ struct alpha_terms {
 struct alpha_result {
     struct alpha_figures draft[ALPHA_DRAFTS];
     int texts, tokens;
+    double step_us;          /* the target's step of one text */
     double v[ALPHA_LENGTHS]; /* time of the target's step with so many drafts over that without */
     int threads;             /* that both used */
 };

@@ -5,6 +5,7 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/sample/rule.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -276,10 +277,25 @@ static json_t *share_json(const struct share *share)
     return json_pack("{s:o, s:o}", "mean", number(share_mean(share)), "error", number(share_error(share)));
 }
 
+/* What a drafter's time, and that of what it sends, follow from. */
+static json_t *running_ahead_json(const struct alpha_figures *figures)
+{
+    json_t *corrected = json_array(), *bonus = json_array(), *steps = json_array();
+
+    for (int n = 0; n < ALPHA_GUESSES; n++) {
+        json_array_append_new(corrected, number(share_mean(&figures->corrected[n])));
+        json_array_append_new(bonus, number(share_mean(&figures->bonus[n])));
+    }
+    for (int i = 0; i < ALPHA_ROWS; i++)
+        json_array_append_new(steps, json_pack("{s:i, s:f}", "rows", alpha_rows[i], "us", figures->step_us[i]));
+    return json_pack("{s:o, s:o, s:o, s:o, s:f}", "guessed_after_rejection", corrected, "guessed_after_all", bonus, "support",
+                     number(share_mean(&figures->support)), "step_us", steps, "choose_us", figures->choose_us);
+}
+
 static json_t *draft_json(const struct command *command, int d, const struct alpha_result *result)
 {
     const struct alpha_figures *figures = &result->draft[d];
-    json_t *place = json_array(), *tokens = json_array(), *speedups = json_array();
+    json_t *place = json_array(), *tokens = json_array(), *speedups = json_array(), *object;
 
     for (int k = 0; k < ALPHA_DEPTH; k++) {
         json_array_append_new(place, share_json(&figures->place[k]));
@@ -289,19 +305,23 @@ static json_t *draft_json(const struct command *command, int d, const struct alp
     for (int i = 0; i < ALPHA_LENGTHS; i++)
         json_array_append_new(speedups, json_pack("{s:i, s:o, s:o}", "draft_length", alpha_lengths[i], "waits",
                                                   number(alpha_speedup(result, d, i, 1)), "ahead", number(alpha_speedup(result, d, i, 0))));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded", "alpha",
-                     number(share_mean(&figures->alpha)), "alpha_error", number(share_error(&figures->alpha)), "divergence",
-                     number(1 - share_mean(&figures->alpha)), "greedy_agreement", share_json(&figures->agreement), "proposals",
-                     share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens,
-                     "predicted_speedup", speedups);
+    object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "draft", command->name[d] != NULL ? command->name[d] : "embedded",
+                       "alpha", number(share_mean(&figures->alpha)), "alpha_error", number(share_error(&figures->alpha)), "divergence",
+                       number(1 - share_mean(&figures->overlap)), "greedy_agreement", share_json(&figures->agreement), "proposals",
+                       share_json(&figures->proposals), "c", number(figures->c), "accepted_at_place", place, "tokens_per_round", tokens,
+                       "predicted_speedup", speedups);
+    json_object_update_new(object, running_ahead_json(figures));
+    return object;
 }
 
 static enum status write_json(const struct command *command, const struct alpha_result *result)
 {
-    json_t *root = json_pack("{s:s, s:i, s:i, s:f, s:o}", "target",
-                             command->draft[0].model.target != NULL ? command->draft[0].model.target : "embedded", "texts", result->texts, "tokens",
-                             result->tokens, "temperature", command->draft[0].request.sampling.temperature, "draft_temperature",
-                             command->draft[0].rounds.draft_temperature >= 0 ? json_real(command->draft[0].rounds.draft_temperature) : json_null());
+    const struct options *options = &command->draft[0];
+    const struct sampling *sampling = &options->request.sampling;
+    json_t *root =
+        json_pack("{s:s, s:i, s:i, s:f, s:s, s:o}", "target", options->model.target != NULL ? options->model.target : "embedded", "texts",
+                  result->texts, "tokens", result->tokens, "temperature", sampling->temperature, "accept", rule_name(sampling->accept),
+                  "draft_temperature", options->rounds.draft_temperature >= 0 ? json_real(options->rounds.draft_temperature) : json_null());
     json_t *drafts = json_array(), *v = json_array();
     char *text;
     FILE *file;
@@ -312,6 +332,8 @@ static enum status write_json(const struct command *command, const struct alpha_
     for (int i = 0; i < ALPHA_LENGTHS; i++)
         json_array_append_new(v, json_pack("{s:i, s:f}", "rows", alpha_lengths[i] + 1, "v", result->v[i]));
     json_object_set_new(root, "threads", json_integer(result->threads));
+    json_object_set_new(root, "prompts", json_string(options->input.prompts != NULL ? options->input.prompts : "-"));
+    json_object_set_new(root, "step_us", json_real(result->step_us));
     json_object_set_new(root, "v", v);
     json_object_set_new(root, "drafts", drafts);
     text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

@@ -6,6 +6,7 @@
 #include "common/base/wrapped.h"
 #include "common/file/json_text.h"
 #include "launch/bench/report/compare.h"
+#include "launch/bench/report/forecast_file.h"
 #include "launch/bench/report/measured.h"
 #include "launch/bench/report/page_html.h"
 #include "launch/bench/report/page_md.h"
@@ -26,7 +27,8 @@ static const char usage[] =
     "  DIR                    write the report of a folder of tandem bench anew\n"
     "  A B                    compare two of them: what changed by more than both spread\n\n"
     "  --noise-limit P        percent of standard error beyond which a speedup is marked; default: as the bench was told\n"
-    "  --timeline-rounds N    rounds of each cell in trace.json; default 40\n\n"
+    "  --timeline-rounds N    rounds of each cell in trace.json; default 40\n"
+    "  --predict DIR          write DIR/prediction.json from its calibration, as tandem bench does before it measures\n\n"
     "Exit codes: 0 done; 1 the run was too noisy for a headline, or B is slower than A somewhere; 64 usage; 65 a file is not what it should be; "
     "66 a file is missing; 74 I/O.\n";
 
@@ -171,7 +173,7 @@ static enum status tell(const char *const folder[2], double limit, double rounds
 
 int main(int argc, char **argv)
 {
-    const char *folder[2] = {NULL, NULL};
+    const char *folder[2] = {NULL, NULL}, *predicted = NULL;
     double limit = -1, rounds = 0;
     int folders = 0, code = 0;
     enum status status;
@@ -193,6 +195,8 @@ int main(int argc, char **argv)
                 return STATUS_USAGE;
             }
             *(strcmp(name, "--noise-limit") == 0 ? &limit : &rounds) = strcmp(name, "--noise-limit") == 0 ? value / 100 : value;
+        } else if (strcmp(argv[i], "--predict") == 0 && i + 1 < argc) {
+            predicted = argv[++i];
         } else if (strncmp(argv[i], "--", 2) == 0 || folders == 2) {
             log_error("unexpected argument '%s', expected one or two folders of tandem bench, --noise-limit P, --timeline-rounds N",
                       argv[i]);
@@ -201,6 +205,8 @@ int main(int argc, char **argv)
             folder[folders++] = argv[i];
         }
     }
+    if (predicted != NULL)
+        return (int)forecast_make(predicted);
     if (folders == 0) {
         wrapped_put_help(stderr, usage);
         return STATUS_USAGE;

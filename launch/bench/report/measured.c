@@ -3,7 +3,8 @@
 #include "common/base/median.h"
 #include "common/base/try.h"
 #include "common/sample/rule.h"
-#include "launch/bench/report/predict.h"
+#include "launch/bench/report/account.h"
+#include "launch/bench/report/forecast_file.h"
 #include "launch/bench/report/theory.h"
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,8 @@ static void add_counts(const struct run_pass *pass, struct measured *measured)
     measured->drafted += (double)pass->drafted;
     measured->accepted += (double)pass->accepted;
     measured->fallback_rounds += (double)pass->fallback_rounds;
+    measured->answered_rounds += (double)pass->answered_rounds;
+    measured->ahead_hits += (double)pass->ahead_hits;
     for (int i = 0; i < RUN_MOST_DRAFT; i++) {
         measured->tested[i] += (double)pass->tested[i];
         measured->accepted_at[i] += (double)pass->accepted_at[i];
@@ -115,6 +118,14 @@ static int overlap_is_alpha(const struct run *run, const struct run_cell *cell)
     const struct rule *rule = rule_of_cell(cell);
 
     return !run_is_drawn(run->json) && rule != NULL && rule->lossless;
+}
+
+/* A rule of point masses that share noise accepts where both draw the same, which is another share than sum min(p, q). */
+static int overlap_is_hidden(const struct run_cell *cell)
+{
+    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
+
+    return rule_of_cell(cell) != NULL && rule_draw(&sampling) == RULE_DRAWS_NOISE;
 }
 
 /* Whose output must be solo's, token for token. */
@@ -159,8 +170,10 @@ static enum status take_passes(const struct run *run, const struct run_placement
         TRY(statistics_add(&samples->speedup_tpot, mean_tpot(solo) / mean_tpot(pass)));
     }
     measured->alpha = measured->all_tested > 0 ? measured->all_accepted / measured->all_tested : -1;
-    measured->alpha_overlap =
-        measured->all_tested > 0 && overlap > 0 && overlap_is_alpha(run, &run->cell[cell]) ? overlap / measured->repetitions : -1;
+    measured->overlap_hidden = overlap_is_hidden(&run->cell[cell]);
+    measured->alpha_overlap = measured->all_tested > 0 && overlap > 0 && !measured->overlap_hidden && overlap_is_alpha(run, &run->cell[cell])
+                                  ? overlap / measured->repetitions
+                                  : -1;
     return STATUS_OK;
 }
 
@@ -288,13 +301,37 @@ release_samples:
     return status;
 }
 
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static void take_forecast(const json_t *from, struct measured *measured)
+{
+    measured->forecast = (struct forecast){.draft_length = (int)number(from, "draft_length"),
+                                           .tokens_per_second = number(from, "tokens_per_second"),
+                                           .tokens_per_round = number(from, "tokens_per_round"),
+                                           .round_us = number(from, "round_us"),
+                                           .verify_us = number(from, "verify_us"),
+                                           .wait_us = number(from, "wait_us"),
+                                           .rest_us = number(from, "rest_us"),
+                                           .outside_us = number(from, "outside_us"),
+                                           .cold_us = number(from, "cold_wait_us"),
+                                           .hit_rate = number(from, "hit_rate")};
+    measured->forecast_speedup = number(from, "speedup");
+    measured->forecast_alpha = from != NULL ? number(from, "alpha") : -1;
+    measured->forecast_overlap = from != NULL ? number(from, "overlap") : -1;
+}
+
 enum status measured_compute(const struct run *run, struct measured_placement *all)
 {
     for (int p = 0; p < run->placements; p++) {
         TRY(rounds_build(&run->placement[p], &all[p].rounds));
         for (int i = 0; i < run->cells; i++)
             TRY(compute_cell(run, &run->placement[p], &all[p].rounds, i, &all[p].cell[i]));
-        TRY(predict(run, &run->placement[p], &all[p]));
+        TRY(account(run, &run->placement[p], &all[p]));
+        for (int i = 0; i < run->cells; i++)
+            take_forecast(forecast_of(run, run->placement[p].name, i), &all[p].cell[i]);
     }
     return STATUS_OK;
 }

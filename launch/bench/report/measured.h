@@ -4,6 +4,7 @@
 #ifndef TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 #define TANDEM_LAUNCH_BENCH_REPORT_MEASURED_H
 
+#include "launch/bench/report/forecast.h"
 #include "launch/bench/report/rounds.h"
 #include "launch/bench/report/statistics.h"
 
@@ -27,9 +28,10 @@ struct measured {
     /* counts, over all repetitions: each has the same */
     double rounds, drafted, accepted, all_tested, all_accepted, tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double rounds_of[RUN_MOST_DRAFT + 1], tokens_of[RUN_MOST_DRAFT + 1]; /* by drafted tokens; of the spans that were kept */
-    double fallback_rounds;
+    double fallback_rounds, answered_rounds, ahead_hits;
     /* alpha, three ways; -1 where it cannot be told */
     double alpha, alpha_overlap, alpha_tokens;
+    int overlap_hidden; /* the rule accepts where noise agrees: a job sees no q, and sum min(p, q) is not what it counts */
     /* means over rounds of the lead, microseconds */
     double round_us, phase_us[ROUND_PHASES], wait_us, drafting_us, propose_us, commit_us, hidden_us;
     double steps;
@@ -41,7 +43,11 @@ struct measured {
     double improvement_measured;  /* with v and rest */
     double operations;            /* theorem 3.11 */
     int best, best_measured;      /* gamma by alpha and c; with v and rest */
-    double by_tokens, by_round, by_outside, by_noise; /* measured / predicted, as factors */
+    double by_tokens, by_round, by_outside, by_noise; /* measured / accounted, as factors */
+    /* said before anything was measured; tokens_per_second is 0 where nothing was */
+    struct forecast forecast;
+    double forecast_speedup;
+    double forecast_alpha, forecast_overlap; /* of other texts, without drafting; -1 */
 };
 
 struct measured_placement {

@@ -1,6 +1,7 @@
 #include "launch/bench/report/page_html.h"
 
 #include "launch/bench/report/charts.h"
+#include "launch/bench/report/forecast_table.h"
 #include "launch/bench/report/page_md.h"
 #include "launch/bench/report/summary.h"
 #include "launch/bench/report/table.h"
@@ -89,13 +90,15 @@ static void write_tiles(const struct run *run, const struct measured_placement *
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
         int best = measured_best(run, all, b);
-        char line[256];
+        char line[256], before[64] = "";
 
         if (best < 0)
             continue;
-        snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; predicted %.2fx, alpha %.2f", run->cell[b].temperature,
+        if (all->cell[best].forecast.tokens_per_second > 0)
+            snprintf(before, sizeof before, "predicted %.2fx, ", all->cell[best].forecast_speedup);
+        snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; %salpha %.2f", run->cell[b].temperature,
                  run->cell[b].temperature > 0 ? " " : "", run->cell[b].temperature > 0 ? run->cell[b].accept : "", run->cell[best].draft_length,
-                 all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, all->cell[best].improvement_measured, all->cell[best].alpha);
+                 all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, before, all->cell[best].alpha);
         fprintf(to, "<div class=\"tile\"><b>%s%.2fx</b><span>", measured_is_noisy(run, &all->cell[best]) ? "~" : "", all->cell[best].speedup);
         table_escape(to, line);
         fputs("</span></div>\n", to);
@@ -148,12 +151,18 @@ static void write_placement(const struct run *run, const struct run_placement *p
     fputs("</div>\n<h3>Speed</h3>\n", to);
     table_speed(run, all, TABLE_HTML, to);
     write_paragraph("p", page_md_why_speed, to);
-    write_paragraph("h3", "The theory beside it", to);
+    if (*forecast_prompts(run) != '\0') {
+        write_paragraph("h3", "Predicted, then measured", to);
+        write_paragraph("p", forecast_why, to);
+        table_forecast(run, all, TABLE_HTML, to);
+    }
+    write_paragraph("h3", "The theory beside it: an account", to);
     write_paragraph("p", page_md_why_theory, to);
     table_theory(run, all, TABLE_HTML, to);
     write_paragraph("p", page_md_why_residual, to);
     table_residual(run, all, TABLE_HTML, to);
     write_paragraph("h3", "Alpha, three ways", to);
+    write_paragraph("p", page_md_why_alpha, to);
     table_alpha(run, all, TABLE_HTML, to);
     write_paragraph("h3", "The paper's Table 1 with this pair's alpha", to);
     table_paper_1(run, all, TABLE_HTML, to);

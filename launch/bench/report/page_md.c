@@ -1,5 +1,6 @@
 #include "launch/bench/report/page_md.h"
 
+#include "launch/bench/report/forecast_table.h"
 #include "launch/bench/report/summary.h"
 #include "launch/bench/report/table.h"
 #include <math.h>
@@ -18,13 +19,21 @@ const char page_md_why_itl[] =
 const char page_md_why_theory[] =
     "Theorem 3.8 takes three things for granted: that each draft is accepted with the same probability alpha, independently; that the target's step "
     "over gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the "
-    "other two: drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group. A cell's prediction is equation "
-    "(1) with its alpha over the time that these say. `best K 3.8` and `best K with v and wire` are the draft lengths that these two predict to be "
+    "other two: drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group, its own among them: it accounts "
+    "for "
+    "where the time went, and predicts nothing. A cell's figure is equation (1) with its alpha over the time that these say. `best K 3.8` and `best "
+    "K with v and wire` are the draft lengths that by these two are "
     "the fastest, be they among those that were measured or not.";
 const char page_md_why_residual[] =
-    "Measured over predicted is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is expected "
+    "Measured over `with v and wire` is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is "
+    "expected "
     "over what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean "
     "over all.";
+const char page_md_why_alpha[] = "Counted: accepted drafts over tested drafts. D_LK = 1 - sum min(p, q), by what p and q say. At temperature 0 both "
+                                 "are one token each, so the first "
+                                 "two estimators are one. Under `coupled` a draft is a point mass and is accepted where both models draw the same: "
+                                 "the match rate is counted, a job "
+                                 "sees no q, and so D_LK is that of the offline run, of other texts; what is counted is another number.";
 const char page_md_why_phases[] =
     "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken "
     "away: both ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";
@@ -179,7 +188,7 @@ static void write_fallbacks(const struct run *run, const struct measured_placeme
         fprintf(to, ".%s", end);
 }
 
-/* Predictions beyond a tenth, each with its reason. */
+/* What the account leaves open by more than a tenth, each with its reason. */
 static void write_misses(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
 {
     int told = 0;
@@ -231,10 +240,14 @@ void page_md_verdict(const struct run *run, const struct measured_placement *all
         fprintf(to, "%s%s%s", begin, withheld, end);
         return;
     }
+    forecast_verdict(run, all, begin, end, to);
     if (cells == 0)
         return;
-    fprintf(to, "%sPrediction with v and wire against measurement: within 10 %% for %d of %d cells, the farthest off by %.1f %%. Not predicted: "
-                "several sequences at once, of which the theory does not speak.%s", begin, near, cells, 100 * farthest, end);
+    fprintf(
+        to,
+        "%sThe account of where time went, equation (1) with v and wire of the cells' own rounds: within 10 %% for %d of %d cells, the farthest off "
+        "by %.1f %%. The theory does not speak of several sequences at once.%s",
+        begin, near, cells, 100 * farthest, end);
     write_misses(run, all, begin, end, to);
 }
 
@@ -245,12 +258,16 @@ void page_md_write(const struct run *run, const struct measured_placement *all, 
         fprintf(to, "# %s\n\n", run->placement[p].name);
         page_md_verdict(run, &all[p], TABLE_TEXT, to);
         table_speed(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "%s\n\n## The theory beside it\n\n%s\n\n",
-                page_md_why_speed, page_md_why_theory);
+        fprintf(to, "%s\n\n", page_md_why_speed);
+        if (*forecast_prompts(run) != '\0') {
+            fprintf(to, "## Predicted, then measured\n\n%s\n\n", forecast_why);
+            table_forecast(run, &all[p], TABLE_TEXT, to);
+        }
+        fprintf(to, "## The theory beside it: an account\n\n%s\n\n", page_md_why_theory);
         table_theory(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "%s\n\n", page_md_why_residual);
         table_residual(run, &all[p], TABLE_TEXT, to);
-        fprintf(to, "## Alpha\n\nCounted: accepted drafts over tested drafts. D_LK = 1 - alpha.\n\n");
+        fprintf(to, "## Alpha\n\n%s\n\n", page_md_why_alpha);
         table_alpha(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## The paper's Table 1 with this pair's alpha\n\nFactors by theorems 3.11 and 3.8 at c = 0 and c_hat = 0, as there.\n\n");
         table_paper_1(run, &all[p], TABLE_TEXT, to);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum status parse(const char *path, int line, const char *text, size_t size, json_t **value)
 {
@@ -147,6 +148,8 @@ static enum status read_pass(const char *path, const struct run *run, json_t *fr
     pass->full_rounds = n[7];
     pass->full_tokens = n[8];
     pass->fallback_rounds = n[9];
+    pass->answered_rounds = json_integer_value(json_object_get(from, "answered_rounds"));
+    pass->ahead_hits = json_integer_value(json_object_get(from, "ahead_hits"));
     read_counts(tested, pass->tested);
     read_counts(accepted, pass->accepted_at);
     return read_ends(path, ends, pass);
@@ -219,20 +222,36 @@ static enum status read_placement(const char *folder, struct run *run, json_t *f
     return run_read_json(path, 1, &placement->latency);
 }
 
-enum status run_read(const char *folder, struct run *run)
+enum status run_read_plan(const char *folder, struct run *run)
 {
     char path[PATH_MAX];
-    json_t *from;
-    size_t at;
 
     *run = (struct run){0};
     snprintf(path, sizeof path, "%.4000s/bench.json", folder);
     TRY(run_read_json(path, 0, &run->json));
     TRY(check_version(path, run->json));
-    TRY(read_cells(path, run));
+    return read_cells(path, run);
+}
+
+/* One that is not there was not made: nothing was to be predicted, or it could not be. */
+static enum status read_prediction(const char *folder, struct run *run)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.4000s/prediction.json", folder);
+    return access(path, F_OK) == 0 ? run_read_json(path, 0, &run->prediction) : STATUS_OK;
+}
+
+enum status run_read(const char *folder, struct run *run)
+{
+    json_t *from;
+    size_t at;
+
+    TRY(run_read_plan(folder, run));
+    TRY(read_prediction(folder, run));
     json_array_foreach (json_object_get(run->json, "placements"), at, from)
         TRY(read_placement(folder, run, from));
-    return run->placements > 0 ? STATUS_OK : wrong(path, "there are no placements");
+    return run->placements > 0 ? STATUS_OK : wrong(folder, "bench.json: there are no placements");
 }
 
 void run_release(struct run *run)
@@ -250,6 +269,7 @@ void run_release(struct run *run)
         json_decref(placement->latency);
     }
     json_decref(run->json);
+    json_decref(run->prediction);
     *run = (struct run){0};
 }
 

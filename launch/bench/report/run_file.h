@@ -27,6 +27,7 @@ struct run_pass {
     int cell, repetition, warm_up;
     int traced; /* no rank's trace was full before it ended */
     int64_t start_ns, wall_ns, tokens, rounds, steps, drafted, accepted, full_rounds, full_tokens, fallback_rounds;
+    int64_t answered_rounds, ahead_hits; /* rounds with a proposal, and those whose proposal was drafted ahead */
     int64_t tested[RUN_MOST_DRAFT], accepted_at[RUN_MOST_DRAFT];
     double overlap; /* mean of sum min(p, q) over tested drafts */
     struct run_end *end; /* [ends] */
@@ -60,12 +61,15 @@ struct run_placement {
 struct run {
     int timeline_rounds; /* of each cell in trace.json; 0: the default */
     json_t *json; /* bench.json */
+    json_t *prediction; /* prediction.json, made before anything was measured; NULL: there is none */
     struct run_cell cell[RUN_MOST_CELLS];
     int cells;
     struct run_placement placement[RUN_MOST_PLACEMENTS];
     int placements;
 };
 
+/* What was asked for alone: bench.json and its cells. */
+enum status run_read_plan(const char *folder, struct run *run);
 /* STATUS_NOINPUT, STATUS_DATA; what was read until then is given back by run_release in any case. */
 enum status run_read(const char *folder, struct run *run);
 void run_release(struct run *run);

@@ -64,6 +64,12 @@ static json_t *real_or_null(double value, int known)
     return known && isfinite(value) ? json_real(value) : json_null();
 }
 
+/* sum min(p, q): D_LK is 1 less it. */
+static double distance_of(const struct measured *measured)
+{
+    return measured->overlap_hidden ? measured->forecast_overlap : measured->alpha_overlap;
+}
+
 static json_t *theory_of(const struct measured *measured)
 {
     int known = measured->improvement > 0;
@@ -72,15 +78,14 @@ static json_t *theory_of(const struct measured *measured)
                      real_or_null(measured->alpha, measured->alpha >= 0), "alpha_mean_sum_min_p_q",
                      real_or_null(measured->alpha_overlap, measured->alpha_overlap >= 0), "alpha_from_tokens_per_round",
                      real_or_null(measured->alpha_tokens, measured->alpha_tokens >= 0), "d_lk",
-                     real_or_null(1 - measured->alpha_overlap, measured->alpha_overlap >= 0), "c",
-                     real_or_null(measured->c, known), "v", real_or_null(measured->v, known), "rest", real_or_null(measured->rest, known),
-                     "expected_tokens_per_round", real_or_null(measured->tokens_expected, known), "theorem_3_8_improvement",
-                     real_or_null(measured->improvement, known), "improvement_with_measured_v_and_wire",
-                     real_or_null(measured->improvement_measured, known), "theorem_3_11_operations", real_or_null(measured->operations, known),
-                     "best_gamma_theorem_3_8", known ? json_integer(measured->best) : json_null(), "best_gamma_with_measured_v_and_wire",
-                     known ? json_integer(measured->best_measured) : json_null(), "residual_tokens", real_or_null(measured->by_tokens, known),
-                     "residual_round", real_or_null(measured->by_round, known), "residual_outside", real_or_null(measured->by_outside, known),
-                      "residual_noise", real_or_null(measured->by_noise, known));
+                     real_or_null(1 - distance_of(measured), distance_of(measured) >= 0), "c", real_or_null(measured->c, known), "v",
+                     real_or_null(measured->v, known), "rest", real_or_null(measured->rest, known), "expected_tokens_per_round",
+                     real_or_null(measured->tokens_expected, known), "theorem_3_8_improvement", real_or_null(measured->improvement, known),
+                     "improvement_with_measured_v_and_wire", real_or_null(measured->improvement_measured, known), "theorem_3_11_operations",
+                     real_or_null(measured->operations, known), "best_gamma_theorem_3_8", known ? json_integer(measured->best) : json_null(),
+                     "best_gamma_with_measured_v_and_wire", known ? json_integer(measured->best_measured) : json_null(), "residual_tokens",
+                     real_or_null(measured->by_tokens, known), "residual_round", real_or_null(measured->by_round, known), "residual_outside",
+                     real_or_null(measured->by_outside, known), "residual_noise", real_or_null(measured->by_noise, known));
 }
 
 static json_t *phases_of(const struct measured *measured)
@@ -91,6 +96,19 @@ static json_t *phases_of(const struct measured *measured)
     for (int p = 0; p < ROUND_PHASES; p++)
         failed |= json_object_set_new(object, rounds_phase((enum round_phase)p), json_real(measured->phase_us[p]));
     return json_text_whole(object, failed);
+}
+
+/* What was said before anything was drafted, and what stands beside it. */
+static json_t *forecast_json(const struct measured *measured)
+{
+    const struct forecast *f = &measured->forecast;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "output_throughput", f->tokens_per_second, "speedup",
+                     measured->forecast_speedup, "tokens_per_round", f->tokens_per_round, "round_us", f->round_us, "verify_us", f->verify_us,
+                     "wait_us", f->wait_us, "hit_rate", f->hit_rate, "measured_hit_rate", share(measured->ahead_hits, measured->answered_rounds),
+                     "measured_over_predicted", measured->tokens_per_second / f->tokens_per_second, "alpha",
+                     real_or_null(measured->forecast_alpha, measured->forecast_alpha >= 0), "sum_min_p_q",
+                     real_or_null(measured->forecast_overlap, measured->forecast_overlap >= 0));
 }
 
 static json_t *cell_of(const struct run *run, const struct run_cell *cell, const struct measured *measured)
@@ -127,6 +145,8 @@ static json_t *cell_of(const struct run *run, const struct run_cell *cell, const
         failed |= json_object_update_new(object, speculation_of(measured));
         failed |= json_object_set_new(object, "theory", theory_of(measured));
     }
+    if (measured->forecast.tokens_per_second > 0)
+        failed |= json_object_set_new(object, "predicted_before", forecast_json(measured));
     if (measured->outputs_equal >= 0)
         failed |=
             json_object_update_new(object, json_pack("{s:i, s:i}", "outputs", measured->outputs, "outputs_equal_solo", measured->outputs_equal));

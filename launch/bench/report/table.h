@@ -25,6 +25,8 @@ void table_row(struct table *table, const char *format, ...) __attribute__((form
 void table_end(struct table *table);
 
 void table_speed(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+/* What was predicted before anything was drafted, beside what was measured. */
+void table_forecast(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_residual(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_alpha(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);

@@ -62,7 +62,7 @@ void table_residual(const struct run *run, const struct measured_placement *all,
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,measured / predicted,tokens,round,outside,noise");
+    table_begin(&table, to, form, "<cell,measured / account,tokens,round,outside,noise");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
         char name[128];
@@ -80,21 +80,24 @@ void table_alpha(const struct run *run, const struct measured_placement *all, en
 {
     static struct table table;
 
-    table_begin(&table, to, form, "<cell,tested in a pass,counted,sum min(p q),from tokens/round,D_LK");
+    table_begin(&table, to, form, "<cell,tested in a pass,counted,sum min(p q),from tokens/round,offline,D_LK");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
-        char name[128], overlap[32] = "", tokens[32] = "", distance[32] = "";
+        double distance_overlap = f->alpha_overlap >= 0 ? f->alpha_overlap : f->overlap_hidden ? f->forecast_overlap : -1;
+        char name[128], overlap[32] = "", tokens[32] = "", distance[32] = "", offline[32] = "";
 
         if (run->cell[i].solo || f->alpha < 0)
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        if (f->alpha_overlap >= 0) {
+        if (f->alpha_overlap >= 0)
             snprintf(overlap, sizeof overlap, "%.3f", f->alpha_overlap);
-            snprintf(distance, sizeof distance, "%.3f", 1 - f->alpha_overlap);
-        }
+        if (distance_overlap >= 0)
+            snprintf(distance, sizeof distance, "%.3f", 1 - distance_overlap);
+        if (f->forecast_alpha >= 0)
+            snprintf(offline, sizeof offline, "%.3f", f->forecast_alpha);
         if (f->alpha_tokens >= 0)
             snprintf(tokens, sizeof tokens, "%.3f", f->alpha_tokens);
-        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s", name, f->all_tested / f->repetitions, f->alpha, overlap, tokens, distance);
+        table_row(&table, "%s\t%.0f\t%.3f\t%s\t%s\t%s\t%s", name, f->all_tested / f->repetitions, f->alpha, overlap, tokens, offline, distance);
     }
     table_end(&table);
 }

@@ -8,6 +8,7 @@
 #include "common/base/wrapped.h"
 #include "common/options/options_table.h"
 #include "common/sample/rule.h"
+#include "launch/bench/report/alpha_file.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,26 +22,30 @@ void bench_print_usage(void)
 
     plan_defaults(1, &quick);
     plan_defaults(0, &usual);
-    snprintf(text, sizeof text,
-             "Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
-             "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a "
-             "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
-             "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
-             "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
-             "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
-             "  --temperatures LIST   default 0,1\n"
-             "  --accepts LIST        rejection, coupled; default both, at temperatures above 0\n"
-             "  --batches LIST        sequences at once; default 1,2,4\n"
-             "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
-             "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
-             "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no "
-             "headline is drawn from them; default %g\n"
-             "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
-             "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
-             "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
-             "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else "
-             "that of the job that failed.\n",
-             usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s, quick.extra_s);
+    snprintf(
+        text, sizeof text,
+        "Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
+        "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a "
+        "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
+        "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
+        "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
+        "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
+        "  --temperatures LIST   default 0,1\n"
+        "  --accepts LIST        rejection, coupled; default both, at temperatures above 0\n"
+        "  --batches LIST        sequences at once; default 1,2,4\n"
+        "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
+        "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
+        "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no "
+        "headline is drawn from them; default %g\n"
+        "  --batch-terms WHICH   first: several sequences at the first temperature and rule; all: at each; default first\n"
+        "  --alpha FILE          predict from what tandem alpha --json wrote, one file for each temperature and rule; without it the bench decodes "
+        "every second prompt for that, and measures the others\n"
+        "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
+        "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
+        "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
+        "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else "
+        "that of the job that failed.\n",
+        usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s, quick.extra_s);
     wrapped_put_help(stdout, text);
 }
 
@@ -87,6 +92,25 @@ static enum status read_accepts(const char *text, struct plan_list *list)
     return STATUS_USAGE;
 }
 
+static enum status read_batch_terms(const char *text, int *everywhere)
+{
+    *everywhere = strcmp(text, "all") == 0;
+    if (*everywhere || strcmp(text, "first") == 0)
+        return STATUS_OK;
+    log_error("--batch-terms is '%s', expected first or all", text);
+    return STATUS_USAGE;
+}
+
+static enum status add_alpha(struct bench *bench, const char *path)
+{
+    if (bench->alphas == BENCH_ALPHAS) {
+        log_error("--alpha names more than %d files", BENCH_ALPHAS);
+        return STATUS_USAGE;
+    }
+    bench->alpha[bench->alphas++] = path;
+    return STATUS_OK;
+}
+
 /* One option of ours; *known is 0 when it is none. */
 static enum status take(struct bench *bench, const char *name, const char *value, int *known)
 {
@@ -119,14 +143,18 @@ static enum status take(struct bench *bench, const char *name, const char *value
         options->noise_limit = number / 100;
     } else if (strcmp(name, "extra-time") == 0) {
         return read_number(name, value, 0, 1e6, &options->extra_s);
+    } else if (strcmp(name, "batch-terms") == 0) {
+        return read_batch_terms(value, &options->batch_everywhere);
+    } else if (strcmp(name, "alpha") == 0) {
+        return add_alpha(bench, value);
     } else {
         *known = 0;
     }
     return STATUS_OK;
 }
 
-static const char *const own_names[] = {"quick",   "output",      "tandem",   "draft-lengths", "temperatures", "batches",
-                                        "accepts", "repetitions", "requests", "noise-limit",   "extra-time"};
+static const char *const own_names[] = {"quick",       "output",   "tandem",      "draft-lengths", "temperatures", "batches", "accepts",
+                                        "repetitions", "requests", "noise-limit", "extra-time",    "batch-terms",  "alpha"};
 
 static int is_own(const char *name)
 {
@@ -241,6 +269,22 @@ static void keep_command(struct bench *bench, int argc, char **argv)
     bench->command[sizeof bench->command - 1] = '\0';
 }
 
+/* Before anything is measured: each is of this pair. */
+static enum status check_alphas(const struct bench *bench)
+{
+    for (int i = 0; i < bench->alphas; i++) {
+        const char *target = bench->run.model.target != NULL ? bench->run.model.target : "embedded";
+        enum status status;
+        json_t *json;
+
+        TRY(alpha_file_read(bench->alpha[i], &json));
+        status = alpha_file_check(bench->alpha[i], json, target, bench->run.model.draft != NULL ? bench->run.model.draft : "embedded");
+        json_decref(json);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
 {
     keep_command(bench, argc, argv);
@@ -248,6 +292,7 @@ enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
     TRY(options_parse(bench->argc, bench->argv, &bench->run));
     TRY(check_varied(bench));
     TRY(check_run(bench));
+    TRY(check_alphas(bench));
     bench->plan.options.synthetic = bench->run.rounds.synthetic_acceptance >= 0;
     if (bench->run.request.max_tokens != USUAL_TOKENS)
         bench->plan.options.max_tokens = bench->run.request.max_tokens;

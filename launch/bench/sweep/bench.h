@@ -4,22 +4,29 @@
 #define TANDEM_LAUNCH_BENCH_SWEEP_BENCH_H
 
 #include "common/options/options.h"
+#include "launch/bench/sweep/child.h"
 #include "launch/bench/sweep/placement.h"
 #include "launch/bench/sweep/plan.h"
 #include <limits.h>
 
+enum { BENCH_TASKS = 16, BENCH_DRAFTS = 8, BENCH_ALPHAS = 8, BENCH_WORDS = 16 };
+
 struct bench {
     struct plan plan;
-    const char *tandem; /* the launcher */
+    struct plan calibration; /* what is timed of the target alone, before */
+    const char *tandem;      /* the launcher */
     const char *output;
     char made_output[PATH_MAX];
-    char prompts[PATH_MAX];
+    char prompts[PATH_MAX];          /* those of the demonstration */
+    const char *alpha[BENCH_ALPHAS]; /* files of tandem alpha, in place of texts of its own */
+    int alphas;
+    const char *split; /* where the calibrating prompts are from, for the report; NULL: nothing is predicted */
     int argc; /* what is left for a run, the program's name first */
     char **argv;
     struct options run;
     struct placement placement[PLACEMENT_MOST];
     int placements;
-    char text[PLACEMENT_MOST][5][PATH_MAX]; /* words of commands */
+    char text[BENCH_WORDS][PATH_MAX]; /* words of the command in the making */
     char command[2048]; /* as it was given */
 };
 
@@ -28,9 +35,27 @@ void bench_print_usage(void);
 /* Takes the options of a sweep; what is left goes to a run, and is read as its options. STATUS_USAGE, STATUS_NOINPUT (a config), logged. */
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv);
 
+/* The words that every job has: the launcher's, those of the command line, where the ranks are.  prompts: the file, where the command line names no
+ * single prompt; lives as long as the words */
+enum status bench_begin_words(const struct bench *bench, int placement, const char *prompts, struct child_words *words);
+/* The job that measures a plan: raw/PLACEMENT below `folder` has its plan and takes what it writes. The words live in bench->text. */
+enum status bench_sweep_words(struct bench *bench, int placement, const char *folder, const struct plan *plan, struct child_words *words);
+/* Makes that folder, and writes the plan there. */
+enum status bench_plan_job(const struct bench *bench, int placement, const char *folder, const struct plan *plan);
+/* The program of that name beside this one, with the arguments that are not NULL. */
+enum status bench_run_program(const char *name, const char *first, const char *second, int *code);
+
+/* Deals the prompts out: every second one calibrates, the others are measured; where there is one alone it does both. bench->split says which. */
+enum status bench_split_prompts(struct bench *bench);
+/* Times and decodes what predictions are made from, on other prompts than are measured, and writes them. A part that fails says why, and costs the
+ * prediction alone. */
+enum status bench_predict(struct bench *bench);
+
 /* Makes the folder, which must be new or empty, and writes its whole path to bench->output. STATUS_USAGE, STATUS_IO. */
 enum status bench_open_output(struct bench *bench);
 enum status bench_make_folder(const char *path);
+/* Nothing was measured: takes away what a bench writes before, so that the same command, mended, finds the folder empty again. */
+void bench_forget(const struct bench *bench);
 /* Takes the object over. STATUS_IO. */
 enum status bench_write_json(const char *folder, const char *name, json_t *object);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum status bench_make_folder(const char *path)
 {
@@ -55,6 +56,33 @@ enum status bench_open_output(struct bench *bench)
         bench->output = bench->made_output;
     }
     return STATUS_OK;
+}
+
+/* Whatever is in the folders that a bench makes, two levels deep, is the bench's. */
+static void empty(const char *path, int depth)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    char inner[PATH_MAX];
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(inner, sizeof inner, "%.3000s/%.255s", path, entry->d_name);
+        if (unlink(inner) != 0 && depth > 0) {
+            empty(inner, depth - 1);
+            rmdir(inner);
+        }
+    }
+    if (folder != NULL)
+        closedir(folder);
+}
+
+void bench_forget(const struct bench *bench)
+{
+    enum { DEEPEST = 4 };
+
+    empty(bench->output, DEEPEST);
 }
 
 enum status bench_write_json(const char *folder, const char *name, json_t *object)

@@ -15,86 +15,32 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The words that every job of a placement has. */
-static enum status begin_words(const struct bench *bench, int at, struct child_words *words)
+/* Messages and sums of the same ranks, which predictions want, too. */
+static enum status time_messages(struct bench *bench, int at, int *code)
 {
-    const struct placement *placement = &bench->placement[at];
+    char *latency = bench->text[0], *output = bench->text[1];
+    struct child_words words;
 
-    *words = (struct child_words){0};
-    TRY(child_add(words, bench->tandem));
-    TRY(child_add(words, "run"));
-    for (int i = 1; i < bench->argc; i++)
-        TRY(child_add(words, bench->argv[i]));
-    if (placement->hosts[0] != '\0') {
-        TRY(child_add(words, "--hosts"));
-        TRY(child_add(words, placement->hosts));
-    }
-    if (bench->run.ranks.verifiers < 0 && bench->run.launch.hosts == NULL && sysconf(_SC_NPROCESSORS_ONLN) <= 3) {
-        TRY(child_add(words, "--verifiers")); /* a core for each rank, where the usual number would share them */
-        TRY(child_add(words, "1"));
-    }
-    if (bench->run.input.prompt == NULL && bench->run.input.prompts == NULL) {
-        TRY(child_add(words, "--prompts"));
-        TRY(child_add(words, bench->prompts));
-    }
-    return STATUS_OK;
-}
-
-static enum status sweep_words(struct bench *bench, int at, struct child_words *words)
-{
-    char(*text)[PATH_MAX] = bench->text[at];
-
-    TRY(begin_words(bench, at, words));
-    snprintf(text[0], PATH_MAX, "%.4000s/raw/%s", bench->output, bench->placement[at].name);
-    snprintf(text[1], PATH_MAX, "%.4000s/raw/%s/plan.json", bench->output, bench->placement[at].name);
-    snprintf(text[2], PATH_MAX, "%d", plan_most_sequences(&bench->plan));
-    snprintf(text[3], PATH_MAX, "%d", bench->plan.options.max_tokens);
-    TRY(child_add(words, "--trace"));
-    TRY(child_add(words, text[0]));
-    TRY(child_add(words, "--sweep"));
-    TRY(child_add(words, text[1]));
-    TRY(child_add(words, "--max-sequences"));
-    TRY(child_add(words, text[2]));
-    TRY(child_add(words, "--max-tokens"));
-    TRY(child_add(words, text[3]));
-    TRY(child_add(words, "--ignore-eos"));
-    return STATUS_OK;
-}
-
-static enum status plan_job(struct bench *bench, int at)
-{
-    char folder[PATH_MAX], results[PATH_MAX + 32];
-    json_t *passes;
-
-    snprintf(folder, sizeof folder, "%.4000s/raw/%s", bench->output, bench->placement[at].name);
-    snprintf(results, sizeof results, "%s/passes.jsonl", folder);
-    TRY(bench_make_folder(folder));
-    passes = plan_passes(&bench->plan, results);
-    return bench_write_json(folder, "plan.json", passes);
+    snprintf(latency, PATH_MAX, "%.3000s/raw/%s/latency.jsonl", bench->output, bench->placement[at].name);
+    snprintf(output, PATH_MAX, "%.3000s/raw/%s/latency.txt", bench->output, bench->placement[at].name);
+    TRY(bench_begin_words(bench, at, bench->prompts, &words));
+    TRY(child_add(&words, "--programs"));
+    TRY(child_add(&words, "tandem-latency"));
+    TRY(child_add(&words, "--stats"));
+    TRY(child_add(&words, latency));
+    log_info("%s: messages and sums of these ranks", bench->placement[at].name);
+    return child_run(&words, output, code);
 }
 
 /* A job that failed has said why; its code becomes ours. */
 static enum status run_placement(struct bench *bench, int at, int *code)
 {
-    char latency[PATH_MAX + 32], output[PATH_MAX + 32];
     struct child_words words;
 
-    TRY(plan_job(bench, at));
-    TRY(sweep_words(bench, at, &words));
+    TRY(bench_sweep_words(bench, at, bench->output, &bench->plan, &words));
     log_info("%s: %d cells, a warm-up and %d repetitions of each, and up to %g s more of those that are noisy", bench->placement[at].name,
              bench->plan.cells, bench->plan.options.repetitions, bench->plan.options.extra_s);
-    TRY(child_run(&words, NULL, code));
-    if (*code != 0)
-        return STATUS_OK;
-    TRY(begin_words(bench, at, &words));
-    snprintf(latency, sizeof latency, "%s/latency.jsonl", bench->text[at][0]);
-    snprintf(output, sizeof output, "%s/latency.txt", bench->text[at][0]);
-    TRY(child_add(&words, "--programs"));
-    TRY(child_add(&words, "tandem-latency"));
-    TRY(child_add(&words, "--stats"));
-    TRY(child_add(&words, latency));
-    log_info("%s: messages and sums of the same ranks", bench->placement[at].name);
-    return child_run(&words, output, code);
+    return child_run(&words, NULL, code);
 }
 
 /* With the line of each, by a dry run, which says why where its code is not 0. */
@@ -107,7 +53,7 @@ static json_t *placements_of(struct bench *bench, int *code)
         char line[16384] = "";
         struct child_words words;
 
-        if (sweep_words(bench, i, &words) == STATUS_OK && child_add(&words, "--dry-run") == STATUS_OK)
+        if (bench_sweep_words(bench, i, bench->output, &bench->plan, &words) == STATUS_OK && child_add(&words, "--dry-run") == STATUS_OK)
             failed |= child_ask(&words, line, sizeof line, code) != STATUS_OK;
         failed |= json_array_append_new(array, json_pack("{s:s, s:s, s:o}", "name", bench->placement[i].name, "hosts", bench->placement[i].hosts,
                                                          "line", json_text_string(line)));
@@ -117,6 +63,7 @@ static json_t *placements_of(struct bench *bench, int *code)
 
 static json_t *describe(struct bench *bench, json_t *placements)
 {
+    static const char *const ahead[] = {[RUN_AHEAD_AUTO] = "auto", [RUN_AHEAD_ON] = "on", [RUN_AHEAD_OFF] = "off"};
     const struct plan_options *options = &bench->plan.options;
     char date[64];
     time_t now = time(NULL);
@@ -131,22 +78,12 @@ static json_t *describe(struct bench *bench, json_t *placements)
         object, json_pack("{s:i, s:i, s:i, s:i, s:f, s:f, s:b, s:f}", "repetitions", options->repetitions, "warm_up", 1, "requests", options->prompts,
                           "max_tokens", options->max_tokens, "noise_limit", options->noise_limit, "extra_time", options->extra_s, "lossless",
                           plan_is_lossless(&bench->plan), "synthetic_acceptance", bench->run.rounds.synthetic_acceptance));
+    failed |= json_object_update_new(object,
+                                     json_pack("{s:s, s:s, s:i}", "draft_name", bench->run.model.draft != NULL ? bench->run.model.draft : "embedded",
+                                               "run_ahead", ahead[bench->run.rounds.run_ahead], "branches", bench->run.rounds.branches));
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
-}
-
-static enum status write_report(const struct bench *bench, int *code)
-{
-    char folder[PATH_MAX], program[PATH_MAX + 32];
-    struct child_words words = {0};
-
-    if (!paths_programs(folder))
-        return STATUS_INTERNAL;
-    snprintf(program, sizeof program, "%s/tandem-report", folder);
-    TRY(child_add(&words, program));
-    TRY(child_add(&words, bench->output));
-    return child_run(&words, NULL, code);
 }
 
 static int has_measured(const struct bench *bench)
@@ -162,49 +99,31 @@ static int has_measured(const struct bench *bench)
     return some;
 }
 
-/* Nothing was measured: the same command, mended, is to find the folder empty again. */
-static void forget_plans(const struct bench *bench)
-{
-    static const char *const names[] = {"plan.json", "passes.jsonl"};
-    char path[PATH_MAX];
-
-    for (int i = 0; i < bench->placements; i++) {
-        for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-            snprintf(path, sizeof path, "%.4000s/raw/%s/%s", bench->output, bench->placement[i].name, names[n]);
-            unlink(path);
-        }
-        snprintf(path, sizeof path, "%.4000s/raw/%s", bench->output, bench->placement[i].name);
-        rmdir(path);
-    }
-    snprintf(path, sizeof path, "%.4000s/raw", bench->output);
-    rmdir(path);
-    snprintf(path, sizeof path, "%.4000s/bench.json", bench->output);
-    unlink(path);
-}
-
 static enum status run(struct bench *bench, int *code)
 {
-    char raw[PATH_MAX + 8];
     json_t *placements;
 
     TRY(placement_list(&bench->run, bench->placement, &bench->placements));
     TRY(bench_open_output(bench));
-    snprintf(raw, sizeof raw, "%s/raw", bench->output);
-    TRY(bench_make_folder(raw));
+    TRY(bench_split_prompts(bench));
     for (int i = 0; i < bench->placements; i++)
-        TRY(plan_job(bench, i)); /* a dry run looks at the folder, too */
+        TRY(bench_plan_job(bench, i, bench->output, &bench->plan)); /* a dry run looks at the folder, too */
     placements = placements_of(bench, code);
     if (placements == NULL || *code != 0) {
-        forget_plans(bench);
+        bench_forget(bench);
         json_decref(placements);
         return *code != 0 ? STATUS_OK : STATUS_INTERNAL;
     }
     TRY(bench_write_json(bench->output, "bench.json", describe(bench, placements)));
     for (int i = 0; i < bench->placements && *code == 0; i++)
+        TRY(time_messages(bench, i, code));
+    if (*code == 0 && bench->split != NULL)
+        TRY(bench_predict(bench));
+    for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(run_placement(bench, i, code));
     if (*code != 0 && !has_measured(bench))
-        forget_plans(bench);
-    return *code == 0 ? write_report(bench, code) : STATUS_OK;
+        bench_forget(bench);
+    return *code == 0 ? bench_run_program("tandem-report", bench->output, NULL, code) : STATUS_OK;
 }
 
 int main(int argc, char **argv)

@@ -22,6 +22,7 @@ void plan_defaults(int quick, struct plan_options *options)
         .temperatures = {.count = 2, .value = {0, 1}},
         .batches = {.count = 3, .value = {1, 2, 4}},
         .length_for_batches = 4,
+        .fill = 4,
     };
     for (int i = 0; rule_row(i) != NULL; i++)
         if (rule_row(i)->lossless)
@@ -76,6 +77,22 @@ static void add_group(struct plan *plan, double temperature, int accept, int seq
                                      .baseline = baseline});
 }
 
+/* Several sequences at once, under one temperature and rule. */
+static void add_batches(struct plan *plan, double temperature, int accept, const struct plan_list *lengths)
+{
+    const struct plan_list *batches = &plan->options.batches;
+
+    for (int b = 0; b < batches->count; b++)
+        if (batches->value[b] > 1)
+            add_group(plan, temperature, accept, (int)batches->value[b], lengths);
+}
+
+/* At temperature 0 rules coincide, and drawn verdicts are of no rule. */
+static int is_another(const struct plan_options *options, int t, int a)
+{
+    return a == 0 || (options->temperatures.value[t] > 0 && !options->synthetic);
+}
+
 enum status plan_make(const struct plan_options *options, struct plan *plan)
 {
     const struct plan_list few = {.count = 2, .value = {options->length_for_batches, PLAN_AUTO}};
@@ -83,21 +100,57 @@ enum status plan_make(const struct plan_options *options, struct plan *plan)
     plan->options = *options;
     plan->cells = 0;
     for (int t = 0; t < options->temperatures.count; t++)
-        for (int a = 0; a < options->accepts.count; a++) {
-            double temperature = options->temperatures.value[t];
-            int accept = (int)options->accepts.value[a];
-
-            if (a > 0 && (temperature == 0 || options->synthetic))
-                continue;
-            add_group(plan, temperature, accept, 1, a > 0 && options->quick ? &few : &options->draft_lengths);
-        }
-    for (int b = 0; b < options->batches.count; b++)
-        if (options->batches.value[b] > 1)
-            add_group(plan, options->temperatures.value[0], (int)options->accepts.value[0], (int)options->batches.value[b], &few);
+        for (int a = 0; a < options->accepts.count; a++)
+            if (is_another(options, t, a))
+                add_group(plan, options->temperatures.value[t], (int)options->accepts.value[a], 1,
+                          a > 0 && options->quick ? &few : &options->draft_lengths);
+    for (int t = 0; t < options->temperatures.count; t++)
+        for (int a = 0; a < options->accepts.count; a++)
+            if ((t == 0 && a == 0) || (options->batch_everywhere && is_another(options, t, a)))
+                add_batches(plan, options->temperatures.value[t], (int)options->accepts.value[a], &few);
     if (plan->cells <= PLAN_MOST_CELLS)
         return STATUS_OK;
     log_error("the lists make %d cells, expected at most %d", plan->cells, PLAN_MOST_CELLS);
     return STATUS_USAGE;
+}
+
+/* Rows of the steps of all cells under these terms. rows: [PLAN_MOST_ROWS + 1], set where there are steps of so many */
+static void find_rows(const struct plan *plan, const struct plan_cell *terms, char *rows)
+{
+    memset(rows, 0, PLAN_MOST_ROWS + 1);
+    for (int i = 0; i < plan->cells; i++) {
+        const struct plan_cell *cell = &plan->cell[i];
+        int length = cell->draft_length > 0 ? cell->draft_length : 0, all = cell->sequences * (length + 1);
+
+        if (cell->temperature == terms->temperature && cell->accept == terms->accept)
+            rows[all < PLAN_MOST_ROWS ? all : PLAN_MOST_ROWS] = 1;
+    }
+}
+
+void plan_calibration(const struct plan *plan, struct plan *calibration)
+{
+    enum { REPETITIONS = 3, TOKENS = 64 };
+
+    *calibration = (struct plan){.options = plan->options};
+    calibration->options.repetitions = REPETITIONS;
+    calibration->options.extra_s = 0;
+    calibration->options.fill = 1;
+    if (calibration->options.max_tokens > TOKENS)
+        calibration->options.max_tokens = TOKENS;
+    for (int i = 0; i < plan->cells; i++) {
+        char rows[PLAN_MOST_ROWS + 1];
+
+        if (!plan->cell[i].solo || plan->cell[i].sequences != 1)
+            continue;
+        find_rows(plan, &plan->cell[i], rows);
+        for (int r = 1; r <= PLAN_MOST_ROWS && calibration->cells < PLAN_MOST_CELLS; r++)
+            if (rows[r])
+                add(calibration, (struct plan_cell){.solo = 1,
+                                                    .temperature = plan->cell[i].temperature,
+                                                    .accept = plan->cell[i].accept,
+                                                    .sequences = r,
+                                                    .baseline = calibration->cells});
+    }
 }
 
 int plan_most_sequences(const struct plan *plan)
@@ -142,7 +195,7 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
     int prompts = plan->options.prompts;
 
     /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
-    prompts = prompts < 4 * cell->sequences ? 4 * cell->sequences : prompts;
+    prompts = prompts < plan->options.fill * cell->sequences ? plan->options.fill * cell->sequences : prompts;
     return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition,
                      "warm_up", warm_up, "solo", cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept",
                      rule_name(cell->accept), "sequences", cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);

@@ -6,7 +6,12 @@
 #include "common/base/status.h"
 #include <jansson.h>
 
-enum { PLAN_MOST = 16 /* values of a list */, PLAN_MOST_CELLS = 1024, PLAN_AUTO = -1 /* the draft length that the lead chooses */ };
+enum {
+    PLAN_MOST = 16, /* values of a list */
+    PLAN_MOST_CELLS = 1024,
+    PLAN_AUTO = -1,     /* the draft length that the lead chooses */
+    PLAN_MOST_ROWS = 64 /* of a step that is timed before */
+};
 
 struct plan_list {
     int count;
@@ -25,6 +30,8 @@ struct plan_options {
     struct plan_list draft_lengths, temperatures, batches;
     struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 they coincide */
     int length_for_batches;
+    int batch_everywhere; /* several sequences at every temperature and rule, not at the first alone */
+    int fill;             /* prompts of a pass for each of its sequences at least */
 };
 
 /* One way to decode. */
@@ -49,6 +56,9 @@ void plan_defaults(int quick, struct plan_options *options);
 enum status plan_read_list(const char *name, const char *text, double low, double high, int whole, int may_be_auto, struct plan_list *list);
 /* STATUS_USAGE when there are too many. */
 enum status plan_make(const struct plan_options *options, struct plan *plan);
+/* What is timed before any draft is made, for predictions: the target alone, with as many sequences at once as `plan` has rows in a step, so that
+ * each step has that many rows; at each temperature and rule. */
+void plan_calibration(const struct plan *plan, struct plan *calibration);
 int plan_most_sequences(const struct plan *plan);
 /* By the rules of its cells, and whether verdicts are drawn. */
 int plan_is_lossless(const struct plan *plan);

@@ -27,7 +27,8 @@ refused() {
 # The sweep: real processes, a folder with all that is promised. Any noise is let pass: what machine this is nobody knows.
 tiny=(--draft-lengths 2,4 --temperatures 0,1 --accepts rejection --batches 1,2 --repetitions 2 --requests 2 --max-tokens 12 --noise-limit 1000 --extra-time 0 --quantise q8_0)
 "$tandem" bench "${tiny[@]}" --output "$WORK/a" >"$WORK/a.out" 2>"$WORK/a.err" || fail "the sweep: exit $?: $(cat "$WORK/a.err")"
-for file in bench.json report.md report.html summary.json rounds.csv trace.json raw/same-node/passes.jsonl raw/same-node/rank-0000.csv \
+for file in prediction.json prompts.jsonl calibration/prompts.jsonl calibration/bench.json calibration/alpha-0.json calibration/alpha-1.json \
+    calibration/raw/same-node/passes.jsonl bench.json report.md report.html summary.json rounds.csv trace.json raw/same-node/passes.jsonl raw/same-node/rank-0000.csv \
     raw/same-node/rank-0001.csv raw/same-node/clocks.csv raw/same-node/latency.txt raw/same-node/latency.jsonl; do
     expect "$file is not there or empty" '[ -s "$WORK/a/$file" ]'
 done
@@ -39,6 +40,18 @@ for name in mean_ttft_ms median_tpot_ms p99_itl_ms spec_decode_acceptance_rate t
     theorem_3_11_operations clock_offset_before_us command_line propose_one_way_us; do
     expect "summary.json has no $name" 'grep -q "\"$name\"" "$WORK/a/summary.json"'
 done
+# It was predicted before a draft was made, from other prompts than were measured, for every cell; what was measured stands beside it.
+expect "it was predicted after it was measured" '[ "$WORK/a/prediction.json" -ot "$WORK/a/raw/same-node/passes.jsonl" ]'
+expect "the target was not timed alone, or not with the rows of all steps" \
+    '! grep -q "\"solo\": false" "$WORK/a/calibration/bench.json" && [ "$(grep -c "\"sequences\": \(3\|5\|10\)," "$WORK/a/calibration/bench.json")" = 5 ]'
+expect "prompts are measured that calibrated" '[ "$(sort "$WORK/a/prompts.jsonl" "$WORK/a/calibration/prompts.jsonl" | uniq -d | wc -l)" = 0 ] &&
+    cat "$WORK/a/prompts.jsonl" "$WORK/a/calibration/prompts.jsonl" | sort | cmp -s - <(sort "$SOURCE/launch/demo/check.jsonl")'
+expect "not every cell is predicted: $(grep -c predicted_before "$WORK/a/summary.json")" \
+    '[ "$(grep -c "\"predicted_before\"" "$WORK/a/summary.json")" = "$(grep -c "\"solo\":" "$WORK/a/bench.json")" ] && [ "$(grep -c "\"measured_hit_rate\"" "$WORK/a/summary.json")" = 9 ]'
+for page in report.md report.html; do
+    expect "$page does not say what was predicted" 'grep -q "Predicted before any draft was made: tokens/s within 10 % for [0-9]* of 6 cells with drafts" "$WORK/a/$page" &&
+        grep -q "Calibrated on every second prompt of the file; the others are measured" "$WORK/a/$page" && grep -q "Predicted, then measured" "$WORK/a/$page"'
+done
 expect "the report has no table of messages" 'grep -q "| propose " "$WORK/a/report.md"'
 expect "no figures in the page" '[ "$(grep -c "<svg" "$WORK/a/report.html")" -ge 6 ]'
 expect "the page wants something from elsewhere" '! grep -qE "https?://|<script|url\(" "$WORK/a/report.html"'
@@ -49,6 +62,25 @@ expect "phases do not add up to rounds" 'awk -F, "NR > 1 { s = 0; for (i = 15; i
 for flow in proposal verify commit; do
     expect "no flow $flow in the timeline" 'grep -q "\"ph\":\"s\".*\"$flow\"" "$WORK/a/trace.json" && grep -q "\"ph\":\"f\".*\"$flow\"" "$WORK/a/trace.json"'
 done
+
+# Predicted from a file of tandem alpha; cells of another temperature than its are not. One of another pair is refused before anything is measured.
+again=(--draft-lengths 2 --batches 1 --repetitions 2 --requests 1 --max-tokens 4 --noise-limit 1000 --extra-time 0)
+"$tandem" alpha --prompts "$PROMPTS" --tokens 60 --json "$WORK/alpha.json" >"$WORK/out" || fail "alpha: exit $?"
+"$tandem" bench "${again[@]}" --temperatures 0,1 --accepts rejection --alpha "$WORK/alpha.json" --output "$WORK/offline" >"$WORK/out" 2>"$WORK/err" || fail "--alpha: exit $?: $(cat "$WORK/err")"
+expect "--alpha: $(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json")" \
+    '[ "$(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ] && grep -q "Calibrated on the texts of --alpha" "$WORK/offline/report.md"'
+# One prompt calibrates and is measured. Drawn verdicts are not predicted.
+"$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
+expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
+"$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
+expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
+# Several sequences at the first temperature alone, or at each.
+for which in first all; do
+    "$tandem" bench "${again[@]}" --temperatures 0,1 --batches 1,2 --batch-terms $which --synthetic-acceptance 0.5 --output "$WORK/terms-$which" >"$WORK/out" 2>"$WORK/err" ||
+        fail "--batch-terms $which: exit $?: $(cat "$WORK/err")"
+done
+expect "--batch-terms: $(grep -h "2 sequences" "$WORK"/terms-*/summary.json)" \
+    '[ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-first/summary.json")" = 0 ] && [ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-all/summary.json")" = 3 ]'
 
 # A report is written anew from the raw figures; a run is as fast as itself.
 rm "$WORK/a/report.md"
@@ -99,6 +131,13 @@ refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noi
 refused 64 "--extra-time is '-1', expected a number from 0 to 1e\+06$" bench --extra-time -1 --output "$WORK/none"
 refused 64 "--output is '', expected a new folder" bench --output=
 refused 64 "--accepts is 'typical', expected some of rejection|coupled" bench --accepts typical --output "$WORK/none"
+refused 64 "--batch-terms is 'some', expected first or all" bench --batch-terms some --output "$WORK/none"
+refused 64 "--alpha $WORK/alpha.json is of the target 'embedded', expected one of '$SOURCE/launch/demo/draft'" bench --target "$SOURCE/launch/demo/draft" --draft lookup --alpha "$WORK/alpha.json" --output "$WORK/none"
+refused 64 "--alpha $WORK/alpha.json says nothing of the draft 'lookup'" bench --draft lookup --alpha "$WORK/alpha.json" --output "$WORK/none"
+refused 65 "bench.json: there is no target, temperature, accept or draft, expected what tandem alpha --json writes" bench --alpha "$WORK/a/bench.json" --output "$WORK/none"
+refused 66 "$WORK/no.json: No such file" bench --alpha "$WORK/no.json" --output "$WORK/none"
+refused 66 "--prompts $WORK/no.jsonl: No such file" bench --prompts "$WORK/no.jsonl" --output "$WORK/unused"
+expect "missing prompts leave $(ls "$WORK/unused")" 'rmdir "$WORK/unused"'
 refused 64 "unknown option '--qwick'; did you mean '--quick'\?" bench --qwick --output "$WORK/none"
 refused 64 "unknown option '--seeed'; did you mean '--seed'\?" bench --seeed 3 --output "$WORK/none"
 refused 64 "a bench compares drafts with the target alone" bench --solo --output "$WORK/none"

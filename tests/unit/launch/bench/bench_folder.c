@@ -15,9 +15,18 @@
 
 enum { PROMPT = 5, TOKENS = 6, OFFSET_US = 5000 /* the drafter's clock is ahead */ };
 
-static const char *const files[] = {"bench.json", "raw/same-node/passes.jsonl", "raw/same-node/rank-0000.csv", "raw/same-node/rank-0001.csv",
-                                    "raw/same-node/clocks.csv", "raw/same-node/latency.jsonl", "report.md", "report.html", "summary.json",
-                                    "rounds.csv", "trace.json"};
+static const char *const files[] = {"bench.json",
+                                    "raw/same-node/passes.jsonl",
+                                    "raw/same-node/rank-0000.csv",
+                                    "raw/same-node/rank-0001.csv",
+                                    "raw/same-node/clocks.csv",
+                                    "raw/same-node/latency.jsonl",
+                                    "report.md",
+                                    "report.html",
+                                    "summary.json",
+                                    "rounds.csv",
+                                    "trace.json",
+                                    "prediction.json"};
 
 static FILE *open_file(const struct bench_folder *folder, const char *name)
 {

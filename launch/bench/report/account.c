@@ -1,4 +1,4 @@
-#include "launch/bench/report/predict.h"
+#include "launch/bench/report/account.h"
 
 #include "common/base/try.h"
 #include "launch/bench/report/theory.h"
@@ -106,7 +106,7 @@ static void choose_best(const struct fit *fit, double alpha, struct measured *me
 }
 
 /* Of rounds of several lengths, as many of each as there were; of a fixed draft length, of rounds of that alone. */
-static void predict_cell(const struct run_cell *cell, const struct fit *fit, double c_hat, struct measured *measured)
+static void account_cell(const struct run_cell *cell, const struct fit *fit, double c_hat, struct measured *measured)
 {
     double tokens = 0, us = 0, drafts = 0, plain = 0, verify = 0, operations = 0, rounds = 0;
 
@@ -151,7 +151,7 @@ static double operations_of(const json_t *json, const char *model)
     return json_number_value(json_object_get(json_object_get(json, model), "operations_per_token"));
 }
 
-static enum status predict_group(const struct run *run, const struct run_placement *placement, int baseline, double c_hat,
+static enum status account_group(const struct run *run, const struct run_placement *placement, int baseline, double c_hat,
                                  struct measured_placement *all)
 {
     struct fit *fit = calloc(1, sizeof *fit);
@@ -162,7 +162,7 @@ static enum status predict_group(const struct run *run, const struct run_placeme
 
         if (run->cell[i].baseline != baseline || !measured_is_predicted(&run->cell[i]) || measured->alpha < 0)
             continue;
-        predict_cell(&run->cell[i], fit, c_hat, measured);
+        account_cell(&run->cell[i], fit, c_hat, measured);
         if (measured->improvement_measured > 0)
             explain(fit, &all->cell[baseline], measured);
     }
@@ -172,12 +172,12 @@ static enum status predict_group(const struct run *run, const struct run_placeme
     return status;
 }
 
-enum status predict(const struct run *run, const struct run_placement *placement, struct measured_placement *all)
+enum status account(const struct run *run, const struct run_placement *placement, struct measured_placement *all)
 {
     double target = operations_of(run->json, "target"), draft = operations_of(run->json, "draft");
 
     for (int i = 0; i < run->cells; i++)
         if (run->cell[i].solo && run->cell[i].sequences == 1)
-            TRY(predict_group(run, placement, i, target > 0 ? draft / target : 0, all));
+            TRY(account_group(run, placement, i, target > 0 ? draft / target : 0, all));
     return STATUS_OK;
 }

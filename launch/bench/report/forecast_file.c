@@ -1,0 +1,292 @@
+#include "launch/bench/report/forecast_file.h"
+
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "common/file/json_text.h"
+#include "launch/bench/report/alpha_file.h"
+#include "launch/bench/report/rounds.h"
+#include "launch/bench/report/statistics.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ALPHA = 64, FEW_ROUNDS = 5 };
+
+struct making {
+    struct run plan;  /* what is to be predicted */
+    struct run timed; /* the target alone */
+    json_t *alpha[MOST_ALPHA];
+    int alphas;
+    json_t *latency; /* of the current placement; NULL: none */
+    struct rounds rounds;
+};
+
+/* Of the rounds of a calibrating cell that had all of its sequences, what the step and all else took. */
+static enum status time_rounds(const struct making *making, const struct run_placement *placement, int cell, struct statistics *verify,
+                               struct statistics *rest)
+{
+    for (int i = 0; i < making->rounds.count; i++) {
+        const struct round *round = &making->rounds.round[i];
+        const struct run_pass *pass = &placement->pass[round->pass];
+        double step = round->phase_us[ROUND_VERIFY] + round->phase_us[ROUND_REDUCE];
+
+        if (pass->cell != cell || pass->warm_up || !pass->traced || round->opens || round->rows != making->timed.cell[cell].sequences)
+            continue;
+        TRY(statistics_add(verify, step));
+        TRY(statistics_add(rest, round->us - step));
+    }
+    statistics_sort(verify);
+    statistics_sort(rest);
+    return STATUS_OK;
+}
+
+/* What no round has, for each request. */
+static double outside_us(const struct making *making, const struct run_placement *placement, int cell)
+{
+    double us = 0, requests = 0;
+
+    for (int i = 0; i < placement->passes; i++)
+        if (placement->pass[i].cell == cell && !placement->pass[i].warm_up && placement->pass[i].traced) {
+            us += (double)placement->pass[i].wall_ns / 1000;
+            requests += placement->pass[i].ends;
+        }
+    for (int i = 0; i < making->rounds.count; i++) {
+        const struct run_pass *pass = &placement->pass[making->rounds.round[i].pass];
+
+        us -= pass->cell == cell && !pass->warm_up && pass->traced ? making->rounds.round[i].us : 0;
+    }
+    return requests > 0 && us > 0 ? us / requests : 0;
+}
+
+static int is_under(const struct run_cell *cell, const struct run_cell *terms)
+{
+    return cell->temperature == terms->temperature && strcmp(cell->accept, terms->accept) == 0;
+}
+
+static enum status time_ranks(const struct making *making, const struct run_placement *placement, const struct run_cell *terms,
+                              struct forecast_ranks *ranks)
+{
+    for (int i = 0; i < making->timed.cells; i++) {
+        struct statistics verify = {0}, rest = {0};
+        int sequences = making->timed.cell[i].sequences;
+        enum status status;
+
+        if (!is_under(&making->timed.cell[i], terms))
+            continue;
+        status = time_rounds(making, placement, i, &verify, &rest);
+        if (status == STATUS_OK && verify.count >= FEW_ROUNDS) {
+            forecast_line_add(&ranks->verify, sequences, statistics_trimmed(&verify));
+            forecast_line_add(&ranks->rest, sequences, statistics_trimmed(&rest));
+            forecast_line_add(&ranks->outside, sequences, outside_us(making, placement, i));
+        }
+        statistics_release(&verify);
+        statistics_release(&rest);
+        TRY(status);
+    }
+    return STATUS_OK;
+}
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* A round trip with so many drafts, by support. */
+static void trip_by_support(const json_t *latency, int length, struct forecast_line *line)
+{
+    size_t at;
+    json_t *row;
+
+    json_array_foreach(latency, at, row)
+    {
+        const char *kind = json_string_value(json_object_get(row, "message"));
+        double support = number(row, "support");
+
+        if (kind != NULL && strcmp(kind, "round") == 0 && (int)number(row, "draft_length") == length &&
+            (line->count == 0 || support > line->x[line->count - 1]))
+            forecast_line_add(line, support, number(row, "avg_us"));
+    }
+}
+
+static void read_wire(const json_t *latency, double support, struct forecast_line *wire)
+{
+    for (int length = 1; length <= FORECAST_LONGEST; length++) {
+        struct forecast_line line = {0};
+
+        trip_by_support(latency, length, &line);
+        if (line.count > 0)
+            forecast_line_add(wire, length, forecast_line_at(&line, support));
+    }
+}
+
+/* Do the ranks of each host have a core each? The hosts are taken to be as this one. */
+static int has_cores(const struct run *plan, const struct run_placement *placement)
+{
+    double cores = number(json_object_get(plan->json, "machine"), "cores");
+
+    for (int i = 0; i < placement->ranks; i++) {
+        int here = 0;
+
+        for (int j = 0; j < placement->ranks; j++)
+            here += strcmp(placement->rank[i].host, placement->rank[j].host) == 0;
+        if (here > cores)
+            return 0;
+    }
+    return 1;
+}
+
+static int runs_ahead(const struct making *making, const struct run_placement *placement)
+{
+    const char *when = json_string_value(json_object_get(making->plan.json, "run_ahead"));
+
+    return when == NULL || strcmp(when, "auto") == 0 ? has_cores(&making->plan, placement) : strcmp(when, "on") == 0;
+}
+
+static int find_draft(const struct making *making, const struct run_cell *cell, struct forecast_draft *draft)
+{
+    const char *name = json_string_value(json_object_get(making->plan.json, "draft_name"));
+
+    for (int i = 0; i < making->alphas; i++)
+        if (name != NULL && alpha_file_is_of(making->alpha[i], cell->temperature, cell->accept))
+            return alpha_file_draft(making->alpha[i], name, draft);
+    return 0;
+}
+
+static json_t *cell_json(int cell, const struct forecast *f, double solo, const struct forecast_draft *draft)
+{
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "cell", cell, "draft_length", f->draft_length,
+                     "tokens_per_second", f->tokens_per_second, "speedup", solo > 0 ? f->tokens_per_second / solo : 0, "tokens_per_round",
+                     f->tokens_per_round, "round_us", f->round_us, "verify_us", f->verify_us, "wait_us", f->wait_us, "rest_us", f->rest_us,
+                     "outside_us", f->outside_us, "cold_wait_us", f->cold_us, "hit_rate", f->hit_rate, "alpha", draft != NULL ? draft->alpha : -1,
+                     "overlap", draft != NULL ? draft->overlap : -1);
+}
+
+static enum status forecast_one(const struct making *making, const struct run_placement *placement, int at, json_t *cells)
+{
+    const struct run_cell *cell = &making->plan.cell[at];
+    int tokens = (int)number(making->plan.json, "max_tokens");
+    struct forecast_ranks *ranks = calloc(1, sizeof *ranks);
+    struct forecast_draft draft;
+    struct forecast solo, here;
+    int known = !cell->solo && find_draft(making, cell, &draft);
+    enum status status = ranks != NULL ? time_ranks(making, placement, cell, ranks) : STATUS_INTERNAL;
+
+    if (status == STATUS_OK && ranks->verify.count > 0 && (cell->solo || known)) {
+        ranks->ahead = runs_ahead(making, placement);
+        ranks->branches = (int)number(making->plan.json, "branches");
+        forecast_cell(NULL, ranks, 0, cell->sequences, tokens, &solo);
+        here = solo;
+        if (known)
+            read_wire(making->latency, draft.support, &ranks->wire);
+        if (known && cell->draft_length < 0)
+            forecast_best(&draft, ranks, cell->sequences, tokens, &here);
+        else if (known)
+            forecast_cell(&draft, ranks, cell->draft_length, cell->sequences, tokens, &here);
+        if (json_array_append_new(cells, cell_json(at, &here, solo.tokens_per_second, known ? &draft : NULL)) != 0)
+            status = STATUS_INTERNAL;
+    }
+    free(ranks);
+    return status;
+}
+
+static enum status forecast_placement(struct making *making, const char *folder, int at, json_t *placements)
+{
+    const struct run_placement *placement = &making->timed.placement[at];
+    json_t *cells = json_array();
+    char path[PATH_MAX];
+    enum status status;
+
+    snprintf(path, sizeof path, "%.3000s/raw/%.60s/latency.jsonl", folder, placement->name);
+    json_decref(making->latency);
+    making->latency = NULL;
+    status = run_read_json(path, 1, &making->latency);
+    if (status == STATUS_OK)
+        status = rounds_build(placement, &making->rounds);
+    for (int i = 0; i < making->plan.cells && status == STATUS_OK; i++)
+        status = forecast_one(making, placement, i, cells);
+    rounds_release(&making->rounds);
+    if (json_array_append_new(placements, json_pack("{s:s, s:o}", "name", placement->name, "cells", cells)) != 0)
+        return STATUS_INTERNAL;
+    return status;
+}
+
+static enum status read_alphas(struct making *making, const char *folder)
+{
+    json_t *names = json_object_get(making->timed.json, "alpha"), *name;
+    char path[PATH_MAX];
+    size_t at;
+
+    json_array_foreach(names, at, name) if (making->alphas < MOST_ALPHA && json_is_string(name) && strchr(json_string_value(name), '/') == NULL)
+    {
+        snprintf(path, sizeof path, "%.3000s/calibration/%.60s", folder, json_string_value(name));
+        TRY(alpha_file_read(path, &making->alpha[making->alphas]));
+        making->alphas++;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_file(const char *folder, json_t *object)
+{
+    char path[PATH_MAX], *text = json_text_write(object, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
+    FILE *file;
+    int written;
+
+    json_decref(object);
+    snprintf(path, sizeof path, "%.4000s/prediction.json", folder);
+    file = text != NULL ? fopen(path, "w") : NULL;
+    written = file != NULL && fprintf(file, "%s\n", text) >= 0;
+    if (file != NULL && fclose(file) != 0)
+        written = 0;
+    free(text);
+    if (written)
+        return STATUS_OK;
+    log_error("%s: %s", path, text == NULL ? "no memory" : strerror(errno));
+    return STATUS_IO;
+}
+
+enum status forecast_make(const char *folder)
+{
+    struct making *making = calloc(1, sizeof *making);
+    json_t *placements = json_array();
+    char path[PATH_MAX];
+    enum status status = making != NULL && placements != NULL ? STATUS_OK : STATUS_INTERNAL;
+
+    TRY_TO(status, release);
+    snprintf(path, sizeof path, "%.3000s/calibration", folder);
+    TRY_TO(run_read_plan(folder, &making->plan), release);
+    TRY_TO(run_read(path, &making->timed), release);
+    TRY_TO(read_alphas(making, folder), release);
+    for (int p = 0; p < making->timed.placements; p++)
+        TRY_TO(forecast_placement(making, folder, p, placements), release);
+    status =
+        write_file(folder, json_pack("{s:O?, s:O}", "calibration", json_object_get(making->timed.json, "calibration"), "placements", placements));
+release:
+    json_decref(placements);
+    for (int i = 0; making != NULL && i < making->alphas; i++)
+        json_decref(making->alpha[i]);
+    if (making != NULL) {
+        json_decref(making->latency);
+        run_release(&making->timed);
+        run_release(&making->plan);
+    }
+    free(making);
+    return status;
+}
+
+const json_t *forecast_of(const struct run *run, const char *placement, int cell)
+{
+    size_t p, c;
+    json_t *from, *each;
+
+    json_array_foreach(json_object_get(run->prediction, "placements"), p, from)
+    {
+        const char *name = json_string_value(json_object_get(from, "name"));
+
+        if (name == NULL || strcmp(name, placement) != 0)
+            continue;
+        json_array_foreach(json_object_get(from, "cells"), c, each) if (json_is_integer(json_object_get(each, "cell")) &&
+                                                                        json_integer_value(json_object_get(each, "cell")) == cell) return each;
+    }
+    return NULL;
+}

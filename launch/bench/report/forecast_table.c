@@ -1,0 +1,187 @@
+#include "launch/bench/report/forecast_table.h"
+
+#include "launch/bench/report/summary.h"
+#include <math.h>
+#include <string.h>
+
+#define NEAR 0.1
+
+const char forecast_why[] =
+    "Said before any draft was made, in prediction.json: acceptance by place from `tandem alpha` (the target's own texts, nothing drafted), v from "
+    "steps "
+    "of the target alone with as many rows, the draft's steps from the same offline run, messages from the latency test of these ranks. `step` is "
+    "the "
+    "verifying step with its sums, `wait` the lead's wait for drafts, both microseconds of a mean round; `hit` is the share of proposals that were "
+    "drafted ahead. `auto` is predicted as the best fixed length.";
+
+static int is_near(double measured, double predicted)
+{
+    return fabs(measured / predicted - 1) <= NEAR;
+}
+
+struct forecast_score forecast_score(const struct run *run, const struct measured_placement *all)
+{
+    struct forecast_score score = {0};
+
+    for (int i = 0; i < run->cells; i++) {
+        const struct measured *f = &all->cell[i];
+        int near;
+
+        if (f->forecast.tokens_per_second <= 0 || f->repetitions == 0)
+            continue;
+        near = is_near(f->tokens_per_second, f->forecast.tokens_per_second);
+        if (run->cell[i].solo) {
+            score.solo_cells++;
+            score.solo_near += near;
+            continue;
+        }
+        score.cells++;
+        score.near += near;
+        score.near_speedup += f->forecast_speedup > 0 && is_near(f->speedup, f->forecast_speedup);
+        score.farthest = fmax(score.farthest, fabs(f->tokens_per_second / f->forecast.tokens_per_second - 1));
+    }
+    return score;
+}
+
+static double step_of(const struct measured *f)
+{
+    return f->phase_us[ROUND_VERIFY] + f->phase_us[ROUND_REDUCE];
+}
+
+static double tokens_of(const struct measured *f)
+{
+    return f->rounds > 0 ? f->output_tokens / f->rounds : 0;
+}
+
+static double hits_of(const struct measured *f)
+{
+    return f->answered_rounds > 0 ? f->ahead_hits / f->answered_rounds : 0;
+}
+
+/* What a request took outside of rounds, for each of its rounds: predicted, and measured. */
+static double outside_predicted(const struct measured *f)
+{
+    double rounds = f->completed > 0 ? f->output_tokens / f->completed / f->forecast.tokens_per_round : 0;
+
+    return rounds > 0 ? f->forecast.outside_us / rounds : 0;
+}
+
+static double outside_measured(const struct measured *f)
+{
+    return f->outside < 1 ? f->round_us * f->outside / (1 - f->outside) : 0;
+}
+
+void forecast_blame(const struct measured *f, double *part)
+{
+    double whole = f->forecast.round_us + outside_predicted(f), hits = f->forecast.hit_rate - hits_of(f), wait = f->wait_us - f->forecast.wait_us;
+    double of_hits = hits * f->forecast.cold_us, rest = f->round_us - step_of(f) - f->wait_us;
+
+    memset(part, 0, FORECAST_PARTS * sizeof *part);
+    if (whole <= 0 || f->forecast.tokens_per_round <= 0)
+        return;
+    part[FORECAST_ACCEPTANCE] = tokens_of(f) / f->forecast.tokens_per_round - 1;
+    part[FORECAST_STEP] = (f->forecast.verify_us - step_of(f)) / whole;
+    part[FORECAST_HITS] = -of_hits / whole;
+    part[FORECAST_WAIT] = -(wait - of_hits) / whole;
+    part[FORECAST_REST] = (f->forecast.rest_us - rest) / whole;
+    part[FORECAST_OUTSIDE] = (outside_predicted(f) - outside_measured(f)) / whole;
+}
+
+/* The part that moved the speed most in the direction in which it is off. */
+static enum forecast_part worst(const struct measured *f, double off)
+{
+    double part[FORECAST_PARTS];
+    int most = 0;
+
+    forecast_blame(f, part);
+    for (int i = 1; i < FORECAST_PARTS; i++)
+        if (part[i] * off > part[most] * off)
+            most = i;
+    return (enum forecast_part)most;
+}
+
+static void write_reason(const struct measured *f, double off, FILE *to)
+{
+    switch (worst(f, off)) {
+    case FORECAST_ACCEPTANCE:
+        fprintf(to, "acceptance: %.2f tokens a round, %.2f predicted from other prompts", tokens_of(f), f->forecast.tokens_per_round);
+        break;
+    case FORECAST_STEP:
+        fprintf(to, "v: the verifying step took %.0f us, %.0f predicted", step_of(f), f->forecast.verify_us);
+        break;
+    case FORECAST_HITS:
+        fprintf(to, "running ahead: %.0f %% of proposals were there before they were asked for, %.0f %% predicted", 100 * hits_of(f),
+                100 * f->forecast.hit_rate);
+        break;
+    case FORECAST_WAIT:
+        fprintf(to, "drafting and wire: the lead waited %.0f us a round, %.0f predicted", f->wait_us, f->forecast.wait_us);
+        break;
+    case FORECAST_REST:
+        fprintf(to, "the rest of a round, deciding and commits: %.0f us, %.0f predicted", f->round_us - step_of(f) - f->wait_us, f->forecast.rest_us);
+        break;
+    default:
+        fprintf(to, "time outside of rounds, prompts: %.0f us a round, %.0f predicted", outside_measured(f), outside_predicted(f));
+        break;
+    }
+}
+
+const char *forecast_prompts(const struct run *run)
+{
+    const char *split = json_string_value(json_object_get(json_object_get(run->prediction, "calibration"), "prompts"));
+
+    return split != NULL ? split : "";
+}
+
+void forecast_verdict(const struct run *run, const struct measured_placement *all, const char *begin, const char *end, FILE *to)
+{
+    const struct forecast_score score = forecast_score(run, all);
+    int told = 0;
+
+    if (score.cells + score.solo_cells == 0)
+        return;
+    fprintf(to,
+            "%sPredicted before any draft was made: tokens/s within 10 %% for %d of %d cells with drafts (%.0f %%), the farthest off by %.1f %%; "
+            "their speedups over solo for %d of %d; solo cells %d of %d. Calibrated on ",
+            begin, score.near, score.cells, score.cells > 0 ? 100.0 * score.near / score.cells : 0.0, 100 * score.farthest, score.near_speedup,
+            score.cells, score.solo_near, score.solo_cells);
+    table_escape(to, forecast_prompts(run));
+    fprintf(to, ".%s", end);
+    for (int i = 0; i < run->cells; i++) {
+        const struct measured *f = &all->cell[i];
+        double off = f->forecast.tokens_per_second > 0 ? f->tokens_per_second / f->forecast.tokens_per_second - 1 : 0;
+        char name[128];
+
+        if (fabs(off) <= NEAR || f->repetitions == 0)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        fprintf(to, "%s%s: %+.1f %% (", told++ == 0 ? begin : "; ", name, 100 * off);
+        write_reason(f, off, to);
+        fputc(')', to);
+    }
+    if (told > 0)
+        fprintf(to, ".%s", end);
+}
+
+void table_forecast(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form,
+                "<cell,tokens/s predicted,measured,off %,speedup predicted,measured,tokens/round predicted,measured,step predicted,measured,wait "
+                "predicted,measured,hit % predicted,measured,<failed");
+    for (int i = 0; i < run->cells; i++) {
+        static const char *const part[] = {"acceptance", "v", "running ahead", "drafting and wire", "rest of a round", "outside of rounds"};
+        const struct measured *f = &all->cell[i];
+        double off = f->forecast.tokens_per_second > 0 ? f->tokens_per_second / f->forecast.tokens_per_second - 1 : 0;
+        char name[128];
+
+        if (f->forecast.tokens_per_second <= 0 || f->repetitions == 0)
+            continue;
+        summary_name(&run->cell[i], name, sizeof name);
+        table_row(&table, "%s\t%.0f\t%.0f\t%+.1f\t%.2fx\t%.2fx\t%.2f\t%.2f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\t%s", name,
+                  f->forecast.tokens_per_second, f->tokens_per_second, 100 * off, f->forecast_speedup, run->cell[i].solo ? 1.0 : f->speedup,
+                  f->forecast.tokens_per_round, tokens_of(f), f->forecast.verify_us, step_of(f), f->forecast.wait_us, f->wait_us,
+                  100 * f->forecast.hit_rate, 100 * hits_of(f), fabs(off) > NEAR ? part[worst(f, off)] : "");
+    }
+    table_end(&table);
+}
