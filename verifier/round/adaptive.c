@@ -30,7 +30,8 @@
 enum {
     MOST_JUDGED = 256,
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
-    PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts */
+    PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts, */
+    FIRST_SHARE = 16,     /* but the first one, without which nothing is known of the drafts, of the time until then */
     HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
     MOST_RESTS = 5,       /* the rest doubles after each probe that drafting did not survive, at most so often */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them */
@@ -249,14 +250,16 @@ static int is_hopeless(const struct adaptive *adaptive, int sequences)
     return 1;
 }
 
-/* Stops drafting, or does not start it. The rest is chosen so that probes like the last one take 1 / PROBE_SHARE of the time. */
+/* Stops drafting, or does not start it. The rest is chosen so that probes like the last one take 1 / PROBE_SHARE of the time. The first one comes
+ * sooner: until then what drafts are accepted for is a guess, and a job may be over before a long rest is. */
 static int rest(struct adaptive *adaptive, int sequences)
 {
     double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, 2 * sequences, 1) + wait_of(adaptive, sequences, 1));
     double cost = adaptive->spell.us - adaptive->spell.plain_us;
+    int hopeless = is_hopeless(adaptive, sequences), share = adaptive->drafted.rounds == 0 && !hopeless ? FIRST_SHARE : PROBE_SHARE;
 
     cost = cost > least ? cost : least;
-    adaptive->rest_us = PROBE_SHARE * cost * (1 << adaptive->rests) * (is_hopeless(adaptive, sequences) ? HOPELESS_FACTOR : 1);
+    adaptive->rest_us = share * cost * (1 << adaptive->rests) * (hopeless ? HOPELESS_FACTOR : 1);
     adaptive->rests += adaptive->rests < MOST_RESTS;
     adaptive->alone_us = 0;
     adaptive->drafts = 0;

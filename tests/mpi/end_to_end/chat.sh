@@ -75,6 +75,25 @@ expect "too long: exit $?" [ $? = 0 ]
 expect "too long: a word" grep -q 'error: line 3: the prompt has .* tokens, the context has room for .*; /reset begins anew' "$WORK/err"
 expect "too long: the reply after it: $(cat "$WORK/out")" [ -s "$WORK/out" ]
 
+# SIGHUP of a terminal that is gone reaches who reads its lines, too: the end of the lines is told all the same, and ends the chat.
+mkfifo "$WORK/line"
+"$WORK/bin/tandem" chat --quiet "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err" <"$WORK/line" &
+chat=$!
+exec 9>"$WORK/line"
+printf 'Hi\n' >&9
+await "a reply" '[ -s "$WORK/out" ]'
+readers=0
+for child in $(children_of $chat); do
+    for reader in $(children_of "$child"); do
+        [ "$(program_of "$reader")" != cat ] || { kill -HUP "$child" "$reader" && readers=$((readers + 1)); }
+    done
+done
+exec 9>&-
+await "the end of a chat whose terminal is gone" '! kill -0 $chat 2>/dev/null' 20 || kill $chat
+wait $chat
+code=$?
+expect "a terminal that is gone: exit $code, $readers readers: $(cat "$WORK/err")" [ $code = 0 -a $readers -ge 1 ]
+
 # On a terminal, which `script` makes: a sign asks for each line; Ctrl-C, to the whole group as a terminal sends it, ends a reply or nothing, and the
 # next line is answered. The job is waited for, not guessed. `exec`: a shell between them may end by the Ctrl-C itself.
 if command -v script >/dev/null; then

@@ -14,7 +14,7 @@
 
 enum { KNOWN = 8 };
 enum { ROBBED = 400, SHORT_JOBS = 32 };
-#define NO_SLOWER 0.95
+#define NO_SLOWER 0.92
 #define SLOWER    1.4
 #define LINGERING 1.5
 #define ROBBED_US 200
