@@ -59,6 +59,8 @@ static enum status read_requests(const struct options *options, struct request_l
 
     for (int i = 0; i < PROMPTS; i++)
         TRY(request_add_text(requests, &terms, prompts[i], strlen(prompts[i])));
+    requests->request[PROMPTS - 1].choices = 2;
+    requests->request[PROMPTS - 1].best_of = 3;
     return STATUS_OK;
 }
 
@@ -119,8 +121,8 @@ static enum status work(struct job *job, const char *path, int resume)
     TRY(draft_open_model(&job->draft, draft_model, SLOTS, SUPPORT, 1));
     job->stage = DRAFT;
     TRY(team_open(&job->team, target, SLOTS, OUTPUTS, IDS));
-    job->stage = TEAM;
     audience_init(&job->audience, &job->output, &job->show, NULL);
+    job->stage = TEAM;
     TRY(begin_output(job));
     TRY(engine_open(&job->engine, &terms));
     job->stage = ENGINE;
@@ -136,6 +138,7 @@ static enum status release(struct job *job)
     case ENGINE:
         engine_close(&job->engine); /* fall through */
     case TEAM:
+        audience_release(&job->audience);
         team_close(&job->team); /* fall through */
     case DRAFT:
         draft_close(&job->draft); /* fall through */

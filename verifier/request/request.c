@@ -122,7 +122,9 @@ int request_chooses(const struct request *request)
 
 uint64_t request_seed(const struct request *request, int choice)
 {
-    return request->sampling.seed + (uint64_t)choice;
+    uint64_t most = request->sampling.seed <= INT64_MAX ? INT64_MAX : UINT64_MAX; /* of a line; only --seed has more */
+
+    return (request->sampling.seed + (uint64_t)choice) & most;
 }
 
 /* A result is one line, and all of it is in memory at once: its tokens, and what is told of each. */

@@ -65,7 +65,8 @@ struct request_terms {
 int request_completions(const struct request *request);
 /* Are there more than its result has? */
 int request_chooses(const struct request *request);
-/* The seed of its completion `choice`, from 0. A request with this seed, in its place, gives that one alone. */
+/* The seed of its completion `choice`, from 0: so many above its own, and behind the largest that a line can have, 2^63 - 1, from 0 again. A request
+ * with this seed, in its place, gives that one alone. */
 uint64_t request_seed(const struct request *request, int choice);
 
 /* Looks at what the options say of single tokens, once for all requests: STATUS_USAGE, with a line, where it does not fit the vocabulary.

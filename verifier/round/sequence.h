@@ -11,8 +11,8 @@
 struct sequence {
     const struct request *request; /* NULL: the slot is free */
     int choice;                    /* which completion of the request it is, from 0 */
-    int64_t ticket; /* rises with each sequence that a run opens: who came first, and what drafters know it by; of a first choice, and alone, the
-                       request's number */
+    int64_t ticket; /* rises with each sequence that a run opens: who came first, and what drafters know it by; as long as each request has one
+                       completion, its number */
     struct sampling sampling; /* the request's, with the choice's own seed */
     int slot;
     int32_t *tokens; /* [context] committed */

@@ -104,4 +104,8 @@ INPUT=$WORK/three.in
 run check --check quick
 check "a check of several completions: exit $CODE, expected 65" [ "$CODE" = 65 ]
 check "a check says why" grep -q 'line 1: n is 3, and a check has one completion of each prompt: expected 1' "$WORK/check.err"
+"$BIN/tandem-alpha" --draft lookup --prompts "$INPUT" >"$WORK/alpha.out" 2>"$WORK/alpha.err"
+code=$?
+check "alpha of several completions: exit $code, expected 65" [ "$code" = 65 ]
+check "alpha says why: $(cat "$WORK/alpha.err")" grep -q 'line 1: n is 3, and alpha has one completion of each prompt: expected 1' "$WORK/alpha.err"
 finish

@@ -509,6 +509,10 @@ static void test_request__completions_have_seeds_of_their_own(void **state)
     }
     for (int i = 0; i < 3; i++)
         assert_int_equal(request_seed(&list.request[0], i), 7 + i);
+    list.request[0].sampling.seed = INT64_MAX; /* the largest of a line, and that of --seed */
+    assert_true(request_seed(&list.request[0], 0) == INT64_MAX && request_seed(&list.request[0], 2) == 1);
+    list.request[0].sampling.seed = UINT64_MAX;
+    assert_true(request_seed(&list.request[0], 0) == UINT64_MAX && request_seed(&list.request[0], 2) == 1);
     assert_non_null(list.request[4].error);
     request_release(&list);
 }
