@@ -290,7 +290,8 @@ static void print_why(const struct stats *stats, FILE *to)
     if (stats->terms == NULL || !why_is_asked(speedup))
         return;
     why_write(stats->terms, speedup, text);
-    fprintf(to, "\nWhy %.2fx: %s.\n", speedup, text);
+    fprintf(to, "\nWhy %.2fx: %s%s.\n", speedup,
+            2 * stats->figures->asked_rounds < stats->figures->rounds ? "most rounds were without drafts, which would not pay: " : "", text);
 }
 
 void stats_table(const struct stats *stats, FILE *to)
@@ -304,8 +305,10 @@ void stats_table(const struct stats *stats, FILE *to)
     print_compared(stats, to);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");
     print_speeds(stats->comparison, to);
-    fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));
-    fprintf(to, "%-26s %12s %10.0f %%\n", "drafts accepted, of all", "", 100 * figures_kept(figures));
+    if (figures->drafted > 0) {
+        fprintf(to, "%-26s %12s %12.3f\n", "alpha (of tested drafts)", "", figures_alpha(figures));
+        fprintf(to, "%-26s %12s %10.0f %%\n", "drafts accepted, of all", "", 100 * figures_kept(figures));
+    }
     fprintf(to, "%-26s %12s %10.0f %%\n", "rounds with a draft", "", 100 * figures_drafted_rounds(figures));
     fprintf(to, "%-26s %12.2f %12.2f\n", "tokens per round", figures_mean_accepted_length(solo), figures_mean_accepted_length(figures));
     fprintf(to, "%-26s %9.0f us %9.0f us\n", "time per round", solo->verify_us + solo->decide_us, round);
