@@ -268,6 +268,8 @@ struct backend_memory {
 /* Linear maps: packed once, when a model is opened, then applied in every step; and the sums that make a whole of partial results. */
 struct backend_linear {
     unsigned packs; /* bit d: matrix_pack takes rows of dtype d */
+    unsigned rounds; /* the same of dtypes that it rounds rows of more bits to */
+    int cuts_blocks; /* whether a matrix may begin or end within a block of the file */
     /* Bytes that matrix_pack will take from an arena. */
     size_t (*matrix_bytes)(const struct matrix_source *source);
     /* Packs into the arena; the source may go away afterwards. */

@@ -115,10 +115,10 @@ static int widest(const struct layer_shape *shape)
 
 static enum status check_quantise(const struct model *model)
 {
-    if ((model->backend->linear.packs >> model->quantise & 1) != 0)
+    if (!dtype_is_quantised(model->quantise) || (model->backend->linear.rounds >> model->quantise & 1) != 0)
         return STATUS_OK;
-    log_error("the %s backend computes with no weights in %s, which --quantise and --draft self:bits=N make, expected --backend cpu",
-              model->backend->name, dtype_name(model->quantise));
+    log_error("the %s backend rounds no weights to %s, as --quantise and --draft self:bits=N ask for, expected --backend cpu", model->backend->name,
+              dtype_name(model->quantise));
     return STATUS_USAGE;
 }
 

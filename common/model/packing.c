@@ -30,8 +30,10 @@ enum status packing_begin(struct packing *packing)
         return STATUS_INTERNAL;
     }
     if (packing->widened > 0)
-        log_debug("%d matrices have rows of several dtypes, or of one that the backend does not take: they are widened to float32",
-                  packing->widened);
+        log_debug(
+            "%d matrices have rows of several dtypes, or of one that the backend does not take, or their columns cut blocks: they are widened to "
+            "float32",
+            packing->widened);
     packing->measuring = 0;
     return STATUS_OK;
 }
@@ -98,15 +100,24 @@ static int can_be_quantised(const struct packing *packing, int outputs)
     return dtype_is_quantised(to);
 }
 
+/* Whether the backend packs the source's columns of rows in this dtype. */
+static int is_packed(const struct packing *packing, const struct matrix_source *source, enum dtype dtype)
+{
+    const struct backend_linear *linear = &packing->model->backend->linear;
+    int block = (int)dtype_block(dtype), cuts = source->column_first % block != 0 || source->columns % block != 0;
+
+    return (linear->packs >> dtype & 1) != 0 && (!cuts || linear->cuts_blocks);
+}
+
 /* The dtype that the matrix is packed in: the one that keeps all rows as they are, or float32 where there is none or the backend does not take it. */
-static enum dtype packed_dtype(const struct packing *packing, int outputs)
+static enum dtype packed_dtype(const struct packing *packing, const struct matrix_source *source)
 {
     enum dtype common = packing->dtypes[0];
 
-    for (int i = 1; i < outputs; i++)
+    for (int i = 1; i < source->outputs; i++)
         if (packing->rows[i] != NULL)
             common = dtype_common(common, packing->dtypes[i]);
-    return (packing->model->backend->linear.packs >> common & 1) != 0 ? common : DTYPE_F32;
+    return is_packed(packing, source, common) ? common : DTYPE_F32;
 }
 
 /* Whether some row is not of this dtype. */
@@ -154,7 +165,7 @@ static void choose_dtype(struct packing *packing, struct matrix_source *source)
             packing->model->rounded += has_others(packing, source->outputs, source->dtype);
         return;
     }
-    source->dtype = packed_dtype(packing, source->outputs);
+    source->dtype = packed_dtype(packing, source);
     if (!has_others(packing, source->outputs, source->dtype))
         return;
     if (dtype_is_quantised(source->dtype)) {

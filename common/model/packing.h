@@ -1,6 +1,6 @@
 /* One matrix on its way from the rows of a file to the device. Owns the list of rows, and the memory of one matrix that has to be widened or made.
  * Two passes go over a model with the same calls: the first, while `measuring`, reads no weight and adds up what the second will take. Rows that the
- * backend does not take (for some quantised ones, for all several dtypes in one matrix) are widened to float32, one matrix at a time. Where the
+ * backend does not take (of some several dtypes in one matrix, of others parts of blocks) are widened to float32, one matrix at a time. Where the
  * model is to be quantised, rows of more bits are rounded by the backend as it packs them; a matrix with rows that have no more bits, in other
  * blocks, stays as it is in the file. weights.c alone calls; it says which rows, and this file never does. */
 #ifndef TANDEM_COMMON_MODEL_PACKING_H

@@ -41,6 +41,7 @@ void cuda_rig_open(struct cuda_rig *rig, int max_hidden, int max_qkv, int max_co
     const struct backend_options options = {.threads = 2,
                                             .max_rows = CUDA_RIG_ROWS,
                                             .max_hidden = max_hidden,
+                                            .max_columns = max_hidden,
                                             .max_qkv = max_qkv,
                                             .max_context = max_context,
                                             .max_vocab = max_vocab,
@@ -97,10 +98,44 @@ void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int firs
         .rows = rows, .outputs = weights->outputs, .columns = columns, .column_first = first, .dtype = weights->dtype, .slices = 1};
 
     for (int o = 0; o < weights->outputs; o++)
-        rows[o] = (const char *)weights->data + (size_t)o * (size_t)weights->columns * dtype_bytes(weights->dtype);
+        rows[o] = (const char *)weights->data + (size_t)o * dtype_row_bytes(weights->dtype, (size_t)weights->columns);
     assert_int_equal(arena_open(&pair->arena, backend_cpu.linear.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
     assert_int_equal(backend_cpu.linear.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
-    assert_int_equal(backend_cuda.linear.matrix_pack(rig->cuda, &source, take(rig, backend_cuda.linear.matrix_bytes(&source)), &pair->cuda),
-                     STATUS_OK);
+    pair->cuda = cuda_rig_pack_source(rig, &source);
     free(rows);
+}
+
+struct matrix *cuda_rig_pack_source(struct cuda_rig *rig, const struct matrix_source *source)
+{
+    struct matrix *matrix = NULL;
+
+    assert_int_equal(backend_cuda.linear.matrix_pack(rig->cuda, source, take(rig, backend_cuda.linear.matrix_bytes(source)), &matrix), STATUS_OK);
+    return matrix;
+}
+
+void cuda_rig_check_company(struct cuda_rig *rig, cuda_operation *run, struct random *random, int columns, int width)
+{
+    static const int counts[] = {2, 5, 7, 8, 9, 16, 17, 25, 33, 64, 65, CUDA_RIG_COMPANY};
+    size_t in = (size_t)columns, out = (size_t)width;
+    float *from = zeroed(CUDA_RIG_COMPANY * in, sizeof *from), *alone = zeroed(CUDA_RIG_COMPANY * out, sizeof *alone),
+          *to = zeroed(CUDA_RIG_COMPANY * out, sizeof *to);
+    float *device_from, *device_to;
+
+    random_floats(random, from, CUDA_RIG_COMPANY * in);
+    device_from = cuda_rig_put(rig, from, CUDA_RIG_COMPANY * in);
+    device_to = cuda_rig_put(rig, NULL, CUDA_RIG_COMPANY * out);
+    for (int r = 0; r < CUDA_RIG_COMPANY; r += 3)
+        run(rig, 1, device_from + (size_t)r * in, device_to + (size_t)r * out);
+    cuda_rig_get(rig, device_to, alone, CUDA_RIG_COMPANY * out);
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        cuda_rig_order((unsigned)c % 4);
+        run(rig, counts[c], device_from, device_to);
+        cuda_rig_get(rig, device_to, to, CUDA_RIG_COMPANY * out);
+        for (int r = 0; r < counts[c]; r += 3)
+            assert_same_bits(to + (size_t)r * out, alone + (size_t)r * out, out);
+    }
+    cuda_rig_order(0);
+    free(from);
+    free(alone);
+    free(to);
 }

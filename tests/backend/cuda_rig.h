@@ -5,7 +5,10 @@
 
 #include "tests/backend/rig.h"
 
-enum { CUDA_RIG_ROWS = 160 }; /* of a step */
+enum {
+    CUDA_RIG_ROWS = 160,    /* of a step */
+    CUDA_RIG_COMPANY = 150, /* for wide.cu: more than a block has */
+};
 
 struct cuda_rig {
     struct backend_context *cuda, *cpu;
@@ -37,5 +40,12 @@ struct cuda_pair {
     struct arena arena; /* the CPU's */
 };
 void cuda_rig_pack(struct cuda_rig *rig, const struct weights *weights, int first, int columns, struct cuda_pair *pair);
+
+struct matrix *cuda_rig_pack_source(struct cuda_rig *rig, const struct matrix_source *source);
+
+/* An operation of `rows` rows of `width` results each. Rows alone, and the same rows among up to CUDA_RIG_COMPANY, have the same bits, in every order
+ * of threads that is tried. */
+typedef void cuda_operation(struct cuda_rig *rig, int rows, const float *from, float *to);
+void cuda_rig_check_company(struct cuda_rig *rig, cuda_operation *run, struct random *random, int columns, int width);
 
 #endif

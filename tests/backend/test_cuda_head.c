@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HIDDEN = 40, MOST_ROWS = KERNEL_ROWS, LISTED = 6, FIRST = 64, MOST_OUTPUTS = 16 * 8200 + 5 };
+enum { HIDDEN = 64, MOST_ROWS = KERNEL_ROWS, LISTED = 6, FIRST = 64, MOST_OUTPUTS = 16 * 8200 + 5 };
 
 struct head {
     struct cuda_rig rig;
@@ -203,6 +203,7 @@ static void test_cuda_head__tells_what_its_logits_would(void **state)
         cuda_rig_order((unsigned)s);
         check_head(DTYPE_BF16, shapes[s][0], shapes[s][1]);
         check_head(DTYPE_F16, shapes[s][0], shapes[s][1]);
+        check_head(s % 2 == 0 ? DTYPE_Q8_0 : DTYPE_Q5_1, shapes[s][0], shapes[s][1]);
     }
     check_head(DTYPE_BF16, MOST_OUTPUTS, 2); /* more parts than are put together at once */
     cuda_rig_order(0);

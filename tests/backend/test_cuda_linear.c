@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROWS = 150 }; /* for wide.cu: more than a block has */
+enum { MOST_ROWS = CUDA_RIG_COMPANY };
 
 static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
 
@@ -133,9 +133,6 @@ static void test_cuda_linear__many_columns_match_cpu(void **state)
         check_matmul(&random, dtypes[s % 2], shapes[s].outputs, shapes[s].columns, shapes[s].rows, 1);
 }
 
-/* An operation of `rows` rows of `width` results each. */
-typedef void operation(struct cuda_rig *rig, int rows, const float *from, float *to);
-
 struct case_of {
     struct cuda_pair pair;
     const float *norm; /* on the device */
@@ -149,16 +146,6 @@ static void run_matmul(struct cuda_rig *rig, int rows, const float *from, float 
     backend_cuda.linear.matmul(rig->cuda, now.pair.cuda, rows, from, to);
 }
 
-static struct matrix *pack_on_device(struct cuda_rig *rig, const struct matrix_source *source)
-{
-    struct arena device = {.base = (char *)cuda_rig_put(rig, NULL, backend_cuda.linear.matrix_bytes(source) / sizeof(float)),
-                           .size = backend_cuda.linear.matrix_bytes(source)};
-    struct matrix *matrix = NULL;
-
-    assert_int_equal(backend_cuda.linear.matrix_pack(rig->cuda, source, &device, &matrix), STATUS_OK);
-    return matrix;
-}
-
 static struct matrix *pack_identity(struct cuda_rig *rig, enum dtype dtype, int size)
 {
     uint16_t *numbers = zeroed((size_t)size * (size_t)size, sizeof *numbers);
@@ -169,8 +156,7 @@ static struct matrix *pack_identity(struct cuda_rig *rig, enum dtype dtype, int 
         rows[i] = numbers + i * (size_t)size;
         numbers[i * (size_t)size + i] = dtype == DTYPE_F16 ? 0x3c00 : 0x3f80;
     }
-    matrix = pack_on_device(
-        rig, &(struct matrix_source){.rows = rows, .outputs = size, .columns = size, .dtype = dtype, .slices = 1});
+    matrix = cuda_rig_pack_source(rig, &(struct matrix_source){.rows = rows, .outputs = size, .columns = size, .dtype = dtype, .slices = 1});
     free(rows);
     free(numbers);
     return matrix;
@@ -188,34 +174,6 @@ static void run_mlp_in(struct cuda_rig *rig, int rows, const float *from, float 
     backend_cuda.layer.mlp_out(rig->cuda, &shape, &weights, rows, left, to);
 }
 
-/* Rows alone, and the same rows among up to MOST_ROWS others, in every order of threads that is tried. */
-static void check_company(struct cuda_rig *rig, operation *run, struct random *random, int columns, int width)
-{
-    static const int counts[] = {2, 7, 8, 9, 16, 25, 33, 64, 65, MOST_ROWS};
-    size_t in = (size_t)columns, out = (size_t)width;
-    float *from = zeroed(MOST_ROWS * in, sizeof *from), *alone = zeroed(MOST_ROWS * out, sizeof *alone),
-          *to = zeroed(MOST_ROWS * out, sizeof *to);
-    float *device_from, *device_to;
-
-    random_floats(random, from, MOST_ROWS * in);
-    device_from = cuda_rig_put(rig, from, MOST_ROWS * in);
-    device_to = cuda_rig_put(rig, NULL, MOST_ROWS * out);
-    for (int r = 0; r < MOST_ROWS; r += 3)
-        run(rig, 1, device_from + (size_t)r * in, device_to + (size_t)r * out);
-    cuda_rig_get(rig, device_to, alone, MOST_ROWS * out);
-    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-        cuda_rig_order((unsigned)c % 4);
-        run(rig, counts[c], device_from, device_to);
-        cuda_rig_get(rig, device_to, to, MOST_ROWS * out);
-        for (int r = 0; r < counts[c]; r += 3)
-            assert_same_bits(to + (size_t)r * out, alone + (size_t)r * out, out);
-    }
-    cuda_rig_order(0);
-    free(from);
-    free(alone);
-    free(to);
-}
-
 static void test_cuda_linear__a_row_has_the_same_bits_in_any_company(void **state)
 {
     static const struct {
@@ -231,7 +189,7 @@ static void test_cuda_linear__a_row_has_the_same_bits_in_any_company(void **stat
         cuda_rig_open(&rig, shapes[i / 2].columns, 0, 0, 0);
         weights_init(&weights, &random, dtypes[i % 2], shapes[i / 2].outputs, shapes[i / 2].columns);
         cuda_rig_pack(&rig, &weights, 0, weights.columns, &now.pair);
-        check_company(&rig, run_matmul, &random, weights.columns, weights.outputs);
+        cuda_rig_check_company(&rig, run_matmul, &random, weights.columns, weights.outputs);
         arena_close(&now.pair.arena);
         weights_release(&weights);
         cuda_rig_close(&rig);
@@ -253,7 +211,7 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
                 (const char *)weights->data + (size_t)(up * ffn + c) * bytes;
     assert_int_equal(arena_open(&pair->arena, backend_cpu.linear.matrix_bytes(&source), "a test's matrix"), STATUS_OK);
     assert_int_equal(backend_cpu.linear.matrix_pack(rig->cpu, &source, &pair->arena, &pair->cpu), STATUS_OK);
-    pair->cuda = pack_on_device(rig, &source);
+    pair->cuda = cuda_rig_pack_source(rig, &source);
     free(rows);
 }
 
@@ -261,7 +219,8 @@ static void pack_gate_up(struct cuda_rig *rig, const struct weights *weights /* 
  * than it may have ends the test. */
 enum { SMALL_DEVICE = 6, OLD_DEVICE = 8, LESS_ROWS = 32, BLOCK_BYTES = 99 << 10 };
 
-static void run_on(int device, const struct weights *weights, operation *run, const float *norm, const float *from, int rows, int width, float *to)
+static void run_on(int device, const struct weights *weights, cuda_operation *run, const float *norm, const float *from, int rows, int width,
+                   float *to)
 {
     struct cuda_rig rig;
     float *device_to;
@@ -281,7 +240,7 @@ static void run_on(int device, const struct weights *weights, operation *run, co
     cuda_rig_close(&rig);
 }
 
-static void check_small(struct random *random, operation *run, enum dtype dtype, int outputs, int columns, int width)
+static void check_small(struct random *random, cuda_operation *run, enum dtype dtype, int outputs, int columns, int width)
 {
     static const int counts[] = {8, LESS_ROWS, LESS_ROWS + 1};
     const size_t most = LESS_ROWS + 1;
@@ -425,7 +384,7 @@ static void test_cuda_linear__a_normed_row_has_the_same_bits_in_any_company(void
         pack_gate_up(&rig, &weights, now.ffn, &now.pair);
         random_floats(&random, norm, (size_t)hidden);
         now.norm = cuda_rig_put(&rig, norm, (size_t)hidden);
-        check_company(&rig, run_mlp_in, &random, hidden, now.ffn);
+        cuda_rig_check_company(&rig, run_mlp_in, &random, hidden, now.ffn);
         arena_close(&now.pair.arena);
         weights_release(&weights);
         cuda_rig_close(&rig);

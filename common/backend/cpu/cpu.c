@@ -197,6 +197,8 @@ const struct backend backend_cpu = {
     },
     .linear = {
         .packs = (1u << DTYPES) - 1,
+        .rounds = 1u << DTYPE_Q8_0 | 1u << DTYPE_Q4_0,
+        .cuts_blocks = 1,
         .matrix_bytes = matrix_bytes,
         .matrix_pack = cpu_matrix_pack,
         .matmul = cpu_matmul,

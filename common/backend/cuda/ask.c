@@ -119,7 +119,8 @@ static void ask_join(struct backend_context *context, const struct ask_terms *te
     struct evidence_launch launch = ask_launch(context, terms->first, 0, terms->count, terms->gumbel);
 
     launch.from.logits = NULL;
-    evidence_join_start(&launch, linear_parts(context->logits_columns, device_processors(context->device)), device_stream(context->device));
+    evidence_join_start(&launch, linear_parts(context->logits_layout, context->logits_columns, device_processors(context->device)),
+                        device_stream(context->device));
     device_launched(context->device, "evidence");
 }
 

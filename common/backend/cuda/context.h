@@ -29,6 +29,7 @@ struct backend_context {
     struct pool *pool;            /* packs weights */
     struct matrix *matrices;      /* all that were packed here */
     int told_rounding, told_refusal;
+    unsigned prepared; /* bit l: the kernels of weights in layout l */
 
     struct arena scratch; /* of the device */
     struct row_arrays rows;
@@ -36,7 +37,8 @@ struct backend_context {
     uint16_t *rounded; /* [max_rows][max_hidden] of the type of some weights, for wide.cu */
     float *norm_scale; /* [max_rows], the same */
     float *logits; /* [max_outputs][max_vocab] */
-    int logits_columns; /* of the last head */
+    int logits_columns; /* of the last head, */
+    int logits_layout;  /* and how its weights lie */
     struct head_step head;
     struct ask_arrays ask;
     void *evidence_scratch, *top_scratch;
@@ -79,6 +81,8 @@ void cuda_write(struct backend_context *context, void *to, const void *from, siz
 /* What a step needs on the device, and in pinned memory of the host. To be called once, at open; cuda_close frees both. */
 enum status cuda_open_scratch(struct backend_context *context);
 enum status cuda_open_pinned(struct backend_context *context);
+/* Loads the kernels of weights in this layout, once: cuda.c */
+enum status cuda_prepare_layout(struct backend_context *context, int layout);
 /* As in struct backend: pack.c */
 enum status cuda_matrix_pack(struct backend_context *context, const struct matrix_source *source, struct arena *arena, struct matrix **matrix);
 

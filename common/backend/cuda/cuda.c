@@ -36,16 +36,14 @@ static void cuda_close(struct backend_context *context)
     free(context);
 }
 
-/* Loads all kernels now. CUDA would load each when it is first launched, and weights and caches may leave no memory for that. Where the driver has to
- * compile them first, a family takes many seconds. */
-static int prepare_families(int block_bytes)
+/* Loads all kernels now, but for those of weights in blocks, which a model needs few of. CUDA would load each when it is first launched, and weights
+ * and caches may leave no memory for that. Where the driver has to compile them first, a family takes many seconds. */
+static int prepare_families(void)
 {
-    static int (*const prepare[])(void) = {wide_prepare, attend_prepare, heads_prepare,   evidence_prepare,
-                                           top_prepare,  choose_prepare, one_shot_prepare};
-    int error;
+    static int (*const prepare[])(void) = {round_prepare, attend_prepare, heads_prepare,   evidence_prepare,
+                                           top_prepare,   choose_prepare, one_shot_prepare};
+    int error = 0;
 
-    progress_made("loading the device's kernels");
-    error = linear_prepare(block_bytes);
     for (size_t i = 0; error == 0 && i < sizeof prepare / sizeof prepare[0]; i++) {
         progress_made(NULL);
         error = prepare[i]();
@@ -53,9 +51,31 @@ static int prepare_families(int block_bytes)
     return error;
 }
 
-static enum status prepare_kernels(const struct backend_context *context)
+static enum status tell_refusal(const struct backend_context *context, int error)
 {
-    int bytes = device_block_bytes(context->device), error;
+    if (error == 0)
+        return STATUS_OK;
+    log_error("device %d (%s) refuses the kernels of this build: CUDA's error %d", device_index(context->device), device_name(context->device),
+              error);
+    return STATUS_INTERNAL;
+}
+
+enum status cuda_prepare_layout(struct backend_context *context, int layout)
+{
+    int error;
+
+    if ((context->prepared >> layout & 1) != 0)
+        return STATUS_OK;
+    progress_made("loading the device's kernels");
+    error = linear_prepare(layout, device_block_bytes(context->device));
+    progress_made(NULL);
+    context->prepared |= 1u << layout;
+    return tell_refusal(context, error != 0 ? error : wide_prepare(layout));
+}
+
+static enum status prepare_kernels(struct backend_context *context)
+{
+    int bytes = device_block_bytes(context->device);
 
     if (linear_rows(bytes) == 0) {
         log_error("device %d (%s) gives a block %d KiB of shared memory, too little for these kernels: devices of compute capability 8.0 and later "
@@ -63,12 +83,9 @@ static enum status prepare_kernels(const struct backend_context *context)
                   device_index(context->device), device_name(context->device), bytes / 1024);
         return STATUS_USAGE;
     }
-    error = prepare_families(bytes);
-    if (error == 0)
-        return STATUS_OK;
-    log_error("device %d (%s) refuses the kernels of this build: CUDA's error %d", device_index(context->device),
-              device_name(context->device), error);
-    return STATUS_INTERNAL;
+    TRY(cuda_prepare_layout(context, DTYPE_BF16));
+    TRY(cuda_prepare_layout(context, DTYPE_F16));
+    return tell_refusal(context, prepare_families());
 }
 
 static void tell_device(struct backend_context *context)
@@ -165,7 +182,7 @@ const struct backend backend_cuda = {
         .write = cuda_write,
     },
     .linear = {
-        .packs = 1u << DTYPE_F32 | 1u << DTYPE_F16 | 1u << DTYPE_BF16,
+        .packs = (1u << DTYPES) - 1,
         .matrix_bytes = cuda_matrix_bytes,
         .matrix_pack = cuda_matrix_pack,
         .matmul = cuda_matmul,

@@ -8,6 +8,7 @@
 #define TANDEM_COMMON_BACKEND_CUDA_KERNELS_H
 
 #include "common/backend/backend.h"
+#include "common/backend/cuda/blocks.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -74,8 +75,9 @@ void evidence_join_start(const struct evidence_launch *launch, int parts, struct
  * the columns 4 (l % 4) .. + 3, in the order c0 k0 k1, c8 k0 k1, c0 k2 k3, c8 k2 k3: 16 bytes. A panel is 16 channels, its tiles in rising order
  * of the column. Channels and columns that are not there are zeros. */
 struct linear_launch {
-    const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8] */
-    int is_f16;          /* of IEEE half precision, else bfloat16 */
+    const void *weights; /* [ceil(outputs / 16)][ceil(columns / 16)][32][8], or in blocks */
+    int layout;          /* DTYPE_F16, DTYPE_BF16, or as blocks.h counts them: weights lie as it says, and rows are rounded to bfloat16 */
+    int is_f16;          /* rows, and weights that are not in blocks, are of IEEE half precision, else of bfloat16 */
     int outputs, columns;
     int rows;          /* 1 .. linear_rows */
     const void *from;  /* [rows][columns] */
@@ -95,17 +97,17 @@ struct linear_launch {
 /* Most rows of a launch on a device whose blocks may have so many bytes of shared memory: KERNEL_ROWS, half of them, or 0 for none. The bits of a
  * row are the same. */
 int linear_rows(int block_bytes);
-/* Once for each device, before the first launch. 0, or CUDA's number of the error. */
-int linear_prepare(int block_bytes);
+/* Once for each device and layout, before the first launch. 0, or CUDA's number of the error. */
+int linear_prepare(int layout, int block_bytes);
 void linear_start(const struct linear_launch *launch, struct CUstream_st *stream);
 /* Parts of a row that a launch without `to` makes. */
-int linear_parts(int outputs, int processors);
+int linear_parts(int layout, int outputs, int processors);
 
 /* wide.cu: to[r] = scale[r] W from[r] of more rows at once, each with the bits of linear_start. Columns are a multiple of 8, rows aligned to 16
  * bytes. */
 struct wide_launch {
     const void *weights; /* and what follows: as in linear_launch */
-    int is_f16, outputs, columns;
+    int layout, is_f16, outputs, columns;
     int rows;           /* 1 or more */
     const void *from;   /* [rows][columns] of the type of the weights */
     const float *scale; /* [rows], or NULL for 1 */
@@ -114,8 +116,7 @@ struct wide_launch {
     enum kernel_numbers gives;
     int adds, overlaps;
 };
-/* For both. */
-int wide_prepare(void);
+int wide_prepare(int layout);
 void wide_start(const struct wide_launch *launch, struct CUstream_st *stream);
 /* Its rows, of float32: to = norm(from), rounded to the type of the weights as linear_start rounds them. */
 struct round_launch {
@@ -128,6 +129,7 @@ struct round_launch {
     float *scale;       /* [rows] of the norm, which `to` lacks then; NULL: it has it */
     int overlaps;
 };
+int round_prepare(void);
 void round_start(const struct round_launch *launch, struct CUstream_st *stream);
 
 /* attend.cu, around the cache. Its numbers are bfloat16.  keys, values: [slots][kv_heads][context][head_dim] */

@@ -45,7 +45,7 @@ void cuda_pick(struct backend_context *context, int hidden, const int32_t *asked
 
 static enum kernel_numbers numbers_of(const struct matrix *matrix)
 {
-    return matrix->is_f16 ? KERNEL_F16 : KERNEL_BF16;
+    return matrix->layout == DTYPE_F16 ? KERNEL_F16 : KERNEL_BF16;
 }
 
 /* Rows that no kernel has rounded have room to be, where they are of the residual stream. */
@@ -58,6 +58,7 @@ static void run_wide(struct backend_context *context, const struct linear_launch
 {
     struct CUstream_st *stream = device_stream(context->device);
     struct wide_launch wide = {.weights = launch->weights,
+                               .layout = launch->layout,
                                .is_f16 = launch->is_f16,
                                .outputs = launch->outputs,
                                .columns = launch->columns,
@@ -96,7 +97,8 @@ static void run_linear(struct backend_context *context, const struct matrix *mat
     int rows = launch.rows, most = linear_rows(device_block_bytes(context->device));
 
     launch.weights = matrix->data;
-    launch.is_f16 = matrix->is_f16;
+    launch.layout = matrix->layout;
+    launch.is_f16 = matrix->layout == DTYPE_F16;
     launch.outputs = matrix->outputs;
     launch.columns = matrix->columns;
     launch.processors = device_processors(context->device);
@@ -290,6 +292,7 @@ void cuda_head(struct backend_context *context, int hidden, float norm_eps, cons
     if (context->fetches > 0 || context->asked > 0)
         (void)cuda_finish(context); /* a second head in a step: what was asked of the first leaves the room; a failure stays */
     context->logits_columns = head->outputs;
+    context->logits_layout = head->layout;
     context->head = (struct head_step){
         .matrix = head, .launch = {.rows = rows, .from = x, .norm = norm, .norm_eps = norm_eps, .to = context->logits}, .told = 0};
     if (logits == NULL && rows <= linear_rows(device_block_bytes(context->device)) && ask_is_of_all(&context->asking, rows)) {

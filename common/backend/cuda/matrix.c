@@ -1,5 +1,6 @@
 #include "common/backend/cuda/matrix.h"
 
+#include "common/backend/cuda/blocks.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
 #include <string.h>
@@ -11,24 +12,46 @@ static int tile_count(int columns)
     return (columns + TILE - 1) / TILE;
 }
 
+/* Rows of several k-quants have the one layout that all of them fit in. */
+static int layout_of(const struct matrix_source *source)
+{
+    if (source->dtype != DTYPE_Q5_K || source->row_dtype == NULL)
+        return source->dtype == DTYPE_F32 ? DTYPE_BF16 : (int)source->dtype;
+    for (int o = 0; o < source->outputs; o++)
+        if (source->rows[o] != NULL && source->row_dtype[o] != DTYPE_Q5_K)
+            return BLOCKS_MIXED;
+    return DTYPE_Q5_K;
+}
+
+static size_t panel_bytes(const struct matrix_source *source)
+{
+    int layout = layout_of(source);
+
+    if (layout < BLOCKS_FIRST)
+        return (size_t)tile_count(source->columns) * TILE_BYTES;
+    return (size_t)source->columns / dtype_block(source->dtype) * (size_t)blocks_group_bytes(&block_layouts[layout - BLOCKS_FIRST]);
+}
+
 size_t cuda_matrix_bytes(const struct matrix_source *source)
 {
     size_t panels = ((size_t)source->outputs + TILE - 1) / TILE;
 
-    return arena_round(panels * (size_t)tile_count(source->columns) * TILE_BYTES);
+    return arena_round(panels * panel_bytes(source));
 }
 
 enum status cuda_matrix_init(struct matrix *matrix, const struct matrix_source *source)
 {
-    if (source->outputs < 1 || source->columns < 1 || source->column_first < 0) {
+    int block = (int)dtype_block(source->dtype);
+
+    if (source->outputs < 1 || source->columns < 1 || source->column_first < 0 || source->columns % block != 0 || source->column_first % block != 0) {
         log_error("internal: cannot pack %d outputs of %d columns from column %d", source->outputs, source->columns, source->column_first);
         return STATUS_INTERNAL;
     }
     *matrix = (struct matrix){.outputs = source->outputs,
                               .columns = source->columns,
-                              .is_f16 = source->dtype == DTYPE_F16,
+                              .layout = layout_of(source),
                               .panels = (source->outputs + TILE - 1) / TILE,
-                              .panel_bytes = (size_t)tile_count(source->columns) * TILE_BYTES};
+                              .panel_bytes = panel_bytes(source)};
     return STATUS_OK;
 }
 
@@ -73,6 +96,22 @@ static void fill_channel(const struct matrix_source *source, const char *row, in
     }
 }
 
+/* The same of a row in blocks, of whatever dtype that its layout has room for. */
+static void fill_blocks(const struct matrix *matrix, const struct matrix_source *source, int output, char *panel)
+{
+    const struct block_layout *layout = &block_layouts[matrix->layout - BLOCKS_FIRST];
+    enum dtype dtype = source->row_dtype != NULL ? source->row_dtype[output] : source->dtype;
+    int first = source->column_first / DTYPE_BLOCK;
+    struct dtype_part part;
+
+    for (int i = 0; i < matrix->columns / DTYPE_BLOCK; i++) {
+        unsigned char *group = (unsigned char *)panel + (size_t)(i / layout->parts) * (size_t)blocks_group_bytes(layout);
+
+        dtype_part_of(dtype, source->rows[output], (size_t)(first + i), &part);
+        blocks_put(layout, &part, i % layout->parts, output % TILE, group);
+    }
+}
+
 void cuda_matrix_fill(const struct matrix *matrix, const struct matrix_source *source, int first, int last, void *to)
 {
     for (int p = first; p < last; p++) {
@@ -80,8 +119,13 @@ void cuda_matrix_fill(const struct matrix *matrix, const struct matrix_source *s
 
         progress_made("packing the weights");
         memset(panel, 0, matrix->panel_bytes);
-        for (int c = 0; c < TILE && p * TILE + c < source->outputs; c++)
-            if (source->rows[p * TILE + c] != NULL)
-                fill_channel(source, source->rows[p * TILE + c], c, panel);
+        for (int c = 0; c < TILE && p * TILE + c < source->outputs; c++) {
+            int output = p * TILE + c;
+
+            if (source->rows[output] != NULL && matrix->layout >= BLOCKS_FIRST)
+                fill_blocks(matrix, source, output, panel);
+            else if (source->rows[output] != NULL)
+                fill_channel(source, source->rows[output], c, panel);
+        }
     }
 }

@@ -9,17 +9,19 @@
 struct matrix {
     int outputs;
     int columns;
-    int is_f16; /* of IEEE half precision, else bfloat16 */
+    int layout; /* as in struct linear_launch */
     int panels; /* of 16 outputs */
     size_t panel_bytes;
     void *data;          /* [panels][panel_bytes] */
     struct matrix *next; /* of those of one context, which frees them */
 };
 
+/* Those of the file, where weights in blocks are whole. */
 size_t cuda_matrix_bytes(const struct matrix_source *source);
-/* Fills in all but data and next. STATUS_INTERNAL for a source that is not sound. */
+/* Fills in all but data and next. STATUS_INTERNAL for a source that is not sound, or that cuts a block. */
 enum status cuda_matrix_init(struct matrix *matrix, const struct matrix_source *source);
-/* Packs the panels [first, last) into the host's memory. Weights of f32 are rounded to bfloat16.  to: [last - first][panel_bytes] */
+/* Packs the panels [first, last) into the host's memory. Weights of f32 are rounded to bfloat16, those in blocks stay as they are.
+ * to: [last - first][panel_bytes] */
 void cuda_matrix_fill(const struct matrix *matrix, const struct matrix_source *source, int first, int last, void *to);
 
 #endif

@@ -67,6 +67,7 @@ enum status cuda_matrix_pack(struct backend_context *context, const struct matri
     struct matrix packed, *new;
 
     TRY(cuda_matrix_init(&packed, source));
+    TRY(cuda_prepare_layout(context, packed.layout));
     TRY(open_pack(context, packed.panel_bytes));
     if (source->dtype == DTYPE_F32 && !context->told_rounding) {
         log_warn("weights of dtype F32 are rounded to BF16 for the device");

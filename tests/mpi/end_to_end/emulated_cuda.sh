@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Whole jobs with the CUDA backend over the emulation: groups over the tests' NCCL. Tiny models. What must hold on a device holds here: drafted
 # output has solo's tokens and logits, bit for bit; its tokens are the CPU's choice or near it; a call of NCCL that fails ends the job with its
-# code and its line. emulated_cuda.sh BIN EMULATED_BIN FOLDER_OF_THE_FAKE LAW_JOB TEACHER
+# code and its line. emulated_cuda.sh BIN EMULATED_BIN FOLDER_OF_THE_FAKE LAW_JOB TEACHER CONVERT
 # default|small: small is for builds that run fifty times slower. TANDEM_WIDE=1 in the environment: truncated sampling and four verifiers, too.
 . "$(dirname "$0")/job.sh"
 BIN=$2
-TEACHER=$5
+TEACHER=$5 CONVERT=$6
 export LD_LIBRARY_PATH=$3 FAKE_NCCL_TRACE=$WORK/trace
 "$4" write "$WORK" 1 || exit # a target and a draft of 32 tokens, 4 heads
 for i in 5 11 3 29 17 8; do echo "{\"prompt_tokens\": [$i, $((i * 7 % 32)), $((i * 5 % 31))]}"; done >"$WORK/prompts.jsonl"
@@ -44,10 +44,23 @@ if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     equal coupled 2 one-shot "${ALL[@]}" --accept coupled --temperature 0.9 --seed 3
     equal listed 2 nccl "${ALL[@]}" --accept coupled --temperature 0.9 --top-p 0.8 --seed 3
 fi
-if [ "$6" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then # the embedded pair on four, of which a step takes a second here
+if [ "$7" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then # the embedded pair on four, of which a step takes a second here
     echo '{"prompt_tokens": [273, 264, 760]}' >"$WORK/one.jsonl"
     equal wide 4 one-shot --prompts "$WORK/one.jsonl" --max-tokens 6 --ignore-eos --hash-logits --threads 1
 fi
+
+# Weights in blocks: drafted output is solo's. On two verifiers a shard cuts them (heads of 24 columns), and they are widened, which is said; on one
+# none is.
+"$CONVERT" "$SOURCE/launch/demo/draft" "$WORK/blocks.gguf" q8_0 gpt-2 || fail "cannot make a GGUF file"
+BLOCKS=(--target "$WORK/blocks.gguf" --draft "$WORK/blocks.gguf" --prompts "$WORK/prompts.jsonl" --max-tokens 8 --ignore-eos --hash-logits --threads 1)
+equal blocks 2 nccl "${BLOCKS[@]}"
+checks=$((checks + 3))
+grep -q "2 matrices have rows of several dtypes, .* or their columns cut blocks" "$WORK/drafted_blocks.err" ||
+    fail "no line says what a shard cuts: $(cat "$WORK/drafted_blocks.err")"
+job blocks_alone --backend cuda --solo --verifiers 1 --verbose "${BLOCKS[@]}" || fail "blocks_alone: exit $?: $(head -n 5 "$WORK/blocks_alone.err")"
+! grep -q "cut blocks" "$WORK/blocks_alone.err" || fail "a matrix is widened that nothing cuts"
+paste -d: <(tr -dc '0-9 \n' <"$WORK/prompts.jsonl") <(sed -E 's/.*"index":[0-9]+,.*"tokens":\[([^]]*)\].*/\1/; s/,/ /g' "$WORK/blocks_alone.jsonl") |
+    sed 's/:/ : /' | "$TEACHER" "$WORK/blocks.gguf" 0.3 || fail "a token is not the choice of the CPU's logits, nor near it"
 
 # Prompts whose tokens are asked about: their logits stay on the device until they are.
 sed 's/}$/, "echo": true, "logprobs": 3}/' "$WORK/prompts.jsonl" >"$WORK/echoes.jsonl"

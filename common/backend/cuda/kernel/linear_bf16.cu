@@ -1,12 +1,7 @@
 /* Linear maps of few rows by weights in bfloat16. */
 #include "common/backend/cuda/kernel/linear_kernel.h"
 
-void linear_plan_start_bf16(const struct plan &plan, struct CUstream_st *stream)
+struct linear_kind linear_kind_bf16()
 {
-    start_type<bf16>(plan, stream);
-}
-
-int linear_plan_prepare_bf16(int block_bytes)
-{
-    return prepare_type<bf16>(block_bytes);
+    return kind<plain_weights<bf16>>();
 }

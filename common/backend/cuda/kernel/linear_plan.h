@@ -11,7 +11,7 @@ enum {
     MOST_TEAMS = 2,      /* of a block */
     SWEEP = 4 * THREADS, /* columns that a team stages at once, four a thread */
     SWEEP_TILES = SWEEP / 16,
-    AHEAD = 8,                /* tiles of weights on their way to a warp; AHEAD x WARPS divides SWEEP_TILES */
+    AHEAD = 8,                /* tiles of weights on their way to a warp, as units of weights.h; AHEAD x WARPS divides SWEEP_TILES */
     BATCH = 4,                /* loads on their way to a thread that stages */
     CHUNK_BYTES = 64 << 10,   /* staged at once where all is too much: meanwhile, weights arrive in as many bytes of registers */
     BLOCK_BYTES = 1 << 10,    /* of shared memory that CUDA keeps for itself */
@@ -24,7 +24,8 @@ enum giving { GIVE_OUTPUTS, GIVE_SWIGLU, GIVE_EVIDENCE };
 
 struct plan {
     struct linear_launch launch;
-    int tiles; /* of a panel */
+    int tiles; /* of a panel, */
+    int units; /* as its weights are fetched */
     int panels;
     int groups;
     int teams;                         /* of a block */
@@ -83,17 +84,22 @@ constexpr int FEW_ROWS = KERNEL_ROWS / 2;
 static_assert(linear_plan_shared(KERNEL_ROWS) <= 163 << 10, "what sm_80 has for a block");
 static_assert(linear_plan_shared(FEW_ROWS) <= 99 << 10, "what sm_86, sm_89 and sm_120 have");
 
-/* Are there enough pairs of panels for all multiprocessors? Then rows are read from shared memory half as often. */
-static inline bool pairs_of(int panels, int processors)
+/* Are there enough pairs of panels for all multiprocessors? Then rows are read from shared memory half as often. Of weights in blocks there are no
+ * kernels for pairs but where they are gate and up: these kernels are many already. */
+static inline bool pairs_of(int layout, int panels, int processors)
 {
-    return panels >= 4 * processors;
+    return layout < BLOCKS_FIRST && panels >= 4 * processors;
 }
 
-/* For each type of weights, in a file of its own: starts the kernel that the plan is for; tells CUDA how much memory a block of any of them may have
- * (its error, or 0). */
-void linear_plan_start_bf16(const struct plan &plan, struct CUstream_st *stream);
-void linear_plan_start_f16(const struct plan &plan, struct CUstream_st *stream);
-int linear_plan_prepare_bf16(int block_bytes);
-int linear_plan_prepare_f16(int block_bytes);
+/* For each way that weights lie: starts the kernel that the plan is for; tells CUDA how much memory a block of any of them may have (its error, or
+ * 0). They are made in several files, which compilers can be at at once. */
+struct linear_kind {
+    void (*start)(const struct plan &plan, struct CUstream_st *stream);
+    int (*prepare)(int block_bytes);
+};
+struct linear_kind linear_kind_bf16();
+struct linear_kind linear_kind_f16();
+struct linear_kind linear_kind_blocks(int layout);
+struct linear_kind linear_kind_k_quants(int layout);
 
 #endif

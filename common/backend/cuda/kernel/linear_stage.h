@@ -137,29 +137,30 @@ static __device__ void find_scales(const struct plan &plan, const struct shared_
     shared.scale[row] = 1.0f / sqrtf(sum / (float)plan.launch.columns + plan.launch.norm_eps);
 }
 
-/* What there is of a warp's tile of a group's panels; zeros beyond. */
-template <int PANELS> static __device__ __forceinline__ void fetch(const struct plan &plan, int group, int tile, uint4 weights[PANELS])
+/* What there is of a warp's unit of a group's panels; zeros beyond. */
+template <typename W, int PANELS>
+static __device__ __forceinline__ void fetch(const struct plan &plan, int group, int unit, typename W::part weights[PANELS])
 {
-    const uint4 *all = static_cast<const uint4 *>(plan.launch.weights);
-
 #pragma unroll
     for (int p = 0; p < PANELS; p++) {
         int panel = group * PANELS + p;
 
-        weights[p] = {0, 0, 0, 0};
-        if (panel < plan.panels && tile < plan.tiles)
-            weights[p] = warp_stream(all + ((size_t)panel * (size_t)plan.tiles + (size_t)tile) * 32 + threadIdx.x % 32);
+        weights[p] = W::nothing();
+        if (panel < plan.panels && unit < plan.units)
+            weights[p] = W::fetch(plan.launch.weights, (size_t)panel * (size_t)plan.units + (size_t)unit, false);
     }
 }
 
-/* Brings more of a panel, of so many of a group, than the registers take, from tile `first` on, as near as the L2 cache. */
-static __device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int panels, int first)
+/* Brings more of a panel, of so many of a group, than the registers take, from unit `first` on, as near as the L2 cache. */
+template <typename W> static __device__ __forceinline__ void prefetch(const struct plan &plan, int panel, int panels, int first)
 {
-    const uint4 *all = static_cast<const uint4 *>(plan.launch.weights);
-    int count = min(plan.tiles - first, min(max(plan.launch.rows, 8), 16) * ((int)PREFETCH_BYTES / 512) / panels);
+    int all = plan.units / W::GROUP_UNITS, begin = first / W::GROUP_UNITS;
+    int count = min(all - begin, min(max(plan.launch.rows, 8), 16) * (int)PREFETCH_BYTES / (int)W::GROUP_BYTES / panels);
+    const unsigned char *at =
+        static_cast<const unsigned char *>(plan.launch.weights) + ((size_t)panel * (size_t)all + (size_t)begin) * W::GROUP_BYTES;
 
     if (count > 0 && panel < plan.panels)
-        warp_prefetch(all + ((size_t)panel * (size_t)plan.tiles + (size_t)first) * 32, (unsigned)count * 512);
+        warp_prefetch(reinterpret_cast<const uint4 *>(at), (unsigned)count * W::GROUP_BYTES);
 }
 
 #endif

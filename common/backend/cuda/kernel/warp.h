@@ -39,6 +39,14 @@ static __device__ __forceinline__ float2 warp_unpack(f16, unsigned pair)
     return __half22float2(*reinterpret_cast<__half2 *>(&pair));
 }
 
+/* Both of a pair, less those of the other. */
+static __device__ __forceinline__ unsigned warp_subtract(bf16, unsigned from, unsigned pair)
+{
+    __nv_bfloat162 difference = __hsub2(*reinterpret_cast<__nv_bfloat162 *>(&from), *reinterpret_cast<__nv_bfloat162 *>(&pair));
+
+    return *reinterpret_cast<unsigned *>(&difference);
+}
+
 /* d += A B for A of 16 x 16, B of 16 x 8, spread over the lanes as PTX has it for mma.m16n8k16: with g = lane / 4 and t = lane % 4,
  *   a.x, a.y: rows g, g + 8, columns 2t, 2t + 1   a.z, a.w: the same rows, columns 2t + 8, 2t + 9
  *   b.x, b.y: column g, rows 2t, 2t + 1 and 2t + 8, 2t + 9   d: row g, columns 2t, 2t + 1; row g + 8, columns 2t, 2t + 1
@@ -78,6 +86,21 @@ static __device__ __forceinline__ uint4 warp_stream_near(const uint4 *from)
                  : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
                  : "l"(from)
                  : "memory");
+    return value;
+}
+
+static __device__ __forceinline__ uint2 warp_stream_near(const uint2 *from)
+{
+    uint2 value;
+
+    asm volatile("ld.global.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from) : "memory");
+    return value;
+}
+static __device__ __forceinline__ unsigned warp_stream_near(const unsigned *from)
+{
+    unsigned value;
+
+    asm volatile("ld.global.L2::128B.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
     return value;
 }
 
@@ -195,6 +218,12 @@ static inline float2 warp_unpack(f16 type, unsigned pair)
     return {warp_widen(type, pair & 0xffff), warp_widen(type, pair >> 16)};
 }
 
+static inline unsigned warp_subtract(bf16 type, unsigned from, unsigned pair)
+{
+    return warp_pack(type, warp_widen(type, from & 0xffff) - warp_widen(type, pair & 0xffff),
+                     warp_widen(type, from >> 16) - warp_widen(type, pair >> 16));
+}
+
 /* One chain of fused multiply-adds in rising k. */
 template <typename T> static inline void warp_mma(T type, float d[4], const uint4 &a, const uint2 &b)
 {
@@ -223,7 +252,7 @@ static inline uint4 warp_stream(const uint4 *from)
 {
     return *from;
 }
-static inline uint4 warp_stream_near(const uint4 *from)
+template <typename T> static inline T warp_stream_near(const T *from)
 {
     return *from;
 }

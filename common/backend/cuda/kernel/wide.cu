@@ -21,7 +21,7 @@ enum {
     SIDES = 2,  /* warps that have the same panels */
     ROWS = 8 * TILES * SIDES,
     BLOCK_PANELS = PANELS * WARPS / SIDES,
-    AHEAD = 4, /* tiles of each panel on their way to a warp */
+    AHEAD = 4, /* tiles of each panel on their way to a warp, as units of weights.h */
     STAGE = 8, /* tiles of rows staged at once, a multiple of AHEAD */
     ROW_BYTES = 32, /* of a tile */
     STAGE_BYTES = STAGE * ROWS * ROW_BYTES,
@@ -33,35 +33,37 @@ static_assert(STAGE % AHEAD == 0, "a stage is a whole number of rounds of prefet
 
 struct plan {
     struct wide_launch launch;
-    int tiles; /* of a panel */
+    int units; /* of a panel's weights */
     int panels;
-    int steps; /* tiles of a slice, rounded up to a multiple of AHEAD */
+    int steps; /* units of a slice, rounded up to AHEAD tiles */
     int row_blocks;
 };
 
-/* What there is of a tile of a warp's panels; zeros beyond. */
-__device__ __forceinline__ void fetch(const struct plan &plan, int panel, int slice, int step, uint4 weights[PANELS])
+/* What there is of a unit of a warp's panels; zeros beyond. */
+template <typename W>
+__device__ __forceinline__ void fetch(const struct plan &plan, int panel, int slice, int step, typename W::part weights[PANELS])
 {
-    const uint4 *all = static_cast<const uint4 *>(plan.launch.weights);
-    int tile = step * SLICES + slice;
+    int unit = step * SLICES + slice;
 
 #pragma unroll
     for (int p = 0; p < PANELS; p++) {
-        weights[p] = {0, 0, 0, 0};
-        if (panel + p < plan.panels && slice < SLICES && tile < plan.tiles)
-            weights[p] = warp_stream_near(all + ((size_t)(panel + p) * (size_t)plan.tiles + (size_t)tile) * 32 + threadIdx.x % 32);
+        weights[p] = W::nothing();
+        if (panel + p < plan.panels && slice < SLICES && unit < plan.units)
+            weights[p] = W::fetch(plan.launch.weights, (size_t)(panel + p) * (size_t)plan.units + (size_t)unit, true);
     }
 }
 
-/* Begins to copy the rows' columns of STAGE tiles of a slice, from `first` on: [STAGE][ROWS][16]. */
+/* Begins to copy the rows' columns of STAGE tiles of a slice, from step `first` on: [STAGE][ROWS][16]. */
+template <int UNIT_TILES>
 __device__ __forceinline__ void stage(const struct plan &plan, unsigned char *staged, int first_row, int slice, int first)
 {
     const struct wide_launch &launch = plan.launch;
 
 #pragma unroll
     for (int i = 0; i < STAGE_BYTES / 16 / THREADS; i++) {
-        int piece = i * THREADS + (int)threadIdx.x, step = piece / (2 * ROWS), row = first_row + piece / 2 % ROWS;
-        int column = 16 * ((first + step) * SLICES + slice) + 8 * (piece % 2), there = row < launch.rows && column < launch.columns;
+        int piece = i * THREADS + (int)threadIdx.x, tile = piece / (2 * ROWS), row = first_row + piece / 2 % ROWS;
+        int unit = (first + tile / UNIT_TILES) * SLICES + slice, column = 16 * (unit * UNIT_TILES + tile % UNIT_TILES) + 8 * (piece % 2);
+        int there = row < launch.rows && column < launch.columns;
         const unsigned short *from = static_cast<const unsigned short *>(launch.from);
 
         warp_copy(staged + 16 * piece, there ? from + (size_t)row * (size_t)launch.columns + column : from, there);
@@ -146,7 +148,7 @@ __device__ __forceinline__ void give(const struct wide_launch &launch, int panel
             }
 }
 
-template <typename T, bool SWIGLU> __global__ void __launch_bounds__(THREADS) wide_kernel(const __grid_constant__ struct plan plan)
+template <typename W, bool SWIGLU> __global__ void __launch_bounds__(THREADS) wide_kernel(const __grid_constant__ struct plan plan)
 {
     SHARED(memory);
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, side = warp % SIDES;
@@ -154,33 +156,38 @@ template <typename T, bool SWIGLU> __global__ void __launch_bounds__(THREADS) wi
     int panel = (int)blockIdx.x / plan.row_blocks * BLOCK_PANELS + warp / SIDES * PANELS, place = 0;
     const uint2 *own = reinterpret_cast<const uint2 *>(memory) + side * TILES * 32 + lane;
     float total[PANELS][TILES][4];
-    uint4 ahead[AHEAD][PANELS];
+    constexpr int unit_tiles = W::TILES, depth = AHEAD / unit_tiles, stage_steps = STAGE / unit_tiles, tile_rows = ROWS * ROW_BYTES / 8;
+    typename W::part ahead[depth][PANELS];
 
     overlap_allow();
 #pragma unroll
-    for (int i = 0; i < AHEAD; i++)
-        fetch(plan, panel, 0, i, ahead[i]);
+    for (int i = 0; i < depth; i++)
+        fetch<W>(plan, panel, 0, i, ahead[i]);
     overlap_wait();
-    stage(plan, memory, block_row, 0, 0);
+    stage<unit_tiles>(plan, memory, block_row, 0, 0);
     for (int slice = 0; slice < SLICES; slice++) {
         float sums[PANELS][TILES][4] = {};
 
-        for (int first = 0; first < plan.steps; first += STAGE, place = !place) {
-            int end = min(first + STAGE, plan.steps), turns = first + STAGE >= plan.steps;
+        for (int first = 0; first < plan.steps; first += stage_steps, place = !place) {
+            int end = min(first + stage_steps, plan.steps), turns = first + stage_steps >= plan.steps;
             const uint2 *rows = own + place * (STAGE_BYTES / 8);
 
             warp_copied();
             __syncthreads(); /* this stage is there, and nobody reads the other one any more */
             if (slice + turns < SLICES)
-                stage(plan, memory + !place * STAGE_BYTES, block_row, slice + turns, turns ? 0 : first + STAGE);
-            for (int step = first; step < end; step += AHEAD) {
+                stage<unit_tiles>(plan, memory + !place * STAGE_BYTES, block_row, slice + turns, turns ? 0 : first + stage_steps);
+            for (int step = first; step < end; step += depth) {
 #pragma unroll
-                for (int i = 0; i < AHEAD; i++) {
-                    int next = step + i + AHEAD, wraps = next >= plan.steps;
+                for (int i = 0; i < depth; i++) {
+                    int next = step + i + depth, wraps = next >= plan.steps;
+                    const uint2 *tiles[unit_tiles];
 
-                    if ((step + i) * SLICES + slice < plan.tiles)
-                        linear_multiply<T, TILES, PANELS>(rows + (step - first + i) * (ROWS * ROW_BYTES / 8), ahead[i], sums);
-                    fetch(plan, panel, slice + wraps, wraps ? next - plan.steps : next, ahead[i]);
+#pragma unroll
+                    for (int t = 0; t < unit_tiles; t++)
+                        tiles[t] = rows + ((step - first + i) * unit_tiles + t) * tile_rows;
+                    if ((step + i) * SLICES + slice < plan.units)
+                        W::template multiply<TILES, PANELS>(tiles, ahead[i], sums);
+                    fetch<W>(plan, panel, slice + wraps, wraps ? next - plan.steps : next, ahead[i]);
                     warp_in_turn();
                 }
             }
@@ -243,34 +250,67 @@ template <typename T> __global__ void __launch_bounds__(THREADS) round_kernel(co
     }
 }
 
-template <typename T, bool SWIGLU> void start(const struct plan &plan, struct CUstream_st *stream)
+template <typename W, bool SWIGLU> void start(const struct plan &plan, struct CUstream_st *stream)
 {
     unsigned blocks = (unsigned)(plan.row_blocks * ((plan.panels + BLOCK_PANELS - 1) / BLOCK_PANELS));
 
-    LAUNCH_AHEAD((wide_kernel<T, SWIGLU>), blocks, THREADS, (size_t)(2 * STAGE_BYTES), stream, plan.launch.overlaps, plan);
+    LAUNCH_AHEAD((wide_kernel<W, SWIGLU>), blocks, THREADS, (size_t)(2 * STAGE_BYTES), stream, plan.launch.overlaps, plan);
 }
 
-template <typename T, bool SWIGLU> int prepare_kernel()
+template <typename W> void start_type(const struct plan &plan, struct CUstream_st *stream)
 {
-    int error = SHARED_LIMIT((wide_kernel<T, SWIGLU>), 2 * STAGE_BYTES);
-
-    return error != 0 ? error : SHARED_PREFER((wide_kernel<T, SWIGLU>));
+    if (plan.launch.ffn > 0)
+        start<W, true>(plan, stream);
+    else
+        start<W, false>(plan, stream);
 }
 
-template <typename T> int prepare_type()
+template <typename W, bool SWIGLU> int prepare_kernel()
 {
-    int error = prepare_kernel<T, false>();
+    int error = SHARED_LIMIT((wide_kernel<W, SWIGLU>), 2 * STAGE_BYTES);
 
-    error = error != 0 ? error : prepare_kernel<T, true>();
-    return error != 0 ? error : SHARED_PREFER((round_kernel<T>));
+    return error != 0 ? error : SHARED_PREFER((wide_kernel<W, SWIGLU>));
 }
+
+template <typename W> int prepare_type()
+{
+    int error = prepare_kernel<W, false>();
+
+    return error != 0 ? error : prepare_kernel<W, true>();
+}
+
+/* By how the weights lie, as linear_launch counts. */
+const struct kind {
+    void (*start)(const struct plan &plan, struct CUstream_st *stream);
+    int (*prepare)();
+} kinds[LAYOUTS] = {
+    {NULL, NULL},
+    {start_type<plain_weights<f16>>, prepare_type<plain_weights<f16>>},
+    {start_type<plain_weights<bf16>>, prepare_type<plain_weights<bf16>>},
+    {start_type<block_weights<DTYPE_Q8_0>>, prepare_type<block_weights<DTYPE_Q8_0>>},
+    {start_type<block_weights<DTYPE_Q4_0>>, prepare_type<block_weights<DTYPE_Q4_0>>},
+    {start_type<block_weights<DTYPE_Q4_1>>, prepare_type<block_weights<DTYPE_Q4_1>>},
+    {start_type<block_weights<DTYPE_Q5_0>>, prepare_type<block_weights<DTYPE_Q5_0>>},
+    {start_type<block_weights<DTYPE_Q5_1>>, prepare_type<block_weights<DTYPE_Q5_1>>},
+    {start_type<block_weights<DTYPE_Q2_K>>, prepare_type<block_weights<DTYPE_Q2_K>>},
+    {start_type<block_weights<DTYPE_Q3_K>>, prepare_type<block_weights<DTYPE_Q3_K>>},
+    {start_type<block_weights<DTYPE_Q4_K>>, prepare_type<block_weights<DTYPE_Q4_K>>},
+    {start_type<block_weights<DTYPE_Q5_K>>, prepare_type<block_weights<DTYPE_Q5_K>>},
+    {start_type<block_weights<DTYPE_Q6_K>>, prepare_type<block_weights<DTYPE_Q6_K>>},
+    {start_type<block_weights<BLOCKS_MIXED>>, prepare_type<block_weights<BLOCKS_MIXED>>},
+};
 } // namespace
 
-extern "C" int wide_prepare(void)
+extern "C" int wide_prepare(int layout)
 {
-    int error = prepare_type<bf16>();
+    return kinds[layout].prepare();
+}
 
-    return error != 0 ? error : prepare_type<f16>();
+extern "C" int round_prepare(void)
+{
+    int error = SHARED_PREFER((round_kernel<bf16>));
+
+    return error != 0 ? error : SHARED_PREFER((round_kernel<f16>));
 }
 
 extern "C" void round_start(const struct round_launch *launch, struct CUstream_st *stream)
@@ -285,19 +325,13 @@ extern "C" void round_start(const struct round_launch *launch, struct CUstream_s
 
 extern "C" void wide_start(const struct wide_launch *launch, struct CUstream_st *stream)
 {
+    int unit_tiles = launch->layout < BLOCKS_FIRST ? 1 : 2, depth = AHEAD / unit_tiles;
     struct plan plan = {};
 
     plan.launch = *launch;
-    plan.tiles = (launch->columns + 15) / 16;
+    plan.units = (launch->columns + 16 * unit_tiles - 1) / (16 * unit_tiles);
     plan.panels = (launch->outputs + 15) / 16;
-    plan.steps = ((plan.tiles + SLICES - 1) / SLICES + AHEAD - 1) / AHEAD * AHEAD;
+    plan.steps = ((plan.units + SLICES - 1) / SLICES + depth - 1) / depth * depth;
     plan.row_blocks = (launch->rows + ROWS - 1) / ROWS;
-    if (launch->ffn > 0 && launch->is_f16)
-        start<f16, true>(plan, stream);
-    else if (launch->ffn > 0)
-        start<bf16, true>(plan, stream);
-    else if (launch->is_f16)
-        start<f16, false>(plan, stream);
-    else
-        start<bf16, false>(plan, stream);
+    kinds[launch->layout].start(plan, stream);
 }

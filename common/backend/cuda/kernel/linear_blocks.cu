@@ -1,0 +1,18 @@
+/* Linear maps of few rows by weights in blocks of 32. */
+#include "common/backend/cuda/kernel/linear_kernel.h"
+
+struct linear_kind linear_kind_blocks(int layout)
+{
+    switch (layout) {
+    case DTYPE_Q8_0:
+        return kind<block_weights<DTYPE_Q8_0>>();
+    case DTYPE_Q4_0:
+        return kind<block_weights<DTYPE_Q4_0>>();
+    case DTYPE_Q4_1:
+        return kind<block_weights<DTYPE_Q4_1>>();
+    case DTYPE_Q5_0:
+        return kind<block_weights<DTYPE_Q5_0>>();
+    default:
+        return kind<block_weights<DTYPE_Q5_1>>();
+    }
+}
