@@ -1,4 +1,4 @@
-/* Some rounds of all ranks in time, as the paper's figure 5 has them. */
+/* Some rounds of all ranks in time, as the paper's figure 5 has them: the target alone and with drafts, on one axis. */
 #include "launch/bench/report/charts.h"
 
 #include "launch/bench/report/summary.h"
@@ -103,9 +103,29 @@ static int find_rounds(const struct run_placement *placement, const struct round
     return -1;
 }
 
-static void draw_timeline(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int cell, FILE *to)
+/* How long the rounds of a cell's picture take; 0: there is none. */
+static int64_t long_ns(const struct run_placement *placement, const struct rounds *rounds, int cell)
 {
-    int at = find_rounds(placement, rounds, cell), solo = run->cell[cell].solo;
+    int at = find_rounds(placement, rounds, cell);
+
+    return at >= 0 ? rounds->round[at + TIMELINE_ROUNDS].start_ns - rounds->round[at].start_ns : 0;
+}
+
+/* Rounds of the same pass that begin before `upto`. */
+static int rounds_until(const struct rounds *rounds, int at, int64_t upto)
+{
+    int count = 0;
+
+    while (at + count < rounds->count && rounds->round[at + count].start_ns < upto && rounds->round[at + count].pass == rounds->round[at].pass)
+        count++;
+    return count;
+}
+
+/* wide_ns: the axis, which all pictures share */
+static void draw_timeline(const struct run *run, const struct run_placement *placement, const struct rounds *rounds, int cell, int64_t wide_ns,
+                          FILE *to)
+{
+    int at = find_rounds(placement, rounds, cell), solo = run->cell[cell].solo, count;
     char title[192], name[128];
     int64_t from, upto;
     struct svg svg;
@@ -113,9 +133,10 @@ static void draw_timeline(const struct run *run, const struct run_placement *pla
     if (at < 0)
         return;
     from = rounds->round[at].start_ns;
-    upto = rounds->round[at + TIMELINE_ROUNDS].start_ns;
+    upto = from + wide_ns;
+    count = rounds_until(rounds, at, upto);
     summary_name(&run->cell[cell], name, sizeof name);
-    snprintf(title, sizeof title, "%d rounds in time, %s", TIMELINE_ROUNDS, name);
+    snprintf(title, sizeof title, "%d rounds in time, %s", count, name);
     charts_begin(to, "whole", title, "1:draft, prompt|4:pack, unpack, truncate|0:verify|6:order, gather|3:decide|5:broadcast|7:output", "bbbbbbb");
     svg_open(&svg, to, WIDE, 12 + 44 + placement->ranks * LANE, title);
     svg.left = 120;
@@ -126,10 +147,12 @@ static void draw_timeline(const struct run *run, const struct run_placement *pla
     for (int i = 0; i < placement->ranks && !solo; i++)
         if (strcmp(placement->rank[i].role, "drafter") == 0)
             draw_flows(&svg, placement, i, from, upto);
-    for (int i = 0; i < TIMELINE_ROUNDS; i++) {
+    for (int i = 0; i < count; i++) {
         const struct round *round = &rounds->round[at + i];
         char text[64];
 
+        if (round->start_ns + (int64_t)(500 * round->us) > upto)
+            continue; /* its middle, where the words stand, is outside */
         if (solo)
             snprintf(text, sizeof text, "%d token", round->tokens);
         else
@@ -140,10 +163,21 @@ static void draw_timeline(const struct run *run, const struct run_placement *pla
     charts_end(to, "");
 }
 
+/* The target alone, and four drafts a round, under the first terms. */
+static int is_drawn(const struct run *run, int cell)
+{
+    return run->cell[cell].temperature == run->cell[0].temperature && run->cell[cell].sequences == 1 &&
+           (run->cell[cell].draft_length == 4 || (run->cell[cell].solo && cell == 0));
+}
+
 void charts_timeline(const struct run *run, const struct run_placement *placement, const struct measured_placement *all, FILE *to)
 {
+    int64_t wide_ns = 0;
+
     for (int i = 0; i < run->cells; i++)
-        if (run->cell[i].temperature == run->cell[0].temperature && run->cell[i].sequences == 1 &&
-            (run->cell[i].draft_length == 4 || (run->cell[i].solo && i == 0)))
-            draw_timeline(run, placement, &all->rounds, i, to);
+        if (is_drawn(run, i) && long_ns(placement, &all->rounds, i) > wide_ns)
+            wide_ns = long_ns(placement, &all->rounds, i);
+    for (int i = 0; i < run->cells; i++)
+        if (is_drawn(run, i))
+            draw_timeline(run, placement, &all->rounds, i, wide_ns, to);
 }

@@ -10,6 +10,7 @@
 #include "launch/bench/report/measured.h"
 #include "launch/bench/report/page_html.h"
 #include "launch/bench/report/page_md.h"
+#include "launch/bench/report/set.h"
 #include "launch/bench/report/summary.h"
 #include "launch/bench/report/table.h"
 #include "launch/bench/report/trace_json.h"
@@ -150,6 +151,41 @@ release:
     return status;
 }
 
+static enum status write_set_page(const char *folder, const char *name, const struct set *set, void (*write)(const struct set *, FILE *))
+{
+    struct page page = {.file = NULL};
+
+    TRY(open_page(folder, name, &page));
+    write(set, page.file);
+    return close_page(&page);
+}
+
+/* Its parts anew, without a word of each, then what they have together. */
+static enum status report_set(const char *folder, double limit, double rounds, FILE *to, int *code)
+{
+    static struct set set;
+    char part[PATH_MAX];
+    FILE *nowhere = fopen("/dev/null", "w");
+    enum status status = nowhere != NULL ? STATUS_OK : failed_at("/dev/null");
+
+    TRY(status);
+    TRY_TO(set_open(folder, &set), release);
+    for (int i = 0; i < set.parts; i++) {
+        snprintf(part, sizeof part, "%.3000s/%.200s", folder, set_part(&set, i));
+        TRY_TO(report(part, limit, rounds, nowhere, code), release);
+    }
+    TRY_TO(set_read(folder, &set), release);
+    TRY_TO(write_set_page(folder, "summary.json", &set, set_write_json), release);
+    TRY_TO(write_set_page(folder, "report.md", &set, set_write_md), release);
+    TRY_TO(write_set_page(folder, "report.html", &set, set_write_html), release);
+    set_write_tables(&set, TABLE_TEXT, to);
+    fprintf(to, "report: %s/report.md, %s/report.html\n", folder, folder);
+release:
+    fclose(nowhere);
+    set_release(&set);
+    return status;
+}
+
 /* What is said of one folder or of two. It quotes files, which somebody else may have written: a terminal shows what it would obey. */
 static enum status tell(const char *const folder[2], double limit, double rounds, int *code)
 {
@@ -162,7 +198,10 @@ static enum status tell(const char *const folder[2], double limit, double rounds
         log_error("no memory for what is to be said");
         return STATUS_INTERNAL;
     }
-    status = folder[1] == NULL ? report(folder[0], limit, rounds, to, code) : compare_runs(folder[0], folder[1], to, code);
+    if (folder[1] != NULL)
+        status = compare_runs(folder[0], folder[1], to, code);
+    else
+        status = (set_is_one(folder[0]) ? report_set : report)(folder[0], limit, rounds, to, code);
     if (fclose(to) == 0 && isatty(STDOUT_FILENO))
         visible_put(told, size, "\n", stdout);
     else

@@ -45,6 +45,21 @@ static void write_style(FILE *to)
     fputs("</style>\n", to);
 }
 
+void page_html_begin(const char *title, FILE *to)
+{
+    fprintf(to,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+            "initial-scale=1\">\n<title>%s</title>\n",
+            title);
+    write_style(to);
+    fputs("</head>\n<body><main>\n", to);
+}
+
+void page_html_end(FILE *to)
+{
+    fputs("</main></body>\n</html>\n", to);
+}
+
 static void write_paragraph(const char *tag, const char *text, FILE *to)
 {
     char part[4096];
@@ -112,12 +127,8 @@ static void write_head(const struct run *run, const struct measured_placement *a
     const struct measured_noise noise = measured_noise(run, all, run->placements);
     char line[512], loss[RUN_LOSS];
 
-    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
-          "initial-scale=1\">\n"
-          "<title>Tandem: speculative decoding, measured</title>\n",
-          to);
-    write_style(to);
-    fputs("</head>\n<body><main>\n<h1>Speculative decoding, measured</h1>\n", to);
+    page_html_begin("Tandem: speculative decoding, measured", to);
+    fputs("<h1>Speculative decoding, measured</h1>\n", to);
     snprintf(line, sizeof line, "%.64s; %.128s, %g cores; tandem %.32s, source %.64s", text(run->json, "date"), text(machine, "processor"),
              json_number_value(json_object_get(machine, "cores")), text(run->json, "tandem"), text(machine, "git"));
     write_paragraph("p class=\"soft\"", line, to);
@@ -190,5 +201,5 @@ void page_html_write(const struct run *run, const struct measured_placement *all
     if (run->placements > 1)
         write_paragraph("h2", "What the network costs", to);
     table_placements(run, all, TABLE_HTML, to);
-    fputs("</main></body>\n</html>\n", to);
+    page_html_end(to);
 }

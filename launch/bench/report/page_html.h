@@ -8,4 +8,8 @@
 
 void page_html_write(const struct run *run, const struct measured_placement *all, FILE *to);
 
+/* The frame of any page of ours: up to the first heading, and from behind the last paragraph. */
+void page_html_begin(const char *title, FILE *to);
+void page_html_end(FILE *to);
+
 #endif

@@ -23,7 +23,11 @@ const char page_md_why_theory[] =
     "for "
     "where the time went, and predicts nothing. A cell's figure is equation (1) with its alpha over the time that these say. `best K 3.8` and `best "
     "K with v and wire` are the draft lengths that by these two are "
-    "the fastest, be they among those that were measured or not.";
+    "the fastest, be they among those that were measured or not. `reads 3.4` is how often weights are read for a token, over how often the target "
+    "alone "
+    "reads its own (section 3.4; by parameters). `oracle 3.5` is what no draft length exceeds at this alpha and c: an oracle drafts just what will "
+    "be "
+    "accepted (section 3.5).";
 const char page_md_why_residual[] =
     "Measured over `with v and wire` is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is "
     "expected "

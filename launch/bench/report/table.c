@@ -42,6 +42,25 @@ void table_begin(struct table *table, FILE *to, enum table_form form, const char
     }
 }
 
+/* A bar or a tag in a name, which may be a path of somebody's, would end a cell of Markdown or be one; HTML is escaped as it is written. */
+static void put_cell(enum table_form form, const char *from, size_t length, char *cell)
+{
+    static const char *const instead[][2] = {{"|", "\\|"}, {"<", "&lt;"}, {">", "&gt;"}};
+    size_t used = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        const char one[2] = {from[i], '\0'}, *put = one;
+
+        for (size_t k = 0; k < sizeof instead / sizeof *instead && form == TABLE_TEXT; k++)
+            put = *instead[k][0] == from[i] ? instead[k][1] : put;
+        if (used + strlen(put) >= TABLE_CELL)
+            break;
+        memcpy(cell + used, put, strlen(put));
+        used += strlen(put);
+    }
+    cell[used] = '\0';
+}
+
 void table_row(struct table *table, const char *format, ...)
 {
     char line[TABLE_MOST_COLUMNS * TABLE_CELL];
@@ -56,7 +75,7 @@ void table_row(struct table *table, const char *format, ...)
     for (int c = 0; c < table->columns; c++) {
         size_t length = strcspn(at, "\t");
 
-        snprintf(table->cell[table->rows][c], TABLE_CELL, "%.*s", (int)length, at);
+        put_cell(table->form, at, length, table->cell[table->rows][c]);
         at += length + (at[length] == '\t');
     }
     table->rows++;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 enum table_form { TABLE_TEXT /* Markdown, with columns that stand under each other */, TABLE_HTML };
-enum { TABLE_MOST_COLUMNS = 20, TABLE_MOST_ROWS = 256, TABLE_CELL = 160 };
+enum { TABLE_MOST_COLUMNS = 20, TABLE_MOST_ROWS = 1024 /* as many as a bench has cells */, TABLE_CELL = 160 };
 
 struct table {
     FILE *to;

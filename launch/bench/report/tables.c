@@ -37,23 +37,37 @@ static int is_predicted(const struct run *run, const struct measured_placement *
     return measured_is_predicted(&run->cell[cell]) && all->cell[cell].improvement > 0;
 }
 
+/* Of a fixed length alone, where both sizes are known. */
+static const char *reads_of(const struct run *run, const struct run_cell *cell, const struct measured *f, char *text, size_t size)
+{
+    double target = json_number_value(json_object_get(json_object_get(run->json, "target"), "parameters"));
+    double draft = json_number_value(json_object_get(json_object_get(run->json, "draft"), "parameters"));
+
+    text[0] = '\0';
+    if (target > 0 && cell->draft_length >= 0)
+        snprintf(text, size, "%.2fx", theory_reads(f->alpha, cell->draft_length, draft / target));
+    return text;
+}
+
 void table_theory(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
 {
     static struct table table;
 
-    table_begin(&table, to, form,
-                "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,best K 3.8,best "
-                "K with v and wire");
+    table_begin(
+        &table, to, form,
+        "<cell,alpha,c,v(K+1),rest,E(tokens) (1),tokens/round,Thm 3.8,with v and wire,measured,off by %,operations Thm 3.11,reads 3.4,oracle 3.5,"
+        "best K 3.8,best K with v and wire");
     for (int i = 0; i < run->cells; i++) {
         const struct measured *f = &all->cell[i];
-        char name[128];
+        char name[128], reads[32];
 
         if (!is_predicted(run, all, i))
             continue;
         summary_name(&run->cell[i], name, sizeof name);
-        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2fx\t%.2fx\t%.2fx\t%+.1f\t%.2fx\t%d\t%d", name, f->alpha, f->c, f->v, f->rest,
-                  f->tokens_expected, f->output_tokens / f->rounds, f->improvement, f->improvement_measured, f->speedup,
-                  100 * (f->speedup / f->improvement_measured - 1), f->operations, f->best, f->best_measured);
+        table_row(&table, "%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.2fx\t%.2fx\t%.2fx\t%+.1f\t%.2fx\t%s\t%.2fx\t%d\t%d", name, f->alpha, f->c, f->v,
+                  f->rest, f->tokens_expected, f->output_tokens / f->rounds, f->improvement, f->improvement_measured, f->speedup,
+                  100 * (f->speedup / f->improvement_measured - 1), f->operations, reads_of(run, &run->cell[i], f, reads, sizeof reads),
+                  theory_oracle(f->alpha, f->c), f->best, f->best_measured);
     }
     table_end(&table);
 }

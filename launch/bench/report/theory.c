@@ -26,6 +26,16 @@ double theory_operations(double alpha, int gamma, double c_hat)
     return (gamma * c_hat + gamma + 1) / theory_tokens(alpha, gamma);
 }
 
+double theory_reads(double alpha, int gamma, double size)
+{
+    return (gamma * size + 1) / theory_tokens(alpha, gamma);
+}
+
+double theory_oracle(double alpha, double c)
+{
+    return 1 / (1 - alpha + alpha * c);
+}
+
 int theory_best_gamma(double alpha, double c, int most)
 {
     int best = 0;

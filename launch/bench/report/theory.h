@@ -15,6 +15,12 @@ double theory_improvement(double alpha, int gamma, double c);
 double theory_improvement_measured(double alpha, int gamma, double c, double v, double rest);
 /* Theorem 3.11: the factor of arithmetic operations, (gamma c_hat + gamma + 1) / tokens. */
 double theory_operations(double alpha, int gamma, double c_hat);
+/* Section 3.4: how often weights are read for a token, over how often the target alone reads its own: the target's once a round, the draft's gamma
+ * times. size: the draft's weights over the target's. */
+double theory_reads(double alpha, int gamma, double size);
+/* Section 3.5: the improvement that no choice of gamma exceeds, that of an oracle which knows how many drafts will be accepted and makes those alone:
+ * alpha / (1 - alpha) drafts a round on average, each worth c. Infinite at alpha = 1 and c = 0. */
+double theory_oracle(double alpha, double c);
 /* The gamma from 0 to `most` whose improvement by theorem 3.8 is largest; 0 where none is above 1. */
 int theory_best_gamma(double alpha, double c, int most);
 

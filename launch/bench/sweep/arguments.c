@@ -9,9 +9,11 @@
 #include "common/options/options_table.h"
 #include "common/sample/rule.h"
 #include "launch/bench/report/alpha_file.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAME = 64, USUAL_TOKENS = 128 /* a run's own, where nothing was asked for */ };
 
@@ -38,6 +40,9 @@ void bench_print_usage(void)
         "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no "
         "headline is drawn from them; default %g\n"
         "  --batch-terms WHICH   first: several sequences at the first temperature and rule; all: at each; default first\n"
+        "  --task NAME=FILE      a kind of prompts; may be given several times, and --draft, too: then each task is measured with each draft, and "
+        "one "
+        "report has the tables of the paper by task, draft and temperature; `embedded` is the draft of the embedded pair\n"
         "  --alpha FILE          predict from what tandem alpha --json wrote, one file for each temperature and rule; without it the bench decodes "
         "every second prompt for that, and measures the others\n"
         "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
@@ -111,6 +116,51 @@ static enum status add_alpha(struct bench *bench, const char *path)
     return STATUS_OK;
 }
 
+/* A name is part of a folder's. */
+static enum status add_task(struct bench *bench, const char *text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = strcspn(text, "=");
+    struct bench_task *task = &bench->task[bench->tasks];
+
+    if (text[length] != '=' || length == 0 || length >= BENCH_NAME || strspn(text, letters) != length || text[length + 1] == '\0') {
+        log_error("--task is '%s', expected NAME=FILE, a name of letters, digits, '.', '_' and '-', at most %d", text, BENCH_NAME - 1);
+        return STATUS_USAGE;
+    }
+    if (bench->tasks == BENCH_TASKS) {
+        log_error("--task names more than %d tasks", BENCH_TASKS);
+        return STATUS_USAGE;
+    }
+    snprintf(task->name, sizeof task->name, "%.*s", (int)length, text);
+    task->file = text + length + 1;
+    for (int i = 0; i < bench->tasks; i++)
+        if (strcmp(bench->task[i].name, task->name) == 0) {
+            log_error("--task has the name '%s' twice, for %s and for %s", task->name, bench->task[i].file, task->file);
+            return STATUS_USAGE;
+        }
+    if (access(task->file, R_OK) != 0) {
+        log_error("--task %s: %s: %s", task->name, task->file, strerror(errno));
+        return STATUS_NOINPUT;
+    }
+    bench->tasks++;
+    return STATUS_OK;
+}
+
+static enum status add_draft(struct bench *bench, const char *draft)
+{
+    for (int i = 0; i < bench->drafts; i++)
+        if (strcmp(bench->draft[i], draft) == 0) {
+            log_error("--draft has '%s' twice", draft);
+            return STATUS_USAGE;
+        }
+    if (bench->drafts == BENCH_DRAFTS) {
+        log_error("--draft names more than %d drafts", BENCH_DRAFTS);
+        return STATUS_USAGE;
+    }
+    bench->draft[bench->drafts++] = draft;
+    return STATUS_OK;
+}
+
 /* One option of ours; *known is 0 when it is none. */
 static enum status take(struct bench *bench, const char *name, const char *value, int *known)
 {
@@ -147,14 +197,18 @@ static enum status take(struct bench *bench, const char *name, const char *value
         return read_batch_terms(value, &options->batch_everywhere);
     } else if (strcmp(name, "alpha") == 0) {
         return add_alpha(bench, value);
+    } else if (strcmp(name, "task") == 0) {
+        return add_task(bench, value);
+    } else if (strcmp(name, "draft") == 0) {
+        return add_draft(bench, value);
     } else {
         *known = 0;
     }
     return STATUS_OK;
 }
 
-static const char *const own_names[] = {"quick",       "output",   "tandem",      "draft-lengths", "temperatures", "batches", "accepts",
-                                        "repetitions", "requests", "noise-limit", "extra-time",    "batch-terms",  "alpha"};
+static const char *const own_names[] = {"quick",    "output",      "tandem",     "draft-lengths", "temperatures", "batches", "accepts", "repetitions",
+                                        "requests", "noise-limit", "extra-time", "batch-terms",   "alpha",        "task",    "draft"};
 
 static int is_own(const char *name)
 {
@@ -230,6 +284,16 @@ static enum status check_varied(const struct bench *bench)
     return STATUS_OK;
 }
 
+static enum status check_tasks(const struct bench *bench)
+{
+    for (int i = 1; i < bench->argc && bench->tasks > 0; i++)
+        if (strncmp(bench->argv[i], "--prompt", 8) == 0 && strchr("=s", bench->argv[i][8]) != NULL) {
+            log_error("--task names files of prompts, expected no %.*s beside it", (int)strcspn(bench->argv[i], "="), bench->argv[i]);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
+}
+
 static enum status check_run(const struct bench *bench)
 {
     const struct options *run = &bench->run;
@@ -285,14 +349,63 @@ static enum status check_alphas(const struct bench *bench)
     return STATUS_OK;
 }
 
+int bench_parts(const struct bench *bench)
+{
+    return (bench->tasks > 0 ? bench->tasks : 1) * (bench->drafts > 0 ? bench->drafts : 1);
+}
+
+static int draft_of(const struct bench *bench, int part)
+{
+    return bench->drafts > 0 ? part % bench->drafts : 0;
+}
+
+static int task_of(const struct bench *bench, int part)
+{
+    return bench->drafts > 0 ? part / bench->drafts : part;
+}
+
+void bench_name_part(const struct bench *bench, int part, char *name, size_t size)
+{
+    const char *draft = bench->drafts > 0 ? bench->draft[draft_of(bench, part)] : "draft";
+    const char *slash = strrchr(draft, '/');
+
+    snprintf(name, size, "%02d-%s-%.40s", part + 1, bench->tasks > 0 ? bench->task[task_of(bench, part)].name : "prompts",
+             slash != NULL && slash[1] != '\0' ? slash + 1 : draft);
+    for (char *at = name; *at != '\0'; at++)
+        if (strchr(":,=/ ", *at) != NULL)
+            *at = '_';
+}
+
+static void add_words(struct bench *bench, const char *option, const char *value)
+{
+    bench->argv[bench->part_argc++] = (char *)(uintptr_t)option;
+    bench->argv[bench->part_argc++] = (char *)(uintptr_t)value;
+    bench->argv[bench->part_argc] = NULL;
+}
+
+enum status bench_begin_part(struct bench *bench, int part)
+{
+    options_release(&bench->run);
+    bench->part_argc = bench->argc;
+    bench->argv[bench->argc] = NULL;
+    bench->task_name = bench->tasks > 0 ? bench->task[task_of(bench, part)].name : NULL;
+    if (bench->drafts > 0 && strcmp(bench->draft[draft_of(bench, part)], "embedded") != 0)
+        add_words(bench, "--draft", bench->draft[draft_of(bench, part)]);
+    if (bench->tasks > 0)
+        add_words(bench, "--prompts", bench->task[task_of(bench, part)].file);
+    TRY(options_parse(bench->part_argc, bench->argv, &bench->run));
+    TRY(check_run(bench));
+    return check_alphas(bench);
+}
+
 enum status bench_read_arguments(struct bench *bench, int argc, char **argv)
 {
     keep_command(bench, argc, argv);
     TRY(take_own(bench, argc, argv));
-    TRY(options_parse(bench->argc, bench->argv, &bench->run));
     TRY(check_varied(bench));
-    TRY(check_run(bench));
-    TRY(check_alphas(bench));
+    TRY(check_tasks(bench));
+    for (int part = bench_parts(bench) - 1; part >= 0; part--) /* all, before any is measured; the first one stays */
+        TRY(bench_begin_part(bench, part));
     bench->plan.options.synthetic = bench->run.rounds.synthetic_acceptance >= 0;
     if (bench->run.request.max_tokens != USUAL_TOKENS)
         bench->plan.options.max_tokens = bench->run.request.max_tokens;

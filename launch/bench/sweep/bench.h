@@ -9,7 +9,13 @@
 #include "launch/bench/sweep/plan.h"
 #include <limits.h>
 
-enum { BENCH_TASKS = 16, BENCH_DRAFTS = 8, BENCH_ALPHAS = 8, BENCH_WORDS = 16 };
+enum { BENCH_TASKS = 16, BENCH_DRAFTS = 8, BENCH_ALPHAS = 8, BENCH_WORDS = 16, BENCH_NAME = 48 };
+
+/* Prompts of one kind, by the name that the report has for them. */
+struct bench_task {
+    char name[BENCH_NAME];
+    const char *file;
+};
 
 struct bench {
     struct plan plan;
@@ -21,15 +27,27 @@ struct bench {
     const char *alpha[BENCH_ALPHAS]; /* files of tandem alpha, in place of texts of its own */
     int alphas;
     const char *split; /* where the calibrating prompts are from, for the report; NULL: nothing is predicted */
-    int argc; /* what is left for a run, the program's name first */
+    struct bench_task task[BENCH_TASKS];
+    int tasks; /* 0: the prompts of the run */
+    const char *draft[BENCH_DRAFTS];
+    int drafts; /* 0: that of a config, or the embedded one */
+    int argc;   /* what is left for a run, the program's name first; behind it there is room for a part's own words */
     char **argv;
-    struct options run;
+    int part_argc;         /* with the words of the current part: what a run is told */
+    struct options run;    /* of that part */
+    const char *task_name; /* of that part, NULL: none was named */
     struct placement placement[PLACEMENT_MOST];
     int placements;
     char text[BENCH_WORDS][PATH_MAX]; /* words of the command in the making */
     char command[2048]; /* as it was given */
 };
 
+/* Parts: each task with each draft. 1 where nothing was given twice. */
+int bench_parts(const struct bench *bench);
+/* Makes a part the current one: bench->run, its words and its task. It gives back what was. STATUS_USAGE, STATUS_NOINPUT, STATUS_DATA, logged. */
+enum status bench_begin_part(struct bench *bench, int part);
+/* The name of its folder.  name: [size] */
+void bench_name_part(const struct bench *bench, int part, char *name, size_t size);
 /* How it is called, on stdout. */
 void bench_print_usage(void);
 /* Takes the options of a sweep; what is left goes to a run, and is read as its options. STATUS_USAGE, STATUS_NOINPUT (a config), logged. */
@@ -42,8 +60,9 @@ enum status bench_begin_words(const struct bench *bench, int placement, const ch
 enum status bench_sweep_words(struct bench *bench, int placement, const char *folder, const struct plan *plan, struct child_words *words);
 /* Makes that folder, and writes the plan there. */
 enum status bench_plan_job(const struct bench *bench, int placement, const char *folder, const struct plan *plan);
-/* The program of that name beside this one, with the arguments that are not NULL. */
-enum status bench_run_program(const char *name, const char *first, const char *second, int *code);
+/* The program of that name beside this one, with the arguments that are not NULL; its stdout goes to the file `output`, or
+ * is ours. */
+enum status bench_run_program(const char *name, const char *first, const char *second, const char *output, int *code);
 
 /* Deals the prompts out: every second one calibrates, the others are measured; where there is one alone it does both. bench->split says which. */
 enum status bench_split_prompts(struct bench *bench);

@@ -69,7 +69,7 @@ static enum status time_steps(struct bench *bench, const char *folder, int *code
 /* The options of the run that are for offline texts, too: it has no hosts. */
 static enum status add_own(const struct bench *bench, struct child_words *words)
 {
-    for (int i = 1; i < bench->argc; i++)
+    for (int i = 1; i < bench->part_argc; i++)
         if (strcmp(bench->argv[i], "--hosts") == 0)
             i++;
         else if (strncmp(bench->argv[i], "--hosts=", 8) != 0)
@@ -167,7 +167,7 @@ enum status bench_predict(struct bench *bench)
     else
         status = describe(bench, folder, alphas);
     if (status == STATUS_OK && code == 0)
-        status = bench_run_program("tandem-report", "--predict", bench->output, &code);
+        status = bench_run_program("tandem-report", "--predict", bench->output, NULL, &code);
     if (status == STATUS_OK && code != 0)
         log_warn("nothing is predicted: what it would follow from could not be had (exit code %d, said above)", code);
     return status;

@@ -13,7 +13,7 @@ enum status bench_begin_words(const struct bench *bench, int at, const char *pro
     *words = (struct child_words){0};
     TRY(child_add(words, bench->tandem));
     TRY(child_add(words, "run"));
-    for (int i = 1; i < bench->argc; i++)
+    for (int i = 1; i < bench->part_argc; i++)
         TRY(child_add(words, bench->argv[i]));
     if (placement->hosts[0] != '\0') {
         TRY(child_add(words, "--hosts"));
@@ -65,7 +65,7 @@ enum status bench_plan_job(const struct bench *bench, int at, const char *folder
     return bench_write_json(path, "plan.json", plan_passes(plan, results));
 }
 
-enum status bench_run_program(const char *name, const char *first, const char *second, int *code)
+enum status bench_run_program(const char *name, const char *first, const char *second, const char *output, int *code)
 {
     char folder[PATH_MAX], program[PATH_MAX + 32];
     struct child_words words = {0};
@@ -77,5 +77,5 @@ enum status bench_run_program(const char *name, const char *first, const char *s
     TRY(child_add(&words, first));
     if (second != NULL)
         TRY(child_add(&words, second));
-    return child_run(&words, NULL, code);
+    return child_run(&words, output, code);
 }

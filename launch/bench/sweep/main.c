@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { NOISY = 1 }; /* exit code of a report without a headline */
+
 /* Messages and sums of the same ranks, which predictions want, too. */
 static enum status time_messages(struct bench *bench, int at, int *code)
 {
@@ -81,6 +83,7 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed |= json_object_update_new(object,
                                      json_pack("{s:s, s:s, s:i}", "draft_name", bench->run.model.draft != NULL ? bench->run.model.draft : "embedded",
                                                "run_ahead", ahead[bench->run.rounds.run_ahead], "branches", bench->run.rounds.branches));
+    failed |= json_object_set_new(object, "task", bench->task_name != NULL ? json_string(bench->task_name) : json_null());
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));
     return json_text_whole(object, failed);
@@ -99,12 +102,12 @@ static int has_measured(const struct bench *bench)
     return some;
 }
 
-static enum status run(struct bench *bench, int *code)
+/* quiet: the table of its report goes to that file; NULL: to stdout */
+static enum status run_part(struct bench *bench, const char *quiet, int *code)
 {
     json_t *placements;
 
     TRY(placement_list(&bench->run, bench->placement, &bench->placements));
-    TRY(bench_open_output(bench));
     TRY(bench_split_prompts(bench));
     for (int i = 0; i < bench->placements; i++)
         TRY(bench_plan_job(bench, i, bench->output, &bench->plan)); /* a dry run looks at the folder, too */
@@ -123,7 +126,61 @@ static enum status run(struct bench *bench, int *code)
         TRY(run_placement(bench, i, code));
     if (*code != 0 && !has_measured(bench))
         bench_forget(bench);
-    return *code == 0 ? bench_run_program("tandem-report", bench->output, NULL, code) : STATUS_OK;
+    return *code == 0 ? bench_run_program("tandem-report", bench->output, NULL, quiet, code) : STATUS_OK;
+}
+
+static enum status write_set(const struct bench *bench)
+{
+    json_t *parts = json_array();
+    char date[64], name[2 * BENCH_NAME];
+    time_t now = time(NULL);
+    int failed = 0;
+
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S%z", localtime(&now));
+    for (int i = 0; i < bench_parts(bench); i++) {
+        bench_name_part(bench, i, name, sizeof name);
+        failed |= json_array_append_new(parts, json_text_string(name));
+    }
+    return bench_write_json(bench->output, "set.json",
+                            json_text_whole(json_pack("{s:i, s:o, s:s, s:o}", "tandem_bench_set", 1, "command", json_text_string(bench->command),
+                                                      "date", date, "parts", parts),
+                                            failed));
+}
+
+/* Each task with each draft, one behind the other, each in a folder of its own. One that is too noisy does not end the others. */
+static enum status run_parts(struct bench *bench, int *code)
+{
+    const char *whole = bench->output;
+    int noisy = 0;
+
+    TRY(write_set(bench));
+    for (int i = 0; i < bench_parts(bench) && *code == 0; i++) {
+        char folder[PATH_MAX], table[PATH_MAX + 16], name[2 * BENCH_NAME];
+        enum status status;
+
+        bench_name_part(bench, i, name, sizeof name);
+        snprintf(folder, sizeof folder, "%.3000s/%s", whole, name);
+        snprintf(table, sizeof table, "%s/report.txt", folder);
+        TRY(bench_begin_part(bench, i));
+        TRY(bench_make_folder(folder));
+        log_info("part %d of %d: %s", i + 1, bench_parts(bench), name);
+        bench->output = folder;
+        status = run_part(bench, table, code);
+        bench->output = whole;
+        TRY(status);
+        noisy |= *code == NOISY;
+        *code = *code == NOISY ? 0 : *code;
+    }
+    if (*code == 0)
+        TRY(bench_run_program("tandem-report", whole, NULL, NULL, code));
+    *code = *code == 0 && noisy ? NOISY : *code;
+    return STATUS_OK;
+}
+
+static enum status run(struct bench *bench, int *code)
+{
+    TRY(bench_open_output(bench));
+    return bench_parts(bench) > 1 ? run_parts(bench, code) : run_part(bench, NULL, code);
 }
 
 int main(int argc, char **argv)
@@ -138,7 +195,7 @@ int main(int argc, char **argv)
             bench_print_usage();
             return standard_output_end(0);
         }
-    bench.argv = calloc((size_t)argc + 1, sizeof *bench.argv);
+    bench.argv = calloc((size_t)argc + 5, sizeof *bench.argv); /* and the draft and the prompts of a part */
     if (bench.argv == NULL)
         return STATUS_INTERNAL;
     paths_demo("check.jsonl", bench.prompts, sizeof bench.prompts);

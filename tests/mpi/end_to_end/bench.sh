@@ -82,6 +82,22 @@ done
 expect "--batch-terms: $(grep -h "2 sequences" "$WORK"/terms-*/summary.json)" \
     '[ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-first/summary.json")" = 0 ] && [ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-all/summary.json")" = 3 ]'
 
+# Two tasks, two drafts: each with each, in one report with the paper's tables; and that report anew.
+head -n 4 "$PROMPTS" >"$WORK/stories.in"
+tail -n 4 "$PROMPTS" >"$WORK/letters.in"
+"$tandem" bench "${again[@]}" --quick --temperatures 0 --task stories="$WORK/stories.in" --task "letters=$WORK/letters.in" --draft embedded --draft lookup --output "$WORK/set" \
+    >"$WORK/out" 2>"$WORK/err" || fail "two tasks, two drafts: exit $?: $(cat "$WORK/err")"
+expect "not each task with each draft: $(ls "$WORK/set")" \
+    '[ "$(cd "$WORK/set" && ls -d 0*/ | tr "\n" " ")" = "01-stories-embedded/ 02-stories-lookup/ 03-letters-embedded/ 04-letters-lookup/ " ] && [ "$(ls "$WORK/set"/0*/report.html | wc -l)" = 4 ]'
+expect "a part has the prompts of another task" 'grep -qFf "$WORK/set/03-letters-embedded/prompts.jsonl" "$WORK/letters.in" && ! grep -qFf "$WORK/set/03-letters-embedded/prompts.jsonl" "$WORK/stories.in"'
+for table in 1 2 3 4; do
+    expect "no table $table in $(cat "$WORK/set/report.md")" '[ "$(sed -n "/^## Table $table/,/^## [^T]*$/p" "$WORK/set/report.md" | sed "1d; /^## Table/,\$d" | grep -cE "^. (stories|letters) +. (draft|lookup:min=1,max=4) +. +0 . any ")" = 4 ]'
+done
+expect "the whole does not say how predictions hold" 'grep -q "within 10 % for [0-4] of 4 cells with drafts of all parts" "$WORK/set/report.md"'
+rm "$WORK/set"/report.* "$WORK/set"/0*/report.*
+"$tandem" report "$WORK/set" --noise-limit 1000 >"$WORK/out" 2>"$WORK/err" || fail "report of a set: exit $?: $(cat "$WORK/err")"
+expect "the report of a set did not come back" '[ -s "$WORK/set/report.html" ] && [ "$(ls "$WORK/set"/0*/report.md | wc -l)" = 4 ] && grep -q "^## Table 4" "$WORK/out"'
+
 # A report is written anew from the raw figures; a run is as fast as itself.
 rm "$WORK/a/report.md"
 "$tandem" report "$WORK/a" --noise-limit 1000 >/dev/null 2>"$WORK/err" || fail "report: exit $?: $(cat "$WORK/err")"
@@ -131,6 +147,15 @@ refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noi
 refused 64 "--extra-time is '-1', expected a number from 0 to 1e\+06$" bench --extra-time -1 --output "$WORK/none"
 refused 64 "--output is '', expected a new folder" bench --output=
 refused 64 "--accepts is 'typical', expected some of rejection|coupled" bench --accepts typical --output "$WORK/none"
+refused 64 "--task is 'stories', expected NAME=FILE" bench --task stories --output "$WORK/none"
+refused 64 "--task is '=x', expected NAME=FILE" bench --task =x --output "$WORK/none"
+refused 64 "--task is 'a/b=x', expected NAME=FILE, a name of letters" bench --task a/b=x --output "$WORK/none"
+refused 64 "--task has the name 'a' twice, for $PROMPTS and for $WORK/stories.in" bench --task a="$PROMPTS" --task a="$WORK/stories.in" --output "$WORK/none"
+refused 66 "--task a: $WORK/no.in: No such file" bench --task a="$WORK/no.in" --output "$WORK/none"
+refused 64 "--task names files of prompts, expected no --prompts beside it" bench --task a="$PROMPTS" --prompts "$PROMPTS" --output "$WORK/none"
+refused 64 "--draft has 'lookup' twice" bench --draft lookup --draft=lookup --output "$WORK/none"
+refused 66 "nothing: no such file or folder" bench --target "$SOURCE/launch/demo/target" --draft lookup --draft "$WORK/nothing" --output "$WORK/unused"
+expect "a draft that is missing leaves $(ls "$WORK/unused")" '[ ! -e "$WORK/unused" ] || rmdir "$WORK/unused"'
 refused 64 "--batch-terms is 'some', expected first or all" bench --batch-terms some --output "$WORK/none"
 refused 64 "--alpha $WORK/alpha.json is of the target 'embedded', expected one of '$SOURCE/launch/demo/draft'" bench --target "$SOURCE/launch/demo/draft" --draft lookup --alpha "$WORK/alpha.json" --output "$WORK/none"
 refused 64 "--alpha $WORK/alpha.json says nothing of the draft 'lookup'" bench --draft lookup --alpha "$WORK/alpha.json" --output "$WORK/none"

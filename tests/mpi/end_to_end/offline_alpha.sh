@@ -61,6 +61,10 @@ done
 job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature 1 --accept coupled --seed 3 --verifiers 1 \
     --draft-length 4 --draft-deadline 10000 || fail "coupled: exit $?: $(cat "$WORK/coupled.err")"
 agrees coupled 1 4 "$WORK/noise.json"
+# D_LK is what p and q say: of the same pair it is the same under either rule, whatever share of drafts the rule accepts.
+expect "D_LK: $(of "$WORK/1.json" 1 divergence) by rejection, $(of "$WORK/noise.json" 1 divergence) coupled" \
+    'awk -v a="$(of "$WORK/1.json" 1 divergence)" -v b="$(of "$WORK/noise.json" 1 divergence)" -v alpha="$(of "$WORK/noise.json" 1 alpha)" -v error="$(of "$WORK/1.json" 1 alpha_error)" \
+        "BEGIN { exit !(a > 0 && b > 0 && a - b < 6 * error && b - a < 6 * error && 1 - alpha != b) }"'
 
 # The target as its own draft: all is accepted where it is greedy, and all that its q keeps where it is not. A copy of itself is never a surprise.
 "$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 48 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"

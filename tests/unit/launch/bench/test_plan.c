@@ -56,6 +56,43 @@ static void test_plan__every_cell_has_a_solo_under_its_terms(void **state)
     }
 }
 
+static int has(const struct plan *cells, double temperature, int accept, int sequences)
+{
+    for (int i = 0; i < cells->cells; i++)
+        if (cells->cell[i].temperature == temperature && cells->cell[i].accept == accept && cells->cell[i].sequences == sequences)
+            return 1;
+    return 0;
+}
+
+/* Nothing is drafted, and each step of the plan has one that has as many rows, under its terms. */
+static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
+{
+    static struct plan calibration;
+    struct plan_options options;
+
+    (void)state;
+    for (int everywhere = 0; everywhere < 2; everywhere++) {
+        plan_defaults(0, &options);
+        options.batch_everywhere = everywhere;
+        assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+        plan_calibration(&plan, &calibration);
+        for (int i = 0; i < calibration.cells; i++)
+            assert_true(calibration.cell[i].solo && calibration.cell[i].baseline == i);
+        for (int i = 0; i < plan.cells; i++) {
+            const struct plan_cell *cell = &plan.cell[i];
+            int rows = cell->sequences * (1 + (cell->draft_length > 0 ? cell->draft_length : 0));
+
+            assert_true(has(&calibration, cell->temperature, cell->accept, rows));
+        }
+        assert_int_equal(has(&plan, 1, 0, 4), everywhere);
+        assert_true(has(&plan, 0, 0, 4));
+    }
+    options.batches = (struct plan_list){.count = 1, .value = {200}}; /* a step of a thousand rows is not timed */
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    plan_calibration(&plan, &calibration);
+    assert_int_equal(plan_most_sequences(&calibration), PLAN_MOST_ROWS);
+}
+
 static void test_plan__drawn_verdicts_know_one_rule(void **state)
 {
     struct plan_options options;
@@ -153,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_plan__lists_are_read),
         cmocka_unit_test(test_plan__wrong_lists_are_refused_and_leave_the_old),
         cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
+        cmocka_unit_test(test_plan__what_calibrates_has_the_rows_of_every_cell),
         cmocka_unit_test(test_plan__drawn_verdicts_know_one_rule),
         cmocka_unit_test(test_plan__passes_take_turns),
         cmocka_unit_test(test_plan__too_many_cells_are_refused),

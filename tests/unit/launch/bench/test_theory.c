@@ -35,6 +35,28 @@ static void test_theory__ends_of_equation_1(void **state)
     }
 }
 
+/* No gamma does better than the oracle, and one that knows that nothing or all is accepted drafts nothing or all. */
+static void test_theory__an_oracle_is_never_beaten(void **state)
+{
+    (void)state;
+    for (int a = 0; a < 10; a++)
+        for (int c = 0; c <= 10; c++)
+            for (int gamma = 0; gamma <= 32; gamma++)
+                assert_true(theory_improvement(a / 10.0, gamma, c / 10.0) <= theory_oracle(a / 10.0, c / 10.0) + 1e-12);
+    assert_true(fabs(theory_oracle(0.8, 0.05) - 1 / (1 - 0.8 + 0.04)) < 1e-12); /* 4 drafts a round, 5 tokens: 5 / (1 + 4 x 0.05) */
+    assert_true(fabs(theory_oracle(0.8, 0.05) - 5 / 1.2) < 1e-12);
+    assert_true(theory_oracle(0, 0.5) == 1);
+}
+
+/* The target's weights are read once for the tokens of a round. */
+static void test_theory__weights_are_read_once_a_round(void **state)
+{
+    (void)state;
+    assert_true(theory_reads(0, 0, 0.1) == 1);
+    assert_true(fabs(theory_reads(0.5, 1, 0) - 1 / 1.5) < 1e-12);
+    assert_true(fabs(theory_reads(1, 4, 0.1) - 1.4 / 5) < 1e-12);
+}
+
 /* If alpha > c there is a gamma that pays, and by at least (1 + alpha) / (1 + c). */
 static void test_theory__corollary_3_9(void **state)
 {
@@ -92,6 +114,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_theory__table_1_of_the_paper),
         cmocka_unit_test(test_theory__ends_of_equation_1),
+        cmocka_unit_test(test_theory__an_oracle_is_never_beaten),
+        cmocka_unit_test(test_theory__weights_are_read_once_a_round),
         cmocka_unit_test(test_theory__corollary_3_9),
         cmocka_unit_test(test_theory__best_gamma_is_the_best),
         cmocka_unit_test(test_theory__measured_terms_add_to_the_assumed),

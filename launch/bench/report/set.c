@@ -1,0 +1,151 @@
+#include "launch/bench/report/set.h"
+
+#include "common/base/log.h"
+#include "common/base/try.h"
+#include "launch/bench/report/run_file.h"
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+/* -1 where it is null or not there. */
+static double known(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+
+    return value != NULL ? value : "-";
+}
+
+int set_is_one(const char *folder)
+{
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof path, "%.4000s/set.json", folder);
+    return access(path, F_OK) == 0;
+}
+
+enum status set_open(const char *folder, struct set *set)
+{
+    char path[PATH_MAX];
+    json_t *parts, *part;
+    size_t at;
+
+    snprintf(path, sizeof path, "%.4000s/set.json", folder);
+    TRY(run_read_json(path, 0, &set->json));
+    parts = json_object_get(set->json, "parts");
+    json_array_foreach(parts, at, part) if (!json_is_string(part) || strchr(json_string_value(part), '/') != NULL ||
+                                            json_string_value(part)[0] == '.') parts = NULL;
+    set->parts = (int)json_array_size(parts);
+    if (set->parts > 0 && set->parts <= SET_MOST_PARTS)
+        return STATUS_OK;
+    log_error("%s: expected 1 to %d parts, each the name of a folder beside it", path, SET_MOST_PARTS);
+    set->parts = 0;
+    return STATUS_DATA;
+}
+
+const char *set_part(const struct set *set, int part)
+{
+    return json_string_value(json_array_get(json_object_get(set->json, "parts"), (size_t)part));
+}
+
+static int is_drafted(const json_t *cell)
+{
+    return !json_is_true(json_object_get(cell, "solo")) && json_is_string(json_object_get(cell, "accept"));
+}
+
+/* The row of these terms, a new one where there is none; NULL: there are too many. */
+static struct set_row *row_of(struct set *set, int part, const json_t *cell)
+{
+    const char *accept = text(cell, "accept"), *folder = set_part(set, part);
+    const json_t *draft = json_object_get(set->summary[part], "draft");
+
+    for (int i = 0; i < set->rows; i++)
+        if (set->row[i].folder == folder && set->row[i].temperature == number(cell, "temperature") && strcmp(set->row[i].accept, accept) == 0)
+            return &set->row[i];
+    if (set->rows == SET_MOST_ROWS)
+        return NULL;
+    set->row[set->rows] =
+        (struct set_row){.folder = folder,
+                         .task = json_is_string(json_object_get(set->summary[part], "task")) ? text(set->summary[part], "task") : "completion",
+                         .draft = text(draft, "path"),
+                         .accept = accept,
+                         .temperature = number(cell, "temperature")};
+    return &set->row[set->rows++];
+}
+
+static double solo_speed(const json_t *cells, const json_t *like)
+{
+    size_t at;
+    json_t *cell;
+
+    json_array_foreach(cells, at, cell) if (json_is_true(json_object_get(cell, "solo")) && number(cell, "max_concurrency") == 1 &&
+                                            number(cell, "temperature") == number(like, "temperature") &&
+                                            strcmp(text(cell, "accept"), text(like, "accept")) == 0) return number(cell, "output_throughput");
+    return 0;
+}
+
+static void take_cell(struct set *set, int part, const json_t *cells, const json_t *cell)
+{
+    const json_t *theory = json_object_get(cell, "theory"), *before = json_object_get(cell, "predicted_before");
+    struct set_row *row;
+
+    if (!is_drafted(cell))
+        return;
+    if (before != NULL) {
+        set->cells++;
+        set->near += fabs(number(before, "measured_over_predicted") - 1) <= 0.1;
+    }
+    if (number(cell, "max_concurrency") != 1 || !json_is_integer(json_object_get(cell, "draft_length")) || number(cell, "draft_length") < 1)
+        return;
+    row = row_of(set, part, cell);
+    if (row == NULL || number(cell, "speedup") <= row->speed)
+        return;
+    row->gamma = (int)number(cell, "draft_length");
+    row->alpha = known(theory, "alpha");
+    row->offline = known(before, "alpha");
+    row->distance = known(theory, "d_lk");
+    row->c = known(theory, "c");
+    row->expected = known(theory, "theorem_3_8_improvement");
+    row->predicted = number(before, "speedup");
+    row->speed = number(cell, "speedup");
+    row->tokens_per_second = number(cell, "output_throughput");
+    row->solo = solo_speed(cells, cell);
+    row->noisy = json_is_true(json_object_get(cell, "beyond_noise_limit"));
+}
+
+enum status set_read(const char *folder, struct set *set)
+{
+    char path[PATH_MAX];
+
+    for (int i = 0; i < set->parts; i++) {
+        const json_t *cells;
+        json_t *cell;
+        size_t at;
+
+        snprintf(path, sizeof path, "%.3000s/%.200s/summary.json", folder, set_part(set, i));
+        TRY(run_read_json(path, 0, &set->summary[i]));
+        cells = json_object_get(json_array_get(json_object_get(set->summary[i], "placements"), 0), "cells");
+        json_array_foreach(cells, at, cell) take_cell(set, i, cells, cell);
+    }
+    return STATUS_OK;
+}
+
+void set_release(struct set *set)
+{
+    for (int i = 0; i < set->parts; i++)
+        json_decref(set->summary[i]);
+    json_decref(set->json);
+    memset(set, 0, sizeof *set);
+}
