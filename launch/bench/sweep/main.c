@@ -177,10 +177,32 @@ static enum status run_parts(struct bench *bench, int *code)
     return STATUS_OK;
 }
 
+/* What is wrong with any part is said before the first one begins, by a dry run of each. */
+static enum status look_at_parts(struct bench *bench, int *code)
+{
+    for (int i = 0; i < bench_parts(bench) && *code == 0; i++) {
+        char line[16384];
+        struct child_words words;
+
+        TRY(bench_begin_part(bench, i));
+        TRY(placement_list(&bench->run, bench->placement, &bench->placements));
+        TRY(bench_begin_words(bench, 0, bench->prompts, &words));
+        TRY(child_add(&words, "--dry-run"));
+        TRY(child_ask(&words, line, sizeof line, code));
+    }
+    return STATUS_OK;
+}
+
 static enum status run(struct bench *bench, int *code)
 {
+    int parts = bench_parts(bench);
+
+    if (parts > 1)
+        TRY(look_at_parts(bench, code));
+    if (*code != 0)
+        return STATUS_OK;
     TRY(bench_open_output(bench));
-    return bench_parts(bench) > 1 ? run_parts(bench, code) : run_part(bench, NULL, code);
+    return parts > 1 ? run_parts(bench, code) : run_part(bench, NULL, code);
 }
 
 int main(int argc, char **argv)
