@@ -95,11 +95,8 @@ static double number(const json_t *object, const char *key)
 /* A round trip with so many drafts, by support. */
 static void trip_by_support(const json_t *latency, int length, struct forecast_line *line)
 {
-    size_t at;
-    json_t *row;
-
-    json_array_foreach(latency, at, row)
-    {
+    for (size_t i = 0; i < json_array_size(latency); i++) {
+        const json_t *row = json_array_get(latency, i);
         const char *kind = json_string_value(json_object_get(row, "message"));
         double support = number(row, "support");
 
@@ -213,13 +210,15 @@ static enum status forecast_placement(struct making *making, const char *folder,
 
 static enum status read_alphas(struct making *making, const char *folder)
 {
-    json_t *names = json_object_get(making->timed.json, "alpha"), *name;
+    const json_t *names = json_object_get(making->timed.json, "alpha");
     char path[PATH_MAX];
-    size_t at;
 
-    json_array_foreach(names, at, name) if (making->alphas < MOST_ALPHA && json_is_string(name) && strchr(json_string_value(name), '/') == NULL)
-    {
-        snprintf(path, sizeof path, "%.3000s/calibration/%.60s", folder, json_string_value(name));
+    for (size_t i = 0; i < json_array_size(names) && making->alphas < MOST_ALPHA; i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+
+        if (name == NULL || strchr(name, '/') != NULL)
+            continue;
+        snprintf(path, sizeof path, "%.3000s/calibration/%.60s", folder, name);
         TRY(alpha_file_read(path, &making->alpha[making->alphas]));
         making->alphas++;
     }
@@ -276,17 +275,20 @@ release:
 
 const json_t *forecast_of(const struct run *run, const char *placement, int cell)
 {
-    size_t p, c;
-    json_t *from, *each;
+    const json_t *placements = json_object_get(run->prediction, "placements"), *cells = NULL;
 
-    json_array_foreach(json_object_get(run->prediction, "placements"), p, from)
-    {
+    for (size_t i = 0; i < json_array_size(placements); i++) {
+        const json_t *from = json_array_get(placements, i);
         const char *name = json_string_value(json_object_get(from, "name"));
 
-        if (name == NULL || strcmp(name, placement) != 0)
-            continue;
-        json_array_foreach(json_object_get(from, "cells"), c, each) if (json_is_integer(json_object_get(each, "cell")) &&
-                                                                        json_integer_value(json_object_get(each, "cell")) == cell) return each;
+        if (name != NULL && strcmp(name, placement) == 0)
+            cells = json_object_get(from, "cells");
+    }
+    for (size_t i = 0; i < json_array_size(cells); i++) {
+        const json_t *number = json_object_get(json_array_get(cells, i), "cell");
+
+        if (json_is_integer(number) && json_integer_value(number) == cell)
+            return json_array_get(cells, i);
     }
     return NULL;
 }

@@ -39,16 +39,19 @@ int set_is_one(const char *folder)
 enum status set_open(const char *folder, struct set *set)
 {
     char path[PATH_MAX];
-    json_t *parts, *part;
-    size_t at;
+    json_t *parts;
+    int wrong = 0;
 
     snprintf(path, sizeof path, "%.4000s/set.json", folder);
     TRY(run_read_json(path, 0, &set->json));
     parts = json_object_get(set->json, "parts");
-    json_array_foreach(parts, at, part) if (!json_is_string(part) || strchr(json_string_value(part), '/') != NULL ||
-                                            json_string_value(part)[0] == '.') parts = NULL;
     set->parts = (int)json_array_size(parts);
-    if (set->parts > 0 && set->parts <= SET_MOST_PARTS)
+    for (int i = 0; i < set->parts; i++) {
+        const char *part = json_string_value(json_array_get(parts, (size_t)i));
+
+        wrong |= part == NULL || part[0] == '.' || strchr(part, '/') != NULL;
+    }
+    if (set->parts > 0 && set->parts <= SET_MOST_PARTS && !wrong)
         return STATUS_OK;
     log_error("%s: expected 1 to %d parts, each the name of a folder beside it", path, SET_MOST_PARTS);
     set->parts = 0;
@@ -87,12 +90,13 @@ static struct set_row *row_of(struct set *set, int part, const json_t *cell)
 
 static double solo_speed(const json_t *cells, const json_t *like)
 {
-    size_t at;
-    json_t *cell;
+    for (size_t i = 0; i < json_array_size(cells); i++) {
+        const json_t *cell = json_array_get(cells, i);
 
-    json_array_foreach(cells, at, cell) if (json_is_true(json_object_get(cell, "solo")) && number(cell, "max_concurrency") == 1 &&
-                                            number(cell, "temperature") == number(like, "temperature") &&
-                                            strcmp(text(cell, "accept"), text(like, "accept")) == 0) return number(cell, "output_throughput");
+        if (json_is_true(json_object_get(cell, "solo")) && number(cell, "max_concurrency") == 1 &&
+            number(cell, "temperature") == number(like, "temperature") && strcmp(text(cell, "accept"), text(like, "accept")) == 0)
+            return number(cell, "output_throughput");
+    }
     return 0;
 }
 
@@ -131,13 +135,12 @@ enum status set_read(const char *folder, struct set *set)
 
     for (int i = 0; i < set->parts; i++) {
         const json_t *cells;
-        json_t *cell;
-        size_t at;
 
         snprintf(path, sizeof path, "%.3000s/%.200s/summary.json", folder, set_part(set, i));
         TRY(run_read_json(path, 0, &set->summary[i]));
         cells = json_object_get(json_array_get(json_object_get(set->summary[i], "placements"), 0), "cells");
-        json_array_foreach(cells, at, cell) take_cell(set, i, cells, cell);
+        for (size_t at = 0; at < json_array_size(cells); at++)
+            take_cell(set, i, cells, json_array_get(cells, at));
     }
     return STATUS_OK;
 }
