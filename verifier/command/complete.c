@@ -14,7 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TELLING_ROUNDS = 64 }; /* rounds from where on it is said that most were without drafts */
+enum {
+    TELLING_ROUNDS = 64, /* rounds from where on it is said that most were without drafts */
+    LEAST_SHOWN = 2      /* drafts, where they are shown */
+};
 
 /* One pass over the requests, with these drafters. */
 static enum status pass(struct job *job, struct lead *lead, struct peers *peers)
@@ -234,6 +237,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);
+    lead.drafting.least = show.drafts ? LEAST_SHOWN : 0;
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (passes != NULL)

@@ -58,6 +58,7 @@ struct lead_drain {
 struct lead_pacing {
     struct adaptive adaptive;
     const struct adaptive_times *earlier; /* borrowed: what an earlier job measured; NULL: nothing is known of one */
+    int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */
     int64_t shown_ns;   /* from there to the next round's start: commits, results, screen, messages */

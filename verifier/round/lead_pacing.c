@@ -10,6 +10,13 @@
 enum { WARM_UP_TURNS = 3 };
 #define WARM_UP_NS ((int64_t)500 * 1000000)
 
+static int choose(struct lead *lead, int sequences)
+{
+    int length = adaptive_choose(&lead->drafting.adaptive, sequences);
+
+    return length >= lead->drafting.least || lead->peers->count == 0 ? length : lead->drafting.least;
+}
+
 void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
 {
     struct adaptive_round round = {
@@ -30,7 +37,7 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
     if (adaptive)
-        lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, lead->slots.readies);
+        lead->drafting.length = choose(lead, lead->slots.readies);
     for (int i = 0; i < lead->slots.readies; i++)
         if (lead->slots.ready[i]->request->adaptive)
             lead->slots.ready[i]->adaptive = lead->drafting.length;
@@ -63,6 +70,6 @@ enum status lead_warm_up(struct lead *lead)
             is_warm = 1;
         }
     }
-    lead->drafting.length = adaptive_choose(&lead->drafting.adaptive, sequences);
+    lead->drafting.length = choose(lead, sequences);
     return STATUS_OK;
 }

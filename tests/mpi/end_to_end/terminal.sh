@@ -62,7 +62,7 @@ text=$("$WORK/bin/tandem" run --quiet --prompt 'The sea was' --max-tokens 40 2>/
 expect "a completion is the one of a pipe" grep -aqF "$(head -n 1 <<<"$text")" "$WORK/typed"
 on_terminal "stty tostop; exec $WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40" # background groups stop when they write
 expect "a terminal with tostop" grep -aqF "$(head -n 1 <<<"$text")" "$WORK/typed"
-on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40 --show-drafts --draft-length 2"
+on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40 --show-drafts"
 expect "--show-drafts" has "$ESCAPE\[32m"
 for plain in NO_COLOR=1 TERM=dumb; do
     on_terminal "env $plain $WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40 --show-drafts --draft-length 2"
