@@ -202,12 +202,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 
 void job_close_lead(struct job *job, struct lead *lead)
 {
-    struct adaptive_times times;
-
-    if (adaptive_leave(&lead->drafting.adaptive, &times)) {
-        job->times = times;
-        job->has_times = 1;
-    }
+    job->has_times |= adaptive_work_leave(&lead->drafting.adaptive.work, &job->times);
     if (job->learns && lead->peers->count > 0)
         job->learnt = lead->drafting.adaptive;
     lead_close(lead);

@@ -29,8 +29,8 @@ struct job {
     const struct perplexity *perplexity; /* of the text that the job was about, for its report; NULL: of none */
     int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */
     struct adaptive learnt;
-    struct adaptive_times times; /* of rounds, as an earlier job or pass left them */
-    int has_times;               /* some pass of this job did */
+    struct adaptive_times times; /* of steps, as this job and earlier ones timed them */
+    int has_times;               /* this one did, too */
     int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;

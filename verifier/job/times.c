@@ -7,15 +7,13 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_BYTES = 256 << 10, DEPTH = 8, VALUES = TIMES_MOST * 4 * (ADAPTIVE_KNOTS + ADAPTIVE_MOST + 8), MOST_ROWS = 1 << 16 };
+enum { FILE_BYTES = 256 << 10, DEPTH = 8, VALUES = TIMES_MOST * 4 * (ADAPTIVE_KNOTS + 8), MOST_ROWS = 1 << 16 };
 #define LONGEST_US 1e9
-#define LEAST_US   1e-3 /* a wait that is none */
 
 /* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
 static json_t *read_list(const char *path)
@@ -42,7 +40,7 @@ static int is_of(const json_t *entry, const char *of)
     return json_text_is(json_object_get(entry, "of"), of);
 }
 
-/* A time, or how many times as long something takes; 0 where it is neither. */
+/* A time; 0 where it is none. */
 static double number(const json_t *value)
 {
     double x = json_number_value(value);
@@ -50,7 +48,7 @@ static double number(const json_t *value)
     return x > 0 && x < LONGEST_US ? x : 0;
 }
 
-/* [n, us], n 1 .. most. Returns n, or 0 where it is something else. */
+/* [rows, us], rows 1 .. most. Returns the rows, or 0 where it is something else. */
 static int take_pair(const json_t *pair, int most, double *us)
 {
     double n = json_number_value(json_array_get(pair, 0));
@@ -61,25 +59,18 @@ static int take_pair(const json_t *pair, int most, double *us)
 
 static int take(const json_t *entry, struct adaptive_times *times)
 {
-    const json_t *rounds = json_object_get(entry, "round_us"), *waits = json_object_get(entry, "wait_us");
-    struct adaptive_past *past = &times->work;
-    double us;
-    int n;
+    const json_t *steps = json_object_get(entry, "step_us");
 
-    *times = (struct adaptive_times){
-        .work = {.step_us = number(json_object_get(entry, "step_us")), .drafted = number(json_object_get(entry, "with_drafts"))}};
-    for (size_t i = 0; i < json_array_size(rounds); i++) {
-        if ((n = take_pair(json_array_get(rounds, i), MOST_ROWS, &us)) == 0)
+    *times = (struct adaptive_times){0};
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        double us;
+        int rows = take_pair(json_array_get(steps, i), MOST_ROWS, &us);
+
+        if (rows == 0)
             return 0;
-        past->us[adaptive_work_knot(n)] = us;
+        times->us[adaptive_work_knot(rows)] = us;
     }
-    for (size_t i = 0; i < json_array_size(waits); i++) {
-        if ((n = take_pair(json_array_get(waits, i), ADAPTIVE_MOST, &us)) == 0)
-            return 0;
-        times->wait.us[n] = us;
-        times->wait.rounds[n] = 1;
-    }
-    return past->step_us > 0 && past->drafted > 0 && past->us[0] > 0;
+    return times->us[0] > 0;
 }
 
 void times_read(const char *path, const char *of, struct adaptive_times *times)
@@ -96,17 +87,13 @@ void times_read(const char *path, const char *of, struct adaptive_times *times)
 
 static json_t *entry_of(const char *of, const struct adaptive_times *times)
 {
-    json_t *rounds = json_array(), *waits = json_array();
-    int failed = rounds == NULL, failed_too = waits == NULL;
+    json_t *steps = json_array();
+    int failed = steps == NULL;
 
     for (int i = 0; i < ADAPTIVE_KNOTS; i++)
-        if (times->work.us[i] > 0)
-            failed |= json_array_append_new(rounds, json_pack("[i, f]", adaptive_work_knot_rows(i), times->work.us[i]));
-    for (int i = 1; i <= ADAPTIVE_MOST; i++)
-        if (times->wait.rounds[i] > 0)
-            failed_too |= json_array_append_new(waits, json_pack("[i, f]", i, fmax(times->wait.us[i], LEAST_US)));
-    return json_pack("{s:o, s:f, s:f, s:o, s:o}", "of", json_text_string(of), "step_us", times->work.step_us, "with_drafts", times->work.drafted,
-                     "round_us", json_text_whole(rounds, failed), "wait_us", json_text_whole(waits, failed_too));
+        if (times->us[i] > 0)
+            failed |= json_array_append_new(steps, json_pack("[i, f]", adaptive_work_knot_rows(i), times->us[i]));
+    return json_pack("{s:o, s:o}", "of", json_text_string(of), "step_us", json_text_whole(steps, failed));
 }
 
 /* This kind first, and behind it what there was of others. */
@@ -164,7 +151,7 @@ void times_write(const char *path, const char *of, const struct adaptive_times *
 
     make_folder(path);
     if (text == NULL || !replace(path, text))
-        log_debug("%s: what rounds took is not kept: %s", path, strerror(errno));
+        log_debug("%s: what steps took is not kept: %s", path, strerror(errno));
     free(text);
     json_decref(list);
     json_decref(before);

@@ -1,5 +1,5 @@
-/* What jobs of this user measured of their rounds, by what these times depend on (model, machine, ranks), in one small file: so that the next job of
- * the kind knows before its first round what drafts will cost. It owns nothing; the file may be lost, shared or wrong at any time, and then the job
+/* What jobs of this user timed of the target's steps, by what these times depend on (model, machine, ranks), in one small file: so that the next job
+ * of the kind knows what its own warm-up had no time for. It owns nothing; the file may be lost, shared or wrong at any time, and then the job
  * measures anew. The lead calls, once when it begins and once when it ends. Local. */
 #ifndef TANDEM_VERIFIER_JOB_TIMES_H
 #define TANDEM_VERIFIER_JOB_TIMES_H

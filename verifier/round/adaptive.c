@@ -88,28 +88,13 @@ void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_st
     known->all_us = fmax(known->all_us, step.all_us);
 }
 
-int adaptive_leave(const struct adaptive *adaptive, struct adaptive_times *times)
-{
-    times->wait = adaptive_wait_longest(&adaptive->wait) > 0 ? adaptive->wait : adaptive->earlier;
-    return adaptive_work_leave(&adaptive->work, &times->work);
-}
-
-int adaptive_recall(struct adaptive *adaptive, const struct adaptive_times *times)
-{
-    if (!adaptive_work_recall(&adaptive->work, &times->work))
-        return 0;
-    adaptive->earlier = times->wait;
-    return 1;
-}
-
 static struct adaptive_wait_guess guess_of(const struct adaptive *adaptive, int sequences)
 {
     const struct adaptive_draft_step *step = &adaptive->draft_step;
     double plain_us = adaptive_work_us(&adaptive->work, sequences, 0), more = step->rows > 1 ? (step->all_us - step->one_us) / (step->rows - 1) : 0;
 
     return (struct adaptive_wait_guess){.first = PRIOR_WAIT * plain_us,
-                                        .each = step->rows > 0 ? step->one_us + more * (sequences - 1) : PRIOR_WAIT * plain_us,
-                                        .earlier = &adaptive->earlier};
+                                        .each = step->rows > 0 ? step->one_us + more * (sequences - 1) : PRIOR_WAIT * plain_us};
 }
 
 static double wait_of(const struct adaptive *adaptive, int sequences, int length)

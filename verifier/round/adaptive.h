@@ -64,16 +64,6 @@ struct adaptive_round {
 
 /* Records what a drafter measured; of several the slowest counts. */
 void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_step step);
-/* What this run leaves for another of the same model, machine, ranks and number of sequences. */
-struct adaptive_times {
-    struct adaptive_past work;
-    struct adaptive_wait wait;
-};
-
-/* 0: there were too few rounds, or no warm-up. */
-int adaptive_leave(const struct adaptive *adaptive, struct adaptive_times *times);
-/* Takes over what an earlier run left, after the warm-up's steps of one row. 0: nothing, so that the warm-up goes on. */
-int adaptive_recall(struct adaptive *adaptive, const struct adaptive_times *times);
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round);
 /* Records that the first `accepted` of a proposal's `drafted` tokens were accepted. */
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);

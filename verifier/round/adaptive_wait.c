@@ -1,7 +1,6 @@
 #include "verifier/round/adaptive_wait.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #define SHARE   0.05 /* of the newest round in a mean: of few, one round would say too much where some wait and others do not */
 #define OUTLIER 2.0  /* over what is expected and what an answer takes, or below the mean */
@@ -29,15 +28,6 @@ static double on_line(const struct adaptive_wait *wait, int low, int high, int l
     return wait->us[low] + fmax(wait->us[high] - wait->us[low], 0) * (length - low) / (high - low);
 }
 
-/* Where nothing was measured. */
-static double guessed(struct adaptive_wait_guess guess, int length)
-{
-    const struct adaptive_wait *earlier = guess.earlier;
-
-    guess.earlier = NULL;
-    return earlier != NULL ? adaptive_wait_us(earlier, guess, length) : guess.first + guess.each * length;
-}
-
 double adaptive_wait_us(const struct adaptive_wait *wait, struct adaptive_wait_guess guess, int length)
 {
     int low = measured(wait, within(length), -1), high = measured(wait, within(length), 1), lower = measured(wait, low - 1, -1);
@@ -45,7 +35,7 @@ double adaptive_wait_us(const struct adaptive_wait *wait, struct adaptive_wait_g
     if (length <= 0)
         return 0;
     if (low < 0 && high < 0)
-        return guessed(guess, length);
+        return guess.first + guess.each * length;
     if (low == high)
         return wait->us[low];
     if (low < 0)

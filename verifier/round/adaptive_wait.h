@@ -11,10 +11,9 @@ struct adaptive_wait {
     int rounds[ADAPTIVE_MOST + 1]; /* [length] measured; 0: no mean */
 };
 
-/* What is taken for the wait where nothing was measured: an earlier job's, or `first` microseconds for a proposal and `each` for a draft. */
+/* What is taken for the wait where nothing was measured: `first` microseconds for a proposal and `each` for a draft. */
 struct adaptive_wait_guess {
     double first, each;
-    const struct adaptive_wait *earlier; /* NULL, or nothing in it: there is none */
 };
 
 /* A round with drafts of this length, 1 ..., waited for so long. answer_us: what an answer takes that was not drafted ahead, 0: not known. Returns

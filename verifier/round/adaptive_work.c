@@ -5,8 +5,7 @@
 #define OUTLIER 2.0
 #define HICCUP 1.25
 #define SPEED_SHARE (1.0 / 16) /* weight of the newest round in a kind's scale */
-#define LOOK_SHARE 0.5         /* weight of the median of a look */
-#define ANOTHER     8.0         /* what is faster or slower by more than this is not the machine that was measured, however busy it was */
+#define LOOK_SHARE  0.5        /* weight of the median of a look */
 #define CHANGED 1.3            /* a look off by more than this factor replaces the scale: the machine's speed has changed */
 
 enum {
@@ -72,8 +71,7 @@ void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
 {
     int knot = adaptive_work_knot(rows);
 
-    if (rows == 1)
-        work->step_us = work->step_us > 0 ? fmin(work->step_us, us) : us;
+    work->step[knot] = work->step[knot] > 0 ? fmin(work->step[knot], us) : us;
     if (work->shape[knot] == 0)
         work->shape[knot] = us;
     for (int i = 0; i <= knot; i++) /* a step of as many rows or fewer cannot take longer: that time was an outlier */
@@ -86,26 +84,30 @@ int adaptive_work_is_known(const struct adaptive_work *work)
     return work->shape[0] > 0;
 }
 
-int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_past *past)
+static double slower_by(const struct adaptive_work *work, const struct adaptive_times *earlier)
 {
-    *past = (struct adaptive_past){.step_us = work->step_us, .drafted = scale_of(work, 1) / scale_of(work, 0)};
-    if (work->rounds < TELLING_ROUNDS || work->speed[0].rounds < SURE_ROUNDS || work->step_us <= 0)
-        return 0;
-    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
-        past->us[i] = work->shape[i] * scale_of(work, 0);
-    return 1;
+    return earlier->us[0] > 0 && work->step[0] > 0 ? work->step[0] / earlier->us[0] : 0;
 }
 
-int adaptive_work_recall(struct adaptive_work *work, const struct adaptive_past *past)
+void adaptive_work_recall(struct adaptive_work *work, const struct adaptive_times *earlier)
 {
-    double by = past->step_us > 0 ? work->step_us / past->step_us : 0;
+    double by = slower_by(work, earlier), least = 0;
 
-    if (by * ANOTHER < 1 || by > ANOTHER)
+    for (int i = 0; i < ADAPTIVE_KNOTS; i++) {
+        if (work->shape[i] == 0 && by * earlier->us[i] > least)
+            work->shape[i] = by * earlier->us[i];
+        least = fmax(least, work->shape[i]);
+    }
+}
+
+int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_times *times)
+{
+    double by = slower_by(work, times);
+
+    if (work->step[0] == 0)
         return 0;
     for (int i = 0; i < ADAPTIVE_KNOTS; i++)
-        work->shape[i] = by * past->us[i];
-    work->speed[0] = (struct adaptive_speed){.scale = 1, .rounds = RECALLED_ROUNDS};
-    work->speed[1] = (struct adaptive_speed){.scale = past->drafted, .rounds = RECALLED_ROUNDS};
+        times->us[i] = work->step[i] > 0 ? work->step[i] : by * times->us[i];
     return 1;
 }
 

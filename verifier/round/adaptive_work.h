@@ -17,14 +17,12 @@ struct adaptive_work {
     int last[ADAPTIVE_KNOTS];       /* and the number of the last of them */
     struct adaptive_speed speed[2]; /* of rounds without drafts, and with */
     int rounds;
-    double step_us; /* of a warm-up's step of one row; 0: there was none */
+    double step[ADAPTIVE_KNOTS]; /* what the warm-up itself measured; 0: nothing */
 };
 
-/* What the rounds of a job took, for the next with the same model, machine and ranks. */
-struct adaptive_past {
-    double step_us;            /* of a warm-up's step of one row, then; 0: nothing is known */
-    double us[ADAPTIVE_KNOTS]; /* of a round without drafts, by its rows; 0: not known */
-    double drafted;            /* a round of as many rows with drafts takes so many times that */
+/* What warm-ups with the same model, machine and ranks measured: microseconds of a step by its rows; 0: not known. */
+struct adaptive_times {
+    double us[ADAPTIVE_KNOTS];
 };
 
 /* The rows of a knot of the table, and the knot nearest to some rows. */
@@ -37,11 +35,11 @@ int adaptive_work_warm_up_rows(int i);
 void adaptive_work_add_step(struct adaptive_work *work, int rows, double us);
 /* Was any warm-up step or round recorded? */
 int adaptive_work_is_known(const struct adaptive_work *work);
-/* What is known of this job's rounds: 0 where those without drafts, or all, were too few to tell, or there was no warm-up. */
-int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_past *past);
-/* Takes over what an earlier job left, after a warm-up's steps of one row: what that step takes now, over what it took then, is how much slower the
- * machine is. 0: nothing is left, or the machine is another one by that measure; the warm-up goes on. */
-int adaptive_work_recall(struct adaptive_work *work, const struct adaptive_past *past);
+/* Takes over from an earlier warm-up what this one, which has timed one row, had no time for: what that takes now, over what it took then, is how
+ * much slower the machine is. */
+void adaptive_work_recall(struct adaptive_work *work, const struct adaptive_times *earlier);
+/* Puts what this warm-up measured into what earlier ones did. 0: there was none. */
+int adaptive_work_leave(const struct adaptive_work *work, struct adaptive_times *times);
 /* Expected microseconds of a round of so many rows; 0: not known. */
 double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted);
 /* A round took so long: that corrects the scale, which holds for all rows, and its nearest knot, the more the longer that knot was not measured. The

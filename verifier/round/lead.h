@@ -57,7 +57,7 @@ struct lead_drain {
 /* The draft length of requests that leave it to the lead. */
 struct lead_pacing {
     struct adaptive adaptive;
-    const struct adaptive_times *earlier; /* borrowed: what an earlier job measured; NULL: nothing is known of one */
+    const struct adaptive_times *earlier; /* borrowed: what earlier jobs timed; NULL: nobody knows */
     int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */

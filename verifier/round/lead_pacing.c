@@ -3,7 +3,6 @@
 #include "verifier/round/lead_parts.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/base/try.h"
 #include <math.h>
 
@@ -43,14 +42,48 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
             lead->slots.ready[i]->adaptive = lead->drafting.length;
 }
 
+static enum status time_steps(struct lead *lead, const struct request *first, int rows)
+{
+    double us;
+
+    TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
+    for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
+        TRY(verify_warm_up(lead->verify, &first->sampling, rows, &us));
+        adaptive_work_add_step(&lead->drafting.adaptive.work, rows, us);
+    }
+    return STATUS_OK;
+}
+
+/* Is that known from an earlier job? */
+static int is_known(const struct lead *lead, int rows)
+{
+    const struct adaptive_times *earlier = lead->drafting.earlier;
+
+    return earlier != NULL && earlier->us[adaptive_work_knot(rows)] > 0;
+}
+
+/* One row and two, and as many more as there is time for, first those that no earlier job has timed. */
+static enum status time_all_steps(struct lead *lead, const struct request *first, int most)
+{
+    int64_t until = clock_ns() + WARM_UP_NS;
+
+    for (int known = 0; known < 2; known++)
+        for (int i = 0; adaptive_work_warm_up_rows(i) <= most; i++) {
+            int rows = adaptive_work_warm_up_rows(i);
+
+            if (i < 2 ? !known : is_known(lead, rows) == known && clock_ns() < until)
+                TRY(time_steps(lead, first, rows));
+        }
+    if (lead->drafting.earlier != NULL)
+        adaptive_work_recall(&lead->drafting.adaptive.work, lead->drafting.earlier);
+    return STATUS_OK;
+}
+
 enum status lead_warm_up(struct lead *lead)
 {
     const struct request *first = lead_find_first(lead);
     int sequences = lead_count_next(lead);
     int most = sequences * (ADAPTIVE_START + 1), longest = lead->team->shard.model->shape.context;
-    int64_t until = clock_ns() + WARM_UP_NS;
-    int is_warm = adaptive_work_is_known(&lead->drafting.adaptive.work);
-    double us;
 
     if (lead->peers->count == 0 || first == NULL || lead->figures.steps > 0)
         return STATUS_OK; /* in a chat the slots are in use after its first turn */
@@ -59,17 +92,8 @@ enum status lead_warm_up(struct lead *lead)
                                                                                        .one_us = lead->peers->peer[i].draft_ns / 1e3,
                                                                                        .all_us = lead->peers->peer[i].draft_batch_ns / 1e3});
     most = most < longest ? most : longest;
-    for (int i = 0; !is_warm && adaptive_work_warm_up_rows(i) <= most && (i < 2 || clock_ns() < until); i++) {
-        TRY(lead_keep_in_touch(lead, clock_ns(), "warming up"));
-        for (int turn = 0; turn < WARM_UP_TURNS; turn++) {
-            TRY(verify_warm_up(lead->verify, &first->sampling, adaptive_work_warm_up_rows(i), &us));
-            adaptive_work_add_step(&lead->drafting.adaptive.work, adaptive_work_warm_up_rows(i), us);
-        }
-        if (i == 0 && lead->drafting.earlier != NULL && adaptive_recall(&lead->drafting.adaptive, lead->drafting.earlier)) {
-            log_debug("what rounds take is known from an earlier job");
-            is_warm = 1;
-        }
-    }
+    if (!adaptive_work_is_known(&lead->drafting.adaptive.work))
+        TRY(time_all_steps(lead, first, most));
     lead->drafting.length = choose(lead, sequences);
     return STATUS_OK;
 }

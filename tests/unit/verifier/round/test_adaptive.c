@@ -13,9 +13,7 @@
 #include <cmocka.h>
 
 enum { KNOWN = 8 };
-enum { ROBBED = 400, SHORT_JOBS = 32 };
-#define NO_SLOWER 0.92
-#define SLOWER    1.4
+enum { ROBBED = 400 };
 #define LINGERING 1.5
 #define ROBBED_US 200
 
@@ -140,24 +138,22 @@ static double slowness(const struct job *job)
     return slow > 0 ? job->round < slow ? 3 : 1 : job->round < -slow ? 1.0 / 3 : 1;
 }
 
-/* earlier: what a job before left; NULL: there was none. */
-static void begin_after(struct job *job, const struct machine *machine, int sequences, const struct adaptive_times *earlier)
+/* timed: how many numbers of rows there is time for; earlier: what jobs before left, NULL: nobody knows. */
+static void begin_after(struct job *job, const struct machine *machine, int sequences, int timed, const struct adaptive_times *earlier)
 {
-    int is_known = 0;
-
     *job = (struct job){.machine = machine, .sequences = sequences};
     if (!machine->cold)
         adaptive_add_draft_step(&job->adaptive, (struct adaptive_draft_step){.rows = 4, .one_us = machine->token, .all_us = machine->token});
-    for (int i = 0; !machine->cold && !is_known && adaptive_work_warm_up_rows(i) <= sequences * (ADAPTIVE_START + 1); i++) {
+    for (int i = 0; !machine->cold && i < timed && adaptive_work_warm_up_rows(i) <= sequences * (ADAPTIVE_START + 1); i++)
         adaptive_work_add_step(&job->adaptive.work, adaptive_work_warm_up_rows(i), slowness(job) * step_us(machine, adaptive_work_warm_up_rows(i)));
-        is_known = i == 0 && earlier != NULL && adaptive_recall(&job->adaptive, earlier);
-    }
+    if (earlier != NULL)
+        adaptive_work_recall(&job->adaptive.work, earlier);
     job->length = adaptive_choose(&job->adaptive, sequences);
 }
 
 static void begin(struct job *job, const struct machine *machine, int sequences)
 {
-    begin_after(job, machine, sequences, NULL);
+    begin_after(job, machine, sequences, ADAPTIVE_KNOTS, NULL);
 }
 
 static int happens(struct job *job, double probability)
@@ -272,85 +268,48 @@ static void test_adaptive__a_job_is_nearly_as_fast_as_with_the_best_fixed_length
     assert_false(failed);
 }
 
-/* Tokens by microsecond of short jobs' first rounds, each with other chances. earlier: what a job before left; NULL: there was none. */
-static double rate_of_short_jobs(const struct machine *machine, int sequences, const struct adaptive_times *earlier)
+/* A job whose warm-up had time for one row and two alone, with what an earlier one left, which timed all, begins as that one did, on a machine that
+ * has become slower, too: what it knows is that many times as much. */
+static void test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_no_time_for(void **state)
 {
-    double us = 0, tokens = 0;
-
-    for (int i = 0; i < SHORT_JOBS; i++) {
-        struct job job;
-
-        begin_after(&job, machine, sequences, earlier);
-        job.dice = (uint64_t)i;
-        while (job.round < 60 + abs(machine->slow))
-            take_round(&job);
-        us += job.us;
-        tokens += job.tokens;
-    }
-    return tokens / us;
-}
-
-/* A job that comes after one of its kind knows what rounds take, those with drafts, too: it is no slower for that, on a machine that has become
- * somewhat slower neither, and on the whole faster, as it need not learn that. */
-static void test_adaptive__what_an_earlier_job_left_makes_short_jobs_faster(void **state)
-{
-    static const int sequences[] = {1, 4};
-    double gain = 0;
-    int failed = 0;
+    static const double slower[] = {1, 3, 0.2};
 
     (void)state;
     for (int m = 0; m < MACHINES; m++)
-        for (int s = 0; s < 2 && !machines[m].cold; s++) {
-            struct job before;
-            struct adaptive_times times;
-            double first = rate_of_short_jobs(&machines[m], sequences[s], NULL);
+        for (int s = 0; s < 3 && !machines[m].cold; s++) {
+            struct adaptive_times times = {{0}};
+            struct job whole, part;
 
-            begin(&before, &machines[m], sequences[s]);
-            while (before.round < 2000)
-                take_round(&before);
-            assert_int_equal(adaptive_leave(&before.adaptive, &times), 1);
-            for (int slower = 0; slower < 2; slower++) {
-                double then = rate_of_short_jobs(&machines[m], sequences[s], &times);
-
-                gain += then / first - 1;
-                if (then < NO_SLOWER * first) {
-                    failed = 1;
-                    print_error("%s, %d sequences, %s: %.3f of what a first job gives\n", machines[m].name, sequences[s],
-                                slower ? "slower since" : "as then", then / first);
-                }
-                times.work.step_us /= SLOWER;
-                for (int i = 0; i < ADAPTIVE_KNOTS; i++)
-                    times.work.us[i] /= SLOWER;
-            }
+            begin(&whole, &machines[m], 4);
+            assert_int_equal(adaptive_work_leave(&whole.adaptive.work, &times), 1);
+            for (int i = 0; i < ADAPTIVE_KNOTS; i++)
+                times.us[i] *= slower[s];
+            begin_after(&part, &machines[m], 4, 2, &times);
+            for (int rows = 1; rows <= 20; rows++)
+                assert_true(fabs(adaptive_work_us(&part.adaptive.work, rows, 0) / adaptive_work_us(&whole.adaptive.work, rows, 0) - 1) < 1e-9);
+            assert_int_equal(part.length, whole.length);
         }
-    print_message("short jobs after another of their kind are %.1f %% faster, on the average\n", 100 * gain / MACHINES / 4);
-    assert_false(failed);
-    assert_true(gain > 0);
 }
 
-static void test_adaptive__what_an_earlier_job_left_is_for_machines_of_that_speed(void **state)
+/* Of what is timed anew the newest counts, the rest is kept as it was beside one row; and no step takes less than one of fewer rows. */
+static void test_adaptive__what_is_left_is_the_newest_of_each_number_of_rows(void **state)
 {
-    struct adaptive_work work = {0}, fresh = {0};
-    struct adaptive_past past = {0};
+    struct adaptive_work work = {0}, next = {0};
+    struct adaptive_times times = {{0}}, wrong = {{[0] = 100, [1] = 120, [3] = 90, [7] = 400}};
 
     (void)state;
+    assert_int_equal(adaptive_work_leave(&work, &times), 0);
     adaptive_work_add_step(&work, 1, 100);
-    assert_int_equal(adaptive_work_recall(&work, &past), 0); /* nothing was left */
-    assert_int_equal(adaptive_work_leave(&work, &past), 0);  /* no round yet */
-    for (int i = 0; i < 100; i++)
-        adaptive_work_add(&work, 1 + 3 * (i % 2), i % 2, 0, i % 2 ? 400 : 120);
-    assert_int_equal(adaptive_work_leave(&work, &past), 1);
-    assert_int_equal(adaptive_work_recall(&fresh, &past), 0); /* not warm */
-    adaptive_work_add_step(&fresh, 1, 150);
-    assert_int_equal(adaptive_work_recall(&fresh, &past), 1);
-    assert_true(fabs(adaptive_work_us(&fresh, 1, 0) / adaptive_work_us(&work, 1, 0) - 1.5) < 1e-9);
-    assert_true(fabs(adaptive_work_us(&fresh, 4, 1) / adaptive_work_us(&work, 4, 1) - 1.5) < 1e-9);
-    for (int i = 0; i < 2; i++) {
-        fresh = (struct adaptive_work){0};
-        adaptive_work_add_step(&fresh, 1, i == 0 ? 801 : 12);
-        assert_int_equal(adaptive_work_recall(&fresh, &past), 0);
-        assert_true(fresh.shape[0] == (i == 0 ? 801 : 12) && fresh.shape[3] == 0);
-    }
+    adaptive_work_add_step(&work, 1, 130);
+    adaptive_work_add_step(&work, 4, 200);
+    assert_int_equal(adaptive_work_leave(&work, &times), 1);
+    assert_true(times.us[0] == 100 && times.us[1] == 0 && times.us[3] == 200);
+    adaptive_work_add_step(&next, 1, 150);
+    adaptive_work_add_step(&next, 2, 180);
+    assert_int_equal(adaptive_work_leave(&next, &times), 1);
+    assert_true(times.us[0] == 150 && times.us[1] == 180 && times.us[3] == 300);
+    adaptive_work_recall(&next, &wrong);
+    assert_true(next.shape[0] == 150 && next.shape[1] == 180 && next.shape[3] == 0 && next.shape[7] == 600);
 }
 
 static const struct machine *machine_of(const char *name)
@@ -521,8 +480,8 @@ static void test_adaptive__expected_tokens_is_equation_1(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adaptive__what_an_earlier_job_left_makes_short_jobs_faster),
-        cmocka_unit_test(test_adaptive__what_an_earlier_job_left_is_for_machines_of_that_speed),
+        cmocka_unit_test(test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_no_time_for),
+        cmocka_unit_test(test_adaptive__what_is_left_is_the_newest_of_each_number_of_rows),
         cmocka_unit_test(test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
         cmocka_unit_test(test_adaptive__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
         cmocka_unit_test(test_adaptive__drafts_again_when_they_come_to_pay),
