@@ -92,6 +92,16 @@ done
 echo "$drained drains"
 check "no job was drained" [ "$drained" -ge "$rounds" ]
 
+# From the first moment on that the launcher heeds it, when nothing is begun yet.
+for ((round = 0; round < 12; round++)); do
+    "$WORK/bin/tandem" run --prompts "$INPUT" --quiet --output "$WORK/early.jsonl" >/dev/null 2>"$WORK/early.err" </dev/null &
+    PID=$!
+    await_trap
+    kill -USR1 "$PID"
+    ended 60
+    check "told as it begins: exit $CODE, expected 75: $(cat "$WORK/early.err")" [ "$CODE" = 75 ]
+done
+
 # Rejection sampling alone, where the text is a function of the seed; a drafter that only listens is told, too.
 solo=(--temperature 0.8 --seed 5 --max-tokens "$tokens" --verifiers 1 --solo)
 run reference "${solo[@]}"
