@@ -8,5 +8,9 @@
 
 /* Those of the caller's thread at the first call; NULL where the system did not say. */
 const cpu_set_t *cores_own(void);
+/* How many they are; all of this host where the system did not say. */
+int cores_count_own(void);
+/* Threads for one of `ranks` that share this host's cores, or `asked` where that is above 0; at least 1 and no more than there are of its own. */
+int cores_share(int asked, int ranks);
 
 #endif

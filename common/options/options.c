@@ -317,7 +317,8 @@ static enum status find_draft(struct options *options)
     options->model.draft_is_known = options->model.draft != NULL;
     if (!is_auto || target == NULL || options->model.draft != NULL)
         return STATUS_OK;
-    log_error("--draft auto: no draft model is known that belongs to --target %s; expected --draft with a model of the same vocabulary, or --draft lookup",
+    log_error("--draft auto: no draft model is known that belongs to --target %s; expected --draft with a model of the same vocabulary, or "
+              "--draft lookup",
               target);
     return STATUS_USAGE;
 }

@@ -136,14 +136,6 @@ enum status world_open(int *argc, char ***argv, enum role role, struct world *wo
     return STATUS_OK;
 }
 
-/* Who started the rank may have bound it to some. */
-static long own_cores(long cores)
-{
-    const cpu_set_t *own = cores_own();
-
-    return own != NULL ? CPU_COUNT(own) : cores;
-}
-
 void world_claim_threads(const struct world *world, int threads)
 {
     atomic_fetch_add(&world->doorbells->first->threads, (uint32_t)threads);
@@ -157,17 +149,13 @@ static int is_first_to_warn(const struct world *world)
 
 int world_threads(const struct world *world, int asked, int alone)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN), own = own_cores(cores);
-    long share = cores / (alone ? world->node_role_size : world->node_size);
+    int own = cores_count_own();
 
     if (asked > own && is_first_to_warn(world))
-        log_warn("--threads %d, but a rank may run on %ld core%s here: more threads than that would only wait for each other, and are not "
-                 "started", asked, own,
-                 own == 1 ? "" : "s");
-    if (asked > 0)
-        return asked < own ? asked : (int)own;
-    share = share < own ? share : own;
-    return share > 1 ? (int)share : 1;
+        log_warn("--threads %d, but a rank may run on %d core%s here: more threads than that would only wait for each other, and are not "
+                 "started",
+                 asked, own, own == 1 ? "" : "s");
+    return cores_share(asked, alone ? world->node_role_size : world->node_size);
 }
 
 /* The n-th of the cores, and `count - 1` behind it. */

@@ -111,6 +111,22 @@ struct request_terms pair_terms(const struct pair *pair, const struct options *o
                                   .vocab = pair->target[0]->vocab};
 }
 
+struct engine_terms pair_engine(struct pair *pair, const struct request_list *requests, const struct lead_watch *watch, int with_drafter)
+{
+    return (struct engine_terms){.team = &pair->team[0],
+                                 .draft[0] = {.draft = &pair->draft, .vocab = pair->draft_model->vocab, .context = pair->draft_model->shape.context},
+                                 .drafters = with_drafter,
+                                 .tokenizer = pair->tokenizer,
+                                 .requests = requests,
+                                 .watch = watch,
+                                 .run = RUN,
+                                 .slots = PAIR_SLOTS,
+                                 .outputs = PAIR_OUTPUTS,
+                                 .ids = PAIR_IDS,
+                                 .deadline_ms = 1000,
+                                 .patient = 1};
+}
+
 /* One round: the drafter's turn, then the lead's. Returns whether there was one. */
 static int take_round(struct engine *engine)
 {
@@ -132,22 +148,13 @@ void pair_run(struct pair *pair, const struct request_list *requests, int with_d
     struct show show = {0};
     struct audience audience;
     struct engine engine;
-    const struct engine_terms terms = {.team = &pair->team[0],
-                                       .draft[0] = {.draft = &pair->draft,
-                                                    .vocab = pair->draft_model->vocab,
-                                                    .context = pair->draft_model->shape.context},
-                                       .drafters = with_drafter,
-                                       .tokenizer = pair->tokenizer,
-                                       .requests = requests,
-                                       .watch = &audience.watch,
-                                       .run = RUN,
-                                       .slots = PAIR_SLOTS,
-                                       .outputs = PAIR_OUTPUTS,
-                                       .ids = PAIR_IDS};
+    struct engine_terms terms = pair_engine(pair, requests, &audience.watch, with_drafter);
 
     memset(results, 0, (size_t)requests->count * sizeof *results);
     taking = results;
     audience_init(&audience, &output, &show, NULL);
+    terms.deadline_ms = 0;
+    terms.patient = 0;
     assert_int_equal(engine_open(&engine, &terms), STATUS_OK);
     while (take_round(&engine))
         continue;

@@ -40,6 +40,9 @@ void pair_close(struct pair *pair);
 /* What requests for the target are checked against. */
 struct request_terms pair_terms(const struct pair *pair, const struct options *options);
 
+/* What an engine of the pair is opened with, patient, with as many slots as the pair has; the caller changes what is to be otherwise. */
+struct engine_terms pair_engine(struct pair *pair, const struct request_list *requests, const struct lead_watch *watch, int with_drafter);
+
 /* Completes all requests, solo or with the drafter.  results: [requests->count], filled; figures may be NULL. */
 void pair_run(struct pair *pair, const struct request_list *requests, int with_drafter, struct pair_result *results, struct figures *figures);
 void pair_release(struct pair_result *results, int count);

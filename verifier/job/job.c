@@ -257,9 +257,10 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     enum status status, ended;
     int keeps = job->world.drafters > 0 && paths_cache("times.json", path, sizeof path);
 
-    job_words_kind(job, of, sizeof of);
-    if (keeps)
+    if (keeps) {
+        job_words_kind(job, of, sizeof of);
         times_read(path, of, &job->times);
+    }
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
     job_words_begin(job);

@@ -1,10 +1,10 @@
 #include "verifier/job/times.h"
 
 #include "common/base/log.h"
+#include "common/base/new_file.h"
 #include "common/base/plain_file.h"
 #include "common/file/json_text.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -48,13 +48,13 @@ static double number(const json_t *value)
     return x > 0 && x < LONGEST_US ? x : 0;
 }
 
-/* [rows, us], rows 1 .. most. Returns the rows, or 0 where it is something else. */
-static int take_pair(const json_t *pair, int most, double *us)
+/* [rows, us]. Returns the rows, or 0 where it is something else. */
+static int take_pair(const json_t *pair, double *us)
 {
     double n = json_number_value(json_array_get(pair, 0));
 
     *us = number(json_array_get(pair, 1));
-    return n >= 1 && n <= most && *us > 0 ? (int)n : 0;
+    return n >= 1 && n <= MOST_ROWS && *us > 0 ? (int)n : 0;
 }
 
 static int take(const json_t *entry, struct adaptive_times *times)
@@ -64,7 +64,7 @@ static int take(const json_t *entry, struct adaptive_times *times)
     *times = (struct adaptive_times){0};
     for (size_t i = 0; i < json_array_size(steps); i++) {
         double us;
-        int rows = take_pair(json_array_get(steps, i), MOST_ROWS, &us);
+        int rows = take_pair(json_array_get(steps, i), &us);
 
         if (rows == 0)
             return 0;
@@ -124,24 +124,12 @@ static void make_folder(const char *path)
 static int replace(const char *path, const char *text)
 {
     char beside[PATH_MAX];
-    FILE *file = NULL;
-    int fd, written;
+    FILE *file;
 
     if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside)
         return 0;
-    unlink(beside);
-    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || (file = fdopen(fd, "w")) == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    written = fprintf(file, "%s\n", text) > 0;
-    written &= fclose(file) == 0;
-    if (written && rename(beside, path) == 0)
-        return 1;
-    unlink(beside);
-    return 0;
+    file = new_file_open(beside, path, 0600);
+    return file != NULL && new_file_put(file, fprintf(file, "%s\n", text) > 0, beside, path);
 }
 
 void times_write(const char *path, const char *of, const struct adaptive_times *times)

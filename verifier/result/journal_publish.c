@@ -1,16 +1,15 @@
 #include "verifier/result/journal_publish.h"
 
 #include "common/base/log.h"
+#include "common/base/new_file.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "verifier/result/journal_terms.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct publishing {
@@ -67,38 +66,18 @@ static enum status copy_lines(struct publishing *publishing, const struct journa
     return STATUS_OK;
 }
 
-/* Opens a file of ours alone: what lies there is left over from a job that was killed, for we have the lock. */
 static enum status open_partial(struct publishing *publishing)
 {
-    struct stat before;
-    int fd;
-
-    if (unlink(publishing->partial) != 0 && errno != ENOENT)
-        return cannot_write(publishing);
-    fd = open(publishing->partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return cannot_write(publishing);
-    if (stat(publishing->file->output, &before) == 0)
-        (void)!fchmod(fd, before.st_mode & 0777); /* the new file keeps the old one's permissions */
-    publishing->to = fdopen(fd, "w");
-    if (publishing->to != NULL)
-        return STATUS_OK;
-    close(fd);
-    return cannot_write(publishing);
+    publishing->to = new_file_open(publishing->partial, publishing->file->output, 0600);
+    return publishing->to != NULL ? STATUS_OK : cannot_write(publishing);
 }
 
 /* Makes what was written durable, and puts it where it belongs. */
 static enum status put(struct publishing *publishing, enum status status, const char *place)
 {
-    if (status == STATUS_OK && (fflush(publishing->to) != 0 || fsync(fileno(publishing->to)) != 0))
-        status = cannot_write(publishing);
-    if (fclose(publishing->to) != 0 && status == STATUS_OK)
-        status = cannot_write(publishing);
-    if (status == STATUS_OK && rename(publishing->partial, place) != 0)
-        status = cannot_write(publishing);
-    if (status != STATUS_OK)
-        unlink(publishing->partial);
-    return status;
+    int is_there = new_file_put(publishing->to, status == STATUS_OK, publishing->partial, place);
+
+    return is_there || status != STATUS_OK ? status : cannot_write(publishing);
 }
 
 static void terms_path(const char *output, char path[PATH_MAX])

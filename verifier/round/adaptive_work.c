@@ -10,9 +10,7 @@
 
 enum {
     GAP_ROUNDS = 64,
-    SURE_ROUNDS = 4,     /* rounds after which a speed is known well enough to recognise an outlier */
-    TELLING_ROUNDS = 32, /* rounds of a job that leaves its times for another */
-    RECALLED_ROUNDS = 2  /* times that are taken over weigh as much as those of so many rounds */
+    SURE_ROUNDS = 4 /* rounds after which a speed is known well enough to recognise an outlier */
 };
 
 /* The table's knots: 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, ... */

@@ -1,5 +1,6 @@
 /* tandem-report: `tandem report`. Writes the report of a bench's folder into it, or compares two of them. */
 #include "common/base/log.h"
+#include "common/base/new_file.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/visible.h"
@@ -50,22 +51,13 @@ static enum status open_page(const char *folder, const char *name, struct page *
 {
     snprintf(page->path, sizeof page->path, "%.4000s/%s", folder, name);
     snprintf(page->begun, sizeof page->begun, "%.4000s/%s.new", folder, name);
-    page->file = fopen(page->begun, "w");
+    page->file = new_file_open(page->begun, page->path, 0666);
     return page->file != NULL ? STATUS_OK : failed_at(page->path);
 }
 
 static enum status close_page(struct page *page)
 {
-    int failed = fflush(page->file) != 0 || ferror(page->file);
-    enum status status = failed ? failed_at(page->path) : STATUS_OK;
-
-    if (fclose(page->file) != 0 && !failed)
-        status = failed_at(page->path);
-    if (status == STATUS_OK && rename(page->begun, page->path) != 0)
-        status = failed_at(page->path);
-    if (status != STATUS_OK)
-        unlink(page->begun);
-    return status;
+    return new_file_put(page->file, !ferror(page->file), page->begun, page->path) ? STATUS_OK : failed_at(page->path);
 }
 
 static enum status write_page(const char *folder, const char *name, const struct run *run, const struct measured_placement *all,

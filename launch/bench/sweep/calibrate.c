@@ -2,6 +2,7 @@
  * texts of its own (tandem alpha). */
 #include "launch/bench/sweep/bench.h"
 
+#include "common/base/cores.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
@@ -12,43 +13,40 @@
 #include "launch/bench/report/run_file.h"
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Threads of the drafter's rank in a job (world_threads), of which offline steps are to take as long. */
 static int draft_threads(const struct bench *bench, int ranks)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN), drafters = bench->run.ranks.drafters > 0 ? bench->run.ranks.drafters : 1;
     char path[PATH_MAX];
     struct config config;
 
-    if (bench->run.ranks.threads > 0)
-        return bench->run.ranks.threads;
     options_draft_path(&bench->run, path);
     if (path[0] != '\0' && config_read(path, &config) == STATUS_OK && config_is_large(&config, bench->run.model.draft_way.layers, 1))
-        ranks = (int)drafters;
-    return cores / ranks > 1 ? (int)(cores / ranks) : 1;
+        ranks = bench->run.ranks.drafters > 0 ? bench->run.ranks.drafters : 1;
+    return cores_share(bench->run.ranks.threads, ranks);
+}
+
+static const char *host_of(const json_t *ranks, size_t i)
+{
+    return json_string_value(json_object_get(json_array_get(ranks, i), "host"));
 }
 
 /* Ranks of the first placement that stand beside its drafter. */
 static int ranks_beside(const struct bench *bench, const char *folder)
 {
     char path[PATH_MAX];
-    json_t *lines = NULL, *ranks;
-    size_t at;
-    json_t *rank;
-    const char *host, *first;
+    const json_t *ranks;
+    const char *first;
+    json_t *lines = NULL;
     int beside = 0;
 
     snprintf(path, sizeof path, "%.3000s/raw/%s/passes.jsonl", folder, bench->placement[0].name);
     if (run_read_json(path, 1, &lines) != STATUS_OK)
         return 1;
     ranks = json_object_get(json_array_get(lines, 0), "ranks");
-    first = json_string_value(json_object_get(json_array_get(ranks, 0), "host"));
-    json_array_foreach(ranks, at, rank)
-    {
-        host = json_string_value(json_object_get(rank, "host"));
-        beside += host == NULL || first == NULL || strcmp(host, first) == 0;
-    }
+    first = host_of(ranks, 0);
+    for (size_t i = 0; i < json_array_size(ranks); i++)
+        beside += first == NULL || host_of(ranks, i) == NULL || strcmp(host_of(ranks, i), first) == 0;
     json_decref(lines);
     return beside > 0 ? beside : 1;
 }
@@ -115,7 +113,8 @@ static enum status decode_texts(struct bench *bench, const char *folder, json_t 
         snprintf(bench->text[6], PATH_MAX, "%.3000s/alpha-%d.txt", folder, number);
         log_info("T %g %s: what drafts are worth on other texts", cell->temperature, rule_name(cell->accept));
         TRY(child_run(&words, bench->text[6], code));
-        json_array_append_new(alphas, json_sprintf("alpha-%d.json", number));
+        if (json_array_append_new(alphas, json_sprintf("alpha-%d.json", number)) != 0)
+            return STATUS_INTERNAL;
     }
     return STATUS_OK;
 }
@@ -130,7 +129,8 @@ static enum status copy_texts(const struct bench *bench, const char *folder, jso
         snprintf(name, sizeof name, "alpha-%d.json", i);
         TRY(alpha_file_read(bench->alpha[i], &json));
         TRY(bench_write_json(folder, name, json));
-        json_array_append_new(alphas, json_string(name));
+        if (json_array_append_new(alphas, json_string(name)) != 0)
+            return STATUS_INTERNAL;
     }
     return STATUS_OK;
 }

@@ -691,7 +691,8 @@ static void assert_names_of_the_hub_are_known(const char *folder)
     struct options options;
 
     assert_refused("--target hf:owner/name/q8.gguf", STATUS_NOINPUT, "/tandem/hf/owner/name/q8.gguf: launch/tandem fetch hf:owner/name/q8.gguf");
-    assert_refused("--target a --draft hf:owner/name", STATUS_NOINPUT, "--draft hf:owner/name has not been fetched yet, expected /tmp/test_options_cache.");
+    assert_refused("--target a --draft hf:owner/name", STATUS_NOINPUT,
+                   "--draft hf:owner/name has not been fetched yet, expected /tmp/test_options_cache.");
     for (int i = 0; i < 4; i++) {
         snprintf(place[i], sizeof place[i], "%s%s", i == 0 ? folder : place[i - 1], part[i]);
         assert_int_equal(mkdir(place[i], 0700), 0);

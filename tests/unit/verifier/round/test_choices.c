@@ -2,7 +2,7 @@
  * as many slots as there are; the prompt is read once; the best are those of the highest mean log p; and what a line of output says of all that. */
 #include "common/base/log.h"
 #include "common/sample/rule.h"
-#include "launch/engine/engine.h"
+#include "tests/support/pair.h"
 #include "verifier/result/gathering.h"
 #include "verifier/result/result.h"
 
@@ -18,16 +18,11 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 3, LINES = 3, MOST = 8, LENGTH = 3, TOKENS = 16, SUPPORT = 256 };
-enum { OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT };
+enum { SLOTS = 3, LINES = 3, MOST = 8, LENGTH = 3, TOKENS = 16 };
 
 #define PROMPT "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want"
 
-static struct group self;
-static struct tokenizer *tokenizer;
-static struct model *target, *draft_model;
-static struct draft draft;
-static struct team team;
+static struct pair pair;
 
 /* How requests are run, and what came of it. */
 struct way {
@@ -67,21 +62,9 @@ static void run(struct way *way, const char *const *lines, int count)
                               .request.ignore_eos = 1,
                               .rounds.draft_length = LENGTH,
                               .rounds.max_sequences = SLOTS};
-    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    const struct request_terms terms = pair_terms(&pair, &options);
     struct request_list requests = {0};
-    const struct engine_terms engine_terms = {.team = &team,
-                                              .draft[0] = {.draft = &draft, .vocab = draft_model->vocab, .context = draft_model->shape.context},
-                                              .drafters = way->with_drafter,
-                                              .tokenizer = tokenizer,
-                                              .requests = &requests,
-                                              .watch = &watch,
-                                              .run = 5,
-                                              .slots = way->slots,
-                                              .outputs = OUTPUTS,
-                                              .ids = IDS,
-                                              .run_ahead = 1,
-                                              .deadline_ms = 1000,
-                                              .patient = 1};
+    struct engine_terms engine_terms = pair_engine(&pair, &requests, &watch, way->with_drafter);
     struct engine engine;
 
     options.request.sampling.accept = way->accept;
@@ -90,6 +73,8 @@ static void run(struct way *way, const char *const *lines, int count)
         assert_int_equal(request_add_line(&requests, &terms, lines[i], strlen(lines[i]), i + 1), STATUS_OK);
         assert_null(requests.request[i].error);
     }
+    engine_terms.slots = way->slots;
+    engine_terms.run_ahead = 1;
     assert_int_equal(engine_open(&engine, &engine_terms), STATUS_OK);
     assert_int_equal(engine_run(&engine), STATUS_OK);
     way->accepted = engine.lead.figures.accepted;
@@ -239,7 +224,7 @@ static void test_choices__a_prompt_is_read_once(void **state)
     int count;
 
     (void)state;
-    assert_int_equal(tokenizer_encode(tokenizer, PROMPT, strlen(PROMPT), TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &tokens, &count, &bad),
+    assert_int_equal(tokenizer_encode(pair.tokenizer, PROMPT, strlen(PROMPT), TOKENIZER_ADD_SPECIAL | TOKENIZER_PARSE_SPECIAL, &tokens, &count, &bad),
                      STATUS_OK);
     free(tokens);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -416,29 +401,16 @@ static void test_choices__what_is_not_complete_is_forgotten(void **state)
 
 static int open_models(void **state)
 {
-    const struct model_options options = {
-        .threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS, .context = 0};
-
     (void)state;
     log_init("test_choices", LOG_ERROR);
-    group_open_self(&self);
-    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
-    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
-    assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
+    pair_open(&pair, 1, "draft");
     return 0;
 }
 
 static int close_models(void **state)
 {
     (void)state;
-    team_close(&team);
-    draft_close(&draft);
-    model_close(draft_model);
-    model_close(target);
-    tokenizer_close(tokenizer);
-    group_close(&self);
+    pair_close(&pair);
     return 0;
 }
 

@@ -1,8 +1,8 @@
 /* Log probabilities of committed tokens: those of the target's own logits, whatever rule took the tokens, and of whatever drafts; those of a prompt
  * that is echoed, however it is read; and how they are written. */
 #include "common/base/log.h"
-#include "launch/engine/engine.h"
 #include "tests/support/model_rig.h"
+#include "tests/support/pair.h"
 #include "verifier/result/result.h"
 
 #include <jansson.h>
@@ -16,14 +16,9 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 2, PROMPTS = 4, LENGTH = 3, TOKENS = 20, SUPPORT = 256, TOP = 3, TEXT = 256 };
-enum { OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 3, TOKENS = 20, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, TOP = 3, TEXT = 256 };
 
-static struct group self;
-static struct tokenizer *tokenizer;
-static struct model *target, *draft_model;
-static struct draft draft;
-static struct team team;
+static struct pair pair;
 
 /* What came of one request. */
 struct told {
@@ -57,23 +52,14 @@ struct way {
 static void run_requests(const struct request_list *requests, struct way *way, struct told *told)
 {
     const struct lead_watch watch = {.state = told, .end = keep};
-    const struct engine_terms engine_terms = {.team = &team,
-                                              .draft[0] = {.draft = &draft, .vocab = draft_model->vocab, .context = draft_model->shape.context},
-                                              .drafters = way->with_drafter,
-                                              .tokenizer = tokenizer,
-                                              .requests = requests,
-                                              .watch = &watch,
-                                              .run = 5,
-                                              .slots = SLOTS,
-                                              .outputs = OUTPUTS,
-                                              .ids = IDS,
-                                              .run_ahead = 1,
-                                              .prefill_chunk = way->chunk,
-                                              .deadline_ms = 1000,
-                                              .patient = 1};
+    struct engine_terms engine_terms = pair_engine(&pair, requests, &watch, way->with_drafter);
     struct engine engine;
 
     memset(told, 0, PROMPTS * sizeof *told);
+    engine_terms.slots = SLOTS;
+    engine_terms.outputs = OUTPUTS;
+    engine_terms.run_ahead = 1;
+    engine_terms.prefill_chunk = way->chunk;
     assert_int_equal(engine_open(&engine, &engine_terms), STATUS_OK);
     assert_int_equal(engine_run(&engine), STATUS_OK);
     way->accepted = engine.lead.figures.accepted;
@@ -97,8 +83,7 @@ static void run(enum accept_mode accept, double temperature, int logprobs, int w
     options.request.sampling.accept = accept;
     options.request.sampling.temperature = temperature;
     options.request.sampling.repetition_penalty = 1.2;
-    const struct request_terms terms = {
-        .options = &options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    const struct request_terms terms = pair_terms(&pair, &options);
     for (int i = 0; i < PROMPTS; i++)
         assert_int_equal(request_add_text(&requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
     run_requests(&requests, &way, told);
@@ -185,7 +170,7 @@ static void add_echoes(struct request_list *requests)
                                                "{\"prompt\": \"The\", \"echo\": true, \"logprobs\": 3, \"max_tokens\": 0}"};
     struct options options = {
         .request.sampling = sampling_default, .request.ignore_eos = 1, .rounds.draft_length = LENGTH, .rounds.max_sequences = SLOTS};
-    const struct request_terms terms = {.options = &options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    const struct request_terms terms = pair_terms(&pair, &options);
 
     options.request.sampling.repetition_penalty = 1.2;
     for (int i = 0; i < PROMPTS; i++) {
@@ -291,8 +276,8 @@ static void test_logprobs__are_written_where_they_are_asked_for(void **state)
 /* The first token is after nothing. Offsets are those of the text. */
 static void test_logprobs__an_echoed_prompt_comes_first(void **state)
 {
-    int32_t tokens[] = {tokenizer_find(tokenizer, "<|endoftext|>"), tokenizer_find(tokenizer, " the"), tokenizer_find(tokenizer, " of"),
-                        tokenizer_find(tokenizer, ",")};
+    int32_t tokens[] = {tokenizer_find(pair.tokenizer, "<|endoftext|>"), tokenizer_find(pair.tokenizer, " the"),
+                        tokenizer_find(pair.tokenizer, " of"), tokenizer_find(pair.tokenizer, ",")};
     struct logprob logprobs[3] = {{-0.5f, 1, {{-0.25f, tokens[3]}}}, {-1, 1, {{-1, tokens[2]}}}, {-1.5f, 1, {{-0.125f, tokens[1]}}}};
     char prompt[] = " the of", text[] = ",", *line;
     struct request request = {.prompt_count = 3, .logprobs = 1, .echo = 1, .prompt = prompt, .prompt_length = 7, .scores = 2};
@@ -301,7 +286,7 @@ static void test_logprobs__an_echoed_prompt_comes_first(void **state)
                                       .length = 4,
                                       .scores = 2,
                                       .logprobs = logprobs,
-                                      .completion = {.tokenizer = tokenizer, .text = text, .length = 1, .count = 1, .finish = FINISH_LENGTH}};
+                                      .completion = {.tokenizer = pair.tokenizer, .text = text, .length = 1, .count = 1, .finish = FINISH_LENGTH}};
 
     (void)state;
     assert_int_equal(result_line(&request, &sequence, 1, 0, &line), STATUS_OK);
@@ -321,7 +306,7 @@ static void test_logprobs__an_echoed_prompt_comes_first(void **state)
 /* Pieces of a character, a special token, and no probability at all. */
 static void test_logprobs__openais_forms_name_any_token(void **state)
 {
-    int32_t tokens[8] = {0}, special = tokenizer_find(tokenizer, "<|endoftext|>");
+    int32_t tokens[8] = {0}, special = tokenizer_find(pair.tokenizer, "<|endoftext|>");
     struct logprob logprobs[3] = {{-0.5f, 0, {{0, 0}}}, {-INFINITY, 0, {{0, 0}}}, {-1.5f, 0, {{0, 0}}}};
     struct request request = {.openai = 1, .prompt_count = 1, .logprobs = 0};
     char text[] = "x", *line;
@@ -329,15 +314,15 @@ static void test_logprobs__openais_forms_name_any_token(void **state)
                                 .tokens = tokens,
                                 .length = 4,
                                 .logprobs = logprobs,
-                                .completion = {.tokenizer = tokenizer, .text = text, .length = 1, .count = 3, .finish = FINISH_STOP}};
+                                .completion = {.tokenizer = pair.tokenizer, .text = text, .length = 1, .count = 3, .finish = FINISH_STOP}};
     int32_t *euro;
     size_t bad;
     int count;
 
     (void)state;
-    assert_int_equal(tokenizer_encode(tokenizer, "\xe2\x82\xac", 3, 0, &euro, &count, &bad), STATUS_OK);
+    assert_int_equal(tokenizer_encode(pair.tokenizer, "\xe2\x82\xac", 3, 0, &euro, &count, &bad), STATUS_OK);
     assert_true(count > 1); /* the embedded tokenizer has no euro, so its bytes are tokens */
-    tokens[1] = tokenizer_find(tokenizer, " the");
+    tokens[1] = tokenizer_find(pair.tokenizer, " the");
     tokens[2] = euro[0];
     tokens[3] = special >= 0 ? special : tokens[1];
     assert_int_equal(result_line(&request, &sequence, 1, 0, &line), STATUS_OK);
@@ -354,29 +339,16 @@ static void test_logprobs__openais_forms_name_any_token(void **state)
 
 static int open_models(void **state)
 {
-    const struct model_options options = {
-        .threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS, .context = 0};
-
     (void)state;
     log_init("test_logprobs", LOG_ERROR);
-    group_open_self(&self);
-    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
-    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
-    assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
+    pair_open(&pair, 1, "draft");
     return 0;
 }
 
 static int close_models(void **state)
 {
     (void)state;
-    team_close(&team);
-    draft_close(&draft);
-    model_close(draft_model);
-    model_close(target);
-    tokenizer_close(tokenizer);
-    group_close(&self);
+    pair_close(&pair);
     return 0;
 }
 

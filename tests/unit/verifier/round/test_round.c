@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/progress.h"
-#include "launch/engine/engine.h"
+#include "tests/support/pair.h"
 #include "verifier/job/audience.h"
 
 #include <setjmp.h>
@@ -17,16 +17,11 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4, SUPPORT = 256 };
-enum { OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT };
-enum { SCHEDULES = 27, SHORT = 24, LONG = 900, RUN = 77 };
+enum { SLOTS = 2, PROMPTS = 4, LENGTH = 4 };
+enum { SCHEDULES = 27, SHORT = 24, LONG = 900 };
 
-static struct group self;
-static struct tokenizer *tokenizer;
-static struct model *target, *draft_model;
-static struct draft draft, lookup;
-static struct draft *drafting = &draft;
-static struct team team;
+static struct pair pair;
+static struct draft lookup, *drafting = &pair.draft;
 static int64_t now;
 
 /* Allocations since the count was last set to zero. */
@@ -100,26 +95,21 @@ static void open_run(struct run *run, enum accept_mode accept, double temperatur
     run->options.request.sampling.temperature = temperature;
     run->options.request.sampling.top_p = temperature > 0 ? 0.95 : 1.0;
     run->options.request.sampling.repetition_penalty = prompts == short_prompts ? 1.0 : 1.3;
-    const struct request_terms terms = {
-        .options = &run->options, .tokenizer = tokenizer, .context = target->shape.context, .vocab = target->vocab};
+    const struct request_terms terms = pair_terms(&pair, &run->options);
     for (int i = 0; i < PROMPTS; i++)
         assert_int_equal(request_add_text(&run->requests, &terms, prompts[i], strlen(prompts[i])), STATUS_OK);
     assert_int_equal(output_open(&run->output, NULL, 0, 0), STATUS_OK);
     audience_init(&run->audience, &run->output, &run->show, NULL);
-    team.shard.hash = 0;
-    const struct engine_terms engine = {.team = &team,
-                                        .draft[0] = {.draft = drafting, .vocab = draft_model->vocab, .context = draft_model->shape.context},
-                                        .drafters = with_drafter,
-                                        .tokenizer = tokenizer,
-                                        .requests = &run->requests,
-                                        .watch = &run->audience.watch,
-                                        .faults = faults,
-                                        .run = RUN,
-                                        .slots = SLOTS,
-                                        .outputs = OUTPUTS,
-                                        .ids = IDS,
-                                        .run_ahead = run_ahead,
-                                        .hash_logits = 1};
+    pair.team[0].shard.hash = 0;
+    struct engine_terms engine = pair_engine(&pair, &run->requests, &run->audience.watch, with_drafter);
+
+    engine.draft[0].draft = drafting;
+    engine.faults = faults;
+    engine.slots = SLOTS;
+    engine.run_ahead = run_ahead;
+    engine.hash_logits = 1;
+    engine.deadline_ms = 0;
+    engine.patient = 0;
     assert_int_equal(engine_open(&run->engine, &engine), STATUS_OK);
 }
 
@@ -148,7 +138,7 @@ static uint64_t hash_of(struct run *run)
     while (take_round(run))
         continue;
     assert_int_equal(run->engine.lead.figures.tokens, 4 * (run->options.request.max_tokens));
-    return team.shard.hash;
+    return pair.team[0].shard.hash;
 }
 
 static uint64_t run_solo(enum accept_mode accept, double temperature)
@@ -164,32 +154,19 @@ static uint64_t run_solo(enum accept_mode accept, double temperature)
 
 static int open_models(void **state)
 {
-    const struct model_options options = {
-        .threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS, .context = 0};
-
     (void)state;
     log_init("test_round", LOG_ERROR);
     clock_pretend(&now);
-    group_open_self(&self);
-    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &target), STATUS_OK);
-    assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &draft_model), STATUS_OK);
-    assert_int_equal(draft_open_model(&draft, draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
-    assert_int_equal(draft_open_lookup(&lookup, &(struct options_draft){.min = 1, .max = 3}, SLOTS, draft_model->shape.context), STATUS_OK);
-    assert_int_equal(team_open(&team, target, SLOTS, OUTPUTS, IDS), STATUS_OK);
+    pair_open(&pair, 1, "draft");
+    assert_int_equal(draft_open_lookup(&lookup, &(struct options_draft){.min = 1, .max = 3}, SLOTS, pair.draft_model->shape.context), STATUS_OK);
     return 0;
 }
 
 static int close_models(void **state)
 {
     (void)state;
-    team_close(&team);
-    draft_close(&draft);
     draft_close(&lookup);
-    model_close(draft_model);
-    model_close(target);
-    tokenizer_close(tokenizer);
-    group_close(&self);
+    pair_close(&pair);
     return 0;
 }
 
@@ -242,7 +219,7 @@ static void test_round__allocates_nothing(void **state)
     run_ahead = 0; /* how many of its messages are on their way at once, for which the loop has records, comes to its peak late */
     assert_allocates_nothing(ACCEPT_REJECTION, 0.8);
     run_ahead = 1;
-    drafting = &draft;
+    drafting = &pair.draft;
 }
 
 /* A check believes nothing of rounds that were not drafted for, so both are counted: here by a drafter that answers, and by one that hears
@@ -337,7 +314,7 @@ static void test_round__faults_of_the_wire_cost_only_speed(void **state)
     drafting = &lookup;
     assert_faults_cost_only_speed(ACCEPT_COUPLED, 0.8, SCHEDULES);
     assert_faults_cost_only_speed(ACCEPT_REJECTION, 0.0, SCHEDULES);
-    drafting = &draft;
+    drafting = &pair.draft;
 }
 
 /* A drafter that has nothing says so, and the lead goes on at once: no fallback, and nobody is lost. */
@@ -355,7 +332,7 @@ static void test_round__a_proposal_of_nothing_is_an_answer(void **state)
     assert_int_equal(run.engine.peers.peer[0].losses + run.engine.peers.peer[0].misses, 0);
     assert_int_equal(run.engine.peers.stale, 0);
     close_run(&run);
-    drafting = &draft;
+    drafting = &pair.draft;
 }
 
 static uint64_t run_seeded(uint64_t seed)
@@ -458,7 +435,7 @@ static uint64_t hash_of_each(enum accept_mode accept, double temperature)
     while (take_round(&run));
     assert_int_equal(run.engine.lead.reading.reused, 0);
     assert_int_equal(run.engine.lead.reading.read, tokens_to_read(&run));
-    hash = team.shard.hash;
+    hash = pair.team[0].shard.hash;
     close_run(&run);
     return hash;
 }
@@ -466,8 +443,9 @@ static uint64_t hash_of_each(enum accept_mode accept, double temperature)
 /* What runs before left in the target's cache and history would do for what is not copied. */
 static void forget_all(void)
 {
-    memset(team.shard.cache.layer[0].keys, 0, (size_t)((char *)team.shard.cache.layer[1].keys - (char *)team.shard.cache.layer[0].keys));
-    memset(team.shard.history, 0, (size_t)SLOTS * (size_t)target->shape.context * sizeof *team.shard.history);
+    memset(pair.team[0].shard.cache.layer[0].keys, 0,
+           (size_t)((char *)pair.team[0].shard.cache.layer[1].keys - (char *)pair.team[0].shard.cache.layer[0].keys));
+    memset(pair.team[0].shard.history, 0, (size_t)PAIR_SLOTS * (size_t)pair.target[0]->shape.context * sizeof *pair.team[0].shard.history);
 }
 
 static void assert_shared(enum accept_mode accept, double temperature, int with_drafter, int slots)
@@ -627,20 +605,20 @@ static enum status broadcast_by_hand(struct group *group, void *bytes, size_t co
 static void test_round__a_follower_reports_each_order(void **state)
 {
     static const struct group_kind by_hand = {.name = "by hand", .broadcast = broadcast_by_hand};
-    struct group group = {.rank = 0, .size = 2, .kind = &by_hand}, *own = team.group;
+    struct group group = {.rank = 0, .size = 2, .kind = &by_hand}, *own = pair.team[0].group;
     uint64_t before;
 
     (void)state;
-    team.group = &group;
+    pair.team[0].group = &group;
     for (int i = 1; i < ORDERS; i++)
-        assert_int_equal(team_rest(&team), STATUS_OK);
-    assert_int_equal(team_end(&team), STATUS_OK);
+        assert_int_equal(team_rest(&pair.team[0]), STATUS_OK);
+    assert_int_equal(team_end(&pair.team[0]), STATUS_OK);
     group.rank = 1;
     before = progress_look().count;
-    assert_int_equal(team_follow(&team), STATUS_OK);
+    assert_int_equal(team_follow(&pair.team[0]), STATUS_OK);
     assert_int_equal(orders.given, ORDERS);
     assert_true(progress_look().count - before >= ORDERS);
-    team.group = own;
+    pair.team[0].group = own;
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,7 @@
  * other goes on. Time is pretended and hardly passes, so no deadline counts. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "launch/engine/engine.h"
+#include "tests/support/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,13 +12,10 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { LEADS = 2, SLOTS = 2, PROMPTS = 3, TOKENS = 24, LENGTH = 4, OUTPUTS = SLOTS * MESSAGE_MAX_COMMIT, RUN = 77, SUPPORT = 256 };
-enum { IDS = SLOTS * MESSAGE_MAX_DRAFT * MESSAGE_MAX_SUPPORT, TURN_NS = 1000, MANY_TURNS = 10000 };
+enum { LEADS = 2, SLOTS = 2, PROMPTS = 3, TOKENS = 24, LENGTH = 4, TURN_NS = 1000, MANY_TURNS = 10000 };
 
 struct side {
-    struct model *target, *draft_model;
-    struct team team;
-    struct draft draft;
+    struct pair pair;
     struct options options;
     struct request_list requests;
     struct lead_watch watch;
@@ -30,8 +27,6 @@ struct side {
 static const char *const prompts[LEADS][PROMPTS] = {{"It is a truth universally acknowledged", "Call me", "The whale"},
                                                     {"My lords, I", "The whale", "In the beginning"}};
 static struct side side[LEADS];
-static struct group self;
-static struct tokenizer *tokenizer;
 static int64_t now;
 
 static enum status keep_result(void *state, const struct request *request, const struct sequence *sequence)
@@ -47,40 +42,25 @@ static enum status keep_result(void *state, const struct request *request, const
 
 static int open_sides(void **state)
 {
-    const struct model_options options = {.threads = 1, .max_rows = (int)OUTPUTS > (int)BACKEND_MAX_ROWS ? (int)OUTPUTS : (int)BACKEND_MAX_ROWS};
-
     (void)state;
     log_init("test_two_leads", LOG_ERROR);
     clock_pretend(&now);
-    group_open_self(&self);
-    assert_int_equal(tokenizer_open(TANDEM_SOURCE_DIR "/launch/demo/target", 0, &tokenizer), STATUS_OK);
-    for (int i = 0; i < LEADS; i++) {
-        assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/target", &self, &options, &side[i].target), STATUS_OK);
-        assert_int_equal(model_open(TANDEM_SOURCE_DIR "/launch/demo/draft", &self, &options, &side[i].draft_model), STATUS_OK);
-        assert_int_equal(draft_open_model(&side[i].draft, side[i].draft_model, SLOTS, SUPPORT, 1), STATUS_OK);
-        assert_int_equal(team_open(&side[i].team, side[i].target, SLOTS, OUTPUTS, IDS), STATUS_OK);
-    }
+    for (int i = 0; i < LEADS; i++)
+        pair_open(&side[i].pair, 1, "draft");
     return 0;
 }
 
 static int close_sides(void **state)
 {
     (void)state;
-    for (int i = 0; i < LEADS; i++) {
-        team_close(&side[i].team);
-        draft_close(&side[i].draft);
-        model_close(side[i].draft_model);
-        model_close(side[i].target);
-    }
-    tokenizer_close(tokenizer);
-    group_close(&self);
+    for (int i = 0; i < LEADS; i++)
+        pair_close(&side[i].pair);
     return 0;
 }
 
 static void begin(struct side *one, const char *const *texts, enum accept_mode accept, double temperature, int drafts)
 {
-    const struct request_terms terms = {
-        .options = &one->options, .tokenizer = tokenizer, .context = one->target->shape.context, .vocab = one->target->vocab};
+    const struct request_terms terms = pair_terms(&one->pair, &one->options);
 
     one->options = (struct options){.request.sampling = sampling_default,
                                     .request.max_tokens = TOKENS,
@@ -94,20 +74,9 @@ static void begin(struct side *one, const char *const *texts, enum accept_mode a
         assert_int_equal(request_add_text(&one->requests, &terms, texts[i], strlen(texts[i])), STATUS_OK);
     one->watch = (struct lead_watch){.state = one, .end = keep_result};
     one->results = one->waits = 0;
-    const struct engine_terms engine = {.team = &one->team,
-                                        .draft[0] = {.draft = &one->draft,
-                                                     .vocab = one->draft_model->vocab,
-                                                     .context = one->draft_model->shape.context},
-                                        .drafters = drafts,
-                                        .tokenizer = tokenizer,
-                                        .requests = &one->requests,
-                                        .watch = &one->watch,
-                                        .run = RUN,
-                                        .slots = SLOTS,
-                                        .deadline_ms = 1000,
-                                        .patient = 1,
-                                        .outputs = OUTPUTS,
-                                        .ids = IDS};
+    struct engine_terms engine = pair_engine(&one->pair, &one->requests, &one->watch, drafts);
+
+    engine.slots = SLOTS;
     assert_int_equal(engine_open(&one->engine, &engine), STATUS_OK);
 }
 
