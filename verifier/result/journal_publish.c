@@ -5,6 +5,7 @@
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "verifier/result/journal_terms.h"
+#include "verifier/result/result.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -103,25 +104,6 @@ enum status journal_publish_write(const struct journal_file *file, const char *t
     return journal_file_sync_folder(file->output);
 }
 
-/* The index that a line of output says it is of, or -1: the last one, for the id before it may be an object with any keys. A line of OpenAI's
- * batch output has it in its own id. */
-static int64_t index_of(const char *line)
-{
-    static const char key[] = "\"index\":", id[] = "{\"id\":\"batch_req_", next_key[] = "\",\"custom_id\":";
-    const char *at = NULL;
-    char *end;
-
-    if (strncmp(line, id, sizeof id - 1) == 0) {
-        int64_t index = strtoll(line + sizeof id - 1, &end, 10);
-
-        if (strncmp(end, next_key, sizeof next_key - 1) == 0)
-            return index;
-    }
-    for (const char *next = strstr(line, key); next != NULL; next = strstr(next + 1, key))
-        at = next;
-    return line[0] == '{' && at != NULL ? strtoll(at + sizeof key - 1, NULL, 10) : -1;
-}
-
 /* The terms that `output` was made on, to be freed; NULL where nobody knows them. */
 static char *terms_of(const char *output)
 {
@@ -141,24 +123,29 @@ static char *terms_of(const char *output)
     return terms;
 }
 
-/* It is complete. */
-static enum status compare_terms(const char *output, int count, const char *terms)
+static enum status is_of_others(const char *output, int count)
+{
+    log_error("%s has no journal and is not the result of these %d prompts: remove it, or leave --resume away to replace it", output, count);
+    return STATUS_DATA;
+}
+
+/* It has as many lines as there are requests, and each is of its own where `fits` is set. */
+static enum status compare_terms(const char *output, int count, int fits, const char *terms)
 {
     char *made_on = terms_of(output), reason[256];
-    enum status status;
+    enum status status = made_on != NULL ? journal_terms_compare(made_on, strlen(made_on), terms, reason, sizeof reason) : STATUS_OK;
 
-    if (made_on == NULL) {
+    if (status == STATUS_DATA)
+        log_error("%s is complete, but of another job: %s; remove it, or leave --resume away to replace it", output, reason);
+    else if (status == STATUS_OK && !fits)
+        status = is_of_others(output, count);
+    else if (status == STATUS_OK && made_on != NULL)
+        log_info("%s is complete (%d results): nothing to do", output, count);
+    else if (status == STATUS_OK)
         log_info("%s is complete (%d results): nothing to do; whether prompts and options are those that made it is not known without %s.terms, so "
                  "remove it to have it made anew",
                  output, count, output);
-        return STATUS_OK;
-    }
-    status = journal_terms_compare(made_on, strlen(made_on), terms, reason, sizeof reason);
     free(made_on);
-    if (status == STATUS_OK)
-        log_info("%s is complete (%d results): nothing to do", output, count);
-    else if (status == STATUS_DATA)
-        log_error("%s is complete, but of another job: %s; remove it, or leave --resume away to replace it", output, reason);
     return status;
 }
 
@@ -166,6 +153,7 @@ enum status journal_publish_check(const char *output, const struct request_list 
 {
     FILE *file = fopen(output, "r");
     size_t room = 0;
+    ssize_t length;
     char *line = NULL;
     int count = 0, fits = 1;
 
@@ -173,13 +161,9 @@ enum status journal_publish_check(const char *output, const struct request_list 
         log_error("--output %s: %s", output, strerror(errno));
         return STATUS_IO;
     }
-    for (; getline(&line, &room, file) >= 0; count++)
-        fits &= count < requests->count && index_of(line) == (int64_t)requests->request[count].index;
+    for (; (length = getline(&line, &room, file)) >= 0; count++)
+        fits = fits && count < requests->count && result_is_of(&requests->request[count], line, (size_t)length);
     free(line);
     fclose(file);
-    if (fits && count == requests->count)
-        return compare_terms(output, count, terms);
-    log_error("%s has no journal and is not the result of these %d prompts: remove it, or leave --resume away to replace it", output,
-              requests->count);
-    return STATUS_DATA;
+    return count == requests->count ? compare_terms(output, count, fits, terms) : is_of_others(output, requests->count);
 }

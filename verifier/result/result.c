@@ -201,6 +201,20 @@ static char *beginning_of(const struct request *request)
     return text;
 }
 
+static int begins_with(const char *text, size_t length, const char *beginning)
+{
+    return length > strlen(beginning) && memcmp(text, beginning, strlen(beginning)) == 0;
+}
+
+int result_is_of(const struct request *request, const char *text, size_t length)
+{
+    char *beginning = beginning_of(request);
+    int is = beginning != NULL && begins_with(text, length, beginning);
+
+    free(beginning);
+    return is;
+}
+
 enum status result_look_at(const struct request *request, const char *text, size_t length, const char **wrong)
 {
     static const struct json_text_limits limits = {.depth = REQUEST_DEPTH + 1, .values = LARGEST}; /* its id is any JSON of a line */
@@ -216,7 +230,7 @@ enum status result_look_at(const struct request *request, const char *text, size
     status = json_text_read(text, length, JSON_ALLOW_NUL, &limits, &object, fault);
     if (status == STATUS_DATA)
         *wrong = "not valid JSON";
-    else if (status == STATUS_OK && (length <= strlen(beginning) || memcmp(text, beginning, strlen(beginning)) != 0))
+    else if (status == STATUS_OK && !begins_with(text, length, beginning))
         *wrong = "of another id or index";
     json_decref(object);
     free(beginning);

@@ -10,6 +10,8 @@
  * differs from run to run: timing and speculation. Where verdicts were drawn, or the request's rule
  * says so of itself, it has "lossless": false. *line is to be freed. STATUS_INTERNAL without memory. */
 enum status result_line(const struct request *request, const struct sequence *sequences, int plain, int verdicts_drawn, char **line);
+/* Does text[0 .. length) begin as the line of output of this request does, with its id and index? 0 also without memory. */
+int result_is_of(const struct request *request, const char *text, size_t length);
 /* Can text[0 .. length) be the line of output of this request? Its beginning tells which one it is of, and it is JSON: nobody can tell more without
  * computing it anew. *wrong: NULL, or a static text that says what it is instead. STATUS_INTERNAL without memory. */
 enum status result_look_at(const struct request *request, const char *text, size_t length, const char **wrong);

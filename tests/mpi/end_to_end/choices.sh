@@ -91,6 +91,17 @@ run job "${options[@]}" --resume
 check "resumed: exit $CODE" [ "$CODE" = 0 ]
 check "resumed: the output differs" cmp "$WORK/job.jsonl" "$WORK/reference.jsonl"
 
+inode=$(stat -c %i "$WORK/job.jsonl")
+
+# What is finished stays, and is told from what other options would make.
+run job "${options[@]}" --resume
+check "resumed when all was done: exit $CODE: $(tail -n 1 "$WORK/job.err")" [ "$CODE" = 0 ]
+check "what was done has changed" cmp "$WORK/job.jsonl" "$WORK/reference.jsonl"
+check "it was done again" [ "$(stat -c %i "$WORK/job.jsonl")" = "$inode" ]
+run job "${options[@]}" --resume --n 4
+check "resumed with another n: exit $CODE, expected 65" [ "$CODE" = 65 ]
+check "another n: $(tail -n 1 "$WORK/job.err")" grep -q "job.jsonl is complete, but of another job: n is 1 there and 4 here" "$WORK/job.err"
+
 # The option holds for lines that say nothing; a prompt of the command line has its choices in a result.
 INPUT=$WORK/one.in
 run option --n 3 --seed 11 --solo --verifiers 1 --temperature 0.8 --max-tokens 20

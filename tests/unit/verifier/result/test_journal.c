@@ -124,7 +124,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 
 static void line_of(uint32_t index, char text[80])
 {
-    snprintf(text, 80, "{\"id\":%u,\"index\":%u,\"text\":\"%.*s\"}", index, index, (int)(index % 11), "some words");
+    snprintf(text, 80, "{\"id\":%u,\"index\":%u,\"choices\":[{\"index\":0,\"text\":\"%.*s\"}]}", index, index, (int)(index % 11), "some words");
 }
 
 static int open_rig(void **state)
@@ -908,6 +908,10 @@ static void test_journal__a_complete_output_is_left_alone(void **state)
     assert_int_equal(unlink(terms), 0);
     assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_OK);
     capture_assert_one_line(said, "whether prompts and options are those that made it is not known without");
+    rig->request[7].index++; /* its line is of another one */
+    assert_int_equal(run_quietly(rig, 1, RESULTS, said), STATUS_DATA);
+    capture_assert_one_line(said, "is not the result of these 60 prompts");
+    rig->request[7].index--;
     assert_int_equal(run_quietly(rig, 0, RESULTS, said), STATUS_OK); /* without --resume it is replaced */
     assert_whole(rig);
 }
