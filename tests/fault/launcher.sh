@@ -89,6 +89,35 @@ done
 ended 8
 expect twice "expected exit 130, and mpirun told once, not $(wc -l <"$WORK/played/told") times" '[ $CODE = 130 ] && [ "$(wc -l <"$WORK/played/told")" = 1 ]'
 
+# What is told to it between the start of mpirun and the rest of its own: a copy that takes a second there.
+sed 's/^    mpirun=\$!$/&; read -rt 1 <> <(:) || true/' "$source" >"$WORK/bin/slow"
+chmod +x "$WORK/bin/slow"
+expect slow "the copy is as the launcher" '! cmp -s "$source" "$WORK/bin/slow"'
+for way in INT:130 TERM:143 HUP:143; do
+    name=early-${way%:*}
+    set -m
+    TMPDIR=$WORK/tmp "$WORK/bin/slow" run --output "$WORK/$name.jsonl" "${some[@]}" --max-tokens 400 >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
+    TIMEOUT_PID=$!
+    set +m
+    await "mpirun" '[ -n "$(children_of $TIMEOUT_PID | while read -r child; do [ "$(program_of "$child")" != mpirun ] || echo "$child"; done)" ]'
+    MPIRUN_PID=$(for child in $(children_of $TIMEOUT_PID); do [ "$(program_of "$child")" = mpirun ] && echo "$child"; done)
+    kill "-${way%:*}" $TIMEOUT_PID
+    ended 30
+    expect "$name" "expected exit ${way#*:}" "[ \$CODE = ${way#*:} ]"
+    gone "$MPIRUN_PID"
+    expect "$name" "it left something: $(ls "$WORK/tmp")" '[ -z "$(ls "$WORK/tmp")" ]'
+done
+
+# A signal at any time of its first steps leaves no folder.
+for ((ms = 4; ms < 64; ms += 2)); do
+    TMPDIR=$WORK/tmp "$WORK/bin/tandem" run --prompt Hi --max-tokens 2 --quiet >"$WORK/first.out" 2>"$WORK/first.err" </dev/null &
+    TIMEOUT_PID=$!
+    sleep "0.0$(printf %02d $ms)"
+    kill -TERM $TIMEOUT_PID
+    ended 30
+    expect first "TERM after $ms ms left $(ls "$WORK/tmp")" '[ -z "$(ls "$WORK/tmp")" ]'
+done
+
 launch drained
 kill -USR1 "$LAUNCHER_PID"
 ended 60

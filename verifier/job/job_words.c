@@ -2,6 +2,10 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -59,6 +63,22 @@ void job_words_drained(const struct job *job, int count)
         log_info("drained: not all of the %d prompts have a result; --output with a file and --resume would go on", count);
 }
 
+/* Where a model is, as a short name and a number: whatever else is called so in another folder is another one. */
+struct place {
+    char text[96];
+};
+
+static struct place place_of(const char *path)
+{
+    char whole[PATH_MAX], name[PATH_MAX];
+    struct place place;
+    const char *is = realpath(path, whole) != NULL ? whole : path; /* a way to draft is no path */
+
+    snprintf(name, sizeof name, "%s", is);
+    snprintf(place.text, sizeof place.text, "%.60s (%016llx)", basename(name), (unsigned long long)digest_bytes(is, strlen(is), 0));
+    return place;
+}
+
 void job_words_kind(const struct job *job, char *text, size_t size)
 {
     const struct world *world = &job->world;
@@ -66,9 +86,9 @@ void job_words_kind(const struct job *job, char *text, size_t size)
 
     for (int i = 0; i < world->size; i++)
         places = digest_bytes(job->hello[i].host, strlen(job->hello[i].host), places + job->hello[i].role);
-    snprintf(text, size,
-             "tandem %s: %.300s of %zu bytes, drafted by %.300s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
-             options_version(), job->target, model_bytes(job->model), job->options->model.draft != NULL ? job->options->model.draft : "its own",
-             world->drafters, world->verifiers, job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
+    snprintf(text, size, "tandem %s: %s of %zu bytes, drafted by %s; %d drafters, %d verifiers, %d threads, %d sequences, on %s (%016llx); %s",
+             options_version(), place_of(job->target).text, model_bytes(job->model),
+             place_of(job->options->model.draft != NULL ? job->options->model.draft : "its own").text, world->drafters, world->verifiers,
+             job->threads, job->options->rounds.max_sequences, world->host, (unsigned long long)places,
              job->model->backend->describe(job->model->context));
 }

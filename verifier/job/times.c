@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum { FILE_BYTES = 256 << 10, DEPTH = 8, VALUES = TIMES_MOST * 4 * (ADAPTIVE_KNOTS + 8), MOST_ROWS = 1 << 16 };
-#define LONGEST_US 1e9
+#define LONGEST_US  1e9
+#define SHORTEST_US 1e-3 /* so that one time over another is a number */
 
 /* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
 static json_t *read_list(const char *path)
@@ -35,9 +36,10 @@ static json_t *read_list(const char *path)
     return json_array();
 }
 
-static int is_of(const json_t *entry, const char *of)
+/* name: as json_text_string writes it, which escapes what is no text */
+static int is_of(const json_t *entry, const json_t *name)
 {
-    return json_text_is(json_object_get(entry, "of"), of);
+    return name != NULL && json_equal(json_object_get(entry, "of"), name);
 }
 
 /* A time; 0 where it is none. */
@@ -45,7 +47,7 @@ static double number(const json_t *value)
 {
     double x = json_number_value(value);
 
-    return x > 0 && x < LONGEST_US ? x : 0;
+    return x >= SHORTEST_US && x < LONGEST_US ? x : 0;
 }
 
 /* [rows, us]. Returns the rows, or 0 where it is something else. */
@@ -75,13 +77,14 @@ static int take(const json_t *entry, struct adaptive_times *times)
 
 void times_read(const char *path, const char *of, struct adaptive_times *times)
 {
-    json_t *list = read_list(path);
+    json_t *list = read_list(path), *name = json_text_string(of);
     int taken = 0;
 
     for (size_t i = 0; !taken && i < json_array_size(list); i++)
-        taken = is_of(json_array_get(list, i), of) && take(json_array_get(list, i), times);
+        taken = is_of(json_array_get(list, i), name) && take(json_array_get(list, i), times);
     if (!taken)
         *times = (struct adaptive_times){0};
+    json_decref(name);
     json_decref(list);
 }
 
@@ -99,12 +102,13 @@ static json_t *entry_of(const char *of, const struct adaptive_times *times)
 /* This kind first, and behind it what there was of others. */
 static json_t *list_with(json_t *before, const char *of, const struct adaptive_times *times)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *name = json_text_string(of);
     int failed = json_array_append_new(list, entry_of(of, times));
 
     for (size_t i = 0; i < json_array_size(before) && json_array_size(list) < TIMES_MOST; i++)
-        if (json_is_object(json_array_get(before, i)) && !is_of(json_array_get(before, i), of))
+        if (json_is_object(json_array_get(before, i)) && !is_of(json_array_get(before, i), name))
             failed |= json_array_append(list, json_array_get(before, i));
+    json_decref(name);
     return json_text_whole(list, failed);
 }
 
@@ -120,13 +124,14 @@ static void make_folder(const char *path)
     (void)!mkdir(folder, 0700);
 }
 
-/* Beside the file first, under a name that no other job of this host has. */
+/* Beside the file first, under a name that no other job has, of this host or of another one with the same home. */
 static int replace(const char *path, const char *text)
 {
-    char beside[PATH_MAX];
+    char beside[PATH_MAX], host[64] = "";
     FILE *file;
 
-    if (snprintf(beside, sizeof beside, "%s.%ld", path, (long)getpid()) >= (int)sizeof beside)
+    (void)gethostname(host, sizeof host - 1);
+    if (snprintf(beside, sizeof beside, "%s.%s.%ld", path, host, (long)getpid()) >= (int)sizeof beside)
         return 0;
     file = new_file_open(beside, path, 0600);
     return file != NULL && new_file_put(file, fprintf(file, "%s\n", text) > 0, beside, path);

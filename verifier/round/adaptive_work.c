@@ -72,9 +72,10 @@ void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
     work->step[knot] = work->step[knot] > 0 ? fmin(work->step[knot], us) : us;
     if (work->shape[knot] == 0)
         work->shape[knot] = us;
-    for (int i = 0; i <= knot; i++) /* a step of as many rows or fewer cannot take longer: that time was an outlier */
-        if (work->shape[i] > us)
-            work->shape[i] = us;
+    for (int i = 0; i <= knot; i++) { /* a step of as many rows or fewer cannot take longer: that time was an outlier */
+        work->shape[i] = fmin(work->shape[i], us);
+        work->step[i] = fmin(work->step[i], us);
+    }
 }
 
 int adaptive_work_is_known(const struct adaptive_work *work)
@@ -82,9 +83,15 @@ int adaptive_work_is_known(const struct adaptive_work *work)
     return work->shape[0] > 0;
 }
 
+/* By what both have timed; 0: nothing. An outlier is slow, so of several ratios the smallest is believed. */
 static double slower_by(const struct adaptive_work *work, const struct adaptive_times *earlier)
 {
-    return earlier->us[0] > 0 && work->step[0] > 0 ? work->step[0] / earlier->us[0] : 0;
+    double by = 0;
+
+    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
+        if (earlier->us[i] > 0 && work->step[i] > 0 && (by == 0 || work->step[i] / earlier->us[i] < by))
+            by = work->step[i] / earlier->us[i];
+    return by;
 }
 
 void adaptive_work_recall(struct adaptive_work *work, const struct adaptive_times *earlier)

@@ -23,27 +23,12 @@ enum status child_add(struct child_words *words, const char *word)
     return STATUS_OK;
 }
 
-static enum status start(const struct child_words *words, int stdout_to, pid_t *child)
-{
-    posix_spawn_file_actions_t actions;
-    int code;
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (stdout_to >= 0)
-        posix_spawn_file_actions_adddup2(&actions, stdout_to, STDOUT_FILENO);
-    code = posix_spawnp(child, words->word[0], &actions, NULL, (char *const *)(void *)words->word, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (code == 0)
-        return STATUS_OK;
-    log_error("cannot start %s: %s", words->word[0], strerror(code));
-    return STATUS_INTERNAL;
-}
-
-static volatile sig_atomic_t running; /* the job that signals are passed on to; 0: none */
+static volatile sig_atomic_t running; /* the job that signals are passed on to; 0: none yet */
+static volatile sig_atomic_t told;    /* the last one */
 
 static void pass_on(int number)
 {
+    told = number;
     if (running != 0)
         kill((pid_t)running, number);
 }
@@ -58,18 +43,42 @@ static void heed_signals(void (*way)(int))
         sigaction(numbers[i], &action, NULL);
 }
 
+static enum status start(const struct child_words *words, int stdout_to, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int code;
+
+    told = running = 0;
+    heed_signals(pass_on);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (stdout_to >= 0)
+        posix_spawn_file_actions_adddup2(&actions, stdout_to, STDOUT_FILENO);
+    code = posix_spawnp(child, words->word[0], &actions, NULL, (char *const *)(void *)words->word, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (code == 0)
+        return STATUS_OK;
+    heed_signals(SIG_DFL);
+    log_error("cannot start %s: %s", words->word[0], strerror(code));
+    return STATUS_INTERNAL;
+}
+
+/* A job that was about to end well when it was told to end has done so; what would come after it is not begun. */
 static enum status wait_for(pid_t child, int *code)
 {
     int state;
 
     running = child;
-    heed_signals(pass_on);
+    if (told != 0) /* before it was there */
+        kill(child, told);
     while (waitpid(child, &state, 0) < 0)
         if (errno != EINTR)
             return STATUS_INTERNAL;
     running = 0;
     heed_signals(SIG_DFL);
     *code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    if (*code == 0 && told != 0)
+        *code = told == SIGUSR1 ? STATUS_DRAINED : 128 + told;
     return STATUS_OK;
 }
 

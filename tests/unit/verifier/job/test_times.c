@@ -49,6 +49,22 @@ static void write_text(const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+/* How many the file has. */
+static int kinds(void)
+{
+    static const char key[] = "\"of\"";
+    char text[4096];
+    FILE *file = fopen(path, "r");
+    int count = 0;
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    for (const char *at = text; (at = strstr(at, key)) != NULL; at += strlen(key))
+        count++;
+    return count;
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -83,7 +99,11 @@ static void test_times__are_those_of_their_kind_and_the_last(void **state)
     times_write(path, "b \xff", &b); /* a path that is no text */
     times_read(path, "a", &times);
     assert_true(are_equal(&times, &a));
+    times_read(path, "b \xff", &times);
+    assert_true(are_equal(&times, &b));
     assert_true(is_none("c"));
+    times_write(path, "b \xff", &b); /* in the place of what there was */
+    assert_int_equal(kinds(), 2);
     times_write(path, "a", &c);
     times_read(path, "a", &times);
     assert_true(are_equal(&times, &c));
@@ -116,6 +136,7 @@ static void test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew(
         "[1, \"a\", null, {\"of\": 3}]",
         "[{\"of\": \"a\"}]",
         "[{\"of\": \"a\", \"step_us\": [[1, -1]]}]",
+        "[{\"of\": \"a\", \"step_us\": [[1, 5e-324]]}]",
         "[{\"of\": \"a\", \"step_us\": [[2, 5]]}]",
         "[{\"of\": \"a\", \"step_us\": [[1, 5], [2, 1e300]]}]",
         "[{\"of\": \"a\", \"step_us\": [[1, 5], [-2, 6]]}]",

@@ -312,6 +312,30 @@ static void test_adaptive__what_is_left_is_the_newest_of_each_number_of_rows(voi
     assert_true(next.shape[0] == 150 && next.shape[1] == 180 && next.shape[3] == 0 && next.shape[7] == 600);
 }
 
+/* Time stolen from the step of one row counts no longer when more rows took less; nor does it when it is the only one that both jobs timed. */
+static void test_adaptive__one_slow_step_spoils_nothing_that_is_remembered(void **state)
+{
+    struct adaptive_work first = {0}, next = {0};
+    struct adaptive_times times = {{0}};
+
+    (void)state;
+    adaptive_work_add_step(&first, 1, 100);
+    adaptive_work_add_step(&first, 2, 120);
+    adaptive_work_add_step(&first, 8, 300);
+    assert_int_equal(adaptive_work_leave(&first, &times), 1);
+    adaptive_work_add_step(&next, 1, 1200);
+    adaptive_work_add_step(&next, 2, 120);
+    adaptive_work_recall(&next, &times);
+    assert_true(adaptive_work_us(&next, 1, 0) == 120 && adaptive_work_us(&next, 8, 0) == 300);
+    assert_int_equal(adaptive_work_leave(&next, &times), 1);
+    assert_true(times.us[0] == 120 && times.us[1] == 120 && times.us[7] == 300);
+    next = (struct adaptive_work){0};
+    adaptive_work_add_step(&next, 1, 240);
+    adaptive_work_add_step(&next, 2, 130);
+    adaptive_work_recall(&next, &times); /* the smaller of 130 / 120 twice */
+    assert_true(fabs(adaptive_work_us(&next, 8, 0) - 325) < 1e-9);
+}
+
 static const struct machine *machine_of(const char *name)
 {
     for (int m = 0; m < MACHINES; m++)
@@ -482,6 +506,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_no_time_for),
         cmocka_unit_test(test_adaptive__what_is_left_is_the_newest_of_each_number_of_rows),
+        cmocka_unit_test(test_adaptive__one_slow_step_spoils_nothing_that_is_remembered),
         cmocka_unit_test(test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
         cmocka_unit_test(test_adaptive__asks_ever_more_rarely_where_drafts_do_not_pay_but_does_not_give_up),
         cmocka_unit_test(test_adaptive__drafts_again_when_they_come_to_pay),
