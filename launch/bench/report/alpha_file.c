@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_US 1e11
+
 static double number(const json_t *object, const char *key)
 {
     return json_number_value(json_object_get(object, key));
@@ -17,7 +19,22 @@ static double mean(const json_t *share)
     return number(share, "mean");
 }
 
-/* What is read of a draft is there, and a probability is one. */
+static int is_time(const json_t *us)
+{
+    return us == NULL || (json_number_value(us) >= 0 && json_number_value(us) <= MOST_US);
+}
+
+static int has_times(const json_t *draft)
+{
+    const json_t *steps = json_object_get(draft, "step_us");
+    int has = is_time(json_object_get(draft, "choose_us"));
+
+    for (size_t i = 0; i < json_array_size(steps); i++)
+        has = has && is_time(json_object_get(json_array_get(steps, i), "us"));
+    return has;
+}
+
+/* What is read of a draft is there, a probability is one, and a time is none of days. */
 static const char *fault_of(const json_t *draft)
 {
     static const char *const lists[] = {"accepted_at_place", "guessed_after_rejection", "guessed_after_all", "step_us"};
@@ -29,6 +46,8 @@ static const char *fault_of(const json_t *draft)
             return "a draft lacks accepted_at_place, guessed_after_rejection, guessed_after_all or step_us";
     if (!(number(draft, "alpha") >= 0 && number(draft, "alpha") <= 1 && mean(json_object_get(draft, "proposals")) <= 1))
         return "an alpha that is no probability";
+    if (!has_times(draft))
+        return "a time that is none";
     return NULL;
 }
 

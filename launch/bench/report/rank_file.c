@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CLOCK_COLUMNS "when,rank,measured,offset_ns,round_trip_ns"
 #define DRIFT_NS     ((int64_t)2000000)    /* what clocks drift by between two measurements */
@@ -118,6 +119,10 @@ static enum status read_offsets(struct run_placement *placement)
     size_t size;
 
     snprintf(path, sizeof path, "%.4000s/clocks.csv", placement->folder);
+    if (access(path, F_OK) != 0) { /* a bench writes it when all is measured */
+        log_error("%s was not measured to its end, so there is nothing to report: tandem bench measures it anew", placement->folder);
+        return STATUS_NOINPUT;
+    }
     TRY(text_file_read(path, &text, &size));
     rest = text;
     (void)strsep(&rest, "\n"); /* what the columns are */

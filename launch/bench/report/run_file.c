@@ -86,7 +86,7 @@ static enum status read_cells(const char *path, struct run *run)
         if (run->cells == RUN_MOST_CELLS ||
             json_unpack(from, "{s:b, s:i, s:F, s:s, s:i, s:i}", "solo", &cell->solo, "draft_length", &cell->draft_length, "temperature",
                         &cell->temperature, "accept", &cell->accept, "sequences", &cell->sequences, "baseline", &cell->baseline) != 0 ||
-            cell->draft_length < -1 || cell->draft_length > RUN_MOST_DRAFT || cell->sequences < 1)
+            cell->draft_length < -1 || cell->draft_length > RUN_MOST_DRAFT || cell->sequences < 1 || cell->sequences > RUN_MOST_SEQUENCES)
             return wrong(path, "a cell is not one");
         run->cells++;
     }

@@ -44,7 +44,7 @@ static void table_1(const struct set *set, struct table *table, enum table_form 
         char factors[256] = "";
         size_t used = 0;
 
-        if (row->alpha < 0)
+        if (row->alpha < 0 || row->alpha > 1) /* not known, or of a file that was changed */
             continue;
         for (size_t g = 0; g < sizeof gammas / sizeof *gammas; g++)
             used += (size_t)snprintf(factors + used, sizeof factors - used, "\t%.2fX\t%.2fX", theory_operations(row->alpha, gammas[g], 0),

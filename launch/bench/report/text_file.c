@@ -1,6 +1,7 @@
 #include "launch/bench/report/text_file.h"
 
 #include "common/base/log.h"
+#include "common/base/plain_file.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +9,12 @@
 
 enum status text_file_read(const char *path, char **text, size_t *size)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = plain_file_read(path);
     size_t room = 1 << 16, count = 0, came = 1;
     char *bytes = NULL;
 
     if (file == NULL) {
-        log_error("%s: %s", path, strerror(errno));
+        log_error("%s: %s", path, plain_file_fault());
         return STATUS_NOINPUT;
     }
     while (came > 0) {

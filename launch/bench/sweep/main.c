@@ -126,6 +126,8 @@ static enum status run_part(struct bench *bench, const char *quiet, int *code)
         TRY(run_placement(bench, i, code));
     if (*code != 0 && !has_measured(bench))
         bench_forget(bench);
+    else if (*code != 0)
+        log_info("%s: not measured to its end, so there is no report; the same command with another --output measures anew", bench->output);
     return *code == 0 ? bench_run_program("tandem-report", bench->output, NULL, quiet, code) : STATUS_OK;
 }
 

@@ -195,8 +195,15 @@ void bench_folder_cut(const struct bench_folder *folder)
 
 void bench_folder_spoil(const struct bench_folder *folder, const char *name, const char *text)
 {
-    FILE *file = open_file(folder, name);
+    char path[256];
+    FILE *file;
 
+    if (text == NULL) {
+        snprintf(path, sizeof path, "%s/%s", folder->path, name);
+        assert_int_equal(unlink(path), 0);
+        return;
+    }
+    file = open_file(folder, name);
     fputs(text, file);
     fclose(file);
 }

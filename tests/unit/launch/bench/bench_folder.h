@@ -18,7 +18,7 @@ void bench_folder_make(struct bench_folder *folder);
 /* The lead's trace was full within the last repetition. */
 void bench_folder_cut(const struct bench_folder *folder);
 void bench_folder_remove(const struct bench_folder *folder);
-/* Writes a file of it anew. */
+/* Writes a file of it anew; NULL: removes it. */
 void bench_folder_spoil(const struct bench_folder *folder, const char *name, const char *text);
 
 #endif

@@ -304,7 +304,10 @@ static void test_forecast__what_is_no_alpha_file_is_refused(void **state)
         "{\"target\": \"t\", \"temperature\": 0, \"accept\": \"rejection\", \"drafts\": [{\"draft\": \"d\", \"alpha\": 0.5}]}",
         "{\"target\": \"t\", \"temperature\": 0, \"accept\": \"rejection\", \"drafts\": [{\"draft\": \"d\", \"alpha\": 1.5, \"accepted_at_place\": "
         "[], "
-        "\"guessed_after_rejection\": [], \"guessed_after_all\": [], \"step_us\": []}]}"};
+        "\"guessed_after_rejection\": [], \"guessed_after_all\": [], \"step_us\": []}]}",
+        "{\"target\": \"t\", \"temperature\": 0, \"accept\": \"rejection\", \"drafts\": [{\"draft\": \"d\", \"alpha\": 0.5, \"accepted_at_place\": "
+        "[], "
+        "\"guessed_after_rejection\": [], \"guessed_after_all\": [], \"step_us\": [{\"rows\": 1, \"us\": 1e308}]}]}"};
     char path[] = "/tmp/test_forecast_XXXXXX", line[4096];
     struct capture capture;
     json_t *json = NULL;

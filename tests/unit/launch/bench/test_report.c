@@ -760,6 +760,9 @@ static void refuse(const char *name, const char *text, enum status expected, con
     bench_folder_remove(&folder);
 }
 
+#define A_CELL(sequences)                                                                                                                            \
+    "{\"solo\":true,\"draft_length\":0,\"temperature\":0.0,\"accept\":\"rejection\",\"sequences\":" #sequences ",\"baseline\":0}"
+
 /* The line of a pass that began at that time, with those requests. */
 #define A_PASS(start, requests)                                                                                                                      \
     "{\"cell\":0,\"repetition\":0,\"warm_up\":false,\"start_ns\":" #start ",\"wall_ns\":1,\"tokens\":1,\"rounds\":1,\"steps\":1,\"drafted\":0,"      \
@@ -774,6 +777,8 @@ static void test_report__what_is_wrong_is_told_with_its_file(void **state)
     refuse("bench.json", "{\"tandem_bench\":2}", STATUS_DATA, "bench.json: it is of version 2, expected 1");
     refuse("bench.json", "{\"tandem_bench\":1}", STATUS_DATA, "bench.json: there are no cells");
     refuse("bench.json", "{\"tandem_bench\":1,\"cells\":[{\"solo\":true}]}", STATUS_DATA, "bench.json: a cell is not one");
+    refuse("bench.json", "{\"tandem_bench\":1,\"cells\":[" A_CELL(2147483647) "]}", STATUS_DATA, "bench.json: a cell is not one");
+    refuse("raw/same-node/clocks.csv", NULL, STATUS_NOINPUT, "raw/same-node was not measured to its end, so there is nothing to report");
     refuse("raw/same-node/passes.jsonl", "{}\n", STATUS_DATA, "passes.jsonl: no pass was measured");
     refuse("raw/same-node/passes.jsonl", "{}\n{\"cell\":99}\n", STATUS_DATA, "passes.jsonl: a pass is not one");
     refuse("raw/same-node/passes.jsonl", "{}\n{]\n", STATUS_DATA, "passes.jsonl:2: not valid JSON");
