@@ -202,7 +202,8 @@ tests_of() {
     (
         eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^fail() {/p; /^run_tests() {$/,/^}$/p' "$SOURCE/launch/tandem")"
         test_needs=
-        build() { :; }
+        build() { echo built >>"$WORK/begun"; }
+        configure() { echo configured >>"$WORK/begun"; }
         skips() { :; }
         ctest() {
             case "$*" in
@@ -218,6 +219,7 @@ tests_of() {
 }
 tests_of --only no.such
 said "a name that no test has" $? 64 "no test has a name or a label with 'no.such' in it" "$WORK/err"
+[ "$(cat "$WORK/begun")" = configured ] || fail "a name that no test has: $(cat "$WORK/begun") before it was said"
 tests_of --only=
 said "no name" $? 64 "--only needs a value" "$WORK/err"
 tests_of --only journal
