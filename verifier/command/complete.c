@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    TELLING_ROUNDS = 64, /* rounds from where on it is said that most were without drafts */
-    LEAST_SHOWN = 2      /* drafts, where they are shown */
+    TELLING_STEPS = 64, /* steps from where on it is said that most rounds were without drafts: before, that is a guess, and nobody waited for it */
+    LEAST_SHOWN = 2     /* drafts, where they are shown */
 };
 
 /* One pass over the requests, with these drafters. */
@@ -185,7 +185,7 @@ static void say_if_rested(const struct job *job, const struct figures *figures, 
 {
     char why[WHY_TEXT];
 
-    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->rounds < TELLING_ROUNDS ||
+    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->steps < TELLING_STEPS ||
         2 * figures->asked_rounds >= figures->rounds)
         return;
     why_write(terms, 0, why);
@@ -218,6 +218,14 @@ static void say_if_colours_lack(const struct options *options)
         log_info("--show-drafts shows drafts by colours, which stdout has not here: --colour always writes them");
 }
 
+/* Of this host in the last minute, which the job had no part in when it begins; -1: not known. */
+static double load_now(void)
+{
+    double load;
+
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 /* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared */
 static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
                             struct passes *passes)
@@ -234,6 +242,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     int known;
 
     job->learns = passes != NULL;
+    job->load = load_now();
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);

@@ -245,6 +245,7 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                           .terms = terms,
                           .drafters = job->world.drafters,
                           .threads = job->threads,
+                          .load = job->load,
                           .peers = drafters};
 
     if (job->options->report.hash_logits)

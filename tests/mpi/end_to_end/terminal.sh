@@ -105,6 +105,12 @@ SLOW_RANK=1 SLOW_ROW=4 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --ver
 expect "drafts that cost speed are told of, with numbers" \
     has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and [0-9]+ % of tested"
 
+# A job of some steps has no advice: what drafts cost and give is a guess then.
+for i in $(seq 64); do echo '{"prompt": "The sea was", "max_tokens": 2, "ignore_eos": true}'; done >"$WORK/some.jsonl"
+SLOW_RANK=1 SLOW_ROW=1 "$WORK/slow/tandem" run --prompts "$WORK/some.jsonl" --output "$WORK/some.out" --verifiers 1 --max-sequences 64 >"$WORK/text" 2>"$WORK/typed"
+expect "a job of some steps: exit $?" has "^128 tokens in"
+expect "a job of some steps has no advice" has_not "rounds were without drafts"
+
 # Help is as wide as the terminal.
 cp "$BIN/tandem-report" "$BIN/tandem-bench" "$WORK/bin/"
 for columns in 45 60 90; do
