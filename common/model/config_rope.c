@@ -169,7 +169,9 @@ static const char *find_unknown(const struct checkpoint_json *rope, const char *
     const char *key;
     json_t *value;
 
-    json_object_foreach(rope->object, key, value) if (!json_is_null(value) && !is_of(ANY, key) && !is_of(keys, key)) return key;
+    json_object_foreach (rope->object, key, value)
+        if (!json_is_null(value) && !is_of(ANY, key) && !is_of(keys, key))
+            return key;
     return NULL;
 }
 

@@ -206,8 +206,7 @@ static void name_others(json_t *here, json_t *there, const char *first, char *re
     const char *key;
     json_t *value, *other;
 
-    json_object_foreach(here, key, value)
-    {
+    json_object_foreach (here, key, value) {
         other = json_object_get(there, key);
         if (other == NULL || json_equal(value, other) || strcmp(key, first) == 0 || (prompts && strcmp(key, "input") == 0) || used >= size)
             continue;
