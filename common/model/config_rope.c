@@ -2,6 +2,7 @@
  * Face transformers, and so is what stands for a key that is absent. */
 #include "common/model/config_rope.h"
 
+#include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/rope.h"
 #include <math.h>
@@ -131,14 +132,48 @@ static enum status longrope_read(const struct checkpoint_json *json, const struc
     return attention_read(rope, rope_longrope_attention(config->rope_factor, config->rope_original_context), config);
 }
 
+/* Keys between blanks. ANY: what every kind may have; "finetuned" says how a model came about. */
+#define ANY      " rope_type type rope_theta partial_rotary_factor "
+#define LONGROPE " factor original_max_position_embeddings short_factor long_factor attention_factor "
+
 static const struct kind {
-    const char *name;
+    const char *name, *keys;
     enum rope_kind rope;
     enum status (*read)(const struct checkpoint_json *json, const struct checkpoint_json *rope, struct config *config);
 } kinds[] = {
-    {"default", ROPE_PLAIN, plain_read}, {"linear", ROPE_LINEAR, linear_read},       {"llama3", ROPE_LLAMA3, llama3_read},
-    {"yarn", ROPE_YARN, yarn_read},      {"longrope", ROPE_LONGROPE, longrope_read}, {"su", ROPE_LONGROPE, longrope_read}, /* its older name */
+    {"default", "", ROPE_PLAIN, plain_read},
+    {"linear", " factor ", ROPE_LINEAR, linear_read},
+    {"llama3", " factor low_freq_factor high_freq_factor original_max_position_embeddings ", ROPE_LLAMA3, llama3_read},
+    {"yarn",
+     " factor original_max_position_embeddings beta_fast beta_slow truncate mscale mscale_all_dim attention_factor attn_factor extrapolation_factor "
+     "finetuned ",
+     ROPE_YARN, yarn_read},
+    {"longrope", LONGROPE, ROPE_LONGROPE, longrope_read},
+    {"su", LONGROPE, ROPE_LONGROPE, longrope_read}, /* its older name */
 };
+
+/* Is the key one of these? */
+static int is_of(const char *keys, const char *key)
+{
+    const size_t length = strlen(key);
+
+    for (const char *at = keys; (at = strstr(at, key)) != NULL && length > 0; at += length)
+        if (at > keys && at[-1] == ' ' && at[length] == ' ')
+            return 1;
+    return 0;
+}
+
+/* The first key that has a value and means nothing here, or NULL. keys: those of the kind, beside what every one may have. */
+static const char *find_unknown(const struct checkpoint_json *rope, const char *keys)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach (rope->object, key, value)
+        if (!json_is_null(value) && !is_of(ANY, key) && !is_of(keys, key))
+            return key;
+    return NULL;
+}
 
 static const struct kind *kind_of(const json_t *name)
 {
@@ -153,13 +188,17 @@ static enum status kind_read(const struct checkpoint_json *json, const struct ch
     const char *key = checkpoint_json_get(rope, "rope_type") != NULL ? "rope_type" : "type"; /* the older name */
     json_t *name = checkpoint_json_get(rope, key);
     const struct kind *kind = kind_of(name);
+    const char *unknown;
 
-    if (name == NULL && checkpoint_json_get(rope, "factor") == NULL)
+    if (name == NULL && find_unknown(rope, "") == NULL)
         return STATUS_OK;
     if (kind == NULL)
         return checkpoint_json_refuse(rope, name != NULL ? key : "rope_type",
                                       "\"default\", \"linear\", \"llama3\", \"yarn\", \"longrope\" or \"su\"");
     config->rope = kind->rope;
+    unknown = find_unknown(rope, kind->keys);
+    if (unknown != NULL) /* models have keys that are of no effect; one that should have any would spoil the text */
+        log_file_warning("%s: key \"%.60s\" of %s rotary positions is not known here, and left out", rope->file, unknown, kind->name);
     return kind->read(json, rope, config);
 }
 

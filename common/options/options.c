@@ -68,7 +68,7 @@ static enum status take_argument(struct options *options, int argc, char **argv,
     if (strncmp(text, "--", 2) != 0 || text[2] == '\0') {
         if (text[0] == '-' && text[1] != '\0' && text[1] != '-')
             return refuse_short(text);
-        log_error("unexpected argument '%s', expected an option that begins with --", text);
+        log_error("unexpected argument '%s', expected an option that begins with --, as --prompt TEXT or --prompts FILE", text);
         return STATUS_USAGE;
     }
     equals = strchr(text, '=');
@@ -110,6 +110,22 @@ static enum status check_conversation(const struct options *options)
     return STATUS_USAGE;
 }
 
+/* The first option of how tokens are chosen that has not its default; NULL: none. A seed is left alone, for it says nothing by itself. */
+static const struct option_entry *find_choosing(const struct options *options)
+{
+    struct options none = options_default;
+
+    none.request.sampling = sampling_default;
+    for (int i = 0; i < option_count; i++) {
+        const struct option_entry *entry = &option_table[i];
+        const size_t size = entry->kind == OPTION_INT ? sizeof(int) : entry->kind == OPTION_DOUBLE ? sizeof(double) : 0;
+
+        if (entry->group == OPTION_SAMPLING && memcmp((const char *)options + entry->at, (const char *)&none + entry->at, size) != 0)
+            return entry;
+    }
+    return NULL;
+}
+
 /* A text is scored alone, and by the target alone. */
 static enum status check_perplexity(const struct options *options)
 {
@@ -127,6 +143,10 @@ static enum status check_perplexity(const struct options *options)
         return STATUS_OK;
     if (other != NULL) {
         log_error("%s does not go with --perplexity, which scores its text and completes nothing", other);
+        return STATUS_USAGE;
+    }
+    if (find_choosing(options) != NULL) {
+        log_error("--%s does not go with --perplexity, which scores its text and chooses no tokens", find_choosing(options)->name);
         return STATUS_USAGE;
     }
     if (options->model.context >= SMALLEST_WINDOW)
@@ -420,7 +440,9 @@ int options_show_whole(const struct options *options)
 
 FILE *options_notes(const struct options *options)
 {
-    return options_show_whole(options) ? stdout : stderr;
+    int follows_replies = options->input.conversation && (options->launch.terminal & TERMINAL_ONE_PLACE) != 0;
+
+    return options_show_whole(options) || follows_replies ? stdout : stderr;
 }
 
 int options_bits(const struct options *options, int drafts)

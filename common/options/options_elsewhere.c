@@ -11,6 +11,10 @@ static const char whole_shards[] = "a rank's device holds its whole shard; --ver
 static const char devices[] = "--backend says whether GPUs are used, --verifiers N how many, --verifier-devices and --drafter-devices which";
 static const char bounded_memory[] = "--context and --max-sequences bound the memory that is used";
 static const char kept_shares[] = "top_k, top_p and min_p choose what is kept";
+static const char own_dtype[] =
+    "weights are taken as the model's files have them; --quantise q8_0 makes them smaller, --cache says what keys and values are";
+static const char lines_of_json[] =
+    "--prompts FILE has a line of JSON for each prompt, as {\"prompt\": \"...\"}; a file that is one prompt: --prompt \"$(cat FILE)\"";
 static const char of_sbatch[] = "sbatch's own options stand behind --, as in `tandem sbatch --prompts FILE -- --time=60`";
 
 static const struct {
@@ -61,12 +65,13 @@ static const struct {
     {"quantization", "quantise", NULL},
     {"quantize", "quantise", NULL},
     {"load-in-8bit", "quantise", NULL},
-    {"dtype", "quantise", NULL},
+    {"dtype", NULL, own_dtype},
+    {"torch-dtype", NULL, own_dtype},
     {"kv-cache-dtype", "cache", NULL},
     {"cache-type-k", "cache", NULL},
     {"cache-type-v", "cache", NULL},
     {"chat-template", "template", NULL},
-    {"file", "prompts", NULL},
+    {"file", NULL, lines_of_json},
     {"input", "prompts", NULL},
     {"input-file", "prompts", NULL},
     {"output-file", "output", NULL},
@@ -119,12 +124,13 @@ static const struct {
     {"trust-remote-code", NULL, "no model brings code that is run"},
 };
 
-/* Options of one dash. Where several programs have the same one, llama.cpp's meaning is taken. */
+/* Options of one dash, and what means them: an option, or a name of the rows above. Where several programs have the same one, llama.cpp's meaning is
+ * taken. */
 static const struct {
     const char *name, *here;
 } short_rows[] = {
     {"m", "target"},        {"md", "draft"},         {"p", "prompt"}, {"n", "max-tokens"}, {"c", "context"}, {"t", "threads"},
-    {"b", "max-sequences"}, {"np", "max-sequences"}, {"s", "seed"},   {"f", "prompts"},    {"o", "output"},  {"r", "stop"},
+    {"b", "max-sequences"}, {"np", "max-sequences"}, {"s", "seed"},   {"f", "file"},       {"o", "output"},  {"r", "stop"},
     {"q", "quiet"},         {"v", "verbose"},        {"h", "help"},   {"ctk", "cache"},    {"ctv", "cache"}, {"tp", "verifiers"},
 };
 
@@ -165,7 +171,11 @@ int options_elsewhere_short(const char *name, char *words, size_t size)
 {
     for (size_t i = 0; i < sizeof short_rows / sizeof *short_rows; i++)
         if (strcmp(short_rows[i].name, name) == 0) {
-            write_here(option_find(short_rows[i].here), 0, words, size);
+            const struct option_entry *entry = option_find(short_rows[i].here);
+
+            if (entry == NULL)
+                return options_elsewhere(short_rows[i].here, 0, words, size);
+            write_here(entry, 0, words, size);
             return 1;
         }
     return name[0] != '\0' && name[1] != '\0' && options_elsewhere(name, 0, words, size);

@@ -1,6 +1,6 @@
 """What `tandem fetch hf:OWNER/NAME[/FILE]` does (launch/tandem): brings models from the Hugging Face hub, each file whole or not at all.
 
-python3 -I fetch.py FOLDER OWN {hf:OWNER/NAME[@REVISION][/FILE] PLACE}...
+python3 -I fetch.py FOLDER OWN {hf:OWNER/NAME[@REVISION][/FILE] PLACE}...       a REVISION may have slashes
 
 The hub lists a model's files with sizes and checksums, as of one commit, and that commit's files are fetched. A file comes to OWN, a folder that is
 this user's alone, under its checksum as a name: so what an interrupted call left is of the same file, and the next one goes on behind it. When size
@@ -30,6 +30,7 @@ NAME = re.compile(rf"hf:({WORD}/{WORD})(?:@({WORD}))?(?:/(.*))?", re.DOTALL)
 PARTS = ("generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja",
          "model.safetensors.index.json")
 NUMBERED = re.compile(r"model-[0-9]+-of-[0-9]+\.safetensors")
+MOST_SLASHES = 5  # in a revision; each asks the hub once more
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -71,6 +72,20 @@ class Bar:
         done = "#" * (20 * have // max(self.file.size, 1))
         line = f"{self.file.path[-28:]} [{done:<20}] {amount(have)} of {amount(self.file.size)}, {amount(int(speed))}/s{left}"
         print(f"\r{line[:os.get_terminal_size(2).columns - 1]}\033[K", end="", file=sys.stderr, flush=True)
+
+
+def list_revision(hub, model, revision, asked):
+    """(revision, file, commit, files): a branch may have slashes in its name, and the file stands behind them. git has no branch a beside a/b."""
+    words = asked.split("/") if revision and asked else []
+    for count in range(min(len(words), MOST_SLASHES) + 1):
+        try:
+            at = "/".join([revision, *words[:count]]) if revision else None
+            return at, "/".join(words[count:]) or (None if revision else asked), *list_files(hub, model, at)
+        except Failure as failure:
+            first = failure if count == 0 else first
+            if failure.code != USAGE:  # but for a revision that there is not
+                raise
+    raise first
 
 
 def choose(model, files, path):
@@ -169,7 +184,7 @@ def fetch(hub, name, place, folder, own):
     if not match or not is_plain(name):
         raise Failure(USAGE, f"'{name[:100]}' names nothing of the hub, expected hf:OWNER/NAME, hf:OWNER/NAME/FILE or hf:OWNER/NAME@REVISION")
     model, revision, asked = match.groups()
-    commit, files = list_files(hub, model, revision)
+    revision, asked, commit, files = list_revision(hub, model, revision, asked)
     wanted = {file.path: file for file in choose(model, files, asked)}
     base = f"hf/{model}{f'@{revision}' if revision else ''}"
     places = {path: place or os.path.join(folder, base, path) for path in wanted}

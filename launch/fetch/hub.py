@@ -171,7 +171,8 @@ def read_file(entry):
 def list_files(hub, model, revision):
     """(commit, [File]) of a model."""
     text = bytearray()
-    with hub.open(f"/api/models/{model}{f'/revision/{revision}' if revision else ''}?blobs=true", model) as answer:
+    at = f"/revision/{urllib.parse.quote(revision, safe='')}" if revision else ""  # one word there, whatever slashes a branch has
+    with hub.open(f"/api/models/{model}{at}?blobs=true", model) as answer:
         promised = answer.headers.get("Content-Length", "")
         for block in hub.blocks(answer):
             text += block

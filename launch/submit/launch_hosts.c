@@ -1,6 +1,7 @@
 #include "launch/submit/launch_hosts.h"
 
 #include "common/base/log.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,17 @@ static int is_same(const char *a, const char *b)
     return name_length(a) == name_length(b) && strncmp(a, b, (size_t)name_length(a)) == 0;
 }
 
+/* One host alone may have them all: the line shows how that is written. */
+static void say_too_few(const char *hosts, int slots, int drafters, int verifiers)
+{
+    char form[LAUNCH_HOSTS_NAME + 32] = "HOST:SLOTS,...";
+
+    if (behind(hosts) == NULL)
+        snprintf(form, sizeof form, "%.*s:%d", name_length(hosts), hosts, drafters + verifiers);
+    log_error("--hosts is '%s' with %d slot%s, expected one for each of %d drafters and %d verifiers, as %s", hosts, slots, slots == 1 ? "" : "s",
+              drafters, verifiers, form);
+}
+
 enum status launch_hosts_check(const struct options *options, int drafters, int verifiers)
 {
     int slots = 0;
@@ -54,8 +66,7 @@ enum status launch_hosts_check(const struct options *options, int drafters, int 
     if (options->launch.hosts == NULL || slots >= drafters + verifiers ||
         (options->launch.mpirun_options != NULL && strstr(options->launch.mpirun_options, "oversubscribe") != NULL))
         return STATUS_OK;
-    log_error("--hosts is '%s' with %d slots, expected one for each of %d drafters and %d verifiers", options->launch.hosts, slots,
-              drafters, verifiers);
+    say_too_few(options->launch.hosts, slots, drafters, verifiers);
     return STATUS_USAGE;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 enum { WAIT_MS = 50 };
+#define HELP "/reset begins anew, /exit or the end of input (Ctrl-D) ends, Ctrl-C stops a reply."
 
 struct chat {
     struct job *job;
@@ -28,6 +29,8 @@ struct chat {
     int64_t wall_ns;  /* of all replies */
     FILE *signs;      /* where the prompt sign for a line of input goes; NULL: stdin or stdout is no terminal */
     enum status status; /* of what happened during a reply */
+    int cut;            /* a reply was cut at so many tokens, by no stop; 0: it was not */
+    int by_context;     /* where the context ended */
 };
 
 static enum status no_memory(void)
@@ -46,7 +49,16 @@ static void say(const struct chat *chat, const char *text)
 
 static void explain(const struct chat *chat)
 {
-    say(chat, "/reset begins anew, /exit or the end of input (Ctrl-D) ends, Ctrl-C stops a reply.\n");
+    say(chat, HELP "\n");
+}
+
+/* Who asks in a pipe is told beside the replies. */
+static void help(const struct chat *chat)
+{
+    if (chat->signs != NULL)
+        explain(chat);
+    else
+        log_info("%s", HELP);
 }
 
 static enum status add_message(struct chat *chat, const char *role, const char *text, size_t length)
@@ -71,9 +83,23 @@ static void look_for_stop(void *state, const struct figures *figures)
 static enum status keep_reply(void *state, const struct request *request, const struct sequence *sequence)
 {
     struct chat *chat = state;
+    const struct completion *completion = &sequence->completion;
 
-    (void)request;
-    return add_message(chat, "assistant", sequence->completion.text, sequence->completion.length);
+    if (completion->finish == FINISH_LENGTH && !chat->input.stop && chat->lead.drain.until_ns == 0) {
+        chat->cut = completion->count;
+        chat->by_context = completion->limit < request->max_tokens;
+    }
+    return add_message(chat, "assistant", completion->text, completion->length);
+}
+
+/* A reply that ends in the middle of a sentence looks like one that the model ended. */
+static void say_if_cut(const struct chat *chat)
+{
+    if (chat->cut > 0 && chat->by_context)
+        log_warn("the reply to line %d was cut at %d tokens, where the context of %d ends: /reset begins anew%s", chat->input.number, chat->cut,
+                 chat->job->model->longest, chat->job->model->longest < chat->job->model->config.context ? ", --context N makes more" : "");
+    else if (chat->cut > 0)
+        log_warn("the reply to line %d was cut at %d tokens: --max-tokens N allows more", chat->input.number, chat->cut);
 }
 
 /* The turns so far as a request, with the number of this turn. */
@@ -106,9 +132,11 @@ static enum status reply(struct chat *chat, const struct request_list *requests)
     lead->queue.requests = requests;
     lead->queue.next = 0;
     chat->input.stop = 0;
+    chat->cut = 0;
     status = lead_run(lead);
     chat->wall_ns += lead->figures.wall_ns;
     chat->input.stop = 0;
+    say_if_cut(chat);
     return status == STATUS_OK ? chat->status : status;
 }
 
@@ -187,7 +215,7 @@ static enum status take_turns(struct chat *chat)
             json_array_clear(chat->messages);
             chat->turn = 0;
         } else if (is(line, command, "/help")) {
-            explain(chat);
+            help(chat);
         } else if (command > 0) {
             log_error("line %d: unknown command '%.*s', expected /help, /reset, /exit or /quit", chat->input.number,
                       (int)(command < 64 ? command : 64), line);
@@ -229,6 +257,8 @@ enum status chat_run(struct job *job, struct peers *drafters, const struct reque
     enum status status;
 
     (void)requests; /* turns come one by one */
+    if ((job->options->launch.terminal & TERMINAL_ONE_PLACE) != 0)
+        log_to(STDOUT_FILENO); /* what is said of a line comes before the sign for the next one */
     TRY(chat_template_open(job->target, (enum chat_family)job->options->input.chat_family, &chat.template));
     chat_input_init(&chat.input, STDIN_FILENO);
     chat.messages = json_array();

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    TELLING_ROUNDS = 64, /* rounds from where on it is said that most were without drafts */
-    LEAST_SHOWN = 2      /* drafts, where they are shown */
+    TELLING_STEPS = 64, /* steps from where on it is said that most rounds were without drafts: before, that is a guess, and nobody waited for it */
+    LEAST_SHOWN = 2     /* drafts, where they are shown */
 };
 
 /* One pass over the requests, with these drafters. */
@@ -166,13 +166,14 @@ static enum status say_wrong(const struct request_list *requests)
 }
 
 /* Warns where drafts of the length that was asked for make it slower than decoding without. The time of rounds with drafts is measured, that of
- * rounds without follows from timed steps. */
-static void warn_of_cost(const struct job *job, const struct adaptive *adaptive, const struct adaptive_terms *terms)
+ * rounds without follows from timed steps. Where most rounds went without, as a drafter was lost, they are not what it was slow by. */
+static void warn_of_cost(const struct job *job, const struct figures *figures, const struct adaptive *adaptive, const struct adaptive_terms *terms)
 {
     double with, without;
     char why[WHY_TEXT] = "";
 
-    if (job->options->rounds.draft_length <= 0 || job->options->report.quiet || !adaptive_drafts_cost(adaptive, &with, &without))
+    if (job->options->rounds.draft_length <= 0 || job->options->report.quiet || 2 * figures->answered_rounds < figures->rounds ||
+        !adaptive_drafts_cost(adaptive, &with, &without))
         return;
     if (terms != NULL)
         why_write(terms, with / without, why);
@@ -185,7 +186,7 @@ static void say_if_rested(const struct job *job, const struct figures *figures, 
 {
     char why[WHY_TEXT];
 
-    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->rounds < TELLING_ROUNDS ||
+    if (job->options->rounds.draft_length >= 0 || job->options->report.quiet || figures->steps < TELLING_STEPS ||
         2 * figures->asked_rounds >= figures->rounds)
         return;
     why_write(terms, 0, why);
@@ -218,6 +219,14 @@ static void say_if_colours_lack(const struct options *options)
         log_info("--show-drafts shows drafts by colours, which stdout has not here: --colour always writes them");
 }
 
+/* Of this host in the last minute, which the job had no part in when it begins; -1: not known. */
+static double load_now(void)
+{
+    double load;
+
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}
+
 /* good: those of the requests that can be completed; passes: zeros, absent where nothing is compared */
 static enum status complete(struct job *job, struct peers *drafters, const struct request_list *requests, const struct request_list *good,
                             struct passes *passes)
@@ -234,6 +243,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     int known;
 
     job->learns = passes != NULL;
+    job->load = load_now();
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);
@@ -270,7 +280,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     else
         TRY(job_report(job, drafters, NULL, &lead.figures, NULL, known ? &terms : NULL));
     fflush(stdout);
-    warn_of_cost(job, adaptive, known ? &terms : NULL);
+    warn_of_cost(job, &lead.figures, adaptive, known ? &terms : NULL);
     if (known && passes == NULL)
         say_if_rested(job, &lead.figures, &terms);
     wrong = say_wrong(requests);

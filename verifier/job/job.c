@@ -11,6 +11,7 @@
 #include "verifier/job/stats.h"
 #include "verifier/job/times.h"
 #include "verifier/request/request_ids.h"
+#include "verifier/request/request_room.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,12 +146,14 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     const struct request_terms terms = {
         .options = options, .tokenizer = job->tokenizer, .chat = chat, .context = job->model->longest, .vocab = job->model->vocab};
     const char *path = options->input.prompts, *called;
-    char demo[PATH_MAX];
+    char demo[PATH_MAX], whose[PATH_MAX + 16];
 
     if (options->input.prompt != NULL) {
         TRY(request_add_text(requests, &terms, options->input.prompt, strlen(options->input.prompt)));
-        if (requests->request[0].error == NULL)
+        if (requests->request[0].error == NULL) {
+            request_room_warn(requests, job->model->longest, job->model->config.context, "--prompt");
             return STATUS_OK;
+        }
         log_error("--prompt: %s", requests->request[0].error);
         return STATUS_DATA;
     }
@@ -160,6 +163,10 @@ static enum status read_requests_by(struct job *job, const struct chat_template 
     TRY(request_read(requests, &terms, path));
     if (requests->count == 0 && options->input.part == NULL)
         log_warn("--prompts %s has no prompts: there is nothing to do", called);
+    if (options->checks.size == CHECK_OFF && !options->report.measures_plain) {
+        snprintf(whose, sizeof whose, "--prompts %s", called);
+        request_room_warn(requests, job->model->longest, job->model->config.context, options->input.prompts != NULL ? whose : "the built-in prompts");
+    }
     return output_path(options) != NULL ? request_ids_warn(requests, called) : STATUS_OK;
 }
 
@@ -238,6 +245,7 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                           .terms = terms,
                           .drafters = job->world.drafters,
                           .threads = job->threads,
+                          .load = job->load,
                           .peers = drafters};
 
     if (job->options->report.hash_logits)

@@ -11,6 +11,7 @@
 #include "common/wire/message.h"
 #include "verifier/job/launch_ask.h"
 #include "verifier/request/request_ids.h"
+#include "verifier/request/request_room.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,9 @@ enum { FIRST_WRONG = 3, WORDS = 4096 };
 #define GIB          ((double)(1 << 30))
 #define DEVICE_BYTES ((size_t)1 << 30) /* allowed for CUDA's own memory and NCCL's buffers, of a rank with a device */
 
-static enum status tell_prompts(const struct options *options, const struct request_list *requests)
+static enum status tell_prompts(const struct options *options, const struct request_list *requests, int context, int most)
 {
+    char called[PATH_MAX + 16];
     int64_t tokens = 0;
     int wrong = 0, longest = 0;
 
@@ -35,6 +37,8 @@ static enum status tell_prompts(const struct options *options, const struct requ
     }
     log_debug("--prompts %s: %d lines, %lld tokens, at most %d in one", options->input.prompts, requests->count, (long long)tokens, longest);
     TRY(request_ids_warn(requests, options->input.prompts));
+    snprintf(called, sizeof called, "--prompts %s", options->input.prompts);
+    request_room_warn(requests, context, most, called);
     if (wrong == 0)
         return STATUS_OK;
     log_warn("--prompts %s: %d of %d lines are wrong, and will get a result that says so; the first:", options->input.prompts, wrong,
@@ -68,7 +72,7 @@ static enum status read_prompts(const struct options *options, const char *model
     TRY(chat_template_open(model, (enum chat_family)options->input.chat_family, &chat));
     status = request_read(&requests, &terms, options->input.prompts);
     if (status == STATUS_OK)
-        status = tell_prompts(options, &requests);
+        status = tell_prompts(options, &requests, terms.context, config->context);
     request_release(&requests);
     chat_template_release(&chat);
     return status;

@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define BUSY 1.0 /* programs that ran, for each core, from where on a person is told */
 
 static json_t *configuration_of(const struct stats *stats)
 {
@@ -269,6 +272,16 @@ static void print_speeds(const struct comparison *comparison, FILE *to)
         fprintf(to, "%-26s %12s %10.1f %%\n", "  its standard error", settled, 100 * error);
 }
 
+/* Where other programs ran on the lead's host, the times are theirs, too. */
+static void print_if_busy(const struct stats *stats, FILE *to)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (stats->load > BUSY * (double)cores)
+        fprintf(to, "This host was busy in the minute before: a load of %.1f on %ld core%s. An idle one has other speeds.\n", stats->load, cores,
+                cores == 1 ? "" : "s");
+}
+
 /* What stands in the two columns, and what one process does that has no drafter beside it. */
 static void print_compared(const struct stats *stats, FILE *to)
 {
@@ -280,6 +293,7 @@ static void print_compared(const struct stats *stats, FILE *to)
         fprintf(to, "; one process with %d thread%s and no drafts: %.0f tokens/s", stats->options->report.plain_threads,
                 stats->options->report.plain_threads == 1 ? "" : "s", stats->options->report.plain_speed);
     fputs(".\n", to);
+    print_if_busy(stats, to);
 }
 
 static void print_why(const struct stats *stats, FILE *to)

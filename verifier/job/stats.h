@@ -24,6 +24,7 @@ struct stats {
     const struct adaptive_terms *terms; /* what drafts cost and give; NULL: not known */
     int drafters, threads; /* ranks, and threads of the lead */
     const struct peers *peers; /* the drafters as they were at the end */
+    double load;               /* of the lead's host in the minute before; 0 or less: not known */
     uint64_t hash;
 };
 

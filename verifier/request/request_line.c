@@ -5,6 +5,7 @@
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/row.h"
 #include "common/sample/rule.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_bias.h"
@@ -75,6 +76,11 @@ static void take_number(struct request *request, const char *key, const json_t *
         int is_elsewhere = request_keys_explain(key, words);
 
         request_fail(request, is_elsewhere ? "key \"%s\" is not supported%s" : "unknown key \"%s\"%s", key, words);
+    } else if (strcmp(key, "logprobs") == 0 && json_is_boolean(value)) {
+        request_fail(request,
+                     "logprobs is %s, expected how many of the most probable tokens are told, from 0 to %d; true and false are what a chat's "
+                     "line of OpenAI's batches has",
+                     json_is_true(value) ? "true" : "false", ROW_MAX_LOGPROBS);
     } else if (!json_is_number(value) && !(is_flag(key) && json_is_boolean(value))) {
         request_fail(request, "%s is not a number", key);
     } else if (known < 0) {
@@ -123,6 +129,8 @@ static enum status take_field(struct request *request, const struct request_term
         request->id = json_text_write(value, JSON_ENCODE_ANY | JSON_COMPACT);
         return request->id != NULL ? STATUS_OK : request_no_memory();
     }
+    if (request_stop_knows(key) && json_is_null(value))
+        return STATUS_OK; /* as clients of OpenAI's interface write that there is none */
     if (request_stop_knows(key) || request_bias_knows(key)) {
         if (request_stop_knows(key))
             TRY(request_stop_take(request, terms, key, value, reason, sizeof reason));
@@ -238,7 +246,8 @@ enum status request_add_line(struct request_list *list, const struct request_ter
     else if (bad < length)
         request_fail(request, "line %d is not valid UTF-8 (byte %zu)", number, bad);
     else if (line[strspn(line, " \t")] != '{')
-        request_fail(request, "line %d begins with no {, expected a JSON object on each line", number);
+        request_fail(request, "line %d begins with no {, expected a JSON object on each line%s", number,
+                     line[strspn(line, " \t")] == '[' ? ", not one list of them: jq -c '.[]' FILE makes lines of it" : "");
     else if ((status = json_text_read(line, length, JSON_ALLOW_NUL, &limits, &object, fault)) == STATUS_OK)
         status = take_line(request, terms, object, number);
     else if (status == STATUS_DATA) {

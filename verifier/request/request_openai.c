@@ -47,13 +47,19 @@ static double number_of(const json_t *value)
     return json_is_boolean(value) ? json_is_true(value) : json_is_number(value) ? json_number_value(value) : -2;
 }
 
+/* The response_format of an answer that has none. */
+static int is_plain_text(const char *key, const json_t *value)
+{
+    return strcmp(key, "response_format") == 0 && json_object_size(value) == 1 && json_text_is(json_object_get(value, "type"), "text");
+}
+
 /* 1 where the key is one of them; `reason` where its value asks for something. */
 static int take_not_done(const char *key, const json_t *value, char *reason, size_t size)
 {
     for (size_t i = 0; i < sizeof not_done / sizeof *not_done; i++) {
         if (strcmp(key, not_done[i].key) != 0)
             continue;
-        if (number_of(value) != not_done[i].only)
+        if (number_of(value) != not_done[i].only && !is_plain_text(key, value))
             say(reason, size, "body.%s is not supported%s", key,
                 not_done[i].only == 1   ? ", expected 1"
                 : not_done[i].only == 0 ? ", expected false"

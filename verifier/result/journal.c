@@ -166,7 +166,8 @@ enum status journal_begin(struct journal *journal, const struct journal_job *job
     if (!empty)
         status = journal_terms_compare(journal->scan.header.text, journal->scan.header.length, job->terms, reason, sizeof reason);
     if (status == STATUS_DATA)
-        log_error("%s holds results of another job: %s", journal->file.path, reason);
+        log_error("%s holds results of another job: %s; expected the same prompts and options to go on, or another --output to begin anew",
+                  journal->file.path, reason);
     TRY(status);
     TRY(take_found(journal));
     TRY(journal_file_cut(&journal->file, empty ? 0 : journal->scan.end));

@@ -198,6 +198,23 @@ static const char *find_difference(json_t *from, json_t *other)
     return NULL;
 }
 
+/* Further keys that both have, and that differ. What one of them has not follows from the first. */
+static void name_others(json_t *here, json_t *there, const char *first, char *reason, size_t size)
+{
+    int named = 0, prompts = strcmp(first, "prompts") == 0; /* by whose number they are others anyway */
+    size_t used = strlen(reason);
+    const char *key;
+    json_t *value, *other;
+
+    json_object_foreach (here, key, value) {
+        other = json_object_get(there, key);
+        if (other == NULL || json_equal(value, other) || strcmp(key, first) == 0 || (prompts && strcmp(key, "input") == 0) || used >= size)
+            continue;
+        used +=
+            (size_t)snprintf(reason + used, size - used, "%s %s", named++ > 0 ? "," : "; others, too:", strcmp(key, "input") == 0 ? "prompts" : key);
+    }
+}
+
 enum status journal_terms_compare(const char *found, size_t length, const char *mine, char *reason, size_t size)
 {
     static const struct json_text_limits limits = {.depth = DEPTH, .values = VALUES};
@@ -218,6 +235,7 @@ enum status journal_terms_compare(const char *found, size_t length, const char *
     key = key != NULL ? key : find_difference(there, here);
     if (key != NULL) {
         describe(key, json_object_get(there, key), json_object_get(here, key), reason, size);
+        name_others(here, there, key, reason, size);
         status = STATUS_DATA;
     }
 release:

@@ -19,8 +19,8 @@ struct journal_terms {
 int journal_terms_need_drafts(const struct request_list *requests);
 /* The object's text, to be freed; NULL without memory. */
 char *journal_terms_write(const struct journal_terms *terms);
-/* STATUS_DATA when `found` [length] are other terms than `mine`, with what differs in `reason` ("seed is 7 there and 8 here"; not logged).
- * STATUS_INTERNAL without memory, logged. */
+/* STATUS_DATA when `found` [length] are other terms than `mine`, with what differs in `reason` ("seed is 7 there and 8 here; others, too:
+ * top-k"; not logged). STATUS_INTERNAL without memory, logged. */
 enum status journal_terms_compare(const char *found, size_t length, const char *mine, char *reason, size_t size);
 
 #endif

@@ -49,6 +49,7 @@ struct draft_side {
     struct arena arena;
     struct ngram_index *index; /* [slots], of lookup */
     int64_t choosing_ns, chosen; /* in drawing so many tokens */
+    int is_damaged;              /* which has been told */
 };
 
 struct alpha {
@@ -200,6 +201,10 @@ static void draft_token(struct alpha *alpha, struct draft_side *draft, const str
     choice_ask(sampling, support, sampling->temperature == 0 ? ALPHA_GUESSES + 1 : LISTED, &drafted->query);
     drafted->query.scans = 1;
     backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &drafted->query);
+    if (!isfinite(drafted->query.stats.max) && !draft->is_damaged) {
+        log_warn("--draft %s gives no finite logit: its weights are damaged, and what is told of it is worth nothing", draft->options->model.draft);
+        draft->is_damaged = 1;
+    }
     drafted->token = choice_draw(sampling, support, model->vocab, &drafted->query, p, &drafted->q);
     draft->choosing_ns += clock_ns() - began;
     draft->chosen++;

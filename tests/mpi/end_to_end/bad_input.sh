@@ -108,6 +108,7 @@ refused_dry 74 "--json $WORK/none/c.json: No such file" --check quick --json "$W
 refused 74 "--output $WORK/none/out.jsonl: No such file" --prompt Hello --output "$WORK/none/out.jsonl" --quiet
 refused_dry 74 "--output $WORK: Is a directory" --prompt Hello --output "$WORK"
 refused_dry 64 "--hosts is '', expected HOST" --prompt Hello --hosts ""
+refused_dry 64 "--hosts is 'nosuchhost' with 1 slot, expected one for each of 1 drafters and [0-9]+ verifiers, as nosuchhost:[0-9]+$" --prompt Hello --hosts nosuchhost
 : >"$WORK/nothing.in"
 # How the target's maker advises to sample is told, once and as options, to whoever has not said how.
 mkdir "$WORK/advised" && ln -s "$TARGET"/* "$WORK/advised" && rm -f "$WORK/advised/generation_config.json"
@@ -131,6 +132,18 @@ for way in --solo "--draft-length 4"; do
 done
 by_hand --prompts "$WORK/long.in" --context 3 --output "$WORK/long.jsonl"
 grep -q 'the prompt has 3 tokens, the context has room for 2 and one new one' "$WORK/long.jsonl" || fail "--context 3: $(cat "$WORK/long.jsonl")"
+# Who asks for more than that is told before the job, and once by it.
+short="asks for up to 100 tokens, and the context of 21 has room for 18 behind its prompt: it ends there at the latest; --context N makes more, N up to 1024"
+"$BIN/tandem-verifier" --dry-run --prompts "$WORK/long.in" --context 21 >"$WORK/out" 2>"$WORK/err"
+said "no room for what is asked, before a job" $? 0 "warning: --prompts $WORK/long.in: line 1 $short$" "$WORK/err"
+for way in "--prompts $WORK/long.in|--prompts $WORK/long.in: line 1" "--prompts $WORK/long.in --compare|--prompts $WORK/long.in: line 1" \
+    "--prompt Thesea --max-tokens 100|--prompt" "--max-tokens 100|the built-in prompts: line [0-9]+"; do
+    # shellcheck disable=SC2086
+    by_hand ${way%%|*} --context 21 || fail "no room for what ${way%%|*} asks: exit $?: $(cat "$WORK/err")"
+    checks=$((checks + 1))
+    [ "$(grep -cE "warning: ${way#*|} asks for up to 100 tokens, and the context of 21 has room for [0-9]+ behind its prompt: .* up to 1024$" "$WORK/err")" = 1 ] ||
+        fail "no room for what ${way%%|*} asks: $(cat "$WORK/err")"
+done
 
 # Two results of one id: told once, before a job and by it, and both are there.
 printf '%s\n' '{"id": "a", "prompt": "The sea", "max_tokens": 2}' '{"id": "b", "prompt": "The", "max_tokens": 2}' '{"id": "a", "prompt": "A", "max_tokens": 2}' >"$WORK/twice.in"
@@ -189,7 +202,8 @@ tests_of() {
     (
         eval "$(sed -n '/^export LC_ALL/p; /^visible() {$/,/^}$/p; /^say() {/p; /^fail() {/p; /^run_tests() {$/,/^}$/p' "$SOURCE/launch/tandem")"
         test_needs=
-        build() { :; }
+        build() { echo built >>"$WORK/begun"; }
+        configure() { echo configured >>"$WORK/begun"; }
         skips() { :; }
         ctest() {
             case "$*" in
@@ -205,6 +219,7 @@ tests_of() {
 }
 tests_of --only no.such
 said "a name that no test has" $? 64 "no test has a name or a label with 'no.such' in it" "$WORK/err"
+[ "$(cat "$WORK/begun")" = configured ] || fail "a name that no test has: $(cat "$WORK/begun") before it was said"
 tests_of --only=
 said "no name" $? 64 "--only needs a value" "$WORK/err"
 tests_of --only journal
@@ -248,6 +263,7 @@ refused_by_hand 65 "words.*different vocabularies" --solo --target "$TARGET" --d
 refused 66 "--perplexity $WORK/none.txt: No such file" --perplexity "$WORK/none.txt"
 refused 64 "--prompts does not go with --perplexity, which scores its text" --perplexity "$PROMPTS" --prompts "$PROMPTS"
 refused 64 "a context of 2000 tokens was asked for, the model has 1024" --perplexity "$PROMPTS" --context 2000
+refused_dry 64 "--temperature does not go with --perplexity, which scores its text and chooses no tokens" --perplexity "$PROMPTS" --temperature 1
 refused 64 "--echo is for prompts, and --chat makes messages of them" --chat Hello --echo
 
 # The one prompt of --prompt.

@@ -36,6 +36,8 @@ expect "run --chat --prompt TEXT: exit $?: $(cat "$WORK/out"), expected $reply" 
 echo '{"prompt": "Who is there?"}' >"$WORK/prompts.in"
 "$WORK/bin/tandem" run --quiet --chat --prompts "$WORK/prompts.in" "${CHAT[@]}" >"$WORK/out" 2>"$WORK/err"
 expect "run --chat --prompts: exit $?: $(cat "$WORK/out"), expected $reply" grep -qF "\"text\":$reply" "$WORK/out"
+printf 'Who is there?\nWhy?\n' | "$WORK/bin/tandem" chat "${CHAT[@]}" >"$WORK/out" 2>&1 # to one place
+expect "the figures of a chat follow its replies: $(tail -n 3 "$WORK/out")" eval 'tail -n 2 "$WORK/out" | grep -q "^[0-9]* tokens in "'
 for command in "run --chat Hi" "run --chat --prompts $WORK/prompts.in" chat; do # without a template
     "$WORK/bin/tandem" $command >"$WORK/out" 2>"$WORK/err" </dev/null
     expect "$command without a template: exit $?, expected 65" [ $? = 65 ]
@@ -61,6 +63,8 @@ for way in "--solo --verifiers 1" "--verifiers 2" "--verifiers 1 --temperature 0
     expect "${way[*]}: the line that is not UTF-8" [ "$(grep -c 'error: line 5 is not valid UTF-8 (byte 4)' "$WORK/err")" = 1 ]
     expect "${way[*]}: a command that there is not" grep -q "error: line 9: unknown command '/foo', expected /help, /reset, /exit or /quit" "$WORK/err"
     expect "${way[*]}: commands with a word behind them" [ "$(grep -cE "error: line 1[01]: unknown command '/(exit now|Foo2 bar)', expected /help" "$WORK/err")" = 2 ]
+    expect "${way[*]}: help in a pipe" [ "$(grep -c '/reset begins anew, /exit or the end of input (Ctrl-D) ends' "$WORK/err")" = 1 ]
+    expect "${way[*]}: replies that are cut" [ "$(grep -cE 'warning: the reply to line (1|3|4|7) was cut at 24 tokens: --max-tokens N allows more$' "$WORK/err")" = 4 ]
     expect "${way[*]}: what was counted" grep -q '^[0-9]* tokens in .* tokens/s' "$WORK/err"
 done
 way=()
@@ -74,6 +78,19 @@ long=$(printf 'word %.0s' $(seq 60))
 expect "too long: exit $?" [ $? = 0 ]
 expect "too long: a word" grep -q 'error: line 3: the prompt has .* tokens, the context has room for .*; /reset begins anew' "$WORK/err"
 expect "too long: the reply after it: $(cat "$WORK/out")" [ -s "$WORK/out" ]
+
+# A reply that the context ends says so; one that ends by itself, at a stop text, says nothing.
+"$WORK/bin/tandem" chat --context 40 --template zephyr --max-tokens 100 --ignore-eos --solo --verifiers 1 >"$WORK/out" 2>"$WORK/err" <<<"Who is there?"
+expect "the context ends: a word" grep -qE 'warning: the reply to line 1 was cut at [0-9]+ tokens, where the context of 40 ends: /reset begins anew, --context N makes more$' "$WORK/err"
+"$WORK/bin/tandem" chat --template zephyr --max-tokens 100 --stop e --solo --verifiers 1 >"$WORK/out" 2>"$WORK/err" <<<"Who is there?"
+expect "a reply that is not cut" eval '! grep -q "was cut" "$WORK/err"'
+# Where stdout and stderr are one place, all goes one way, in the order in which it was said.
+printf '/foo\nHi\n' >"$WORK/turns"
+for way in "16 out" "0 err"; do
+    $MPIRUN -np 1 "$BIN/tandem-verifier" --conversation --template zephyr --max-tokens 4 --solo --terminal "${way% *}" <"$WORK/turns" >"$WORK/out" 2>"$WORK/err"
+    expect "--terminal ${way% *}: exit $?, an error in ${way#* }" [ "$(grep -c "unknown command '/foo'" "$WORK/${way#* }")" = 1 ]
+    expect "--terminal ${way% *}: a cut in ${way#* }" [ "$(grep -c "the reply to line 2 was cut at 4 tokens" "$WORK/${way#* }")" = 1 ]
+done
 
 # SIGHUP of a terminal that is gone reaches who reads its lines, too: the end of the lines is told all the same, and ends the chat.
 mkfifo "$WORK/line"
@@ -111,12 +128,14 @@ if command -v script >/dev/null; then
         return 1
     }
     seen 1 '^> ' && printf 'Who is there?\r' >&9 && seen 1 'there\?.*' && printf '\003' >&9
-    seen 2 '^> ' && printf '\003' >&9 && seen 2 'Ctrl-C stops a reply' && seen 3 '^> ' && printf 'Why?\r' >&9 && seen 4 '^> ' && printf '/quit\r' >&9
+    seen 2 '^> ' && printf '\003' >&9 && seen 2 'Ctrl-C stops a reply' && seen 3 '^> ' && printf '/foo\r' >&9 && seen 4 '^> ' && printf 'Why?\r' >&9 && seen 5 '^> ' && printf '/quit\r' >&9
     exec 9>&-
     wait $terminal
     code=$?
     expect "a terminal: exit $code: $(tail -c 300 "$WORK/typed")" [ $code = 0 ]
-    expect "a terminal: it is asked for a line four times" [ "$(grep -ac '^> ' "$WORK/typed")" -ge 4 ]
+    expect "a terminal: it is asked for a line five times" [ "$(grep -ac '^> ' "$WORK/typed")" -ge 5 ]
+    expect "a terminal: an error comes before the next sign" eval '[ "$(sed -n "/error: line/,\$p" "$WORK/typed" | grep -ac "^> ")" = 2 ]'
+    expect "a terminal: a reply that was stopped is not called cut" [ "$(grep -ac 'was cut at 600 tokens' "$WORK/typed")" = 1 ]
 else
     echo "skipped: a terminal: script is not there, which makes one"
 fi

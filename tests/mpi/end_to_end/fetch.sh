@@ -194,6 +194,7 @@ unset HOME XDG_CACHE_HOME
 fetch 64 0 "neither HOME nor XDG_CACHE_HOME is set, expected --to DIR" smollm2
 export HOME=$home XDG_CACHE_HOME=$cache
 checks=$((checks + 1))
+"$WORK/bin/tandem" fetch | grep -q "^qwen2.5-coder *1.1 GB  not stated  Qwen2.5-Coder-1.5B" || fail "a licence that nobody states: $("$WORK/bin/tandem" fetch)"
 "$WORK/bin/tandem" fetch | grep -q "^smollm2 *98 MB  Apache-2.0 .*$MODEL" || fail "the list: $("$WORK/bin/tandem" fetch)"
 
 # What is fetched is a model, by its name.

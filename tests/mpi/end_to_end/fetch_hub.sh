@@ -179,6 +179,10 @@ fetch 0 2 "$SMALL is there$" hf:owner/small
 holds "what is new, and config.json" '[ "$(grep -cE "/(tokenizer_)?config.json " "$HUB/log")" = 2 ] && cmp -s "$MODELS/owner/small/tokenizer_config.json" "$SMALL/tokenizer_config.json"'
 fetch 0 1 "$CACHE/hf/owner/small@v1/config.json is there$" hf:owner/small@v1/config.json
 holds "the revision" 'grep -q "^hub /api/models/owner/small/revision/v1[?]" "$HUB/log"'
+fetch 0 1 "$CACHE/hf/owner/small@team/next/try/config.json is there$" hf:owner/small@team/next/try/config.json
+holds "a branch with slashes" 'grep -q "^hub /api/models/owner/small/revision/team%2Fnext%2Ftry[?]" "$HUB/log"'
+fetch 0 5 "$CACHE/hf/owner/small@team/next/try is there$" hf:owner/small@team/next/try
+fetch 64 0 "owner/small does not exist \(404\): expected OWNER/NAME, and a revision, as the hub has them$" hf:owner/small@team/none/config.json
 does moved
 fetch 0 1 "$CACHE/hf/owner/forms/sub dir/other.gguf is there$" "hf:owner/forms/sub dir/other.gguf"
 holds "a list that has moved within the hub gets the token, too" '[ "$(grep -c "^hub /api/.* Bearer hf_secretOfTheTest$" "$HUB/log")" = 2 ]'

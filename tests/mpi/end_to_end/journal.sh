@@ -29,7 +29,8 @@ refused() {
 
 refused 64 "holds $held results of 24: add --resume to go on, or remove it" "${options[@]}"
 refused 65 'seed is "0" there and "7" here' "${options[@]}" --resume --seed 7
-refused 65 'max-tokens is 16 there and 17 here' "${options[@]}" --resume --max-tokens 17
+refused 65 'max-tokens is 16 there and 17 here; others, too: seed; expected the same prompts and options to go on, or another --output to begin anew' "${options[@]}" --resume \
+    --max-tokens 17 --seed 7
 refused 65 'quantise is not given there and q8_0 here' "${options[@]}" --resume --quantise q8_0
 refused 65 'cache is f32 there and bf16 here' "${options[@]}" --resume --cache bf16
 sed -i '3s/"prompt"/ "prompt"/' "$INPUT"

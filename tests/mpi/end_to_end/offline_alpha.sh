@@ -109,6 +109,11 @@ header=$(od -An -tu8 -N8 "$weights")
 place=$(head -c $((8 + header)) "$weights" | grep -ao '"model.norm.weight": *{[^}]*}' | grep -o '[[][0-9]*' | tail -n 1)
 printf '\377\177' | dd of="$weights" bs=1 seek=$((8 + header + ${place#[})) conv=notrunc 2>/dev/null
 refused 65 "request 0: the target gives no finite logit: its weights are damaged" --target "$WORK/damaged" --draft lookup --temperature 1
+for temperature in 0 1; do
+    "$tandem" alpha --target "$DEMO/target" --draft "$WORK/damaged,$DEMO/draft" --prompts "$WORK/some.in" --tokens 100 --temperature $temperature >"$WORK/out" 2>"$WORK/err"
+    expect "a damaged draft at $temperature: exit $?: $(cat "$WORK/err")" \
+        '[ "$(grep -c "warning: --draft $WORK/damaged gives no finite logit: its weights are damaged" "$WORK/err")" = 1 ] && [ "$(grep -c "no finite logit" "$WORK/err")" = 1 ]'
+done
 refused 65 "have different vocabularies: 2 ids, the first is 4" --target "$DEMO/target" --draft "$WORK/words"
 refused 66 "$WORK/none: no such file or folder" --target "$DEMO/target" --draft "$WORK/none"
 refused 66 "$WORK/none.jsonl: " --prompts "$WORK/none.jsonl"

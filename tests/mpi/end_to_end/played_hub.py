@@ -114,12 +114,15 @@ class PlayedHub(Host):
         elif does() == "circle":
             self.answer(302, [("Location", self.path)])
         elif is_list:
-            self.list_model(path.removeprefix("/api/models/").removesuffix("/revision/v1"))
+            model, _, revision = self.path.partition("?")[0].removeprefix("/api/models/").partition("/revision/")
+            self.list_model(unquote(model), revision)
         else:
             self.resolve(*path[1:].split(f"/resolve/{COMMIT}/"))
 
-    def list_model(self, model):
-        if not os.path.isdir(f"{FOLDER}/models/{model}"):
+    def list_model(self, model, revision):
+        if revision not in ("", "v1", "team%2Fnext%2Ftry"):
+            self.answer(404, [("X-Error-Code", "RevisionNotFound")])
+        elif not os.path.isdir(f"{FOLDER}/models/{model}"):
             self.answer(404, [("X-Error-Code", "RepoNotFound")])
         elif does() == "nonsense":
             self.answer(200, (), b"<html>")

@@ -283,6 +283,8 @@ static void test_config__refuses_what_it_cannot_compute(void **state)
          "key \"rope_type\" is \"dynamic\", expected \"default\", \"linear\", \"llama3\", \"yarn\", \"longrope\" or \"su\""},
         {"{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 4}}", "key \"type\" is \"ntk\""},
         {"{\"rope_scaling\": {\"factor\": 4}}", "key \"rope_type\" is missing"},
+        {"{\"rope_scaling\": {\"alpha\": 1000}}", "key \"rope_type\" is missing, expected \"default\""},
+        {"{\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"default\"}}}", "key \"rope_type\" is missing, expected \"default\""},
         {"{\"rope_scaling\": 4}", "key \"rope_scaling\" is 4, expected an object"},
         {"{\"rope_scaling\": {\"type\": \"linear\"}}", "key \"factor\" is missing"},
         {"{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 0}}", "key \"factor\" is 0"},
@@ -358,6 +360,37 @@ static void test_config__refuses_scalings_that_it_cannot_compute(void **state)
         patched_write(cases[i][0]);
         assert_refused(folder, STATUS_DATA, cases[i][1]);
         assert_one_line("/config.json: ");
+    }
+}
+
+static void test_config__keys_of_scalings_that_mean_nothing_here_are_told(void **state)
+{
+    static const char *const silent[] = {
+        "{\"rope_scaling\": {}}",
+        "{\"rope_parameters\": {\"rope_theta\": 20000, \"partial_rotary_factor\": 1.0}}",
+        "{\"rope_scaling\": {\"type\": \"linear\", \"rope_type\": \"linear\", \"factor\": 2, \"alpha\": null}}",
+        YARN("\"factor\": 4, \"finetuned\": true, \"beta_fast\": 32, \"beta_slow\": 1, \"truncate\": false, \"mscale\": 1, \"mscale_all_dim\": 1,"
+             "\"attn_factor\": 1, \"extrapolation_factor\": 1, \"attention_factor\": 1, \"original_max_position_embeddings\": 64"),
+        LONGROPE("\"original_max_position_embeddings\": 64, \"factor\": 2, \"attention_factor\": 1, \"short_factor\": [1, 1, 1, 1],"
+                 "\"long_factor\": [1, 2, 3, 4]"),
+    };
+    static const char *const told[][2] = {
+        {"{\"rope_scaling\": {\"type\": \"default\", \"factor\": 4}}", "key \"factor\" of default rotary positions is not known here, and left out"},
+        {"{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"low_freq\": 4}}", "config.json: key \"low_freq\" of linear rotary positions"},
+        {"{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2, \"\": 4}}", "key \"\" of linear rotary positions"},
+        {YARN("\"factor\": 4, \"llama_4_scaling_beta\": 0.1"), "key \"llama_4_scaling_beta\" of yarn rotary positions is not known here"},
+    };
+
+    (void)state;
+    log_init("test", LOG_WARN);
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) {
+        patched_read(silent[i]);
+        assert_string_equal(logged, "");
+    }
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        log_init("test", LOG_WARN);
+        patched_read(told[i][0]);
+        assert_one_line(told[i][1]);
     }
 }
 
@@ -617,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_config__generation_config_advises_how_to_sample),
         cmocka_unit_test(test_config__refuses_what_it_cannot_compute),
         cmocka_unit_test(test_config__refuses_scalings_that_it_cannot_compute),
+        cmocka_unit_test(test_config__keys_of_scalings_that_mean_nothing_here_are_told),
         cmocka_unit_test(test_config__yarn_stretches_the_context_and_a_window_ends_it),
         cmocka_unit_test(test_config__names_each_missing_key),
         cmocka_unit_test(test_config__refuses_what_is_not_json),

@@ -173,6 +173,7 @@ static void test_options__a_text_is_scored_alone_and_by_the_target(void **state)
     assert_taken("--perplexity file", &options);
     assert_true(options.rounds.solo && !options.report.compare && options_score_prompts(&options) && !options_is_showcase(&options));
     assert_int_equal(options.model.context, 512);
+    assert_taken("--perplexity file --temperature 0 --seed 7", &options);
     assert_taken("--perplexity file --context 64", &options);
     assert_int_equal(options.model.context, 64);
     REFUSED({"--perplexity file --prompt x", "--prompt or --chat does not go with --perplexity, which scores its text"},
@@ -184,6 +185,8 @@ static void test_options__a_text_is_scored_alone_and_by_the_target(void **state)
             {"--perplexity file --check quick", "--check does not go with --perplexity"},
             {"--perplexity file --compare", "--compare does not go with --perplexity"},
             {"--perplexity file --sweep x", "--sweep does not go with --perplexity"},
+            {"--perplexity file --temperature 1", "--temperature does not go with --perplexity, which scores its text and chooses no tokens"},
+            {"--top-k 5 --perplexity file", "--top-k does not go with --perplexity"},
             {"--perplexity file --context 3", "--context is 3, expected windows of at least 4 tokens for --perplexity"});
 }
 
@@ -261,7 +264,11 @@ static void test_options__names_from_elsewhere_are_answered_by_their_meaning(voi
         {"-m x.gguf", "option '-m' is not supported, expected --target M"}, {"-p Hello", "option '-p' is not supported, expected --prompt TEXT"},
         {"-n 5", "option '-n' is not supported, expected --max-tokens N"}, {"-n5", "option '-n5' is not supported, expected --max-tokens N"},
         {"-c=4096", "option '-c=4096' is not supported, expected --context N"}, {"-md x.gguf", "option '-md' is not supported, expected --draft M"},
-        {"-hf a/b", "option '-hf' is not supported, expected --target M"}, {"--dtype bf16", "is not supported, expected --quantise WHAT"},
+        {"-hf a/b", "option '-hf' is not supported, expected --target M"},
+        {"--dtype bf16", "option '--dtype' is not supported: weights are taken as the model's files have them; --quantise q8_0"},
+        {"-f x.txt",
+         "option '-f' is not supported: --prompts FILE has a line of JSON for each prompt, as {\"prompt\": \"...\"}; a file that is one prompt: "},
+        {"--file x", "option '--file' is not supported: --prompts FILE has a line of JSON for each prompt"},
         {"--no-speculation", "is not supported, expected --solo"}, {"--do-sample", "is not supported, expected --temperature T"},
         {"-ngl 99", "option '-ngl' is not supported: a rank's device holds its whole shard"},
         {"--time 60", "option '--time' is not supported: sbatch's own options stand behind --"},
@@ -298,10 +305,8 @@ static void test_options__names_from_elsewhere_are_not_ours(void **state)
 static void test_options__what_is_no_option_is_refused(void **state)
 {
     (void)state;
-    REFUSED({"hello", "unexpected argument 'hello'"},
-            {"-v", "option '-v' is not supported, expected --verbose"},
-            {"--", "unexpected argument '--'"},
-            {"--solo 1", "unexpected argument '1'"},
+    REFUSED({"hello", "unexpected argument 'hello', expected an option that begins with --, as --prompt TEXT or --prompts FILE"},
+            {"-v", "option '-v' is not supported, expected --verbose"}, {"--", "unexpected argument '--'"}, {"--solo 1", "unexpected argument '1'"},
             {"--=5", "unknown option"});
 }
 

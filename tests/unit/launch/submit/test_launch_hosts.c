@@ -80,7 +80,9 @@ static void test_launch_hosts__refuses_what_is_no_list_or_too_short(void **state
     assert_checked("a:1,b:2", NULL, NULL);
     assert_checked("a,a,a", NULL, NULL);
     assert_checked(NULL, NULL, NULL);
-    assert_checked("a:1,b:1", NULL, "--hosts is 'a:1,b:1' with 2 slots, expected one for each of 1 drafters and 2 verifiers");
+    assert_checked("a:1,b:1", NULL, "--hosts is 'a:1,b:1' with 2 slots, expected one for each of 1 drafters and 2 verifiers, as HOST:SLOTS,...\n");
+    assert_checked("a", NULL, "--hosts is 'a' with 1 slot, expected one for each of 1 drafters and 2 verifiers, as a:3\n");
+    assert_checked("a:2", NULL, "as a:3\n");
     assert_checked("a:1,b:1", "--mca x y --oversubscribe", NULL);
     for (size_t i = 0; i < 8; i++)
         assert_checked(((const char *const[]){"", "a:0,b:3", "a:x", ",a:3", "a:3,", "a:3x,b", "a:-3", "a:99999999999999999999"})[i], NULL,

@@ -2,6 +2,7 @@
 #include "common/text/tokenizer_json.h"
 #include "tests/support/capture.h"
 #include "verifier/request/request_ids.h"
+#include "verifier/request/request_room.h"
 
 #include <limits.h>
 #include <math.h>
@@ -402,6 +403,60 @@ static void test_request__an_id_that_is_there_twice_is_told_once_with_both_lines
     capture_assert_one_line(said, "line 2 has the id of line 1, {\"b\":1,\"a\":[1,2]};");
 }
 
+/* What is said of the room for these lines, where the model's own context is `most`. */
+static void warn_of_room(const char *text, int most, char said[2048])
+{
+    struct request_list list = read_text(text);
+    struct capture capture;
+
+    capture_begin(&capture);
+    request_room_warn(&list, CONTEXT, most, "--prompts FILE");
+    capture_end(&capture, said, 2048);
+    request_release(&list);
+}
+
+static void test_request__more_tokens_than_there_is_room_for_are_told_once(void **state)
+{
+#define ASKS(n) "{\"prompt_tokens\": [5, 6, 7, 8], \"max_tokens\": " n "}\n"
+    char said[2048];
+
+    (void)state;
+    warn_of_room(ASKS("0") ASKS("60"), 2 * CONTEXT, said);
+    assert_string_equal(said, "");
+    warn_of_room("{\"prompt\": \"\", \"max_tokens\": 100}", CONTEXT, said); /* it is wrong, and says so elsewhere */
+    assert_string_equal(said, "");
+    warn_of_room(ASKS("60") ASKS("61"), CONTEXT, said);
+    capture_assert_one_line(said,
+                            "warning: --prompts FILE: line 2 asks for up to 61 tokens, and the context of 64 has room for 60 behind its prompt: it "
+                            "ends there at the latest\n");
+    warn_of_room(ASKS("100") ASKS("60") ASKS("61") ASKS("70"), 2 * CONTEXT, said);
+    capture_assert_one_line(said,
+                            "line 1 asks for up to 100 tokens, and the context of 64 has room for 60 behind its prompt: it ends there at the latest, "
+                            "and so do 2 more; --context N makes more, N up to 128\n");
+}
+
+/* As a line that leaves them out: what the options say. */
+static void test_request__no_stop_may_be_said_as_null(void **state)
+{
+    struct request_list list = read_text("{\"prompt\": \"a\", \"stop\": null, \"stop_token_ids\": null}\n{\"prompt\": \"a\"}\n"
+                                         "{\"prompt\": \"a\", \"stop\": []}");
+
+    (void)state;
+    assert_null(list.request[0].error);
+    assert_int_equal(list.request[0].stops, 1);
+    assert_int_equal(list.request[0].stops, list.request[1].stops);
+    assert_int_equal(list.request[0].stop_tokens, list.request[1].stop_tokens);
+    assert_int_equal(list.request[2].stops, 0);
+    request_release(&list);
+}
+
+static void test_request__a_list_of_all_prompts_is_told_how_to_be_lines(void **state)
+{
+    (void)state;
+    expect_error("[{\"prompt\": \"a\"}]", "line 1 begins with no {, expected a JSON object on each line, not one list of them: jq -c '.[]' FILE");
+    expect_error("5", "line 1 begins with no {, expected a JSON object on each line");
+}
+
 /* The prompts of `tandem run` without one. */
 static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void **state)
 {
@@ -424,26 +479,16 @@ static void test_request__what_the_user_says_holds_for_the_built_in_prompts(void
 static void test_request__wrong_values_are_named(void **state)
 {
     (void)state;
-    EACH_WRONG({"\"temperature\": -1", "temperature is -1"},
-               {"\"temperature\": NaN", "line 1 is not valid JSON"},
-               {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"},
-               {"\"temperature\": null", "temperature is not a number"},
-               {"\"top_p\": 0", "top_p is 0"},
-               {"\"top_p\": 1.5", "top_p is 1.5"},
-               {"\"min_p\": 1", "min_p is 1"},
-               {"\"top_k\": -3", "top_k is -3"},
-               {"\"top_k\": 2.5", "top_k is 2.5"},
-               {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
+    EACH_WRONG({"\"temperature\": -1", "temperature is -1"}, {"\"temperature\": NaN", "line 1 is not valid JSON"},
+               {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"}, {"\"temperature\": null", "temperature is not a number"},
+               {"\"logprobs\": true", "logprobs is true, expected how many of the most probable tokens are told, from 0 to 20; "},
+               {"\"top_p\": 0", "top_p is 0"}, {"\"top_p\": 1.5", "top_p is 1.5"}, {"\"min_p\": 1", "min_p is 1"}, {"\"top_k\": -3", "top_k is -3"},
+               {"\"top_k\": 2.5", "top_k is 2.5"}, {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
                {"\"repetition_penalty\": 1e-39", "repetition_penalty is 1e-39, expected a number from 0.01 to 100"},
-               {"\"presence_penalty\": 3", "presence_penalty is 3"},
-               {"\"max_tokens\": -1", "max_tokens is -1"},
-               {"\"draft_length\": 33", "draft_length is 33"},
-               {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"},
-               {"\"seed\": 0.5", "seed is 0.5"},
-               {"\"accept\": \"typical\"", "accept is not"},
-               {"\"accept\": \"coupled\\u0000\"", "accept is not"},
-               {"\"stop\": [\"\"]", "stop is not"},
-               {"\"stop\": 4", "stop is not"});
+               {"\"presence_penalty\": 3", "presence_penalty is 3"}, {"\"max_tokens\": -1", "max_tokens is -1"},
+               {"\"draft_length\": 33", "draft_length is 33"}, {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"},
+               {"\"seed\": 0.5", "seed is 0.5"}, {"\"accept\": \"typical\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
+               {"\"stop\": [\"\"]", "stop is not"}, {"\"stop\": 4", "stop is not"});
 }
 
 static void test_request__completions_have_limits(void **state)
@@ -733,6 +778,9 @@ int main(void)
         cmocka_unit_test(test_request__bad_lines_keep_their_place),
         cmocka_unit_test(test_request__a_byte_order_mark_is_no_text),
         cmocka_unit_test(test_request__an_id_that_is_there_twice_is_told_once_with_both_lines),
+        cmocka_unit_test(test_request__more_tokens_than_there_is_room_for_are_told_once),
+        cmocka_unit_test(test_request__no_stop_may_be_said_as_null),
+        cmocka_unit_test(test_request__a_list_of_all_prompts_is_told_how_to_be_lines),
         cmocka_unit_test(test_request__what_the_user_says_holds_for_the_built_in_prompts),
         cmocka_unit_test(test_request__wrong_values_are_named),
         cmocka_unit_test(test_request__completions_have_limits),

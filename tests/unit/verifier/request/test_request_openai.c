@@ -90,7 +90,8 @@ static void test_request_openai__a_body_is_a_line_of_our_own(void **state)
 static void test_request_openai__what_asks_for_nothing_is_taken(void **state)
 {
     (void)state;
-    assert_means("{\"prompt\":\"x\",\"n\":null,\"best_of\":null,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null}",
+    assert_means("{\"prompt\":\"x\",\"n\":null,\"best_of\":null,\"stream\":false,\"logprobs\":null,\"suffix\":null,\"user\":\"u\",\"top_p\":null,"
+                 "\"stop\":null,\"response_format\":{\"type\":\"text\"}}",
                  "{\"id\":\"a\",\"prompt\":\"x\"}");
 }
 
@@ -98,6 +99,9 @@ static void test_request_openai__what_is_not_done_is_named(void **state)
 {
     (void)state;
     assert_body_refused("{\"prompt\":\"x\",\"top_logprobs\":5}", "unknown key body.top_logprobs");
+    assert_body_refused("{\"prompt\":\"x\",\"response_format\":{\"type\":\"json_object\"}}", "body.response_format is not supported");
+    assert_body_refused("{\"prompt\":\"x\",\"response_format\":{\"type\":\"text\",\"strict\":true}}", "body.response_format is not supported");
+    assert_body_refused("{\"prompt\":\"x\",\"response_format\":\"text\"}", "body.response_format is not supported");
     assert_body_refused("{\"prompt\":\"x\",\"stream\":true}", "body.stream is not supported, expected false");
     assert_body_refused("{\"prompt\":[\"x\",\"y\"]}", "body.prompt is not one text");
     assert_body_refused("{\"prompt\":7}", "body.prompt is not one text");

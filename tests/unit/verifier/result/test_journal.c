@@ -823,6 +823,27 @@ static void test_journal__other_prompts_are_told_before_what_follows_from_them(v
         free(terms[i]);
 }
 
+static void test_journal__all_that_differs_is_named(void **state)
+{
+    static const struct {
+        const char *there, *here, *reason;
+    } cases[] = {
+        {"{\"context\":8,\"seed\":\"7\",\"prompts\":2}", "{\"context\":8,\"seed\":\"8\",\"prompts\":2}", "seed is \"7\" there and \"8\" here"},
+        {"{\"context\":8,\"top-k\":1,\"prompts\":2,\"input\":\"a\"}", "{\"context\":9,\"top-k\":2,\"prompts\":2,\"input\":\"b\",\"draft\":\"c\"}",
+         "context is 8 there and 9 here; others, too: top-k, prompts"},
+        {"{\"top-k\":1,\"prompts\":2,\"input\":\"a\"}", "{\"top-k\":1,\"prompts\":3,\"input\":\"b\"}", "prompts is 2 there and 3 here"},
+    };
+    char reason[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(journal_terms_compare(cases[i].there, strlen(cases[i].there), cases[i].here, reason, sizeof reason), STATUS_DATA);
+        assert_string_equal(reason, cases[i].reason);
+    }
+    assert_int_equal(journal_terms_compare(cases[1].there, strlen(cases[1].there), cases[1].here, reason, 20), STATUS_DATA);
+    assert_string_equal(reason, "context is 8 there ");
+}
+
 /* What results of `requests` depend on, by a command line of one option. */
 static char *terms_of(const char *option, const struct request_list *requests)
 {
@@ -994,6 +1015,7 @@ int main(void)
         RIGGED(test_journal__a_fenced_writer_stops),
         RIGGED(test_journal__a_removed_one_ends_the_job),
         RIGGED(test_journal__other_prompts_are_told_before_what_follows_from_them),
+        RIGGED(test_journal__all_that_differs_is_named),
         cmocka_unit_test(test_journal__terms_have_what_results_depend_on),
         RIGGED(test_journal__a_complete_output_is_left_alone),
         RIGGED(test_journal__is_for_files_alone),
