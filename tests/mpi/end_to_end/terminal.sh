@@ -120,13 +120,14 @@ for ((i = 0; i < 3000; i++)); do
     [ "$(cat "$WORK/some.out.journal" 2>/dev/null | wc -l)" -lt 5 ] || break
     sleep 0.02
 done
-kill -KILL "$(ranks_of $job tandem-drafter)"
+kill -KILL "$(ranks_of $job tandem-drafter | tail -n 1)" # the first is its guard
 wait $job
-expect "a job that lost its drafter: exit $?" has "^1[,]?440 tokens in"
+expect "a job that lost its drafter: exit $?" has "^1440 tokens in"
 expect "a job that lost its drafter says so" has "drafter rank 0 has ended: decoding goes on without it"
 expect "a job that lost its drafter has no advice" has_not "cost speed here"
 
 # A job of some steps has no advice: what drafts cost and give is a guess then.
+rm -f "$WORK"/some.out*
 for i in $(seq 64); do echo '{"prompt": "The sea was", "max_tokens": 2, "ignore_eos": true}'; done >"$WORK/some.jsonl"
 SLOW_RANK=1 SLOW_ROW=1 "$WORK/slow/tandem" run --prompts "$WORK/some.jsonl" --output "$WORK/some.out" --verifiers 1 --max-sequences 64 >"$WORK/text" 2>"$WORK/typed"
 expect "a job of some steps: exit $?" has "^128 tokens in"
