@@ -88,7 +88,8 @@ void times_read(const char *path, const char *of, struct adaptive_times *times)
     json_decref(list);
 }
 
-static json_t *entry_of(const char *of, const struct adaptive_times *times)
+/* name: borrowed */
+static json_t *entry_of(json_t *name, const struct adaptive_times *times)
 {
     json_t *steps = json_array();
     int failed = steps == NULL;
@@ -96,14 +97,14 @@ static json_t *entry_of(const char *of, const struct adaptive_times *times)
     for (int i = 0; i < ADAPTIVE_KNOTS; i++)
         if (times->us[i] > 0)
             failed |= json_array_append_new(steps, json_pack("[i, f]", adaptive_work_knot_rows(i), times->us[i]));
-    return json_pack("{s:o, s:o}", "of", json_text_string(of), "step_us", json_text_whole(steps, failed));
+    return json_pack("{s:O, s:o}", "of", name, "step_us", json_text_whole(steps, failed));
 }
 
 /* This kind first, and behind it what there was of others. */
 static json_t *list_with(json_t *before, const char *of, const struct adaptive_times *times)
 {
     json_t *list = json_array(), *name = json_text_string(of);
-    int failed = json_array_append_new(list, entry_of(of, times));
+    int failed = json_array_append_new(list, entry_of(name, times));
 
     for (size_t i = 0; i < json_array_size(before) && json_array_size(list) < TIMES_MOST; i++)
         if (json_is_object(json_array_get(before, i)) && !is_of(json_array_get(before, i), name))

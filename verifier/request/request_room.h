@@ -5,8 +5,8 @@
 
 #include "verifier/request/request.h"
 
-/* Warns once where requests ask for more tokens than there is room for: of the first, and how many there are. `called` is what the user calls them, as
- * "--prompts FILE". most: the longest context that the model has. */
+/* Warns once where requests ask for more tokens than there is room for: of the first, and how many there are. `called` is what the user calls
+ * them, as "--prompts FILE". most: the longest context that the model has. */
 void request_room_warn(const struct request_list *list, int context, int most, const char *called);
 
 #endif

@@ -3,6 +3,7 @@
 # after Ctrl-C, plain completions, drafts where they are asked for, a line while a long prompt is read, help as wide as the terminal.
 # terminal.sh BIN SLOW, a folder of the two programs on a machine that is slow where they are told
 . "$(dirname "$0")/job.sh"
+. "$(dirname "$0")/batch.sh"
 mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$BIN/tandem-verifier" "$BIN/tandem-drafter" "$WORK/bin/" # as installed
 if ! command -v script >/dev/null; then
@@ -106,28 +107,17 @@ expect "drafts that cost speed are told of, with numbers" \
     has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and [0-9]+ % of tested"
 
 # Where the drafter was lost it is not the drafts that it was slow by.
-ranks_of() { # PID PROGRAM: those among its children, and theirs, that run it
-    local child
-    for child in $(cat "/proc/$1/task"/*/children 2>/dev/null); do
-        [ "$(basename "$(readlink "/proc/$child/exe")")" != "$2" ] || echo "$child"
-        ranks_of "$child" "$2"
-    done
-}
 for i in $(seq 24); do echo '{"prompt": "The sea was", "max_tokens": 60, "ignore_eos": true}'; done >"$WORK/some.jsonl"
-SLOW_RANK=1 SLOW_ROW=1 "$WORK/slow/tandem" run --prompts "$WORK/some.jsonl" --output "$WORK/some.out" --verifiers 1 --draft-length 4 --max-sequences 1 >"$WORK/text" 2>"$WORK/typed" &
-job=$!
-for ((i = 0; i < 3000; i++)); do
-    [ "$(cat "$WORK/some.out.journal" 2>/dev/null | wc -l)" -lt 5 ] || break
-    sleep 0.02
-done
-kill -KILL "$(ranks_of $job tandem-drafter | tail -n 1)" # the first is its guard
-wait $job
+SLOW_RANK=1 SLOW_ROW=1 "$WORK/slow/tandem" run --prompts "$WORK/some.jsonl" --output "$WORK/lost.jsonl" --verifiers 1 --draft-length 4 --max-sequences 1 >"$WORK/text" 2>"$WORK/typed" &
+PID=$!
+await_results lost 5
+kill -KILL "$(ranks tandem-drafter)"
+wait $PID
 expect "a job that lost its drafter: exit $?" has "^1440 tokens in"
 expect "a job that lost its drafter says so" has "drafter rank 0 has ended: decoding goes on without it"
 expect "a job that lost its drafter has no advice" has_not "cost speed here"
 
 # A job of some steps has no advice: what drafts cost and give is a guess then.
-rm -f "$WORK"/some.out*
 for i in $(seq 64); do echo '{"prompt": "The sea was", "max_tokens": 2, "ignore_eos": true}'; done >"$WORK/some.jsonl"
 SLOW_RANK=1 SLOW_ROW=1 "$WORK/slow/tandem" run --prompts "$WORK/some.jsonl" --output "$WORK/some.out" --verifiers 1 --max-sequences 64 >"$WORK/text" 2>"$WORK/typed"
 expect "a job of some steps: exit $?" has "^128 tokens in"
