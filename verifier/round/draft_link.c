@@ -82,28 +82,15 @@ int draft_link_take(struct draft_link *link, const struct proposal *proposal)
     return 1;
 }
 
-/* A free place on the shelf, or else that of the shortest text. */
-static struct shelved *place_for(struct draft_link *link)
-{
-    struct shelved *place = &link->shelf[0];
-
-    for (int i = 0; i < DRAFT_SHELF; i++) {
-        if (!link->shelf[i].is_there)
-            return &link->shelf[i];
-        if (link->shelf[i].proposal.base_length < place->proposal.base_length)
-            place = &link->shelf[i];
-    }
-    return place;
-}
-
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal)
 {
-    struct shelved *place = place_for(link);
+    struct shelved *place = &link->shelf[link->next];
 
     if (!fits(link, proposal))
         return 0;
     copy(link, &place->supports, proposal, &place->proposal);
     place->is_there = 1;
+    link->next = (link->next + 1) % DRAFT_SHELF;
     return 1;
 }
 
@@ -121,16 +108,16 @@ int draft_link_fetch(struct draft_link *link, int length, uint64_t digest)
 {
     int is_found = 0;
 
-    for (int i = 0; i < DRAFT_SHELF && link->wanted > 0; i++) {
+    if (link->wanted == 0)
+        return 0;
+    for (int i = 0; i < DRAFT_SHELF; i++) {
         struct shelved *shelved = &link->shelf[i];
 
-        if (!shelved->is_there || shelved->proposal.base_length > (uint32_t)length)
-            continue;
+        if (!is_found && shelved->is_there && shelved->proposal.base_length == (uint32_t)length && shelved->proposal.base_digest == digest) {
+            fetch(link, shelved);
+            is_found = 1;
+        }
         shelved->is_there = 0;
-        if (is_found || shelved->proposal.base_length != (uint32_t)length || shelved->proposal.base_digest != digest)
-            continue;
-        fetch(link, shelved);
-        is_found = 1;
     }
     return is_found;
 }

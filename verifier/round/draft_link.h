@@ -32,6 +32,7 @@ struct draft_link {
         struct proposal proposal;
         struct draft_supports supports;
     } shelf[DRAFT_SHELF];
+    int next; /* place on the shelf that is used next: round it goes */
     int verified; /* drafts in the last round, */
     int accepted; /* and how many of them were accepted */
     int support_room;
@@ -45,10 +46,11 @@ void draft_link_reset(struct draft_link *link);
 /* Takes over (copies) a proposal for the committed tokens, if any was asked for, it is a chain and its supports have room; of more tokens than were
  * asked for the first ones. Returns whether it did. */
 int draft_link_take(struct draft_link *link, const struct proposal *proposal);
-/* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what is for the shortest text goes. */
+/* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what came first goes: the drafter may still have sent for
+ * what was committed before, and takes what it sent for the newest draft as being here. */
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
-/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears away what is for shorter texts. Returns whether it did.
- */
+/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears the others away: none of them goes on from these tokens.
+ * Returns whether it did. */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
 /* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);
