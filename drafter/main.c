@@ -2,6 +2,7 @@
 #include "common/backend/choose.h"
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/recorder.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/options/options.h"
@@ -146,10 +147,17 @@ static enum status load(struct parts *parts)
                                      .context = parts->context,
                                      .runs_ahead = runs_ahead(parts)};
     TRY(draft_open(&parts->draft, &mine));
-    TRY(draft_time_step(&parts->draft, 1, &parts->step_us[0]));
-    TRY(draft_time_step(&parts->draft, options->rounds.max_sequences, &parts->step_us[1]));
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
+}
+
+/* Once all ranks have loaded: they wait for this one's Hello now, while those that load or pack weights beside it would take the cores and the memory
+ * from it, and the lead would believe that drafts cost several times what they do. */
+static enum status time_steps(struct parts *parts)
+{
+    recorder_note("times its steps", 0, 0, 0);
+    TRY(draft_time_step(&parts->draft, 1, &parts->step_us[0]));
+    return draft_time_step(&parts->draft, parts->options->rounds.max_sequences, &parts->step_us[1]);
 }
 
 /* Fills in this rank's Hello. Without a model a drafter has no vocabulary and takes the target's. */
@@ -237,6 +245,7 @@ static enum status run(struct parts *parts)
     if (status == STATUS_OK)
         status = world_trace_open(&parts->world, parts->options->report.trace, &parts->trace);
     TRY(world_agree(&parts->world, status));
+    TRY(time_steps(parts));
     TRY(message_space_open(&space));
     status = work(parts, space);
     message_space_close(space);

@@ -30,6 +30,12 @@ told() {
     expect "$1" "a recorder is out of order" "( for file in '$WORK/$1.rec'/*; do sort -c \"\$file\" || exit 1; done )"
 }
 
+# timed_alone NAME: the drafter took the time of its steps when no rank was loading any more, which would have made them several times as slow.
+timed_alone() {
+    expect "$1" "the drafter did not time its steps behind what all agree on" \
+        "grep -h 'agree on status\|times its steps' '$WORK/$1.rec/rank-0000' | tail -n 1 | grep -q 'times its steps'"
+}
+
 # ended_or_left NAME: whoever was left may have come to the end of the job in the moment that was left to it.
 ended_or_left() {
     gone $everybody
@@ -56,6 +62,7 @@ for which in 1 2; do
     ended 20
     expect killed$which "expected exit 137" '[ $CODE = 137 ]'
     told killed$which 2
+    timed_alone killed$which
     left killed$which
 done
 
