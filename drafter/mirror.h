@@ -57,7 +57,6 @@ struct mirror {
     struct {
         int is_planned;                                /* branches were chosen for this draft */
         int bonuses;                                   /* of these, how many go on from all of the draft */
-        int likeliest;                                 /* how many drafts the likeliest one goes on from */
         int has_looked;                                /* the draft's last token is in the cache, too, and what is expected behind it known */
         struct guesses guesses[MESSAGE_MAX_DRAFT + 1]; /* behind so many drafts; those behind all of them once it has looked */
         int branches;

@@ -6,6 +6,7 @@
 
 #define TIME_SHARE   0.125 /* of a new time in the mean */
 #define WINDOW_SHARE 0.75  /* of the usual window that is planned for */
+#define USUAL_WORTH  0.3   /* until the lead has measured */
 #define LEAST_SHARE  0.04  /* probability of an outcome that is drafted for: a branch costs either side some time, whatever comes */
 
 enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, struct mirror *mirrors, int slots, int is_on, int branches)
@@ -17,6 +18,7 @@ enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, s
                                 .slots = slots,
                                 .is_on = runs,
                                 .branches = branches,
+                                .worth = USUAL_WORTH,
                                 .outputs = runs ? 1 + MIRROR_BRANCHES : 1,
                                 .most_jobs = draft_jobs(slots, runs)};
     size_t outputs = (size_t)(slots * ahead->outputs) * sizeof *ahead->output, jobs = (size_t)ahead->most_jobs * sizeof *ahead->job;
@@ -31,10 +33,11 @@ enum status run_ahead_open(struct run_ahead *ahead, const struct draft *draft, s
 void run_ahead_describe(const struct run_ahead *ahead)
 {
     if (ahead->steps > 0)
-        log_debug(
-            "ran ahead: %lld branches in %lld steps; %.0f us until a Commit; a step of 1, 2, 4, 8, 16 rows takes %.0f, %.0f, %.0f, %.0f, %.0f us",
-            (long long)ahead->planned, (long long)ahead->steps, ahead->window_ns / 1e3, ahead->row_ns[0] / 1e3, 2 * ahead->row_ns[1] / 1e3,
-            4 * ahead->row_ns[2] / 1e3, 8 * ahead->row_ns[3] / 1e3, 16 * ahead->row_ns[4] / 1e3);
+        log_debug("ran ahead: %lld branches in %lld steps; %.0f us until a Commit; a q goes beforehand from a probability of %.3f on; a step of 1, "
+                  "2, 4, 8, "
+                  "16 rows takes %.0f, %.0f, %.0f, %.0f, %.0f us",
+                  (long long)ahead->planned, (long long)ahead->steps, ahead->window_ns / 1e3, ahead->worth, ahead->row_ns[0] / 1e3,
+                  2 * ahead->row_ns[1] / 1e3, 4 * ahead->row_ns[2] / 1e3, 8 * ahead->row_ns[3] / 1e3, 16 * ahead->row_ns[4] / 1e3);
 }
 
 void run_ahead_close(struct run_ahead *ahead)
@@ -110,7 +113,6 @@ static void plan(struct run_ahead *ahead, struct mirror *mirror, int branches)
     count = outcomes_choose(&ahead->outcomes, drafted, guesses, branches, ahead->branches > 0 ? 0 : LEAST_SHARE, choice);
     mirror->ahead.is_planned = 1;
     mirror->ahead.bonuses = 0;
-    mirror->ahead.likeliest = count > 0 ? choice[0].after : 0;
     for (int i = 0; i < count; i++)
         if (choice[i].after == drafted)
             mirror->ahead.bonuses++;
@@ -194,15 +196,16 @@ enum status run_ahead_step(struct run_ahead *ahead, int *did)
     return STATUS_OK;
 }
 
-/* Point masses are a few bytes. Of branches with a q the likeliest alone is sent beforehand: to unpack all of them would cost the lead more than to
- * wait for one. */
-static int is_for_the_shelf(const struct mirror *mirror, const struct branch *branch, const struct draft_output *output)
+/* Point masses are a few bytes. A q is kilobytes, which cost the lead time whether they are used or not: it says how probable a text must be for that
+ * to be less than what waiting for them costs. */
+static int is_for_the_shelf(const struct run_ahead *ahead, const struct mirror *mirror, const struct branch *branch,
+                            const struct draft_output *output)
 {
     int weights = 0;
 
     for (int k = 0; k < branch->count; k++)
         weights += output->q[k].count;
-    return weights == 0 || (branch->after == mirror->ahead.likeliest && branch->guess == 0);
+    return weights == 0 || outcomes_share(&ahead->outcomes, mirror->drafted, branch->after, branch->guess) >= ahead->worth;
 }
 
 struct branch *run_ahead_whole(struct run_ahead *ahead, struct mirror **mirror, const struct draft_output **output)
@@ -213,7 +216,7 @@ struct branch *run_ahead_whole(struct run_ahead *ahead, struct mirror **mirror, 
 
             *mirror = &ahead->mirror[i];
             *output = output_of(ahead, *mirror, branch->output);
-            if (!branch->is_sent && branch->count > 0 && branch->count == branch->wanted && is_for_the_shelf(*mirror, branch, *output))
+            if (!branch->is_sent && branch->count > 0 && branch->count == branch->wanted && is_for_the_shelf(ahead, *mirror, branch, *output))
                 return branch;
         }
     return NULL;
@@ -230,6 +233,8 @@ void run_ahead_learn(struct run_ahead *ahead, const struct mirror *mirror, const
     int accepted = (int)commit->accepted, guess = 0, drafted = mirror->drafted;
     const struct guesses *guesses;
 
+    if (commit->worth > 0)
+        ahead->worth = (double)commit->worth / MESSAGE_MOST_WORTH;
     if (!mirror->ahead.is_planned || (int)commit->old_length != mirror->length || commit->count != accepted + 1 || accepted > drafted)
         return;
     if (ahead->planned_ns > 0)

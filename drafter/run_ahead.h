@@ -24,6 +24,7 @@ struct run_ahead {
     struct outcomes outcomes;
     double row_ns[AHEAD_SIZES]; /* of a step of so many rows, for each; 0: not known */
     double send_ns;             /* for the sending of a branch */
+    double worth;               /* probability from which a branch with a q is sent beforehand */
     double window_ns;           /* from a plan until the Commit */
     int64_t planned_ns;
     int64_t planned, steps; /* branches and steps so far */

@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 6,
+    MESSAGE_VERSION = 7,
+    MESSAGE_MOST_WORTH = 1000,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */
     MESSAGE_MAX_SUPPORT = SPARSE_Q_MAX,
@@ -108,6 +109,8 @@ struct commit {
     uint64_t digest;         /* of the committed tokens, the new ones included */
     uint32_t finish;         /* enum finish_reason; not 0: the request is over */
     uint32_t draft_length;   /* tokens wanted in the next proposal */
+    uint32_t worth;          /* 1/1000, at most MESSAGE_MOST_WORTH: how probable a text must be for drafts with a q to be sent before it is committed;
+                                0: not known */
 };
 
 struct failure {

@@ -219,6 +219,7 @@ struct frame message_pack_commit(struct message_space *space, const struct commi
     m.digest = commit->digest;
     m.finish = commit->finish;
     m.draft_length = commit->draft_length;
+    m.worth = commit->worth;
     return pack(space, MESSAGE_COMMIT, &m.base);
 }
 

@@ -209,6 +209,8 @@ static const char *check_commit(const Tandem__Commit *m, int vocab)
         return "a truncation point is beyond the committed tokens";
     if (m->draft_length > MESSAGE_MAX_DRAFT)
         return "a draft length is out of range";
+    if (m->worth > MESSAGE_MOST_WORTH)
+        return "a probability is out of range";
     return NULL;
 }
 
@@ -234,6 +236,7 @@ const char *message_unpack_commit(struct message_space *space, struct frame fram
         .digest = m->digest,
         .finish = m->finish,
         .draft_length = m->draft_length,
+        .worth = m->worth,
     };
     return NULL;
 }

@@ -125,6 +125,15 @@ enum status peers_assign(struct peers *peers, struct sequence *sequence)
     return STATUS_OK;
 }
 
+/* From which probability on a text's drafts with a q are worth sending before it is committed: each costs its taking here and as much in the drafter,
+ * and saves its way if it is the one that comes. */
+static uint32_t worth(const struct peers *peers, const struct peer *peer)
+{
+    double share = peer->wire_ns > 0 ? MESSAGE_MOST_WORTH * 2 * peers->unpack_ns / peer->wire_ns : 0;
+
+    return share <= 0 ? 0 : share < 1 ? 1 : share < MESSAGE_MOST_WORTH ? (uint32_t)share : MESSAGE_MOST_WORTH;
+}
+
 enum status peers_commit(struct peers *peers, struct sequence *sequence, int old_length, const int32_t *tokens, int count, int accepted,
                          enum finish_reason finish)
 {
@@ -139,7 +148,8 @@ enum status peers_commit(struct peers *peers, struct sequence *sequence, int old
                             .keep = (uint32_t)(old_length + count - 1),
                             .digest = sequence->digest,
                             .finish = (uint32_t)finish,
-                            .draft_length = (uint32_t)wanted};
+                            .draft_length = (uint32_t)wanted,
+                            .worth = peer != NULL ? worth(peers, peer) : 0};
 
     if (peer == NULL)
         return STATUS_OK;

@@ -23,6 +23,7 @@ struct peer {
     int sequences;
     int answers;       /* proposals that it has sent so far */
     double usual_ns;   /* moving mean of the time from request to proposal */
+    double wire_ns;    /* the same less the drafter's own time, of proposals with a q; 0: not known */
     int reopen;        /* it was lost and is heard again: its sequences are to be opened again */
     int context;       /* tokens of a sequence that it has room for; 0: no limit */
     uint32_t draft_ns, draft_batch_ns; /* what it measured of a draft step: of one sequence, and of as many as there are slots */
@@ -45,6 +46,7 @@ struct peers {
     int64_t looked_ns;  /* when peers_begin last looked for drafters that have ended */
     int asked_to_drain; /* some rank has asked to drain the job */
     int patient;        /* every wait may last longest_ns: for `tandem check`, which wants drafts and not speed */
+    double unpack_ns;   /* moving mean of the time that taking a proposal with a q takes; 0: not known */
     struct ahead_figures ahead; /* this and what follows: since peers_count_anew */
     int64_t fetched;         /* proposals taken from a shelf when their tokens were committed */
     int64_t stale, refused;  /* proposals for other tokens than the committed ones; invalid messages */

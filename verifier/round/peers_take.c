@@ -26,6 +26,19 @@ static struct peer *find(struct peers *peers, int name)
     return NULL;
 }
 
+static int has_q(const struct proposal *proposal)
+{
+    for (int i = 0; i < proposal->count; i++)
+        if (proposal->q[i].count > 0)
+            return 1;
+    return 0;
+}
+
+static void mean(double *of, int64_t ns)
+{
+    *of = *of > 0 ? 0.9 * *of + 0.1 * (double)ns : (double)ns;
+}
+
 static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
 {
     const struct proposal *proposal = &sequence->link.proposal;
@@ -37,6 +50,8 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     peer->vain_ns = 0;
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
+    if (has_q(proposal))
+        mean(&peer->wire_ns, whole - own);
     peers_count_hit(peers, sequence, is_hit);
     if (is_hit)
         clock_add(&peers->ahead.wait, whole);
@@ -105,7 +120,7 @@ void peers_take(struct peers *peers, int name, struct frame frame, int refused, 
     struct peer *peer = find(peers, name);
     struct proposal proposal;
     struct failure failure;
-    int64_t began = trace_begin();
+    int64_t began = trace_begin(), came = clock_ns();
     int type = refused ? 0 : message_type(frame);
     const char *wrong = NULL;
 
@@ -143,6 +158,8 @@ void peers_take(struct peers *peers, int name, struct frame frame, int refused, 
     }
     if (type == MESSAGE_PROPOSAL) {
         take_proposal(peers, peer, &proposal, frame.count, sequences, count);
+        if (has_q(&proposal))
+            mean(&peers->unpack_ns, clock_ns() - came);
         trace_end(TRACE_UNPACK, began, proposal.request, (int)proposal.base_length, proposal.count, 0, 0);
     }
 }

@@ -5,6 +5,7 @@
 
 #define WINDOW_SHARE 0.75 /* and */
 #define LEAST_SHARE  0.04 /* as drafters plan by (drafter/run_ahead.c) */
+#define TAKE_US      12   /* of both sides, for a draft with its q; a Commit says what it is and what is therefore sent */
 #define MANY         1e9  /* verdicts, beside which what a drafter assumes before the first is nothing */
 
 enum { MOST_TOKENS = 4096 };
@@ -79,14 +80,14 @@ static void fill(const struct forecast_draft *draft, struct outcomes *outcomes)
     }
 }
 
-/* The share of rounds whose proposal is drafted before it is asked for, and in *there of those that have it without a message, too: a q is large, and
- * the likeliest alone is sent beforehand. */
+/* The share of rounds whose proposal is drafted before it is asked for, and in *there of those that have it without a message, too: a q takes the
+ * lead time, and is sent beforehand where its text is probable enough. */
 static double hits(const struct forecast_draft *draft, const struct forecast_ranks *ranks, int length, int sequences, double *there)
 {
     struct outcomes outcomes;
     struct outcome_choice choice[MIRROR_BRANCHES];
     int guesses[MESSAGE_MAX_DRAFT + 1], count;
-    double all = 0;
+    double all = 0, wire = forecast_line_at(&ranks->wire, length);
 
     *there = 0;
     if (!ranks->ahead || draft->step.count == 0 || length == 0)
@@ -99,7 +100,7 @@ static double hits(const struct forecast_draft *draft, const struct forecast_ran
         double share = outcomes_share(&outcomes, length, choice[i].after, choice[i].guess);
 
         all += share;
-        *there += i == 0 || draft->support == 0 ? share : 0;
+        *there += draft->support == 0 || share * wire >= TAKE_US * length ? share : 0;
     }
     return all;
 }

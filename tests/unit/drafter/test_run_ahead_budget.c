@@ -164,6 +164,80 @@ static void test_run_ahead_budget__what_has_no_drafts_is_not_sent(void **state)
     arena_close(&arena);
 }
 
+/* Each draft has a q. */
+static enum status step_with_q(void *state, const struct draft_job *jobs, int count)
+{
+    step(state, jobs, count);
+    for (int i = 0; i < count; i++)
+        if (jobs[i].branch != JOB_LOOK)
+            jobs[i].output->q[jobs[i].output->count - 1].count = 2;
+    return STATUS_OK;
+}
+
+/* Drafts for all texts of a draft of 3, with a q or without, and counts those that are sent before one is committed. worth: as a Commit says it; 0:
+ * none has come. least: the smallest probability of a text that is sent; most: the largest of one that is kept. */
+static int sent_beforehand(int has_q, uint32_t worth, double *least, double *most)
+{
+    const struct draft_kind drafting = {.name = "drafting", .step = has_q ? step_with_q : step, .guess = guess};
+    const struct commit commit = {.worth = worth};
+    const struct draft draft = {.kind = &drafting};
+    const struct draft_output *output;
+    struct mirror mirror, *whose;
+    struct branch *branch;
+    struct run_ahead ahead;
+    struct arena arena;
+    int did, sent = 0;
+
+    assert_int_equal(arena_open(&arena, mirror_bytes(CONTEXT), "a mirror"), STATUS_OK);
+    assert_int_equal(run_ahead_open(&ahead, &draft, &mirror, 1, 1, 8), STATUS_OK);
+    mirror_init(&mirror, &arena, 0, CONTEXT);
+    run_ahead_learn(&ahead, &mirror, &commit);
+    mirror.open = 1;
+    mirror.length = LENGTH;
+    mirror.drafted = 3;
+    do
+        assert_int_equal(run_ahead_step(&ahead, &did), STATUS_OK);
+    while (did);
+    while ((branch = run_ahead_whole(&ahead, &whose, &output)) != NULL) {
+        branch->is_sent = 1;
+        sent++;
+    }
+    assert_int_equal(mirror.ahead.branches, 8);
+    *least = 1;
+    *most = 0;
+    for (int b = 0; b < mirror.ahead.branches; b++) {
+        double share = outcomes_share(&ahead.outcomes, 3, mirror.ahead.branch[b].after, mirror.ahead.branch[b].guess);
+
+        if (mirror.ahead.branch[b].is_sent)
+            *least = share < *least ? share : *least;
+        else
+            *most = share > *most ? share : *most;
+    }
+    run_ahead_close(&ahead);
+    arena_close(&arena);
+    return sent;
+}
+
+/* A q costs the lead time even if its text does not come. */
+static void test_run_ahead_budget__drafts_with_a_q_are_sent_beforehand_where_their_text_is_probable_enough(void **state)
+{
+    double least, most;
+    int some = 0;
+
+    (void)state;
+    for (uint32_t worth = 1; worth <= MESSAGE_MOST_WORTH; worth++) {
+        int sent = sent_beforehand(1, worth, &least, &most);
+
+        assert_true(least >= worth / 1e3 && most < worth / 1e3);
+        some += sent > 0 && sent < 8;
+    }
+    assert_in_range(some, 100, 900);
+    assert_int_equal(sent_beforehand(1, 1, &least, &most), 8);
+    assert_int_equal(sent_beforehand(1, MESSAGE_MOST_WORTH, &least, &most), 0);
+    assert_int_equal(sent_beforehand(0, MESSAGE_MOST_WORTH, &least, &most), 8); /* point masses are a few bytes */
+    assert_int_equal(sent_beforehand(1, 0, &least, &most), sent_beforehand(1, 300, &least, &most));
+}
+
 static int open_log(void **state)
 {
     (void)state;
@@ -178,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_run_ahead_budget__before_a_time_is_known_there_is_one_branch),
         cmocka_unit_test(test_run_ahead_budget__as_many_branches_as_were_asked_for),
         cmocka_unit_test(test_run_ahead_budget__what_has_no_drafts_is_not_sent),
+        cmocka_unit_test(test_run_ahead_budget__drafts_with_a_q_are_sent_beforehand_where_their_text_is_probable_enough),
     };
 
     return cmocka_run_group_tests(tests, open_log, NULL);

@@ -228,6 +228,84 @@ static void test_peers_words__a_commit_says_what_was_committed(void **state)
     }
 }
 
+/* With q at its first token: ids and weights of 2. */
+static void propose_with_q(struct rig *rig, uint32_t draft_us)
+{
+    static const int32_t id[] = {5, 7};
+    static const uint32_t weight[] = {MESSAGE_Q_SUM / 2, MESSAGE_Q_SUM / 2};
+    struct proposal proposal = fitting(rig);
+
+    proposal.q[0] = (struct support){.count = 2, .id = id, .weight = weight};
+    proposal.draft_us = draft_us;
+    propose(rig, &proposal);
+}
+
+/* A round in which the proposal comes 700 us after it was asked for. */
+static void take_round(struct rig *rig, int has_q, uint32_t draft_us)
+{
+    struct frame frame;
+
+    rig->now_ns += 700 * 1000;
+    if (has_q)
+        propose_with_q(rig, draft_us);
+    else
+        propose_fitting(rig);
+    collect(rig);
+    assert_true(rig->sequence.link.has_proposal);
+    commit(rig, 1, FINISH_NOT);
+    assert_int_equal(hear(rig, &frame), MESSAGE_COMMIT);
+}
+
+/* Of proposals that have a q, and without the time of the drafter. */
+static void test_peers_words__the_way_of_a_q_is_measured(void **state)
+{
+    struct rig *rig = *state;
+    const struct peer *peer = &rig->peers.peer[0];
+
+    assign(rig);
+    take_round(rig, 0, 100);
+    assert_true(peer->wire_ns == 0);
+    take_round(rig, 1, 200);
+    assert_true(peer->wire_ns == 500e3);
+    take_round(rig, 1, 700);
+    assert_in_range(peer->wire_ns, 1, 499e3);
+}
+
+static void test_peers_words__the_taking_of_a_q_is_measured(void **state)
+{
+    struct rig *rig = *state;
+
+    clock_pretend(NULL);
+    assign(rig);
+    propose_fitting(rig);
+    assert_int_equal(peers_look(&rig->peers, &rig->sequence, 1), STATUS_OK);
+    assert_true(rig->peers.unpack_ns == 0);
+    propose_with_q(rig, 0); /* for what is committed already: it is taken all the same */
+    assert_int_equal(peers_look(&rig->peers, &rig->sequence, 1), STATUS_OK);
+    assert_true(rig->peers.unpack_ns > 0);
+}
+
+static void test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_sent_beforehand(void **state)
+{
+    static const struct {
+        double wire_us, unpack_us;
+        uint32_t worth;
+    } cases[] = {{0, 0, 0}, {0, 20, 0}, {1000, 0, 0}, {1000, 20, 40}, {50, 10, 400}, {10, 20, MESSAGE_MOST_WORTH}, {1e7, 1, 1}};
+    struct rig *rig = *state;
+    struct commit heard;
+    struct frame frame;
+
+    assign(rig);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rig->peers.peer[0].wire_ns = 1e3 * cases[i].wire_us;
+        rig->peers.unpack_ns = 1e3 * cases[i].unpack_us;
+        commit(rig, 1, FINISH_NOT);
+        assert_int_equal(hear(rig, &frame), MESSAGE_COMMIT);
+        assert_null(message_unpack_commit(rig->space, frame, VOCAB, &heard));
+        assert_int_equal(heard.worth, cases[i].worth);
+    }
+}
+
 static void test_peers_words__what_is_not_for_this_round_is_dropped_and_counted(void **state)
 {
     struct rig *rig = *state;
@@ -504,6 +582,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIGGED(test_peers_words__a_proposal_ends_the_wait),
         RIGGED(test_peers_words__a_commit_says_what_was_committed),
+        RIGGED(test_peers_words__the_way_of_a_q_is_measured),
+        RIGGED(test_peers_words__the_taking_of_a_q_is_measured),
+        RIGGED(test_peers_words__a_commit_says_how_probable_a_text_must_be_to_be_sent_beforehand),
         RIGGED(test_peers_words__what_is_not_for_this_round_is_dropped_and_counted),
         RIGGED(test_peers_words__a_drafter_whose_words_are_refused_is_not_said_to_be_slow),
         RIGGED(test_peers_words__a_drafter_that_reads_is_not_waited_for),
