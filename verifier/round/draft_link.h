@@ -32,7 +32,7 @@ struct draft_link {
         struct proposal proposal;
         struct draft_supports supports;
     } shelf[DRAFT_SHELF];
-    int next; /* place on the shelf that is used next: round it goes */
+    int next;     /* place on the shelf that is used next: round it goes */
     int verified; /* drafts in the last round, */
     int accepted; /* and how many of them were accepted */
     int support_room;
