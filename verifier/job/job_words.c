@@ -13,8 +13,12 @@ static void say_if_crowded(const struct job *job)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (job->world.node_size > cores)
-        log_info("%d ranks on %ld cores: they take turns", job->world.node_size, cores);
+    if (job->world.node_size <= cores)
+        return;
+    if (job->world.node_role_size <= cores)
+        log_info("%d ranks share %ld cores: drafters and verifiers take turns, as one waits while the other works", job->world.node_size, cores);
+    else
+        log_info("%d verifiers share %ld cores, and each waits for the others: fewer --verifiers are faster", job->world.node_role_size, cores);
 }
 
 static void say_what_drafts(const struct job *job)

@@ -398,7 +398,7 @@ many=$(($(nproc) + 1))
 $MPIRUN -np "$many" "$BIN/tandem-drafter" --prompt "Call me" : -np 1 "$BIN/tandem-verifier" --prompt "Call me" --max-tokens 8 >"$WORK/out" 2>"$WORK/err"
 code=$?
 checks=$((checks + 1))
-[ "$code" = 0 ] && [ "$(grep -c "$((many + 1)) ranks on $(nproc) cores" "$WORK/err")" = 1 ] || fail "more ranks than cores: exit $code, $(cat "$WORK/err")"
+[ "$code" = 0 ] && [ "$(grep -c "$((many + 1)) ranks share $(nproc) cores" "$WORK/err")" = 1 ] || fail "more ranks than cores: exit $code, $(cat "$WORK/err")"
 # There verifiers keep to cores of their own, where each can have some.
 if [ "$(nproc)" -ge 2 ]; then
     $MPIRUN -np "$many" "$BIN/tandem-drafter" --threads 1 --prompt "Call me" : \
