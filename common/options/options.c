@@ -447,9 +447,11 @@ FILE *options_notes(const struct options *options)
 
 int options_bits(const struct options *options, int drafts)
 {
+    int quantise = drafts && options->model.draft_quantise != QUANTISE_NONE ? options->model.draft_quantise : options->model.quantise;
+
     if (drafts && options->model.draft_way.bits > 0)
         return options->model.draft_way.bits;
-    return options->model.quantise == QUANTISE_Q8_0 ? 8 : 0;
+    return quantise == QUANTISE_Q8_0 ? 8 : quantise == QUANTISE_Q4_0 ? 4 : 0;
 }
 
 int options_draft_vocab(const struct options *options, int vocab)

@@ -31,7 +31,7 @@ enum terminal {
     TERMINAL_ALL = 127,
 };
 
-enum quantise { QUANTISE_NONE, QUANTISE_Q8_0 };
+enum quantise { QUANTISE_NONE, QUANTISE_Q8_0, QUANTISE_Q4_0 };
 enum colour { COLOUR_AUTO, COLOUR_ALWAYS, COLOUR_NEVER };
 enum launcher { LAUNCHER_MPIRUN, LAUNCHER_SRUN };
 enum slurm_layout { SLURM_LAYOUT_GROUP, SLURM_LAYOUT_HETJOB };
@@ -56,6 +56,7 @@ struct options {
         int draft_is_known;             /* that it belongs to the target, which alone was named */
         struct options_draft draft_way; /* what that text says */
         int quantise;  /* enum quantise: what weights of more bits are rounded to */
+        int draft_quantise; /* the same of what drafts alone; QUANTISE_NONE: as `quantise` says */
         int cache;     /* enum cache_choice: the numbers that keys and values are kept as */
         int context; /* 0: the model's */
     } model;
@@ -198,7 +199,7 @@ int options_show_whole(const struct options *options);
 /* Where figures and notes go: to stdout, behind the completion, where the two are written to one stream; else to stderr. */
 FILE *options_notes(const struct options *options);
 /* To how many bits weights are rounded as they are read; 0: they are not. For the target (`drafts` is 0) --quantise says so; for what drafts,
- * --draft self:bits=N does, or --quantise where that is not given. */
+ * --draft self:bits=N does, else --draft-quantise, else --quantise. */
 int options_bits(const struct options *options, int drafts);
 /* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
 int options_draft_vocab(const struct options *options, int vocab);

@@ -27,6 +27,10 @@ const struct option_entry option_table[] = {
      "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in "
      "Q8_0 has them; "
      "on the CPU alone; default none. The output is that of the rounded target"},
+    {"draft-quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.draft_quantise), 0, 0, "none|q8_0|q4_0", 0, RESULTS_DRAFTED, RANKS_ALWAYS,
+     "the same of the draft model alone, and of all that its file has in more bits than that, a GGUF file's Q6_K or Q5_0, too: a draft of half "
+     "the "
+     "bytes takes half the time, guesses a little worse, and what comes out has the target's distribution all the same; on the CPU alone"},
     {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16", 0, RESULTS_FROM_2, RANKS_ALWAYS,
      "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half "
      "the bytes; "

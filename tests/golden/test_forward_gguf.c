@@ -207,18 +207,21 @@ static void test_forward_gguf__weights_rounded_at_load_give_the_bits_of_a_file_o
     }
 }
 
-/* --quantise is for both models; --draft self:bits goes before it for what drafts, and is never the target's. */
+/* --quantise is for both models; --draft self:bits, and else --draft-quantise, go before it for what drafts, and are never the target's. */
 static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
 {
     static const struct {
-        int quantise, bits;
+        int quantise, draft_quantise, bits;
         enum dtype target, draft;
-    } cases[] = {{QUANTISE_NONE, 0, DTYPE_F32, DTYPE_F32},  {QUANTISE_NONE, 4, DTYPE_F32, DTYPE_Q4_0},  {QUANTISE_NONE, 8, DTYPE_F32, DTYPE_Q8_0},
-                 {QUANTISE_Q8_0, 0, DTYPE_Q8_0, DTYPE_Q8_0}, {QUANTISE_Q8_0, 4, DTYPE_Q8_0, DTYPE_Q4_0}};
+    } cases[] = {{QUANTISE_NONE, QUANTISE_NONE, 0, DTYPE_F32, DTYPE_F32},   {QUANTISE_NONE, QUANTISE_NONE, 4, DTYPE_F32, DTYPE_Q4_0},
+                 {QUANTISE_NONE, QUANTISE_NONE, 8, DTYPE_F32, DTYPE_Q8_0},  {QUANTISE_Q8_0, QUANTISE_NONE, 0, DTYPE_Q8_0, DTYPE_Q8_0},
+                 {QUANTISE_Q8_0, QUANTISE_NONE, 4, DTYPE_Q8_0, DTYPE_Q4_0}, {QUANTISE_NONE, QUANTISE_Q8_0, 0, DTYPE_F32, DTYPE_Q8_0},
+                 {QUANTISE_Q8_0, QUANTISE_Q4_0, 0, DTYPE_Q8_0, DTYPE_Q4_0}, {QUANTISE_NONE, QUANTISE_Q4_0, 8, DTYPE_F32, DTYPE_Q8_0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct options options = {.model.quantise = cases[i].quantise, .model.draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
+        const struct options options = {
+            .model.quantise = cases[i].quantise, .model.draft_quantise = cases[i].draft_quantise, .model.draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
 
         assert_int_equal(model_quantise(options_bits(&options, 0)), cases[i].target);
         assert_int_equal(model_quantise(options_bits(&options, 1)), cases[i].draft);

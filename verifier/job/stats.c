@@ -37,6 +37,8 @@ static json_t *configuration_of(const struct stats *stats)
     failed |= json_object_set_new(object, "lossless", json_boolean(!options_not_lossless(options, option)));
     if (options->model.quantise == QUANTISE_Q8_0)
         failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
+    if (options->model.draft_quantise != QUANTISE_NONE)
+        failed |= json_object_set_new(object, "draft_quantise", json_string(options->model.draft_quantise == QUANTISE_Q8_0 ? "q8_0" : "q4_0"));
     if (options->model.cache == CACHE_BF16)
         failed |= json_object_set_new(object, "cache", json_string("bf16"));
     if (options->rounds.draft_vocabulary > 0)

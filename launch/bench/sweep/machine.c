@@ -88,10 +88,10 @@ json_t *machine_describe(void)
 
 enum { NAME = PATH_MAX + 64 };
 
-/* A model's name in the report: one whose weights or cache are rounded is another model.  name: [NAME] */
-static void name_model(const char *model, int quantise, int cache, char *name)
+/* A model's name in the report: one whose weights or cache are rounded is another model.  bits: 0, 4 or 8; name: [NAME] */
+static void name_model(const char *model, int bits, int cache, char *name)
 {
-    snprintf(name, NAME, "%s%s%s", model, quantise == QUANTISE_Q8_0 ? ", rounded to Q8_0" : "", cache == CACHE_BF16 ? ", cache in BF16" : "");
+    snprintf(name, NAME, "%s%s%s", model, bits == 8 ? ", rounded to Q8_0" : bits == 4 ? ", rounded to Q4_0" : "", cache == CACHE_BF16 ? ", cache in BF16" : "");
 }
 
 /* `layers`: of its first so many alone, where they are not 0. */
@@ -121,7 +121,7 @@ json_t *machine_target(const struct options *run, int context)
     char path[PATH_MAX], name[NAME];
 
     options_target_path(run, path);
-    name_model(path, run->model.quantise, run->model.cache, name);
+    name_model(path, options_bits(run, 0), run->model.cache, name);
     return describe_model(path, name, 0, context);
 }
 
@@ -134,6 +134,6 @@ json_t *machine_draft(const struct options *run, int context)
     options_draft_write(&run->model.draft_way, way);
     if (!options_draft_runs_model(&run->model.draft_way))
         return json_pack("{s:s, s:s, s:f, s:f}", "path", way, "architecture", kind->architecture, "parameters", 0.0, "operations_per_token", 0.0);
-    name_model(kind->own_model ? path : way, run->model.draft_way.bits > 0 ? QUANTISE_NONE : run->model.quantise, run->model.cache, name);
+    name_model(kind->own_model ? path : way, run->model.draft_way.bits > 0 ? 0 : options_bits(run, 1), run->model.cache, name);
     return describe_model(path, name, run->model.draft_way.layers, context);
 }

@@ -881,6 +881,7 @@ static void test_journal__terms_have_what_results_depend_on(void **state)
         {"--draft-length=1", "--draft-length=2", OF_DRAWN},
         {"--support=1", "--support=2", OF_DRAWN},
         {"--draft-vocabulary=10", "--draft-vocabulary=20", OF_DRAWN},
+        {"--draft-quantise=none", "--draft-quantise=q4_0", OF_DRAWN},
         {"--draft-temperature=1", "--draft-temperature=0", OF_DRAWN},
         {"--prompts=a", "--prompts=b", OF_NONE}, /* the requests of both are compared */
         {"--output=a", "--output=b", OF_NONE},
