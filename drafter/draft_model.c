@@ -11,6 +11,7 @@
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
+#include "common/sample/rule.h"
 #include "drafter/draft_broken.h"
 #include <math.h>
 #include <stdlib.h>
@@ -116,24 +117,25 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
     rows->ancestors[r] = text_of(job).ancestors;
 }
 
-/* Where the token that a job draws will stand in its text. */
 static struct rng_key key_at(const struct mirror *mirror, int position)
 {
     return (struct rng_key){.seed = mirror->sampling.seed, .request = mirror->line, .position = (uint32_t)position};
 }
 
-static int position_of(const struct draft_job *job)
+/* The length of the text that a job drafts for, and in *depth how many drafts there are behind it already. */
+static int base_of(const struct draft_job *job, int *depth)
 {
     const struct mirror *mirror = job->mirror;
 
-    if (job->branch < 0)
-        return mirror->length + mirror->drafted;
-    return mirror->length + mirror->ahead.branch[job->branch].after + 1 + mirror->ahead.branch[job->branch].count;
+    *depth = job->branch < 0 ? mirror->drafted : mirror->ahead.branch[job->branch].count;
+    return mirror->length + (job->branch < 0 ? 0 : mirror->ahead.branch[job->branch].after + 1);
 }
 
-struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed)
+struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int base, int depth, int a, int listed)
 {
-    struct row_query query = {.key = key_at(mirror, position), .best = state->best + (size_t)a * (size_t)room_of(state->support, state->outputs)};
+    struct row_query query = {.key = key_at(mirror, base + depth),
+                              .coin = rule_coin(&mirror->sampling, depth),
+                              .best = state->best + (size_t)a * (size_t)room_of(state->support, state->outputs)};
 
     choice_ask(&mirror->sampling, state->support, !listed ? 0 : mirror->sampling.temperature == 0 ? MIRROR_GUESSES + 1 : LISTED, &query);
     return query;
@@ -141,7 +143,9 @@ struct row_query draft_model_query(const struct model_draft *state, const struct
 
 static struct row_query query_of_job(const struct model_draft *state, const struct draft_job *job, int a)
 {
-    return draft_model_query(state, job->mirror, position_of(job), a, state->outputs > 1);
+    int depth, base = base_of(job, &depth);
+
+    return draft_model_query(state, job->mirror, base, depth, a, state->outputs > 1);
 }
 
 /* Draws wrongly on purpose, for `tandem check --break`. */
@@ -150,7 +154,7 @@ static int32_t draw_broken(const struct model_draft *state, const struct branch 
 {
     if (q->count > 0 && branch != NULL && state->breakage == BREAKAGE_BRANCH_NOISE)
         return draft_broken_noise(q, &query->key);
-    return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_uniform16(&query->key, RNG_DRAFT)) : token;
+    return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_coin16(&query->key, RNG_DRAFT, query->coin)) : token;
 }
 
 /* Keeps what is known of the row behind the job's drafts so far. The winner of the noise may be none of the largest. */

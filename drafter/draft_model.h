@@ -43,8 +43,8 @@ struct listed *draft_model_listed(const struct model_draft *state, const struct 
 void draft_model_add_row(struct model_draft *state, const struct mirror *mirror, int place, int first);
 /* Adds the rows of [mirror->cached, upto), at most `room`. */
 void draft_model_add_chain(struct model_draft *state, struct mirror *mirror, int upto, int room);
-/* The query about a row of logits from whose answer the a-th job of a step draws its token. */
-struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int position, int a, int listed);
+/* The query about a row of logits from whose answer the a-th job of a step draws its token, which stands `depth` tokens behind a text of `base`. */
+struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int base, int depth, int a, int listed);
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
 int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror);
 

@@ -54,7 +54,7 @@ static struct kept_draft ask_draft(const struct model_draft *state, const struct
         choice[k] = (struct kept_choice){.id = q[k].id, .weight = q[k].weight};
     return (struct kept_draft){.sampling = mirror->sampling,
                                .scale = distribution_scale(&mirror->sampling),
-                               .query = draft_model_query(state, mirror, mirror->length, 0, 0),
+                               .query = draft_model_query(state, mirror, mirror->length, 0, 0, 0),
                                .wanted = mirror->wanted,
                                .choice = choice};
 }

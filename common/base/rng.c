@@ -13,19 +13,24 @@ DEVICE_CODE void rng_words(const struct rng_key *key, enum rng_purpose purpose, 
         words[i] = block.v[i];
 }
 
-DEVICE_CODE double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
+DEVICE_CODE double rng_coin(const struct rng_key *key, enum rng_purpose purpose, uint32_t index)
 {
     uint32_t words[4];
 
-    rng_words(key, purpose, 0, words);
+    rng_words(key, purpose, index, words);
     return (double)(((uint64_t)words[0] << 21) | (words[1] >> 11)) * 0x1p-53;
 }
 
-DEVICE_CODE uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose)
+DEVICE_CODE double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
+{
+    return rng_coin(key, purpose, 0);
+}
+
+DEVICE_CODE uint32_t rng_coin16(const struct rng_key *key, enum rng_purpose purpose, uint32_t index)
 {
     uint32_t words[4];
 
-    rng_words(key, purpose, 0, words);
+    rng_words(key, purpose, index, words);
     return words[0] >> 16;
 }
 

@@ -32,8 +32,10 @@ struct rng_key {
 DEVICE_CODE void rng_words(const struct rng_key *key, enum rng_purpose purpose, uint32_t index, uint32_t words[4]);
 /* Uniform in [0, 1) with 53 bits. */
 DEVICE_CODE double rng_uniform(const struct rng_key *key, enum rng_purpose purpose);
-/* Uniform integer in [0, 65536). */
-DEVICE_CODE uint32_t rng_uniform16(const struct rng_key *key, enum rng_purpose purpose);
+/* The same for index: a position may have several coins of one purpose. rng_uniform is that of index 0. */
+DEVICE_CODE double rng_coin(const struct rng_key *key, enum rng_purpose purpose, uint32_t index);
+/* Uniform integer in [0, 65536) for index. */
+DEVICE_CODE uint32_t rng_coin16(const struct rng_key *key, enum rng_purpose purpose, uint32_t index);
 /* Standard Gumbel noise of one token: G = -log(-log1p(-v)), v = (w + 1/2) 2^-32, with w word (token % 4) of index token / 4. Small
  * v, which win, keep their full relative precision. The vector form in common/backend/cpu gives the same bits. */
 DEVICE_CODE float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token);

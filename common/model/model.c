@@ -117,8 +117,8 @@ static enum status check_quantise(const struct model *model)
 {
     if (!dtype_is_quantised(model->quantise) || (model->backend->linear.rounds >> model->quantise & 1) != 0)
         return STATUS_OK;
-    log_error("the %s backend rounds no weights to %s, as --quantise, --draft-quantise and --draft self:bits=N ask for, expected --backend cpu", model->backend->name,
-              dtype_name(model->quantise));
+    log_error("the %s backend rounds no weights to %s, as --quantise, --draft-quantise and --draft self:bits=N ask for, expected --backend cpu",
+              model->backend->name, dtype_name(model->quantise));
     return STATUS_USAGE;
 }
 

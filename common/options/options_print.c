@@ -2,6 +2,7 @@
 #include "common/base/wrapped.h"
 #include "common/options/options.h"
 #include "common/options/options_table.h"
+#include "common/sample/rule.h"
 
 #include <string.h>
 
@@ -88,22 +89,42 @@ static void print_man(const char *name, const char *what, FILE *to)
     fprintf(to, ".SH EXIT STATUS\n%s\n", endings);
 }
 
-static void print_breaks(FILE *to)
+/* An entry of a list: its name, and beside it what it is and more of it. */
+static void print_entry(FILE *to, const char *name, const char *what, const char *more)
 {
     const int width = wrapped_width(to), indent = width < 70 ? 8 : 15;
+
+    if (width < 70)
+        fprintf(to, "%s\n%*s", name, indent, "");
+    else
+        fprintf(to, "%-14s ", name);
+    wrapped_put(to, what, indent, width);
+    fprintf(to, "%*s", indent, "");
+    wrapped_put(to, more, indent, width);
+}
+
+static void print_breaks(FILE *to)
+{
     char like[512];
 
     for (int kind = BREAKAGE_NONE + 1; kind < BREAKAGE_COUNT; kind++) {
         const struct breakage_entry *entry = &breakage_table[kind];
 
-        if (width < 70)
-            fprintf(to, "%s\n%*s", entry->name, indent, "");
-        else
-            fprintf(to, "%-14s ", entry->name);
-        wrapped_put(to, entry->what, indent, width);
         snprintf(like, sizeof like, "like %s; the check `%s` must see it", entry->resembles, entry->seen_by);
-        fprintf(to, "%*s", indent, "");
-        wrapped_put(to, like, indent, width);
+        print_entry(to, entry->name, entry->what, like);
+    }
+}
+
+static void print_rules(FILE *to)
+{
+    const struct rule *rule;
+    char more[512];
+
+    for (int accept = 0; (rule = rule_row(accept)) != NULL; accept++) {
+        snprintf(more, sizeof more, "%s; %s; %s. %s", rule->lossless ? "lossless" : "NOT LOSSLESS", rule->needs_q ? "needs q" : "needs no q",
+                 rule->depends_on_drafts ? "the text depends on drafts, its distribution does not" : "the text is that of --solo with this rule",
+                 rule->source);
+        print_entry(to, rule->name, rule->what, more);
     }
 }
 
@@ -143,6 +164,8 @@ void options_print(const struct options *options, const char *name, const char *
                    to);
     else if (options->print == OPTIONS_PRINT_BREAKS)
         print_breaks(to);
+    else if (options->print == OPTIONS_PRINT_RULES)
+        print_rules(to);
     else
         print_help(name, what, to);
 }

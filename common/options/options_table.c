@@ -162,8 +162,10 @@ const struct option_entry option_table[] = {
     {"seed", "S", OPTION_U64, OPTION_SAMPLING, AT(request.sampling.seed), 0, 0, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "seed of every random number; default 0"},
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(request.sampling.accept), 0, 0, RULE_NAMES, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
-     "rejection (Leviathan et al. 2023, Algorithm 1; the default) or coupled (the output depends on seed and target alone); both are "
-     "lossless"},
+     "the rule by which a draft is accepted: rejection (Leviathan et al. 2023, Algorithm 1; the default), coupled (the output depends on seed "
+     "and target alone), or another one of --list-rules. All are lossless"},
+    {"list-rules", NULL, OPTION_PRINT, OPTION_SPECULATION, OPTIONS_PRINT_RULES, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
+     "show the rules of --accept, what each does and whose it is, and exit"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with "
      "--accept "

@@ -11,7 +11,7 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, int li
     query->purpose = RNG_NOISE;
     query->gumbel = draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling);
     query->scans = !query->gumbel;
-    query->sums = query->scans && draw != RULE_DRAWS_ARGMAX;
+    query->sums = query->scans && sampling->temperature > 0.0; /* what truncation keeps is known by it, also of a row whose argmax is drafted */
     query->top = draw == RULE_DRAWS_ARGMAX || query->gumbel ? 0 : support;
     query->top = query->top < listed ? listed : query->top;
 }
@@ -69,5 +69,5 @@ DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, in
     if (draw == RULE_DRAWS_NOISE)
         return draw_by_noise(sampling, vocab, query, p);
     sparse_q_fill(q, query->best, p, keep(sampling, vocab, query, p), 1.0, support);
-    return sparse_q_draw(q, rng_uniform16(&query->key, RNG_DRAFT));
+    return sparse_q_draw(q, rng_coin16(&query->key, RNG_DRAFT, query->coin));
 }

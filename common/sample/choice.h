@@ -6,8 +6,8 @@
 #include "common/sample/sampling.h"
 #include "common/sample/sparse_q.h"
 
-/* Sets what must be asked of the row: scans, sums, gumbel, purpose, top. The key and the lists' places are the caller's.  listed: so many of the
- * largest at least, for choice_rank */
+/* Sets what must be asked of the row: scans, sums, gumbel, purpose, top. The key, the coin and the lists' places are the caller's.  listed: so many
+ * of the largest at least, for choice_rank */
 DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, int listed, struct row_query *query);
 /* From the answered query, of processed logits. q->count is 0 for a point mass.  p: [query->top] */
 DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, int vocab, const struct row_query *query, double *p,

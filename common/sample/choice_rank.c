@@ -12,7 +12,7 @@ int choice_listed(const struct sampling *sampling, int vocab, const struct row_q
 {
     int kept = 0;
 
-    if (rule_draw(sampling) != RULE_DRAWS_ARGMAX && distribution_truncates(sampling))
+    if (sampling->temperature > 0 && distribution_truncates(sampling))
         kept = distribution_truncate(sampling, query->best, query->best_count, query->best_count == vocab, query->stats.sum, p);
     return kept > 0 ? kept : query->best_count;
 }
@@ -20,16 +20,14 @@ int choice_listed(const struct sampling *sampling, int vocab, const struct row_q
 int choice_rank(const struct sampling *sampling, const struct rng_key *key, int32_t drafted, struct scored_token *best, int count, int most,
                 int32_t *tokens)
 {
-    enum rule_draw draw = rule_draw(sampling);
+    enum rng_purpose purpose = rule_of(sampling)->matches ? RNG_NOISE : RNG_RESIDUAL;
     float largest = -INFINITY;
     int ranked = 0;
 
     for (int i = 0; i < count; i++)
         largest = best[i].score > largest ? best[i].score : largest;
-    for (int i = 0; i < count && draw != RULE_DRAWS_ARGMAX; i++)
-        best[i].score = best[i].score < largest - LEAST
-                            ? -INFINITY
-                            : best[i].score + rng_gumbel(key, draw == RULE_DRAWS_NOISE ? RNG_NOISE : RNG_RESIDUAL, (uint32_t)best[i].token);
+    for (int i = 0; i < count && sampling->temperature > 0; i++)
+        best[i].score = best[i].score < largest - LEAST ? -INFINITY : best[i].score + rng_gumbel(key, purpose, (uint32_t)best[i].token);
     while (ranked < most) {
         int winner = -1;
 

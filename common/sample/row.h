@@ -30,6 +30,7 @@ struct row_query {
     int gumbel;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
     int excludes;          /* whether the ids of `token` take no part in the Gumbel-max */
     struct rng_key key;
+    uint32_t coin; /* index of the coin that a token is drawn from q with (rule_coin), beside the key */
     enum rng_purpose purpose;
     const int32_t *token;  /* [tokens] ids, rising, of any shard; at most ROW_MAX_ASKED */
     int tokens;

@@ -2,12 +2,49 @@
 
 #include <string.h>
 
-static const struct rule greedy = {.name = "greedy", .lossless = 1, .draw = RULE_DRAWS_ARGMAX};
+static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .draw = RULE_DRAWS_ARGMAX};
 
 /* [accept] */
 static const struct rule rules[] = {
-    [ACCEPT_REJECTION] = {.name = "rejection", .lossless = 1, .needs_q = 1, .depends_on_drafts = 1, .draw = RULE_DRAWS_Q},
-    [ACCEPT_COUPLED] = {.name = "coupled", .lossless = 1, .draw = RULE_DRAWS_NOISE},
+    [ACCEPT_REJECTION] = {.name = "rejection",
+                          .what = "a draft is accepted with probability min(1, p / q), else the token comes from what p has more than q",
+                          .source = "Leviathan et al. 2023, Algorithm 1",
+                          .lossless = 1,
+                          .needs_q = 1,
+                          .depends_on_drafts = 1,
+                          .overlaps = 1,
+                          .usual = 1,
+                          .draw = RULE_DRAWS_Q},
+    [ACCEPT_COUPLED] = {.name = "coupled",
+                        .what = "both models take the most probable token with the same noise; a draft is accepted if the tokens are equal",
+                        .source = "Daliri et al. 2024",
+                        .lossless = 1,
+                        .matches = 1,
+                        .overlaps = 1,
+                        .usual = 1,
+                        .draw = RULE_DRAWS_NOISE},
+    [ACCEPT_WALK] = {.name = "walk",
+                     .what = "the draft's most probable token is accepted if it is the one that the target draws by itself",
+                     .source = "sample and match, as llama.cpp and SGLang have it",
+                     .lossless = 1,
+                     .matches = 1,
+                     .overlaps = 1,
+                     .draw = RULE_DRAWS_ARGMAX},
+    [ACCEPT_BLOCK] = {.name = "block",
+                      .what = "the drafts of a proposal are judged together: never fewer are accepted on average than by rejection",
+                      .source = "Sun et al. 2024, block verification",
+                      .lossless = 1,
+                      .needs_q = 1,
+                      .depends_on_drafts = 1,
+                      .looks_on = 1,
+                      .draw = RULE_DRAWS_Q},
+    [ACCEPT_CLASSIC] = {.name = "classic",
+                        .what = "rejection sampling with M = max p / q: a draft is accepted with probability p / (M q), to compare with",
+                        .source = "Leviathan et al. 2023, appendix A.2",
+                        .lossless = 1,
+                        .needs_q = 1,
+                        .depends_on_drafts = 1,
+                        .draw = RULE_DRAWS_Q},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -15,19 +15,30 @@ enum rule_draw {
 
 struct rule {
     const char *name;
+    const char *what;      /* one line, for whoever asks for the list */
+    const char *source;    /* whose it is */
     int lossless;          /* what comes out has the target's own distribution */
     int needs_q;           /* deciding asks for the q that a token was drawn from; without it drafts are point masses */
     int depends_on_drafts; /* the text, not only its distribution, depends on what was drafted */
+    int matches;           /* a draft is accepted if it is the target's own token, which is drawn with RNG_NOISE */
+    int overlaps;          /* the overlap of the rows that are tested (accept_overlap) tells how often a tested draft is accepted */
+    int looks_on;          /* drafts behind the last accepted one are looked at, too: rule_coin */
+    int usual;             /* a benchmark measures it if it is not told what to measure */
     enum rule_draw draw;
 };
 
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
-#define RULE_NAMES "rejection|coupled"
+#define RULE_NAMES "rejection|coupled|walk|block|classic"
 
 /* The row that holds for this sampling: at temperature 0 all rules are one, greedy, which nobody can ask for by name. NULL where `accept` is none. */
 const struct rule *rule_of(const struct sampling *sampling);
 /* Its `draw`, which a device reads, too. */
 DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
+/* The index of the coins of a draft that stands `depth` tokens behind the text that it was drafted for: the one that it is drawn with and the one
+ * that it is accepted by. Where a rule looks no further than the first draft that it rejects, the coins of the positions behind are still to be used
+ * for the next proposal, and the position says all (0). Where it looks on, a coin that a decision has seen must not come again in the next one: it
+ * belongs to the position and to the text, which is so many tokens before it. */
+DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth);
 /* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
 const struct rule *rule_row(int accept);
 const char *rule_name(int accept);

@@ -1,4 +1,4 @@
-/* `draw` of each row, apart from the table, which no device can read. */
+/* `draw` and `looks_on` of each row, apart from the table, which no device can read. */
 #include "common/sample/rule.h"
 
 DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
@@ -7,11 +7,20 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
         return RULE_DRAWS_ARGMAX;
     switch ((enum accept_mode)sampling->accept) { /* without a default, so that the compiler asks for each rule */
     case ACCEPT_REJECTION:
+    case ACCEPT_BLOCK:
+    case ACCEPT_CLASSIC:
         return RULE_DRAWS_Q;
     case ACCEPT_COUPLED:
         return RULE_DRAWS_NOISE;
+    case ACCEPT_WALK:
+        return RULE_DRAWS_ARGMAX;
     case ACCEPT_MODES:
         break;
     }
     return RULE_DRAWS_ARGMAX; /* no rule, which sampling_check refuses: a point mass is a valid q under every one */
+}
+
+DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth)
+{
+    return sampling->temperature > 0.0 && sampling->accept == ACCEPT_BLOCK ? (uint32_t)depth : 0;
 }

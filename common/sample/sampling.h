@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1, ACCEPT_MODES }; /* the rows of common/sample/rule.h */
+/* The rows of common/sample/rule.h; the numbers go over the wire. */
+enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1, ACCEPT_WALK = 2, ACCEPT_BLOCK = 3, ACCEPT_CLASSIC = 4, ACCEPT_MODES };
 
 enum { SAMPLING_MAX_DRAFT = 32 /* tokens of a proposal */ };
 

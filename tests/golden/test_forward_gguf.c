@@ -220,8 +220,9 @@ static void test_forward_gguf__bits_of_a_draft_are_not_the_targets(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct options options = {
-            .model.quantise = cases[i].quantise, .model.draft_quantise = cases[i].draft_quantise, .model.draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
+        const struct options options = {.model.quantise = cases[i].quantise,
+                                        .model.draft_quantise = cases[i].draft_quantise,
+                                        .model.draft_way = {.kind = DRAFT_SELF, .bits = cases[i].bits}};
 
         assert_int_equal(model_quantise(options_bits(&options, 0)), cases[i].target);
         assert_int_equal(model_quantise(options_bits(&options, 1)), cases[i].draft);

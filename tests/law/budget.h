@@ -11,9 +11,10 @@ enum {
     BUDGET_VOCABULARY = 64,
     BUDGET_SPEED = 64,
     BUDGET_ADAPTIVE = 32,
-    BUDGET_JOB = 32,      /* whole jobs under mpirun */
+    BUDGET_RULES = 128,
+    BUDGET_JOB = 32,        /* whole jobs under mpirun */
     BUDGET_ELSEWHERE = 224, /* tests outside this folder */
-    BUDGET_STATISTICS = BUDGET_JOINT + BUDGET_VOCABULARY + BUDGET_SPEED + BUDGET_ADAPTIVE + BUDGET_JOB + BUDGET_ELSEWHERE,
+    BUDGET_STATISTICS = BUDGET_JOINT + BUDGET_VOCABULARY + BUDGET_SPEED + BUDGET_ADAPTIVE + BUDGET_RULES + BUDGET_JOB + BUDGET_ELSEWHERE,
 };
 
 /* The chance that one statistic passes its bound. */

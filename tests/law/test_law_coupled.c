@@ -1,5 +1,5 @@
-/* Layer 4: coupled and greedy output is the solo output, token for token, whatever was drafted, lost, batched or cut into shards; on the same
- * configurations as the joint law. No statistics. */
+/* Layer 4: greedy output, and that of each rule which compares drafts with the target's own token, is the solo output, token for token, whatever was
+ * drafted, lost, batched or cut into shards; on the same configurations as the joint law. No statistics. */
 #include "tests/law/budget.h"
 #include "tests/law/law_options.h"
 #include "tests/law/toy_settings.h"
@@ -65,18 +65,30 @@ static void expect_solo(struct toy_setting *setting)
     toy_round_run(&round, NULL);
 }
 
-static void test_law_coupled__gives_the_solo_tokens(void **state)
+/* step: of the settings, every so many-th is run. */
+static void expect_solo_with(int accept, int step)
 {
-    (void)state;
-    for (int i = options.part; i < TOY_SETTINGS; i += options.parts) {
+    for (int i = options.part; i < TOY_SETTINGS; i += options.parts * step) {
         struct toy_setting setting;
 
         toy_setting_fill(&setting, i, options.seed);
-        setting.run.sampling.accept = ACCEPT_COUPLED;
+        setting.run.sampling.accept = accept;
         drafted = accepted = 0;
         expect_solo(&setting);
         assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
     }
+}
+
+static void test_law_coupled__gives_the_solo_tokens(void **state)
+{
+    (void)state;
+    expect_solo_with(ACCEPT_COUPLED, 1);
+}
+
+static void test_law_coupled__walk_gives_the_solo_tokens(void **state)
+{
+    (void)state;
+    expect_solo_with(ACCEPT_WALK, options.is_wide || options.is_long ? 1 : 5);
 }
 
 static void test_law_coupled__greedy_gives_the_solo_tokens(void **state)
@@ -96,6 +108,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_coupled__gives_the_solo_tokens),
+        cmocka_unit_test(test_law_coupled__walk_gives_the_solo_tokens),
         cmocka_unit_test(test_law_coupled__greedy_gives_the_solo_tokens),
     };
 

@@ -17,6 +17,7 @@
 
 enum { VOCAB = 4, COINS = 16, MOST_DRAFT = 3, ROWS = MOST_DRAFT + 1, CELLS = 256, WHOLE = 16 };
 enum { RESIDUAL_UNIT = 840 }; /* any residual mass from 1 to 8 divides it */
+static const struct residual minus_q = {.of_p = 1, .of_q = 1};
 #define ABSENT 1e6f           /* noise that no token wins against */
 #define NOTHING 10.0          /* what loses with this much more noise has no weight but for the rounding of p to float, 1e-8 */
 
@@ -38,6 +39,12 @@ double rng_uniform(const struct rng_key *key, enum rng_purpose purpose)
     deal.coins_taken++;
     deal.wrong_purpose += purpose != RNG_ACCEPT;
     return deal.coin[key->position];
+}
+
+double rng_coin(const struct rng_key *key, enum rng_purpose purpose, uint32_t index)
+{
+    deal.wrong_purpose += index != key->position; /* the first draft stands at 0 here */
+    return rng_uniform(key, purpose);
 }
 
 float rng_gumbel(const struct rng_key *key, enum rng_purpose purpose, uint32_t token)
@@ -142,8 +149,8 @@ static int32_t draw(const struct row *row, enum draw_kind kind, int32_t drawn, c
     struct scored_token winner;
 
     if (row->law.kind == TARGET_LIST)
-        return accept_draw_list(&row->law, &row->q, drawn, kind, &key, RNG_RESIDUAL);
-    winner = kind == DRAW_RESIDUAL ? accept_gumbel_max_support(&row->law, &row->q, drawn, &key)
+        return accept_draw_list(&row->law, &row->q, drawn, kind == DRAW_RESIDUAL ? &minus_q : NULL, &key, RNG_RESIDUAL);
+    winner = kind == DRAW_RESIDUAL ? accept_gumbel_max_support(&row->law, &row->q, drawn, &minus_q, &key)
                                    : (struct scored_token){.score = -INFINITY, .token = -1};
     for (int v = 0; v < VOCAB; v++) {
         int outside = kind == DRAW_PLAIN || accept_q(&row->q, drawn, v) == 0;

@@ -38,19 +38,41 @@ double accept_p(const struct target_row *target, const struct support *q, int32_
     return 0.0;
 }
 
-double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn)
+/* The i-th of the `count` tokens that the row tells p of. */
+static int32_t told(const struct target_row *target, const struct support *q, int32_t drawn, int i, double *p)
 {
-    double sum = 0;
+    *p = target->kind == TARGET_LIST ? target->p[i] : support_p(target, i);
+    return target->kind == TARGET_LIST ? target->best[i].token : q->count == 0 ? drawn : q->id[i];
+}
 
-    if (target->kind == TARGET_WINNER)
-        return target->winner == drawn;
+double accept_overlap_of(const struct target_row *target, const struct support *q, int32_t drawn, double share)
+{
+    double sum = 0, p;
+
     for (int i = 0; i < target->count; i++) {
-        int32_t token = target->kind == TARGET_LIST ? target->best[i].token : q->count == 0 ? drawn : q->id[i];
-        double p = target->kind == TARGET_LIST ? target->p[i] : support_p(target, i);
+        int32_t token = told(target, q, drawn, i, &p);
 
-        sum += fmin(p, accept_q(q, drawn, token));
+        sum += fmin(share * p, accept_q(q, drawn, token));
     }
     return sum;
+}
+
+double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn)
+{
+    return target->kind == TARGET_WINNER ? target->winner == drawn : accept_overlap_of(target, q, drawn, 1);
+}
+
+double accept_most(const struct target_row *target, const struct support *q, int32_t drawn)
+{
+    double most = 1, p;
+
+    for (int i = 0; i < target->count; i++) {
+        double of_q = accept_q(q, drawn, told(target, q, drawn, i, &p));
+
+        if (of_q > 0)
+            most = fmax(most, p / of_q);
+    }
+    return most;
 }
 
 int verdict_row(const struct verdict *verdict, int depth)
@@ -60,7 +82,8 @@ int verdict_row(const struct verdict *verdict, int depth)
 
 struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw)
 {
-    struct verdict verdict = {.accepted = accepted, .refused = accepted < drafted ? (int8_t)accepted : -1, .draw = draw};
+    struct verdict verdict = {
+        .accepted = accepted, .refused = accepted < drafted ? (int8_t)accepted : -1, .draw = draw, .residual = {.of_p = 1, .of_q = 1}};
 
     for (int i = 0; i < accepted; i++)
         verdict.node[i] = (int8_t)i;
@@ -73,24 +96,19 @@ struct verdict accept_decide(const struct sampling *sampling, const struct targe
     return accept_rule(sampling)->decide(targets, proposal, drafted, key);
 }
 
-static double list_weight(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, int i)
+static double weight_of(const struct residual *residual, double p, double q)
 {
-    double residual;
-
-    if (draw == DRAW_PLAIN)
-        return target->p[i];
-    residual = target->p[i] - accept_q(q, drawn, target->best[i].token);
-    return residual > 0 ? residual : 0;
+    return q > 0 ? residual->of_p * p - residual->of_q * q : p;
 }
 
-int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
-                         enum rng_purpose purpose)
+int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, const struct residual *residual,
+                         const struct rng_key *key, enum rng_purpose purpose)
 {
     int32_t token = -1;
     double best = -INFINITY;
 
     for (int i = 0; i < target->count; i++) {
-        double weight = list_weight(target, q, drawn, draw, i), score;
+        double p = target->p[i], weight = residual == NULL ? p : weight_of(residual, p, accept_q(q, drawn, target->best[i].token)), score;
 
         if (weight <= 0)
             continue;
@@ -101,23 +119,24 @@ int32_t accept_draw_list(const struct target_row *target, const struct support *
         }
     }
     if (token < 0) /* the residual is empty up to rounding (p = q): draws from p */
-        return accept_draw_list(target, q, drawn, DRAW_PLAIN, key, purpose);
+        return accept_draw_list(target, q, drawn, NULL, key, purpose);
     return token;
 }
 
-struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn, const struct rng_key *key)
+struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn,
+                                              const struct residual *residual, const struct rng_key *key)
 {
     struct scored_token winner = {.score = -INFINITY, .token = -1};
     int count = q->count == 0 ? 1 : q->count;
 
     for (int i = 0; i < count; i++) {
         int32_t token = q->count == 0 ? drawn : q->id[i];
-        double residual = support_p(target, i) - accept_q(q, drawn, token);
+        double weight = weight_of(residual, support_p(target, i), accept_q(q, drawn, token));
         float score;
 
-        if (residual <= 0)
+        if (weight <= 0)
             continue;
-        score = (float)(log(residual) + target->log_z) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)token);
+        score = (float)(log(weight) + target->log_z) + rng_gumbel(key, RNG_RESIDUAL, (uint32_t)token);
         if (score > winner.score)
             winner = (struct scored_token){.score = score, .token = token};
     }

@@ -1,6 +1,6 @@
 /* Deciding, as pure functions: which drafted tokens are accepted, and what the next token is drawn from. Coins and noise are functions of (seed,
- * request, position): no clock, no MPI, no random stream. rejection: Leviathan et al. 2023, Algorithm 1. coupled: draft and target take the argmax of
- * log p + the same Gumbel noise, and equal tokens are accepted (Daliri et al. 2024). At temperature 0 both accept a draft that is the argmax. */
+ * request, position, and for some rules the text in front): no clock, no MPI, no random stream. The rules are the rows of accept_rule.h. At
+ * temperature 0 all of them accept a draft that is the argmax. */
 #ifndef TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 #define TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 
@@ -30,7 +30,12 @@ struct target_row {
 enum draw_kind {
     DRAW_NONE,     /* it is known already: verdict.token */
     DRAW_PLAIN,    /* drawn from p at the path's end */
-    DRAW_RESIDUAL, /* drawn from the residual norm(max(0, p - q)) there, with q of the rejected node */
+    DRAW_RESIDUAL, /* drawn from what is left of p there, with q of the rejected node */
+};
+
+/* What is left of p once the accepted drafts have had their share of it: norm(max(0, of_p p - of_q q)) on q's support, and p outside of it. */
+struct residual {
+    double of_p, of_q;
 };
 
 /* A path through the proposal's nodes (its drafted tokens, by index) from the newest committed token down, each node the child of the one before it.
@@ -40,13 +45,14 @@ struct verdict {
     int8_t node[MESSAGE_MAX_DRAFT]; /* [accepted]; in a chain 0, 1, 2 .. */
     int8_t refused;                 /* the node that was tested and rejected at the path's end; -1: none */
     enum draw_kind draw;
-    int32_t token; /* for DRAW_NONE */
+    struct residual residual; /* for DRAW_RESIDUAL */
+    int32_t token;            /* for DRAW_NONE */
 };
 
 /* The target row that predicts the token after the first `depth` nodes of the path, 0 .. accepted: row 0 is the newest committed token's, row i + 1
  * that of node i. */
 int verdict_row(const struct verdict *verdict, int depth);
-/* The verdict that accepts the first `accepted` of a chain of `drafted` nodes and rejects the next, if there is one. */
+/* The verdict that accepts the first `accepted` of a chain of `drafted` nodes and rejects the next, if there is one. Its residual is p - q. */
 struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
 
 /* Which of the proposal's `drafted` tokens, a chain, are accepted (targets: [drafted + 1], by row; key->position is the position of the first drafted
@@ -65,13 +71,19 @@ double accept_q(const struct support *q, int32_t drawn, int32_t token);
 /* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted (Leviathan et al. 2023, Corollary 3.6). Exact, because q
  * has no mass outside its support. */
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
+/* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */
+double accept_overlap_of(const struct target_row *target, const struct support *q, int32_t drawn, double share);
+/* The largest p / q on q's support, and at least 1. Not for TARGET_WINNER. */
+double accept_most(const struct target_row *target, const struct support *q, int32_t drawn);
 
-/* Draws the last token where the lead knows all of p (TARGET_LIST): the argmax of log(weight) + noise over the tokens kept. */
-int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, enum draw_kind draw, const struct rng_key *key,
-                         enum rng_purpose purpose);
+/* Draws the last token where the lead knows all of p (TARGET_LIST): the argmax of log(weight) + noise over the tokens kept.  residual: NULL to draw
+ * from p */
+int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, const struct residual *residual,
+                         const struct rng_key *key, enum rng_purpose purpose);
 
-/* The residual's draw within q's support (TARGET_SUPPORT): the maximum of log(p - q) + log Z + noise over tokens with p > q; token -1 and score minus
- * infinity when there is none. The winner against the best logit + noise outside the support is the residual's token. */
-struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn, const struct rng_key *key);
+/* The residual's draw within q's support (TARGET_SUPPORT): the maximum of log(weight) + log Z + noise over tokens with a weight above 0; token -1 and
+ * score minus infinity when there is none. The winner against the best logit + noise outside the support is the residual's token. */
+struct scored_token accept_gumbel_max_support(const struct target_row *target, const struct support *q, int32_t drawn,
+                                              const struct residual *residual, const struct rng_key *key);
 
 #endif

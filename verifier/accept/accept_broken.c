@@ -1,6 +1,6 @@
 #include "verifier/accept/accept_broken.h"
 
-#include "verifier/accept/accept_rule.h"
+#include "common/sample/rule.h"
 
 /* Algorithm 1 with a wrong coin, or with the q of the row before. */
 static struct verdict reject(enum breakage breakage, const struct target_row *targets, const struct proposal *proposal, int drafted,
@@ -19,7 +19,7 @@ static struct verdict reject(enum breakage breakage, const struct target_row *ta
 
 static struct verdict accept_all(const struct sampling *sampling, const struct target_row *targets, int drafted)
 {
-    struct verdict verdict = verdict_of_chain(drafted, drafted, accept_rule(sampling)->matches ? DRAW_NONE : DRAW_PLAIN);
+    struct verdict verdict = verdict_of_chain(drafted, drafted, rule_of(sampling)->matches ? DRAW_NONE : DRAW_PLAIN);
 
     verdict.token = targets[drafted].winner;
     return verdict;
@@ -27,7 +27,7 @@ static struct verdict accept_all(const struct sampling *sampling, const struct t
 
 static int32_t draw_from_q(const struct support *q, int32_t drawn, const struct rng_key *key)
 {
-    uint32_t upto = 0, u = rng_uniform16(key, RNG_TREE);
+    uint32_t upto = 0, u = rng_coin16(key, RNG_TREE, 0);
 
     for (int i = 0; i < q->count; i++)
         if (u < (upto += q->weight[i]))
@@ -42,7 +42,7 @@ struct verdict accept_broken_decide(enum breakage breakage, const struct samplin
 
     if (breakage == BREAKAGE_ACCEPT_ALL)
         return accept_all(sampling, targets, drafted);
-    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !accept_rule(sampling)->matches)
+    if ((breakage == BREAKAGE_SHARED_COIN || breakage == BREAKAGE_Q_ROW) && !rule_of(sampling)->matches)
         return reject(breakage, targets, proposal, drafted, key);
     verdict = accept_decide(sampling, targets, proposal, drafted, key);
     if (breakage == BREAKAGE_RESIDUAL_P && verdict.draw == DRAW_RESIDUAL)

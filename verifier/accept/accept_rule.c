@@ -1,11 +1,14 @@
 #include "verifier/accept/accept_rule.h"
 
-static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated = EVIDENCE_BEST, .matches = 1, .decide = accept_match};
+static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated = EVIDENCE_BEST, .decide = accept_match};
 
 /* [accept] */
 static const struct accept_rule rules[] = {
     [ACCEPT_REJECTION] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_rejection},
-    [ACCEPT_COUPLED] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .matches = 1, .decide = accept_match},
+    [ACCEPT_COUPLED] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .decide = accept_match},
+    [ACCEPT_WALK] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .decide = accept_match},
+    [ACCEPT_BLOCK] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_block},
+    [ACCEPT_CLASSIC] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_classic},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -9,7 +9,6 @@
 struct accept_rule {
     enum evidence_kind evidence;  /* what a shard reports of a row */
     enum evidence_kind truncated; /* the same with top-k, top-p or min-p */
-    int matches; /* drafts are compared with the target's own token, which is drawn with RNG_NOISE first */
     /* As accept_decide. */
     struct verdict (*decide)(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 };
@@ -18,6 +17,8 @@ struct accept_rule {
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
 struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
+struct verdict accept_block(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
+struct verdict accept_classic(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
 
 #endif

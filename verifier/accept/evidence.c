@@ -1,6 +1,7 @@
 #include "verifier/accept/evidence.h"
 
 #include "common/sample/distribution.h"
+#include "common/sample/rule.h"
 #include "verifier/accept/accept_rule.h"
 #include <math.h>
 #include <string.h>
@@ -180,8 +181,8 @@ static int settle_list(const struct sampling *sampling, const struct rng_key *ke
     if (kept == 0)
         return 0;
     *target = (struct target_row){.kind = TARGET_LIST, .count = kept, .best = best, .p = p};
-    if (accept_rule(sampling)->matches) {
-        target->winner = accept_draw_list(target, NULL, -1, DRAW_PLAIN, key, RNG_NOISE);
+    if (rule_of(sampling)->matches) {
+        target->winner = accept_draw_list(target, NULL, -1, NULL, key, RNG_NOISE);
         target->kind = TARGET_WINNER;
     }
     return 1;

@@ -1,6 +1,7 @@
 #include "verifier/check/check_draws.h"
 
 #include "common/base/rng.h"
+#include "common/sample/rule.h"
 
 /* The token at u of the weights' distribution function; -1 when they do not reach u. */
 static int32_t token_at(const struct support *q, uint32_t u)
@@ -26,7 +27,7 @@ void check_draws_add(struct check_draws *draws, const struct sampling *sampling,
             draws->certain++;
             continue;
         }
-        expected = token_at(&proposal->q[i], rng_uniform16(&key, RNG_DRAFT));
+        expected = token_at(&proposal->q[i], rng_coin16(&key, RNG_DRAFT, rule_coin(sampling, i)));
         draws->drawn++;
         if (expected == proposal->token[i])
             continue;

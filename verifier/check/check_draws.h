@@ -1,5 +1,6 @@
 /* The third check: the q that was sent is the q that was sampled. A drafter draws from integer weights with a number that is a function of (seed,
- * request, position), and sends the weights; so the lead can draw again, and must get the same token. Plain counts; pure. */
+ * request, position), and of the text in front where the rule has it so, and sends the weights; so the lead can draw again, and must get the same
+ * token. Plain counts; pure. */
 #ifndef TANDEM_VERIFIER_CHECK_CHECK_DRAWS_H
 #define TANDEM_VERIFIER_CHECK_CHECK_DRAWS_H
 

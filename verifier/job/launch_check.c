@@ -276,8 +276,9 @@ static enum status check_quantise(const struct options *options)
 {
     if (options->ranks.backend != BACKEND_CUDA || (options_bits(options, 0) == 0 && options_bits(options, 1) == 0))
         return STATUS_OK;
-    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda",
-              options->model.quantise != QUANTISE_NONE ? "quantise" : options->model.draft_way.bits > 0 ? "draft self:bits=N" : "draft-quantise");
+    log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->model.quantise != QUANTISE_NONE ? "quantise"
+                                                                               : options->model.draft_way.bits > 0      ? "draft self:bits=N"
+                                                                                                                        : "draft-quantise");
     return STATUS_USAGE;
 }
 

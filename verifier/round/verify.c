@@ -162,7 +162,7 @@ static enum status gumbel_max(struct verify *verify, struct sequence *const *seq
             int output = first_output[s] + verdict_row(verdict, verdict->accepted);
             struct rng_key key = shard_key(&verify->team->shard.terms[sequences[s]->slot], &verify->team->step, output);
             struct scored_token inside = accept_gumbel_max_support(&verify->target_row[output], &proposal->q[verdict->refused],
-                                                             proposal->token[verdict->refused], &key);
+                                                                   proposal->token[verdict->refused], &verdict->residual, &key);
 
             if (inside.token >= 0 && (verdict->token < 0 || inside.score > verify->winners[i].score))
                 verdict->token = inside.token;
@@ -233,7 +233,8 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         if (verdict.draw != DRAW_NONE && targets[row].kind == TARGET_LIST) {
             int node = verdict.refused >= 0 ? verdict.refused : 0; /* a plain draw uses no q */
 
-            verdict.token = accept_draw_list(&targets[row], &proposal->q[node], proposal->token[node], verdict.draw, &key, RNG_RESIDUAL);
+            verdict.token = accept_draw_list(&targets[row], &proposal->q[node], proposal->token[node],
+                                             verdict.draw == DRAW_RESIDUAL ? &verdict.residual : NULL, &key, RNG_RESIDUAL);
             verdict.draw = DRAW_NONE;
         }
         if (verdict.draw != DRAW_NONE) {

@@ -82,6 +82,7 @@ void cuda_draft_step(struct backend_context *context, int step)
     const struct ask_arrays *ask = &context->ask;
     int entries = backend_drafts_at(work->terms.drafts, work->terms.count, step), e = work->first;
     const struct choose_launch launch = {.entries = entries,
+                                         .step = step,
                                          .support = work->terms.support,
                                          .vocab = context->logits_columns,
                                          .sampling = work->on_device.sampling + e,

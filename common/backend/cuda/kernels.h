@@ -218,6 +218,7 @@ void top_start(const struct top_launch *launch, struct CUstream_st *stream);
  * puts the token's embedding into a row of x. */
 struct choose_launch {
     int entries, support, vocab;
+    int step;                          /* of the drafts, from 0: how many tokens they have already */
     const struct sampling *sampling;   /* [entries] */
     const struct rng_key *key;         /* [entries] */
     const struct row_stats *stats;     /* [entries] */

@@ -109,7 +109,7 @@ static int32_t draw(const struct alpha *alpha, const struct text *text, const fl
 {
     const struct sampling *sampling = &text->request->sampling;
     struct rng_key key = {.seed = sampling->seed, .request = text->request->index, .position = (uint32_t)text->length};
-    enum rng_purpose purpose = shares_noise(text) ? RNG_NOISE : RNG_RESIDUAL;
+    enum rng_purpose purpose = rule_of(sampling)->matches ? RNG_NOISE : RNG_RESIDUAL;
     float best = -INFINITY;
     int32_t token = alpha->argmax;
 

@@ -112,12 +112,12 @@ static int depends_on_drafts(const struct run_cell *cell)
     return rule == NULL || rule->depends_on_drafts;
 }
 
-/* Where verdicts are drawn the two models have no say in them, and under a rule that is not lossless another. */
+/* Where verdicts are drawn the two models have no say in them, and under some rules another. */
 static int overlap_is_alpha(const struct run *run, const struct run_cell *cell)
 {
     const struct rule *rule = rule_of_cell(cell);
 
-    return !run_is_drawn(run->json) && rule != NULL && rule->lossless;
+    return !run_is_drawn(run->json) && rule != NULL && rule->lossless && rule->overlaps;
 }
 
 /* A rule of point masses that share noise accepts where both draw the same, which is another share than sum min(p, q). */

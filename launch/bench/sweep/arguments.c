@@ -33,7 +33,7 @@ void bench_print_usage(void)
         "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
         "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
         "  --temperatures LIST   default 0,1\n"
-        "  --accepts LIST        rejection, coupled; default both, at temperatures above 0\n"
+        "  --accepts LIST        rules, as rejection,block; default rejection,coupled, at temperatures above 0\n"
         "  --batches LIST        sequences at once; default 1,2,4\n"
         "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
         "  --requests N          prompts of a pass; default %d (--quick: %d)\n"

@@ -91,7 +91,11 @@ enum { NAME = PATH_MAX + 64 };
 /* A model's name in the report: one whose weights or cache are rounded is another model.  bits: 0, 4 or 8; name: [NAME] */
 static void name_model(const char *model, int bits, int cache, char *name)
 {
-    snprintf(name, NAME, "%s%s%s", model, bits == 8 ? ", rounded to Q8_0" : bits == 4 ? ", rounded to Q4_0" : "", cache == CACHE_BF16 ? ", cache in BF16" : "");
+    snprintf(name, NAME, "%s%s%s", model,
+             bits == 8   ? ", rounded to Q8_0"
+             : bits == 4 ? ", rounded to Q4_0"
+                         : "",
+             cache == CACHE_BF16 ? ", cache in BF16" : "");
 }
 
 /* `layers`: of its first so many alone, where they are not 0. */

@@ -25,7 +25,7 @@ void plan_defaults(int quick, struct plan_options *options)
         .fill = 4,
     };
     for (int i = 0; rule_row(i) != NULL; i++)
-        if (rule_row(i)->lossless)
+        if (rule_row(i)->lossless && rule_row(i)->usual)
             options->accepts.value[options->accepts.count++] = i;
     if (!quick)
         options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};

@@ -73,6 +73,8 @@ breaks accept-all equality --law-contexts 2
 [ "$amount" = small ] || breaks residual-p law --law-samples 1600 # its power needs the samples
 if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
+    passes block --verifiers 2 --accept block --law-contexts 3 --temperature 1
+    passes walk --verifiers 1 --accept walk --law-contexts 3
     passes frequent --verifiers 1 --draft-vocabulary 600 --law-contexts 3 --temperature 1
     passes colder --verifiers 1 --draft-temperature 0.5 --law-contexts 3 --temperature 1
     passes coldest --verifiers 1 --draft-temperature 0 --law-contexts 3 --temperature 1

@@ -29,6 +29,7 @@ __device__ struct row_query query_of(const struct choose_launch &launch, int ent
 
     choice_ask(&launch.sampling[entry], launch.support, 0, &query);
     query.key = launch.key[entry];
+    query.coin = rule_coin(&launch.sampling[entry], launch.step);
     query.stats = launch.stats[entry];
     query.winner = launch.winner[entry];
     query.best = launch.best + launch.best_first[entry];
@@ -75,7 +76,7 @@ __device__ void draw(const struct choose_launch &launch, int entry, struct room 
     if (together)
         fill_together(launch, query, room);
     if (threadIdx.x == 0)
-        room->token = together ? sparse_q_draw(q, rng_uniform16(&query.key, RNG_DRAFT))
+        room->token = together ? sparse_q_draw(q, rng_coin16(&query.key, RNG_DRAFT, query.coin))
                                : choice_draw(&sampling, launch.support, launch.vocab, &query, room->p, q);
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -59,6 +59,9 @@ static void test_rng__purposes_and_places_do_not_share_words(void **state)
     assert_true(rng_uniform(&key, RNG_ACCEPT) != rng_uniform(&key, RNG_DRAFT));
     assert_true(rng_uniform(&key, RNG_ACCEPT) != rng_uniform(&next, RNG_ACCEPT));
     assert_true(rng_gumbel(&key, RNG_RESIDUAL, 5) != rng_gumbel(&key, RNG_NOISE, 5));
+    assert_true(rng_coin(&key, RNG_ACCEPT, 0) == rng_uniform(&key, RNG_ACCEPT));
+    assert_true(rng_coin(&key, RNG_ACCEPT, 1) != rng_uniform(&key, RNG_ACCEPT));
+    assert_true(rng_coin16(&key, RNG_DRAFT, 1) != rng_coin16(&key, RNG_DRAFT, 0));
 }
 
 int main(void)

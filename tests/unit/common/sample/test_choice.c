@@ -60,21 +60,21 @@ static void assert_ranks(const struct sampling *sampling, const struct row_query
     assert_int_equal(best_with(query, kept, purpose, marked), -1); /* none is missing */
 }
 
-/* In rejection mode a correction and a bonus are drawn with a noise of their own, in coupled mode with that of the draft. */
+/* Where q is drawn from, a correction and a bonus have a noise of their own; a rule that compares tokens knows the target's. */
 static void test_choice__guesses_are_ranked_by_the_noise_that_the_target_will_use(void **state)
 {
     struct sampling sampling = sampling_default;
 
     (void)state;
     sampling.temperature = 1.0;
-    for (int coupled = 0; coupled <= 1; coupled++)
+    for (int accept = 0; accept < ACCEPT_MODES; accept++)
         for (int truncates = 0; truncates <= 1; truncates++)
             for (uint32_t row = 0; row < ROWS; row++) {
-                enum rng_purpose purpose = coupled ? RNG_NOISE : RNG_RESIDUAL;
+                enum rng_purpose purpose = accept == ACCEPT_COUPLED || accept == ACCEPT_WALK ? RNG_NOISE : RNG_RESIDUAL;
                 struct scored_token best[VOCAB];
                 double p[VOCAB];
 
-                sampling.accept = coupled ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+                sampling.accept = accept;
                 sampling.top_k = truncates ? 3 : 0;
                 struct row_query query = answered(&sampling, row, best);
 

@@ -66,6 +66,9 @@ static void test_rule__each_promises_what_it_keeps(void **state)
     (void)state;
     assert_promises(ACCEPT_REJECTION, 1, 1);
     assert_promises(ACCEPT_COUPLED, 1, 0);
+    assert_promises(ACCEPT_WALK, 1, 0);
+    assert_promises(ACCEPT_BLOCK, 1, 1);
+    assert_promises(ACCEPT_CLASSIC, 1, 1);
 }
 
 /* What is written apart from the table says what the table says. */
@@ -83,6 +86,9 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
             sampling.temperature = warm;
             assert_int_equal(rule_draw(&sampling), rule_of(&sampling)->draw);
             assert_int_equal(rule_of(&sampling)->needs_q, rule_of(&sampling)->draw == RULE_DRAWS_Q);
+            assert_int_equal(rule_of(&sampling)->matches, rule_of(&sampling)->draw != RULE_DRAWS_Q);
+            for (int depth = 0; depth < 3; depth++)
+                assert_int_equal(rule_coin(&sampling, depth), rule_of(&sampling)->looks_on ? depth : 0);
         }
     }
     assert_string_equal(names, RULE_NAMES);

@@ -25,7 +25,7 @@ const struct rule *__wrap_rule_of(const struct sampling *sampling);
 
 const struct rule *__wrap_rule_row(int accept)
 {
-    static const struct rule lossy = {.name = "lossy", .lossless = 0, .depends_on_drafts = 1};
+    static const struct rule lossy = {.name = "lossy", .lossless = 0, .depends_on_drafts = 1, .usual = 1};
 
     return accept == LOSSY ? &lossy : __real_rule_row(accept);
 }
@@ -149,7 +149,7 @@ static void test_lossy_rule__a_bench_has_it_where_it_is_asked_for_and_says_so(vo
 
         for (int i = 0; i < options.accepts.count; i++)
             has += options.accepts.value[i] == accept;
-        assert_int_equal(has, __wrap_rule_row(accept)->lossless);
+        assert_int_equal(has, __wrap_rule_row(accept)->lossless && __wrap_rule_row(accept)->usual);
     }
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     assert_true(plan_is_lossless(&plan));

@@ -12,6 +12,7 @@
 static const int32_t ids[] = {2, 5, 9};
 static const uint32_t weights[] = {32768, 16384, 16384};
 static const struct support q = {.count = 3, .id = ids, .weight = weights};
+static const struct residual minus_q = {.of_p = 1, .of_q = 1};
 
 static void test_accept__test_is_strict(void **state)
 {
@@ -158,7 +159,7 @@ static void test_accept__race_over_the_support_has_the_residuals_scores(void **s
     (void)state;
     for (uint32_t r = 0; r < 2000; r++) {
         const struct rng_key key = {.seed = 4, .request = r};
-        struct scored_token winner = accept_gumbel_max_support(&law, &q, 2, &key);
+        struct scored_token winner = accept_gumbel_max_support(&law, &q, 2, &minus_q, &key);
         double over = exp(2.0) / z - 0.5; /* the other two have p < q */
 
         assert_true(over > 0 && exp(0.5) / z < 0.25);
@@ -175,8 +176,8 @@ static void test_accept__race_of_an_empty_residual_has_no_winner(void **state)
     const struct rng_key key = {0};
 
     (void)state;
-    assert_int_equal(accept_gumbel_max_support(&law, &point, 3, &key).token, -1);
-    assert_true(accept_gumbel_max_support(&law, &point, 3, &key).score == -INFINITY);
+    assert_int_equal(accept_gumbel_max_support(&law, &point, 3, &minus_q, &key).token, -1);
+    assert_true(accept_gumbel_max_support(&law, &point, 3, &minus_q, &key).score == -INFINITY);
 }
 
 static void test_accept__list_whose_residual_is_empty_is_drawn_from_p(void **state)
@@ -189,8 +190,7 @@ static void test_accept__list_whose_residual_is_empty_is_drawn_from_p(void **sta
     for (uint32_t r = 0; r < 500; r++) {
         const struct rng_key key = {.seed = 5, .request = r};
 
-        assert_int_equal(accept_draw_list(&law, &q, 2, DRAW_RESIDUAL, &key, RNG_RESIDUAL),
-                         accept_draw_list(&law, &q, 2, DRAW_PLAIN, &key, RNG_RESIDUAL));
+        assert_int_equal(accept_draw_list(&law, &q, 2, &minus_q, &key, RNG_RESIDUAL), accept_draw_list(&law, &q, 2, NULL, &key, RNG_RESIDUAL));
     }
 }
 

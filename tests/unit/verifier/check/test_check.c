@@ -164,7 +164,7 @@ static void draft(struct proposal *proposal, struct sparse_q *q, const struct rn
         const struct rng_key key = {.seed = first->seed, .request = first->request, .position = first->position + (uint32_t)i};
 
         proposal->q[i] = (struct support){.count = q->count, .id = q->id, .weight = q->weight};
-        proposal->token[i] = sparse_q_draw(q, rng_uniform16(&key, RNG_DRAFT));
+        proposal->token[i] = sparse_q_draw(q, rng_coin16(&key, RNG_DRAFT, 0));
     }
 }
 

@@ -1,0 +1,114 @@
+/* Layer 1 for the other rules that are lossless: the joint law of several committed tokens, over several rounds, through the real code of both roles,
+ * as test_law_joint has it for the rule that is the default, on a part of its settings. A rule that looks at drafts behind the last accepted one must
+ * not use their coins again: rounds behind each other would depend on each other, and only a test of several of them sees that. */
+#include "common/base/bounds.h"
+#include "common/sample/rule.h"
+#include "tests/law/budget.h"
+#include "tests/law/law_options.h"
+#include "tests/law/toy_exact.h"
+#include "tests/law/toy_settings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12 };
+enum { QUICK_REQUESTS = 40000, REQUESTS = 100000, WIDE_REQUESTS = 300000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
+
+static struct law_options options;
+static struct toy_law law;
+static struct toy_exact exact;
+static double target[MOST_CELLS];
+static int64_t counts[MOST_CELLS], drafted, accepted;
+
+static void count_end(void *user, uint32_t request, const int32_t *tokens)
+{
+    (void)request;
+    counts[toy_exact_cell(&law, user, tokens)]++;
+}
+
+static void count_outcome(void *user, const struct sequence *sequence, const struct outcome *outcome)
+{
+    (void)user;
+    (void)sequence;
+    drafted += outcome->drafted;
+    accepted += outcome->accepted;
+}
+
+/* Those of which test_law_joint and test_law_coupled do not show it. */
+static int is_shown_here(int accept)
+{
+    return rule_row(accept)->lossless && !rule_row(accept)->usual;
+}
+
+static int count_of_requests(void)
+{
+    if (BUDGET_SANITIZED)
+        return SANITIZED_REQUESTS;
+    if (options.requests > 0)
+        return (int)options.requests;
+    return options.is_quick ? QUICK_REQUESTS : options.is_long ? LONG_REQUESTS : options.is_wide ? WIDE_REQUESTS : REQUESTS;
+}
+
+/* The n-th setting in which tokens are drawn, several at a time, and many rounds follow each other. */
+static void fill_setting(int n, int accept, struct toy_setting *setting)
+{
+    for (int i = 0;; i++) {
+        toy_setting_fill(setting, i, options.seed);
+        if (setting->run.draft_length > 1 && setting->run.length > 2 && setting->run.sampling.accept != ACCEPT_COUPLED && n-- == 0)
+            break;
+    }
+    setting->run.sampling.accept = accept;
+    setting->run.count = count_of_requests();
+}
+
+static void check(int n, int accept)
+{
+    struct toy_setting setting;
+    struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
+    struct bounds_fit fit;
+    int cells, df = -1;
+
+    fill_setting(n, accept, &setting);
+    toy_law_fill(&law, &setting.terms);
+    cells = toy_exact_cells(&law, &setting.run);
+    assert_in_range(cells, 2, MOST_CELLS);
+    toy_exact_init(&exact, &law, &setting.run);
+    toy_exact_joint(&exact, TOY_RIGHT, target);
+    for (int i = 0; i < cells; i++)
+        df += target[i] > 0;
+    memset(counts, 0, sizeof counts);
+    drafted = accepted = 0;
+    toy_round_run(&round, NULL);
+    fit = bounds_compare(counts, target, cells);
+    print_message("%s, %s: N %d, %.0f %% of drafts accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept), setting.name, setting.run.count,
+                  100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
+    assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
+    assert_int_equal(fit.impossible, 0);
+    assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
+    assert_true(fit.cell < bounds_cell(df, BUDGET_ALARM));
+}
+
+static void test_law_rules__committed_tokens_follow_the_targets_law(void **state)
+{
+    int settings = options.is_wide || options.is_long ? WIDE_SETTINGS : SETTINGS, compared = 0;
+
+    (void)state;
+    for (int accept = 0; accept < ACCEPT_MODES; accept++)
+        for (int n = 0; is_shown_here(accept) && n < settings; n++, compared += 2)
+            if (n % options.parts == options.part)
+                check(n, accept);
+    assert_in_range(compared, 1, BUDGET_RULES);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_law_rules__committed_tokens_follow_the_targets_law),
+    };
+
+    options = law_options_read(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
