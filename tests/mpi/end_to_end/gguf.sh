@@ -154,6 +154,7 @@ sed 's/"awq"/"gptq"/' "$WORK/gptq-zero/config.json" | sed 's/"gptq"/"awq"/' >"$W
 refused 65 'model.safetensors: tensor model.layers.0.self_attn.q_proj.qweight is I32 [[][0-9]+, [0-9]+[]], expected I32' --target "$WORK/gptq-zero" --draft "$DEMO/draft" --prompt Hello
 refused 64 "quantise is 'q3', expected none.q8_0" --quantise q3 --prompt Hello
 refused 64 "--quantise is for the CPU backend, expected --backend cpu, not cuda" --quantise q8_0 --backend cuda --prompt Hello
+refused 64 "--draft-quantise is for the CPU backend, expected --backend cpu, not cuda" --draft-quantise q4_0 --backend cuda --prompt Hello
 refused 64 "--draft self:bits=N is for the CPU backend, expected --backend cpu, not cuda" --draft self:bits=4 --backend cuda --prompt Hello
 cp "$WORK/draft.gguf" "$WORK/folder/second.gguf"
 refused 65 "$WORK/folder: a folder with several .gguf files" --target "$WORK/folder" --draft "$DEMO/draft" --prompt Hello

@@ -41,6 +41,7 @@ drafted lookup --draft lookup
 drafted layers --draft self:layers=3 --threads 2
 drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
+drafted rounded --draft-quantise q4_0
 drafted frequent --draft-vocabulary 600
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
