@@ -151,7 +151,7 @@ static enum status load(struct parts *parts)
     return channel_open_mpi(&parts->world, &parts->channel);
 }
 
-/* Once all ranks have loaded: they wait for this one's Hello now, while those that load or pack weights beside it would take the cores and the memory
+/* Once all ranks have loaded: they wait for this one now, while those that load or pack weights beside it would take the cores and the memory
  * from it, and the lead would believe that drafts cost several times what they do. */
 static enum status time_steps(struct parts *parts)
 {
@@ -245,7 +245,7 @@ static enum status run(struct parts *parts)
     if (status == STATUS_OK)
         status = world_trace_open(&parts->world, parts->options->report.trace, &parts->trace);
     TRY(world_agree(&parts->world, status));
-    TRY(time_steps(parts));
+    TRY(world_agree(&parts->world, time_steps(parts)));
     TRY(message_space_open(&space));
     status = work(parts, space);
     message_space_close(space);

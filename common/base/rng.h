@@ -16,7 +16,7 @@ enum rng_purpose {
     RNG_DRAFT = 1,    /* the drafter's draw from its quantised q */
     RNG_ACCEPT = 2,   /* the coin u of the accept test */
     RNG_RESIDUAL = 3, /* Gumbel noise of the residual, the bonus and the plain draw, by token */
-    RNG_NOISE = 4,    /* Gumbel noise shared by draft and target in coupled mode, by token */
+    RNG_NOISE = 4,    /* Gumbel noise of the target's own token where drafts are compared with it, by token; coupled drafts share it */
     RNG_TREE = 5,
     RNG_SYNTHETIC = 6, /* the coin of --synthetic-acceptance */
 };

@@ -29,8 +29,8 @@ const struct option_entry option_table[] = {
      "on the CPU alone; default none. The output is that of the rounded target"},
     {"draft-quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.draft_quantise), 0, 0, "none|q8_0|q4_0", 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "the same of the draft model alone, and of all that its file has in more bits than that, a GGUF file's Q6_K or Q5_0, too: a draft of half "
-     "the "
-     "bytes takes half the time, guesses a little worse, and what comes out has the target's distribution all the same; on the CPU alone"},
+     "the bytes takes half the time, guesses a little worse, and what comes out has the target's distribution all the same; on the CPU alone. "
+     "Default none: as --quantise says"},
     {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16", 0, RESULTS_FROM_2, RANKS_ALWAYS,
      "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half "
      "the bytes; "
@@ -167,9 +167,9 @@ const struct option_entry option_table[] = {
     {"list-rules", NULL, OPTION_PRINT, OPTION_SPECULATION, OPTIONS_PRINT_RULES, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "show the rules of --accept, what each does and whose it is, and exit"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,
-     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 with "
-     "--accept "
-     "rejection the text then depends on timing (its distribution does not): for the same text twice give K, or --accept coupled"},
+     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 the "
+     "text then depends on timing (its distribution does not) with every rule but coupled and walk: for the same text twice give K, or one of "
+     "these"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0, RANKS_ALWAYS,

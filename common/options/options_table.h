@@ -48,7 +48,7 @@ struct option_entry {
     enum option_group group;
     size_t at; /* offset in struct options */
     double low, high;    /* of a text that may be given several times: high is how often */
-    const char *choices; /* "rejection|coupled": the value is the index; of a number whose range has an open end: the range in words, or NULL */
+    const char *choices; /* "none|q8_0": the value is the index; of a number whose range has an open end: the range in words, or NULL */
     int per_request;     /* may stand in a line of --prompts */
     enum option_results affects_results;
     enum option_ranks for_ranks;

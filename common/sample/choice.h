@@ -16,8 +16,9 @@ DEVICE_CODE int32_t choice_draw(const struct sampling *sampling, int support, in
 /* How many of query->best the target may come to, if its row is this one: those that the request's truncation leaves.  p: [query->top] */
 int choice_listed(const struct sampling *sampling, int vocab, const struct row_query *query, double *p);
 /* From the list of a row: the tokens that the target would most probably come to there by itself, most probable first, without `drafted` (-1: none is
- * left out). In rejection mode a correction or bonus token is an argmax with noise that no draft and no coin uses (RNG_RESIDUAL): the draft's row
- * with that noise tells which it may be. Returns how many.  key: of the row's query  best: [count], overwritten  tokens: [most] */
+ * left out). A correction or bonus token is an argmax with the noise of the target's own token (RNG_NOISE) or, where q is drawn from, with one that
+ * no draft and no coin uses (RNG_RESIDUAL): the draft's row with that noise tells which it may be. Returns how many.  key: of the row's query  best:
+ * [count], overwritten  tokens: [most] */
 int choice_rank(const struct sampling *sampling, const struct rng_key *key, int32_t drafted, struct scored_token *best, int count, int most,
                 int32_t *tokens);
 

@@ -76,7 +76,7 @@ struct close_message {
 };
 
 /* The distribution that one drafted token was sampled from: q(id[i]) = weight[i] / MESSAGE_Q_SUM, ids rising. count = 0 is the point
- * mass on the token itself (greedy, coupled or copied drafts). */
+ * mass on the token itself (drafts of rules that need no q, and copies). */
 struct support {
     int count;
     const int32_t *id;       /* [count], strictly rising */

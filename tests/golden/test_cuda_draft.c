@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { SLOTS = 5, ROUNDS = 9 };
+enum { SLOTS = 7, ROUNDS = 9 };
 
 void emulation_order(unsigned seed) __attribute__((weak)); /* not there on a device, whose exp errs in its own way */
 void emulation_refuse_recordings(int refuse) __attribute__((weak)); /* nor this */
@@ -30,8 +30,8 @@ static struct sampling sampling_of(int slot)
 
     sampling.seed = 77;
     sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
-    sampling.accept = slot == 1 || slot == 4 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
-    if (slot == 3)
+    sampling.accept = slot == 1 || slot == 4 ? ACCEPT_COUPLED : slot == 2 || slot == 5 ? ACCEPT_BLOCK : slot == 6 ? ACCEPT_WALK : ACCEPT_REJECTION;
+    if (slot == 3 || slot == 5)
         sampling.top_p = 0.9;
     if (slot == 4)
         sampling.top_k = 5;

@@ -356,7 +356,8 @@ static void test_cuda_forward__quantising_is_refused_before_anything_is_loaded(v
 
     (void)state;
     assert_refused(&options, STATUS_USAGE,
-                   "the cuda backend rounds no weights to Q8_0, as --quantise, --draft-quantise and --draft self:bits=N ask for, expected --backend cpu");
+                   "the cuda backend rounds no weights to Q8_0, as --quantise, --draft-quantise and --draft self:bits=N ask for, expected --backend "
+                   "cpu");
 }
 
 static void test_cuda_forward__a_cache_of_float32_is_refused(void **state)

@@ -17,21 +17,22 @@
 #define BACKEND backend_cpu
 #endif
 
-enum { SLOTS = 6, ROUNDS = 8, BRANCHES = 5 };
+enum { SLOTS = 8, ROUNDS = 8, BRANCHES = 5 };
 
 static char model_path[GOLDEN_PATH];
 
-/* Greedy, coupled, rejection over all and truncated, and one that penalties leave to the host: a branch's own text is what they count. */
+/* Greedy, coupled, rejection over all and truncated, one that penalties leave to the host (a branch's own text is what they count), and those whose
+ * coins are keyed by the text in front. */
 static struct sampling sampling_of(int slot)
 {
     struct sampling sampling = sampling_default;
 
     sampling.seed = 9;
     sampling.temperature = slot == 0 ? 0.0 : slot == 1 ? 1.0 : 0.8;
-    sampling.accept = slot == 1 || slot == 2 ? ACCEPT_COUPLED : ACCEPT_REJECTION;
+    sampling.accept = slot == 1 || slot == 2 ? ACCEPT_COUPLED : slot >= 6 ? ACCEPT_BLOCK : ACCEPT_REJECTION;
     if (slot == 2)
         sampling.top_k = 6;
-    if (slot == 4)
+    if (slot == 4 || slot == 7)
         sampling.top_p = 0.9;
     if (slot == 5)
         sampling.repetition_penalty = 1.3;

@@ -68,6 +68,7 @@ static void check(int n, int accept)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
+    struct toy_overlap overlap;
     struct bounds_fit fit;
     int cells, df = -1;
 
@@ -81,7 +82,8 @@ static void check(int n, int accept)
         df += target[i] > 0;
     memset(counts, 0, sizeof counts);
     drafted = accepted = 0;
-    toy_round_run(&round, NULL);
+    toy_round_run(&round, &overlap);
+    assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
     print_message("%s, %s: N %d, %.0f %% of drafts accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept), setting.name, setting.run.count,
                   100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));

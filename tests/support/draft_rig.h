@@ -4,7 +4,7 @@
 
 #include "drafter/draft.h"
 
-enum { DRAFT_RIG_SLOTS = 6, DRAFT_RIG_CONTEXT = 128, DRAFT_RIG_SUPPORT = 24 };
+enum { DRAFT_RIG_SLOTS = 8, DRAFT_RIG_CONTEXT = 128, DRAFT_RIG_SUPPORT = 24 };
 
 struct draft_rig {
     struct group self;

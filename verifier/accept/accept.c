@@ -1,5 +1,6 @@
 #include "verifier/accept/accept.h"
 
+#include "common/sample/rule.h"
 #include "common/sample/sparse_q.h"
 #include "verifier/accept/accept_rule.h"
 #include <math.h>
@@ -60,6 +61,11 @@ double accept_overlap_of(const struct target_row *target, const struct support *
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn)
 {
     return target->kind == TARGET_WINNER ? target->winner == drawn : accept_overlap_of(target, q, drawn, 1);
+}
+
+int accept_overlap_tells(const struct sampling *sampling)
+{
+    return rule_of(sampling)->overlaps;
 }
 
 double accept_most(const struct target_row *target, const struct support *q, int32_t drawn)

@@ -68,9 +68,11 @@ double accept_p(const struct target_row *target, const struct support *q, int32_
 /* q of a token: its weight over the sum, or the point mass on `drawn` when the support is empty. */
 double accept_q(const struct support *q, int32_t drawn, int32_t token);
 
-/* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted (Leviathan et al. 2023, Corollary 3.6). Exact, because q
- * has no mass outside its support. */
+/* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted by Algorithm 1 (Leviathan et al. 2023, Corollary 3.6).
+ * Exact, because q has no mass outside its support. */
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
+/* Does it tell, by the rule for this sampling, how often a tested draft is accepted? */
+int accept_overlap_tells(const struct sampling *sampling);
 /* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */
 double accept_overlap_of(const struct target_row *target, const struct support *q, int32_t drawn, double share);
 /* The largest p / q on q's support, and at least 1. Not for TARGET_WINNER. */

@@ -2,7 +2,7 @@
 
 #include "common/sample/rule.h"
 
-/* Algorithm 1 with a wrong coin, or with the q of the row before. */
+/* Algorithm 1 with a wrong coin (that of the draft, where its index is 0), or with the q of the row before. */
 static struct verdict reject(enum breakage breakage, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {

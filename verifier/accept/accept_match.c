@@ -1,5 +1,5 @@
-/* Rules where the target's own token is known at each row, greedily or by noise that the draft shares (Daliri et al. 2024): drafts are accepted as
- * long as they equal it; the first that does not is replaced by it. */
+/* Rules where the target's own token is known at each row, greedily or by noise, which coupled drafts share (Daliri et al. 2024): drafts are accepted
+ * as long as they equal it; the first that does not is replaced by it. */
 #include "verifier/accept/accept_rule.h"
 
 struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)

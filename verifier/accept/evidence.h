@@ -10,9 +10,9 @@
 
 enum evidence_kind {
     EVIDENCE_BEST,       /* greedy: the largest logit and its lowest id */
-    EVIDENCE_GUMBEL_MAX, /* coupled: the largest logit + noise */
+    EVIDENCE_GUMBEL_MAX, /* rules that compare tokens: the largest logit + noise */
     EVIDENCE_LIST,       /* truncated sampling: the best tokens, and the shard's mass */
-    EVIDENCE_SUPPORT,    /* rejection without truncation: the shard's mass, and the logits of q's support */
+    EVIDENCE_SUPPORT,    /* rules that need q, without truncation: the shard's mass, and the logits of q's support */
     EVIDENCE_KINDS
 };
 

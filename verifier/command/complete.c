@@ -202,7 +202,7 @@ static int at_once(const struct figures *figures)
     return mean > 1 ? (int)mean : 1;
 }
 
-/* What is not random in a text above temperature 0 is the rule, and for one of the two what was drafted, which depends on time. */
+/* Under some rules a text above temperature 0 depends on what was drafted, and so on time. */
 static void say_if_it_varies(const struct job *job, const struct peers *peers)
 {
     const struct options *options = job->options;

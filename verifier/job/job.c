@@ -324,6 +324,7 @@ enum status job_run(struct job *job, const struct job_command *command)
     if (status == STATUS_OK)
         status = world_trace_open(&job->world, job->options->report.trace, &job->trace);
     TRY(world_agree(&job->world, status));
+    TRY(world_agree(&job->world, STATUS_OK)); /* drafters have timed their steps meanwhile */
     TRY(meet(job));
     job->relay = (struct drain_relay){.channel = job->channel, .space = job->space, .lead = job->world.lead, .run = job->hello[0].run};
     job->team.relay = &job->relay;

@@ -13,12 +13,16 @@ static void say_if_crowded(const struct job *job)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
+    int verifiers = job->world.node_role_size, drafters = job->world.node_size - verifiers;
+
     if (job->world.node_size <= cores)
         return;
-    if (job->world.node_role_size <= cores)
-        log_info("%d ranks share %ld cores: drafters and verifiers take turns, as one waits while the other works", job->world.node_size, cores);
+    if (verifiers > cores)
+        log_info("%d verifiers share %ld cores, and each waits for the others: fewer --verifiers are faster", verifiers, cores);
+    else if (drafters > cores)
+        log_info("%d ranks share %ld cores: fewer --drafters may be as fast", job->world.node_size, cores);
     else
-        log_info("%d verifiers share %ld cores, and each waits for the others: fewer --verifiers are faster", job->world.node_role_size, cores);
+        log_info("%d ranks share %ld cores: drafters and verifiers take turns, as one waits while the other works", job->world.node_size, cores);
 }
 
 static void say_what_drafts(const struct job *job)

@@ -274,7 +274,9 @@ static enum status check_chat(const struct options *options, const char *model, 
 /* With --backend auto it is known only when the model is loaded whether a device is used; it is refused then. */
 static enum status check_quantise(const struct options *options)
 {
-    if (options->ranks.backend != BACKEND_CUDA || (options_bits(options, 0) == 0 && options_bits(options, 1) == 0))
+    int drafts = launch_check_drafts(options) && options_draft_runs_model(&options->model.draft_way) && options_bits(options, 1) != 0;
+
+    if (options->ranks.backend != BACKEND_CUDA || (options_bits(options, 0) == 0 && !drafts))
         return STATUS_OK;
     log_error("--%s is for the CPU backend, expected --backend cpu, not cuda", options->model.quantise != QUANTISE_NONE ? "quantise"
                                                                                : options->model.draft_way.bits > 0      ? "draft self:bits=N"

@@ -1,5 +1,5 @@
 /* What the results of a job depend on, as a JSON object: a journal goes on only under the terms that it was begun with. Ranks, threads and deadlines
- * are no part of it; drafts are, where some request's text depends on them (rejection sampling above temperature 0). Owns nothing, reads no file;
+ * are no part of it; drafts are, where some request's text depends on them (the rule's row tells). Owns nothing, reads no file;
  * local. */
 #ifndef TANDEM_VERIFIER_RESULT_JOURNAL_TERMS_H
 #define TANDEM_VERIFIER_RESULT_JOURNAL_TERMS_H

@@ -49,8 +49,8 @@ int draft_link_take(struct draft_link *link, const struct proposal *proposal);
 /* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what came first goes: the drafter may still have sent for
  * what was committed before, and takes what it sent for the newest draft as being here. */
 int draft_link_keep(struct draft_link *link, const struct proposal *proposal);
-/* Takes from the shelf what is for these committed tokens, if any was asked for, and clears the others away: none of them goes on from these tokens.
- * Returns whether it did. */
+/* Takes from the shelf what is for these committed tokens, if any was asked for, and then clears the others away, as the drafter does with their
+ * branches at this Commit. Returns whether it did. */
 int draft_link_fetch(struct draft_link *link, int length, uint64_t digest);
 /* To be called when tokens are committed: drops the proposal; none is expected until the next is asked for. */
 void draft_link_use_up(struct draft_link *link);

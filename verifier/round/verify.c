@@ -226,7 +226,7 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         struct verdict verdict = judge(verify, sequence, targets, proposal, &key);
 
         first_output[s] = output;
-        if (verify->measure_overlap)
+        if (verify->measure_overlap && accept_overlap_tells(&sequence->sampling))
             add_overlaps(verify, targets, proposal, &verdict);
         row = verdict_row(&verdict, verdict.accepted);
         key.position += (uint32_t)verdict.accepted;

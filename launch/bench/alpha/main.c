@@ -136,6 +136,17 @@ static enum status check_unused(const struct options *options)
     return STATUS_OK;
 }
 
+/* What a rule accepts has to be the share that the two models agree in. */
+static enum status check_rule(const struct options *options)
+{
+    const struct rule *rule = rule_of(&options->request.sampling);
+
+    if (rule->overlaps)
+        return STATUS_OK;
+    log_error("--accept is %s, which accepts another share of drafts than sum min(p, q), expected rejection, coupled or walk", rule->name);
+    return STATUS_USAGE;
+}
+
 /* The options of a run, with this draft. */
 static enum status parse(struct command *command, const char *draft, struct options *options)
 {
@@ -153,6 +164,7 @@ static enum status parse(struct command *command, const char *draft, struct opti
     if (!command->sets_sequences)
         options->rounds.max_sequences = SEQUENCES;
     TRY(check_unused(options));
+    TRY(check_rule(options));
     if (options->model.target != NULL && options->model.draft == NULL) {
         log_error("expected --draft D beside --target");
         return STATUS_USAGE;

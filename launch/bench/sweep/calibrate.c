@@ -97,7 +97,15 @@ static enum status alpha_words(struct bench *bench, const char *folder, const st
     return child_add(words, "--ignore-eos");
 }
 
-/* One run for each temperature and rule that is measured. alphas: the names of what they write. */
+/* What tandem alpha tells is of rules that accept the share which the two models agree in. */
+static int is_told(const struct plan_cell *cell)
+{
+    const struct sampling sampling = {.temperature = cell->temperature, .accept = cell->accept};
+
+    return rule_of(&sampling)->overlaps;
+}
+
+/* One run for each temperature and rule that is measured, where it can tell of it. alphas: the names of what they write. */
 static enum status decode_texts(struct bench *bench, const char *folder, json_t *alphas, int *code)
 {
     int threads = draft_threads(bench, ranks_beside(bench, folder));
@@ -107,7 +115,7 @@ static enum status decode_texts(struct bench *bench, const char *folder, json_t 
         int number = (int)json_array_size(alphas);
         struct child_words words;
 
-        if (!cell->solo || cell->sequences != 1)
+        if (!cell->solo || cell->sequences != 1 || !is_told(cell))
             continue;
         TRY(alpha_words(bench, folder, cell, number, threads, &words));
         snprintf(bench->text[6], PATH_MAX, "%.3000s/alpha-%d.txt", folder, number);

@@ -74,6 +74,10 @@ expect "--alpha: $(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json")" 
 expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
 "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
 expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
+# Of a rule that accepts another share than the models agree in nothing is predicted.
+"$tandem" bench "${again[@]}" --temperatures 1 --accepts rejection,classic --output "$WORK/rules" >"$WORK/out" 2>"$WORK/err" || fail "rules: exit $?: $(cat "$WORK/err")"
+expect "rules: $(grep -o "\"cell\": [0-9]*" "$WORK/rules/prediction.json")" \
+    '[ "$(grep -o "\"cell\": [0-9]*" "$WORK/rules/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ] && grep -q "classic" "$WORK/rules/report.md"'
 # Several sequences at the first temperature alone, or at each.
 for which in first all; do
     "$tandem" bench "${again[@]}" --temperatures 0,1 --batches 1,2 --batch-terms $which --synthetic-acceptance 0.5 --output "$WORK/terms-$which" >"$WORK/out" 2>"$WORK/err" ||

@@ -98,6 +98,7 @@ refused 64 "--tokens is '0', expected a whole number from 1 to" --tokens 0
 refused 64 "--draft-temperature is 'x', expected a number from 0 to 100" --draft-temperature x
 refused 64 "--json needs a value" --json
 refused 64 "--dry-run is not for tandem alpha" --dry-run
+refused 64 "--accept is block, which accepts another share of drafts than" --accept block --temperature 1
 refused 64 "--output is not for tandem alpha" --output "$WORK/none.jsonl"
 refused 64 "--prompts is -, expected a file" --prompts -
 refused 64 "unknown option '--tokns'; did you mean" --tokns 5

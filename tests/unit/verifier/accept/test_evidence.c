@@ -249,18 +249,17 @@ static int close_backend(void **state)
 }
 
 /* The logits of q's support are told where the size follows the support's; and there alone what follows a rejection is drawn from the row. */
-static void test_evidence__only_plain_rejection_tells_of_q(void **state)
+static void test_evidence__only_what_needs_q_tells_of_it(void **state)
 {
     const struct {
         double temperature;
         int accept, top_k;
         const char *name;
         int tells;
-    } rows[] = {{0, ACCEPT_REJECTION, 0, "best", 0},
-                {1, ACCEPT_COUPLED, 0, "gumbel-max", 0},
-                {1, ACCEPT_COUPLED, 7, "list", 0},
-                {1, ACCEPT_REJECTION, 7, "list", 0},
-                {1, ACCEPT_REJECTION, 0, "support", 1}};
+    } rows[] = {{0, ACCEPT_REJECTION, 0, "best", 0},    {1, ACCEPT_COUPLED, 0, "gumbel-max", 0}, {1, ACCEPT_COUPLED, 7, "list", 0},
+                {1, ACCEPT_REJECTION, 7, "list", 0},    {1, ACCEPT_WALK, 0, "gumbel-max", 0},    {1, ACCEPT_WALK, 7, "list", 0},
+                {1, ACCEPT_REJECTION, 0, "support", 1}, {1, ACCEPT_BLOCK, 0, "support", 1},      {1, ACCEPT_BLOCK, 7, "list", 0},
+                {1, ACCEPT_CLASSIC, 0, "support", 1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -289,7 +288,7 @@ int main(void)
         cmocka_unit_test(test_evidence__lists_give_the_law_of_the_whole_row),
         cmocka_unit_test(test_evidence__flat_row_wants_the_whole_row),
         cmocka_unit_test(test_evidence__coupled_lists_have_one_winner),
-        cmocka_unit_test(test_evidence__only_plain_rejection_tells_of_q),
+        cmocka_unit_test(test_evidence__only_what_needs_q_tells_of_it),
     };
 
     return cmocka_run_group_tests(tests, open_backend, close_backend);
