@@ -65,7 +65,7 @@ static void compare(const struct draft_output *device, const struct draft_output
  * in all, but differently spread. */
 static int wanted_after(int round, int slot)
 {
-    return round < 2 ? 1 + (slot + round) % 4 : round < 6 ? 3 : 1 + slot;
+    return round < 2 ? 1 + (slot + round) % 4 : round < 6 ? (SLOTS + 1) / 2 : 1 + slot;
 }
 
 /* Some drafts are accepted, later none, and another token follows. */
