@@ -112,10 +112,13 @@ code=$?
 expect "a terminal that is gone: exit $code, $readers readers: $(cat "$WORK/err")" [ $code = 0 -a $readers -ge 1 ]
 
 # On a terminal, which `script` makes: a sign asks for each line; Ctrl-C, to the whole group as a terminal sends it, ends a reply or nothing, and the
-# next line is answered. The job is waited for, not guessed. `exec`: a shell between them may end by the Ctrl-C itself.
+# next line is answered. The job is waited for, not guessed. `exec`: a shell between them may end by the Ctrl-C itself. Rows take a millisecond of each
+# layer, so that the first reply is still being written when Ctrl-C comes.
 if command -v script >/dev/null; then
     mkfifo "$WORK/keys"
-    TERM=dumb timeout -k 5 120 script -qfec "exec $WORK/bin/tandem chat --template zephyr --max-tokens 600 --ignore-eos" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
+    mkdir "$WORK/slow"
+    cp "$SOURCE/launch/tandem" "$2/tandem-verifier" "$2/tandem-drafter" "$WORK/slow/"
+    SLOW_RANK=1 SLOW_ROW=1 TERM=dumb timeout -k 5 120 script -qfec "exec $WORK/slow/tandem chat --template zephyr --max-tokens 600 --ignore-eos --verifiers 1" "$WORK/typed" <"$WORK/keys" >/dev/null 2>&1 &
     terminal=$!
     exec 9>"$WORK/keys"
     seen() { # COUNT PATTERN
