@@ -4,7 +4,7 @@
  * where u = 0 shows a test that is not strict. The checker is checked: each mutant must be caught.
  *
  * The functions of common/base/rng.h are defined here, and the linker takes these: coins and noise are dealt, not drawn. */
-#include "verifier/accept/accept.h"
+#include "tests/law/dealt_draw.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -142,24 +142,14 @@ static void fill(struct row *row, const struct run *run, int at, int before)
     }
 }
 
-/* The token that wins with the dealt noise; in a SUPPORT law the shards' part of the Gumbel-max is added, as verify.c does. */
+/* The token that wins with the dealt noise.  p: in sixteenths */
 static int32_t draw(const struct row *row, enum draw_kind kind, int32_t drawn, const int *p)
 {
-    const struct rng_key key = {.seed = 0};
-    struct scored_token winner;
+    double sixteenths[VOCAB];
 
-    if (row->law.kind == TARGET_LIST)
-        return accept_draw_list(&row->law, &row->q, drawn, kind == DRAW_RESIDUAL ? &minus_q : NULL, &key, RNG_RESIDUAL);
-    winner = kind == DRAW_RESIDUAL ? accept_gumbel_max_support(&row->law, &row->q, drawn, &minus_q, &key)
-                                   : (struct scored_token){.score = -INFINITY, .token = -1};
-    for (int v = 0; v < VOCAB; v++) {
-        int outside = kind == DRAW_PLAIN || accept_q(&row->q, drawn, v) == 0;
-        float score = p[v] > 0 && outside ? (float)log(p[v]) + deal.noise[v] : -INFINITY;
-
-        if (score > winner.score)
-            winner = (struct scored_token){.score = score, .token = v};
-    }
-    return winner.token;
+    for (int v = 0; v < VOCAB; v++)
+        sixteenths[v] = p[v];
+    return dealt_draw(&row->law, &row->q, drawn, kind == DRAW_RESIDUAL ? &minus_q : NULL, sixteenths, deal.noise, VOCAB);
 }
 
 /* Does `token` win against `other` alone, with `ahead` more noise? */

@@ -5,7 +5,7 @@
  *
  * The functions of common/base/rng.h are defined here, and the linker takes these: coins and noise are dealt, not drawn. */
 #include "common/sample/rule.h"
-#include "verifier/accept/accept.h"
+#include "tests/law/dealt_draw.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -192,38 +192,24 @@ static double least_of(const struct run *run, const struct hand *hand, int i)
     return 1;
 }
 
-/* The token that wins with the dealt noise; of a row that is known in part the shards' part of the draw is added, as verify.c does. */
-static int32_t draw(const struct hand *hand, const struct run *run, const struct verdict *verdict, const double *p)
+/* The token that wins with the dealt noise. */
+static int32_t draw(const struct hand *hand, const struct verdict *verdict, const double *p)
 {
     const struct row *row = &hand->row[verdict->accepted];
-    const struct rng_key key = {.seed = 1};
     int32_t drawn = verdict->refused >= 0 ? hand->proposal.token[verdict->refused] : -1;
-    const struct residual *residual = verdict->draw == DRAW_RESIDUAL ? &verdict->residual : NULL;
-    struct scored_token winner = {.score = -INFINITY, .token = -1};
 
-    if (run->kind == TARGET_LIST)
-        return accept_draw_list(&row->target, &row->q, drawn, residual, &key, RNG_RESIDUAL);
-    if (residual != NULL)
-        winner = accept_gumbel_max_support(&row->target, &row->q, drawn, residual, &key);
-    for (int v = 0; v < VOCAB; v++) {
-        int outside = residual == NULL || accept_q(&row->q, drawn, v) == 0;
-        float score = p[v] > 0 && outside ? (float)log(p[v]) + deal.noise[v] : -INFINITY;
-
-        if (score > winner.score)
-            winner = (struct scored_token){.score = score, .token = v};
-    }
-    return winner.token;
+    return dealt_draw(&row->target, &row->q, drawn, verdict->draw == DRAW_RESIDUAL ? &verdict->residual : NULL, p, deal.noise, VOCAB);
 }
 
 /* Weights of the last token, that of the one which wins at equal noise being 1; all 0 where nothing is left of p up to rounding, and all of it is
  * drawn from. */
-static void read_weights(const struct hand *hand, const struct run *run, const struct verdict *verdict, const double *p, double *weights)
+static void read_weights(const struct hand *hand, const struct verdict *verdict, const double *p, double *weights)
 {
     int32_t reference;
     double sum = 0;
 
     memset(deal.noise, 0, sizeof deal.noise);
-    reference = draw(hand, run, verdict, p);
+    reference = draw(hand, verdict, p);
     for (int v = 0; v < VOCAB; v++) {
         double low = 0, high = FAR;
 
@@ -235,7 +221,7 @@ static void read_weights(const struct hand *hand, const struct run *run, const s
                 deal.noise[other] = -ABSENT;
             deal.noise[reference] = 0;
             deal.noise[v] = (float)middle;
-            if (draw(hand, run, verdict, p) == v)
+            if (draw(hand, verdict, p) == v)
                 high = middle;
             else
                 low = middle;
@@ -302,7 +288,7 @@ static void judge(struct run *run, const int *drafts, double weight)
         assert_int_equal(decide(run, &hand).accepted, verdict.accepted); /* it is one box */
         run->accepted += chance * verdict.accepted;
         memcpy(sequence, drafts, (size_t)verdict.accepted * sizeof *sequence);
-        read_weights(&hand, run, &verdict, run->pair->p[verdict.accepted][verdict.accepted == 0 ? 0 : drafts[verdict.accepted - 1]], weights);
+        read_weights(&hand, &verdict, run->pair->p[verdict.accepted][verdict.accepted == 0 ? 0 : drafts[verdict.accepted - 1]], weights);
         for (int v = 0; v < VOCAB; v++) {
             sequence[verdict.accepted] = v;
             add(run, sequence, verdict.accepted + 1, chance * weights[v]);

@@ -5,6 +5,14 @@
 #include "verifier/accept/accept_rule.h"
 #include <math.h>
 
+struct rng_key accept_key(const struct rng_key *key, int i)
+{
+    struct rng_key here = *key;
+
+    here.position += (uint32_t)i;
+    return here;
+}
+
 int accept_test(double u, double q, double p)
 {
     return u * q < p;
@@ -133,11 +141,11 @@ struct scored_token accept_gumbel_max_support(const struct target_row *target, c
                                               const struct residual *residual, const struct rng_key *key)
 {
     struct scored_token winner = {.score = -INFINITY, .token = -1};
-    int count = q->count == 0 ? 1 : q->count;
 
-    for (int i = 0; i < count; i++) {
-        int32_t token = q->count == 0 ? drawn : q->id[i];
-        double weight = weight_of(residual, support_p(target, i), accept_q(q, drawn, token));
+    for (int i = 0; i < target->count; i++) {
+        double p;
+        int32_t token = told(target, q, drawn, i, &p);
+        double weight = weight_of(residual, p, accept_q(q, drawn, token));
         float score;
 
         if (weight <= 0)

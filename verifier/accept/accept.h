@@ -60,6 +60,9 @@ struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key);
 
+/* The key of the coins at the i-th drafted token. */
+struct rng_key accept_key(const struct rng_key *key, int i);
+
 /* The accept test: u q < p, with u in [0, 1). Strictly less: at u = 0 a token of p = 0 must not be accepted. */
 int accept_test(double u, double q, double p);
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* How probable it is that the beginning which has this share stands, if no longer one does.  targets, proposal: the row and the draft behind it */
+/* How probable it is that the beginning which has this share stands, if no longer one does.  target, q, drawn: the row, and the draft, behind it */
 static double chance(double share, const struct target_row *target, const struct support *q, int32_t drawn)
 {
     double left = fmax(share - accept_overlap_of(target, q, drawn, share), 0); /* the sum of max(0, share p - q) */
@@ -20,7 +20,7 @@ struct verdict accept_block(const struct target_row *targets, const struct propo
     int accepted = 0;
 
     for (int i = 0; i < drafted; i++) {
-        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];
         double p = accept_p(&targets[i], &proposal->q[i], token), q = accept_q(&proposal->q[i], token, token), least;
 

@@ -7,7 +7,7 @@ static struct verdict reject(enum breakage breakage, const struct target_row *ta
                              const struct rng_key *key)
 {
     for (int i = 0; i < drafted; i++) {
-        const struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        const struct rng_key here = accept_key(key, i);
         const struct support *q = &proposal->q[breakage == BREAKAGE_Q_ROW && i > 0 ? i - 1 : i];
         double u = rng_uniform(&here, breakage == BREAKAGE_SHARED_COIN ? RNG_DRAFT : RNG_ACCEPT);
 

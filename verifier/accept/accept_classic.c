@@ -6,7 +6,7 @@
 struct verdict accept_classic(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     for (int i = 0; i < drafted; i++) {
-        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];
         const struct support *q = &proposal->q[i];
         double most = accept_most(&targets[i], q, token);

@@ -5,7 +5,7 @@
 struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
 {
     for (int i = 0; i < drafted; i++) {
-        struct rng_key here = {.seed = key->seed, .request = key->request, .position = key->position + (uint32_t)i};
+        const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];
         double q = accept_q(&proposal->q[i], token, token), p = accept_p(&targets[i], &proposal->q[i], token);
 

@@ -2,13 +2,14 @@
 
 struct verdict accept_synthetic_decide(double rate, const struct target_row *targets, int drafted, const struct rng_key *key)
 {
-    struct rng_key here = *key;
     struct verdict verdict;
     int accepted = 0;
 
-    while (accepted < drafted && rng_uniform(&here, RNG_SYNTHETIC) < rate) {
-        accepted++;
-        here.position++;
+    for (; accepted < drafted; accepted++) {
+        const struct rng_key here = accept_key(key, accepted);
+
+        if (rng_uniform(&here, RNG_SYNTHETIC) >= rate)
+            break;
     }
     verdict = verdict_of_chain(accepted, drafted, targets[accepted].kind == TARGET_WINNER ? DRAW_NONE : DRAW_PLAIN);
     verdict.token = targets[accepted].winner;

@@ -12,7 +12,6 @@
 static void say_if_crowded(const struct job *job)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
     int verifiers = job->world.node_role_size, drafters = job->world.node_size - verifiers;
 
     if (job->world.node_size <= cores)

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const rounded_to[] = {[QUANTISE_NONE] = "none", [QUANTISE_Q8_0] = "q8_0", [QUANTISE_Q4_0] = "q4_0"};
 #define BUSY 1.0 /* programs that ran, for each core, from where on a person is told */
 
 static json_t *configuration_of(const struct stats *stats)
@@ -35,10 +36,10 @@ static json_t *configuration_of(const struct stats *stats)
                                              rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
     failed |= json_object_set_new(object, "lossless", json_boolean(!options_not_lossless(options, option)));
-    if (options->model.quantise == QUANTISE_Q8_0)
-        failed |= json_object_set_new(object, "quantise", json_string("q8_0"));
+    if (options->model.quantise != QUANTISE_NONE)
+        failed |= json_object_set_new(object, "quantise", json_string(rounded_to[options->model.quantise]));
     if (options->model.draft_quantise != QUANTISE_NONE)
-        failed |= json_object_set_new(object, "draft_quantise", json_string(options->model.draft_quantise == QUANTISE_Q8_0 ? "q8_0" : "q4_0"));
+        failed |= json_object_set_new(object, "draft_quantise", json_string(rounded_to[options->model.draft_quantise]));
     if (options->model.cache == CACHE_BF16)
         failed |= json_object_set_new(object, "cache", json_string("bf16"));
     if (options->rounds.draft_vocabulary > 0)

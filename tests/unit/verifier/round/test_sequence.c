@@ -262,25 +262,31 @@ static struct proposal ahead_of(struct rig *rig, int length, int32_t last)
     return proposal;
 }
 
-/* As many texts as the shelf has places: each is found, and the others go. */
+/* Offers as many texts as the shelf has places, each told by its last token, of one and of two tokens in turns; commits one of them. */
+static void commit_one_of(struct rig *rig, int which)
+{
+    int32_t tokens[2] = {0, which};
+
+    for (int i = 0; i < DRAFT_SHELF; i++) {
+        struct proposal proposal = ahead_of(rig, 1 + i % 2, i);
+
+        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
+    }
+    sequence_commit(&rig->sequence, which % 2 ? tokens : tokens + 1, 1 + which % 2);
+    rig->sequence.link.wanted = 4;
+    assert_true(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest));
+    assert_int_equal(rig->sequence.link.proposal.token[0], which);
+}
+
+/* Each is found, and the others go. */
 static void test_sequence__of_several_texts_that_which_is_committed_is_taken(void **state)
 {
     struct rig *rig = *state;
 
     for (int which = 0; which < DRAFT_SHELF; which++) {
-        int32_t tokens[2] = {0, which};
-
         reopen(rig, rig->sequence.tokens, 3);
         rig->sequence.link.wanted = 4;
-        for (int i = 0; i < DRAFT_SHELF; i++) {
-            struct proposal proposal = ahead_of(rig, 1 + i % 2, i);
-
-            assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
-        }
-        sequence_commit(&rig->sequence, which % 2 ? tokens : tokens + 1, 1 + which % 2);
-        rig->sequence.link.wanted = 4;
-        assert_true(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest));
-        assert_int_equal(rig->sequence.link.proposal.token[0], which);
+        commit_one_of(rig, which);
         for (int i = 0; i < DRAFT_SHELF; i++)
             assert_false(rig->sequence.link.shelf[i].is_there);
     }
@@ -294,8 +300,6 @@ static void test_sequence__what_came_late_pushes_out_nothing_of_the_next_draft(v
 
     for (int late = 0; late <= DRAFT_SHELF; late++)
         for (int which = 0; which < DRAFT_SHELF; which++) {
-            int32_t tokens[2] = {0, which};
-
             reopen(rig, rig->sequence.tokens, 3);
             rig->sequence.link.wanted = 4;
             for (int i = 0; i < late; i++) {
@@ -303,15 +307,7 @@ static void test_sequence__what_came_late_pushes_out_nothing_of_the_next_draft(v
 
                 assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
             }
-            for (int i = 0; i < DRAFT_SHELF; i++) {
-                struct proposal proposal = ahead_of(rig, 1 + i % 2, i);
-
-                assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_KEPT);
-            }
-            sequence_commit(&rig->sequence, which % 2 ? tokens : tokens + 1, 1 + which % 2);
-            rig->sequence.link.wanted = 4;
-            assert_true(draft_link_fetch(&rig->sequence.link, rig->sequence.length, rig->sequence.digest));
-            assert_int_equal(rig->sequence.link.proposal.token[0], which);
+            commit_one_of(rig, which);
         }
 }
 
