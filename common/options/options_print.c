@@ -122,7 +122,9 @@ static void print_rules(FILE *to)
 
     for (int accept = 0; (rule = rule_row(accept)) != NULL; accept++) {
         snprintf(more, sizeof more, "%s; %s; %s. %s", rule->lossless ? "lossless" : "NOT LOSSLESS", rule->needs_q ? "needs q" : "needs no q",
-                 rule->depends_on_drafts ? "the text depends on drafts, its distribution does not" : "the text is that of --solo with this rule",
+                 !rule->lossless           ? "the text and its distribution depend on drafts"
+                 : rule->depends_on_drafts ? "the text depends on drafts, its distribution does not"
+                                           : "the text is that of --solo with this rule",
                  rule->source);
         print_entry(to, rule->name, rule->what, more);
     }

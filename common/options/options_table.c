@@ -163,7 +163,11 @@ const struct option_entry option_table[] = {
      "seed of every random number; default 0"},
     {"accept", "MODE", OPTION_CHOICE, OPTION_SPECULATION, AT(request.sampling.accept), 0, 0, RULE_NAMES, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "the rule by which a draft is accepted: rejection (Leviathan et al. 2023, Algorithm 1; the default), coupled (the output depends on seed "
-     "and target alone), or another one of --list-rules. All are lossless"},
+     "and target alone), or another one of --list-rules, which says which are lossless"},
+    {"lenience", "L", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.lenience), 0, 1, SAMPLING_LENIENCE, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "of --accept lenience: what q is multiplied by before p is compared with it; 1 is rejection, default 0.5. NOT LOSSLESS"},
+    {"threshold", "P", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.threshold), 0, 1, SAMPLING_THRESHOLD, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "of --accept threshold: p of a draft that is accepted is above it; default 0.3. NOT LOSSLESS"},
     {"list-rules", NULL, OPTION_PRINT, OPTION_SPECULATION, OPTIONS_PRINT_RULES, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "show the rules of --accept, what each does and whose it is, and exit"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,

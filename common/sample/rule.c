@@ -45,6 +45,20 @@ static const struct rule rules[] = {
                         .needs_q = 1,
                         .depends_on_drafts = 1,
                         .draw = RULE_DRAWS_Q},
+    [ACCEPT_LENIENCE] = {.name = "lenience",
+                         .what = "as rejection, of --lenience L times q: no token comes more than 1 / L times as often as p has it; at temperature 0 "
+                                 "a draft may be L times as probable as the best token",
+                         .source = "Leviathan et al. 2023, appendix A.5",
+                         .needs_q = 1,
+                         .depends_on_drafts = 1,
+                         .cold = 1,
+                         .draw = RULE_DRAWS_Q},
+    [ACCEPT_THRESHOLD] = {.name = "threshold",
+                          .what = "the draft's most probable token is accepted if its p is above --threshold P",
+                          .source = "as blockwise parallel decoding, Stern et al. 2018",
+                          .depends_on_drafts = 1,
+                          .cold = 1,
+                          .draw = RULE_DRAWS_ARGMAX},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 
@@ -57,7 +71,7 @@ const struct rule *rule_of(const struct sampling *sampling)
 {
     const struct rule *own = rule_row(sampling->accept);
 
-    return own != NULL && sampling->temperature == 0.0 ? &greedy : own;
+    return own != NULL && sampling->temperature == 0.0 && !own->cold ? &greedy : own;
 }
 
 const char *rule_name(int accept)

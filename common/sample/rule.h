@@ -23,14 +23,16 @@ struct rule {
     int matches;           /* a draft is accepted if it is the target's own token, which is drawn with RNG_NOISE */
     int overlaps;          /* the overlap of the rows that are tested (accept_overlap) tells how often a tested draft is accepted */
     int looks_on;          /* drafts behind the last accepted one are looked at, too: rule_coin */
+    int cold;              /* it is another one than greedy at temperature 0, too, where p is that of temperature 1 */
     int usual;             /* a benchmark measures it if it is not told what to measure */
     enum rule_draw draw;
 };
 
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
-#define RULE_NAMES "rejection|coupled|walk|block|classic"
+#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold"
 
-/* The row that holds for this sampling: at temperature 0 all rules are one, greedy, which nobody can ask for by name. NULL where `accept` is none. */
+/* The row that holds for this sampling: at temperature 0 all lossless rules are one, greedy, which nobody can ask for by name. NULL where `accept` is
+ * none. */
 const struct rule *rule_of(const struct sampling *sampling);
 /* Its `draw`, which a device reads, too. */
 DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);

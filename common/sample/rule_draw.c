@@ -9,10 +9,12 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
     case ACCEPT_REJECTION:
     case ACCEPT_BLOCK:
     case ACCEPT_CLASSIC:
+    case ACCEPT_LENIENCE:
         return RULE_DRAWS_Q;
     case ACCEPT_COUPLED:
         return RULE_DRAWS_NOISE;
     case ACCEPT_WALK:
+    case ACCEPT_THRESHOLD:
         return RULE_DRAWS_ARGMAX;
     case ACCEPT_MODES:
         break;

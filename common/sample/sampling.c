@@ -12,6 +12,8 @@ const struct sampling sampling_default = {
     .repetition_penalty = 1.0,
     .presence_penalty = 0.0,
     .frequency_penalty = 0.0,
+    .lenience = 0.5,
+    .threshold = 0.3,
     .top_k = 0,
     .accept = ACCEPT_REJECTION,
     .seed = 0,
@@ -37,6 +39,10 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
         return refuse(reason, size, "presence_penalty", s->presence_penalty, "a number from -2 to 2");
     if (!(fabs(s->frequency_penalty) <= 2.0))
         return refuse(reason, size, "frequency_penalty", s->frequency_penalty, "a number from -2 to 2");
+    if (!(s->lenience > 0.0 && s->lenience <= 1.0))
+        return refuse(reason, size, "lenience", s->lenience, SAMPLING_LENIENCE);
+    if (!(s->threshold >= 0.0 && s->threshold < 1.0))
+        return refuse(reason, size, "threshold", s->threshold, SAMPLING_THRESHOLD);
     if (s->top_k < 0)
         return refuse(reason, size, "top_k", s->top_k, "a whole number of at least 0");
     if (rule_name(s->accept) == NULL)
@@ -47,10 +53,11 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
 uint64_t sampling_digest(const struct sampling *s)
 {
     /* Field by field: the struct may have padding. */
-    double numbers[6] = {s->temperature, s->top_p, s->min_p, s->repetition_penalty, s->presence_penalty, s->frequency_penalty};
+    double numbers[8] = {s->temperature,       s->top_p,    s->min_p,    s->repetition_penalty, s->presence_penalty,
+                         s->frequency_penalty, s->lenience, s->threshold};
     int32_t integers[2] = {s->top_k, s->accept};
 
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 8; i++)
         numbers[i] += 0.0; /* -0 and +0 are one value; the wire keeps only one of them */
 
     return digest_bytes(integers, sizeof integers, digest_bytes(numbers, sizeof numbers, s->seed));

@@ -9,7 +9,16 @@
 #include <stdint.h>
 
 /* The rows of common/sample/rule.h; the numbers go over the wire. */
-enum accept_mode { ACCEPT_REJECTION = 0, ACCEPT_COUPLED = 1, ACCEPT_WALK = 2, ACCEPT_BLOCK = 3, ACCEPT_CLASSIC = 4, ACCEPT_MODES };
+enum accept_mode {
+    ACCEPT_REJECTION = 0,
+    ACCEPT_COUPLED = 1,
+    ACCEPT_WALK = 2,
+    ACCEPT_BLOCK = 3,
+    ACCEPT_CLASSIC = 4,
+    ACCEPT_LENIENCE = 5,
+    ACCEPT_THRESHOLD = 6,
+    ACCEPT_MODES
+};
 
 enum { SAMPLING_MAX_DRAFT = 32 /* tokens of a proposal */ };
 
@@ -20,6 +29,8 @@ struct sampling {
     double repetition_penalty; /* > 0; 1 is off (Keskar et al. 2019, as in Hugging Face transformers) */
     double presence_penalty;   /* [-2, 2]; 0 is off; over generated tokens */
     double frequency_penalty;  /* [-2, 2]; 0 is off; over generated tokens */
+    double lenience;           /* (0, 1], of the rule lenience: what q is multiplied by before p is compared with it; 1 is rejection */
+    double threshold;          /* [0, 1), of the rule threshold: p of a draft that is accepted is above it */
     int32_t top_k;             /* >= 0; 0 is off */
     int32_t accept;            /* enum accept_mode */
     uint64_t seed;
@@ -30,6 +41,9 @@ extern const struct sampling sampling_default;
 /* Ranges with an open end, in words. */
 #define SAMPLING_TOP_P "a number above 0 and at most 1"
 #define SAMPLING_MIN_P "a number from 0 to below 1"
+
+#define SAMPLING_LENIENCE  "a number above 0 and at most 1"
+#define SAMPLING_THRESHOLD "a number from 0 to below 1"
 
 /* STATUS_OK, or STATUS_USAGE with the reason in `reason` ("temperature is -1, expected a number of at least 0"). */
 enum status sampling_check(const struct sampling *sampling, char *reason, size_t reason_size);

@@ -72,6 +72,8 @@ static void fill_sampling(const struct sampling *sampling, Tandem__Sampling *m)
     m->top_k = (uint32_t)sampling->top_k;
     m->accept = (uint32_t)sampling->accept;
     m->seed = sampling->seed;
+    m->lenience = sampling->lenience;
+    m->threshold = sampling->threshold;
 }
 
 /* The memory that a bias needs while it is packed. */

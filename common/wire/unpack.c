@@ -102,6 +102,8 @@ static const char *read_sampling(const Tandem__Sampling *m, struct sampling *out
         .top_k = (int32_t)m->top_k,
         .accept = (int32_t)m->accept,
         .seed = m->seed,
+        .lenience = m->lenience,
+        .threshold = m->threshold,
     };
     return sampling_check(out, unread, sizeof unread) == STATUS_OK ? NULL : "sampling parameters are out of range";
 }

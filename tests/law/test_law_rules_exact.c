@@ -403,10 +403,102 @@ static void test_law_rules_exact__block_accepts_no_fewer_than_rejection_and_that
     assert_true(block > 1.005 * rejection && rejection > 1.1 * classic);
 }
 
+/* How often each token comes first. */
+static void first_tokens(const struct run *run, double *first)
+{
+    int behind = 1;
+
+    for (int i = 0; i < run->drafts; i++)
+        behind *= VOCAB;
+    for (int v = 0; v < VOCAB; v++) {
+        first[v] = 0;
+        for (int i = 0; i < behind; i++)
+            first[v] += run->law[v * behind + i];
+    }
+}
+
+/* A drafted token stands with min(q, p / L); else what is left of p, max(0, p - L q), comes. */
+static void law_under_lenience(const struct pair *pair, double lenience, double *law)
+{
+    double stands = 0, left = 0, q[VOCAB];
+    const double *p = pair->p[0][0];
+
+    for (int v = 0; v < VOCAB; v++) {
+        q[v] = (double)pair->q[0][0][v] / MESSAGE_Q_SUM;
+        stands += fmin(q[v], p[v] / lenience);
+        left += fmax(p[v] - lenience * q[v], 0);
+    }
+    for (int v = 0; v < VOCAB; v++)
+        law[v] = fmin(q[v], p[v] / lenience) + (left > 0 ? (1 - stands) * fmax(p[v] - lenience * q[v], 0) / left : 0);
+}
+
+/* Leviathan et al. 2023, appendix A.5: the law is another one, and how far it may be off is known. */
+static void test_law_rules_exact__under_lenience_no_token_comes_more_often_than_its_share(void **state)
+{
+    static const double lenience[] = {1, 0.5, 0.1};
+    double accepted[3] = {0}, apart[3] = {0};
+
+    (void)state;
+    for (int i = 0; i < PAIRS; i++)
+        for (int l = 0; l < 3; l++) {
+            struct pair pair;
+            struct run run = {
+                .pair = &pair, .sampling = sampling_default, .kind = i % 2 ? TARGET_SUPPORT : TARGET_LIST, .drafts = 1 + i / 2 % MOST_DRAFT};
+            double first[VOCAB], wanted[VOCAB], error;
+
+            run.sampling.temperature = 1;
+            run.sampling.accept = ACCEPT_LENIENCE;
+            run.sampling.lenience = lenience[l];
+            fill_pair(&pair, (uint64_t)i);
+            error = largest_error(&run);
+            assert_true(l > 0 || error < NEAR);
+            first_tokens(&run, first);
+            accepted[l] += run.accepted / PAIRS;
+            law_under_lenience(&pair, lenience[l], wanted);
+            for (int v = 0; v < VOCAB; v++) {
+                assert_true(fabs(first[v] - wanted[v]) < NEAR);
+                assert_true(first[v] <= pair.p[0][0][v] / lenience[l] + NEAR);
+                apart[l] += fabs(first[v] - pair.p[0][0][v]) / 2 / PAIRS;
+            }
+        }
+    print_message("lenience 1, 0.5, 0.1: %.3f, %.3f, %.3f drafts accepted, the first token's law %.4f, %.4f, %.4f off (TV)\n", accepted[0],
+                  accepted[1], accepted[2], apart[0], apart[1], apart[2]);
+    assert_true(accepted[2] > accepted[1] && accepted[1] > accepted[0] && apart[2] > apart[1] && apart[1] > 0.01);
+}
+
+/* A draft above the bound always comes, one that is not never makes another token come less often than p has it. */
+static void test_law_rules_exact__under_a_threshold_a_draft_comes_or_the_targets_own_token(void **state)
+{
+    int above = 0, below = 0;
+
+    (void)state;
+    for (int i = 0; i < PAIRS; i++) {
+        struct pair pair;
+        struct run run = {
+            .pair = &pair, .sampling = sampling_default, .kind = i % 2 ? TARGET_SUPPORT : TARGET_LIST, .point = 1, .drafts = 1 + i / 2 % MOST_DRAFT};
+        double first[VOCAB];
+
+        run.sampling.temperature = 1;
+        run.sampling.accept = ACCEPT_THRESHOLD;
+        run.sampling.threshold = 0.4;
+        fill_pair(&pair, (uint64_t)i);
+        (void)largest_error(&run);
+        first_tokens(&run, first);
+        for (int v = 0, drafted = point_token(&run, 0, 0), stands = pair.p[0][0][drafted] > 0.4; v < VOCAB; v++) {
+            assert_true(fabs(first[v] - (stands ? v == drafted : pair.p[0][0][v])) < NEAR);
+            above += stands;
+            below += !stands;
+        }
+    }
+    assert_true(above > PAIRS / 2 && below > PAIRS / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_rules_exact__every_rule_gives_the_targets_law),
+        cmocka_unit_test(test_law_rules_exact__under_lenience_no_token_comes_more_often_than_its_share),
+        cmocka_unit_test(test_law_rules_exact__under_a_threshold_a_draft_comes_or_the_targets_own_token),
         cmocka_unit_test(test_law_rules_exact__block_accepts_no_fewer_than_rejection_and_that_no_fewer_than_classic),
     };
 

@@ -107,7 +107,7 @@ struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw)
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key)
 {
-    return accept_rule(sampling)->decide(targets, proposal, drafted, key);
+    return accept_rule(sampling)->decide(sampling, targets, proposal, drafted, key);
 }
 
 static double weight_of(const struct residual *residual, double p, double q)

@@ -18,12 +18,13 @@ enum target_row_kind {
 
 struct target_row {
     enum target_row_kind kind;
-    int32_t winner;                  /* TARGET_WINNER */
+    int32_t winner;                  /* TARGET_WINNER, and a TARGET_SUPPORT at temperature 0 */
     int count;                       /* TARGET_LIST: tokens kept; TARGET_SUPPORT: tokens of the support */
     const struct scored_token *best; /* [count], TARGET_LIST: the tokens kept, most probable first */
     const double *p;                 /* [count], TARGET_LIST */
     const float *logit;              /* [count], TARGET_SUPPORT: of q's tokens, in q's order */
     double log_z;                    /* TARGET_SUPPORT: log of the sum of exp(logit) over the vocabulary */
+    double most;                     /* p of the winner, where that is known beside a TARGET_SUPPORT (at temperature 0) */
 };
 
 /* How the round's last token, after the accepted drafts, is found. */

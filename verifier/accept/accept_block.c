@@ -13,12 +13,14 @@ static double chance(double share, const struct target_row *target, const struct
     return left + 1 - share > 0 ? left / (left + 1 - share) : 1;
 }
 
-struct verdict accept_block(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_block(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                            const struct rng_key *key)
 {
     double share = 1, of_accepted = 1;
     struct verdict verdict;
     int accepted = 0;
 
+    (void)sampling;
     for (int i = 0; i < drafted; i++) {
         const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];

@@ -3,8 +3,10 @@
  * accepts 1 / M of the drafts at most, where Algorithm 1 accepts the sum of min(p, q), which is never less. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_classic(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_classic(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                              const struct rng_key *key)
 {
+    (void)sampling;
     for (int i = 0; i < drafted; i++) {
         const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];

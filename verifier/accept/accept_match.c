@@ -2,11 +2,13 @@
  * as long as they equal it; the first that does not is replaced by it. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_match(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                            const struct rng_key *key)
 {
     struct verdict verdict;
     int i = 0;
 
+    (void)sampling;
     (void)key;
     while (i < drafted && proposal->token[i] == targets[i].winner)
         i++;

@@ -2,8 +2,10 @@
  * drawn from the residual norm(max(0, p - q)); when all are accepted, the bonus token is drawn from p. */
 #include "verifier/accept/accept_rule.h"
 
-struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key)
+struct verdict accept_rejection(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                                const struct rng_key *key)
 {
+    (void)sampling;
     for (int i = 0; i < drafted; i++) {
         const struct rng_key here = accept_key(key, i);
         int32_t token = proposal->token[i];

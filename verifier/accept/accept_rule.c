@@ -1,5 +1,7 @@
 #include "verifier/accept/accept_rule.h"
 
+#include "common/sample/rule.h"
+
 static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated = EVIDENCE_BEST, .decide = accept_match};
 
 /* [accept] */
@@ -9,10 +11,12 @@ static const struct accept_rule rules[] = {
     [ACCEPT_WALK] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .decide = accept_match},
     [ACCEPT_BLOCK] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_block},
     [ACCEPT_CLASSIC] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_classic},
+    [ACCEPT_LENIENCE] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .cold = EVIDENCE_BEST_SUPPORT, .decide = accept_lenience},
+    [ACCEPT_THRESHOLD] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .cold = EVIDENCE_BEST_SUPPORT, .decide = accept_threshold},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 
 const struct accept_rule *accept_rule(const struct sampling *sampling)
 {
-    return sampling->temperature == 0.0 ? &greedy : &rules[sampling->accept];
+    return sampling->temperature == 0.0 && !rule_of(sampling)->cold ? &greedy : &rules[sampling->accept];
 }

@@ -9,16 +9,26 @@
 struct accept_rule {
     enum evidence_kind evidence;  /* what a shard reports of a row */
     enum evidence_kind truncated; /* the same with top-k, top-p or min-p */
+    enum evidence_kind cold;      /* the same at temperature 0, where the rule is not greedy there */
     /* As accept_decide. */
-    struct verdict (*decide)(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
+    struct verdict (*decide)(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                             const struct rng_key *key);
 };
 
 /* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
-struct verdict accept_rejection(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
-struct verdict accept_block(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
-struct verdict accept_classic(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
-struct verdict accept_match(const struct target_row *targets, const struct proposal *proposal, int drafted, const struct rng_key *key);
+struct verdict accept_rejection(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                                const struct rng_key *key);
+struct verdict accept_block(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                            const struct rng_key *key);
+struct verdict accept_classic(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                              const struct rng_key *key);
+struct verdict accept_match(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                            const struct rng_key *key);
+struct verdict accept_lenience(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                               const struct rng_key *key);
+struct verdict accept_threshold(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                                const struct rng_key *key);
 
 #endif

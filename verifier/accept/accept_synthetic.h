@@ -7,6 +7,7 @@
 
 /* As accept_decide; the token after the accepted drafts is the target's own, as in a round without drafts. Its coins have an rng_purpose of their
  * own. */
-struct verdict accept_synthetic_decide(double rate, const struct target_row *targets, int drafted, const struct rng_key *key);
+struct verdict accept_synthetic_decide(double rate, const struct sampling *sampling, const struct target_row *targets, int drafted,
+                                       const struct rng_key *key);
 
 #endif

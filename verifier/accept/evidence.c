@@ -10,6 +10,8 @@ enum evidence_kind evidence_kind(const struct sampling *sampling)
 {
     const struct accept_rule *rule = accept_rule(sampling);
 
+    if (sampling->temperature == 0.0 && rule_of(sampling)->cold)
+        return rule->cold;
     return distribution_truncates(sampling) ? rule->truncated : rule->evidence;
 }
 
@@ -121,6 +123,11 @@ static void put_list(const struct evidence_row *row, const struct row_query *que
 static void put_support(const struct evidence_row *row, const struct row_query *query, void *to)
 {
     *(struct evidence_mass *)to = (struct evidence_mass){.sum = query->stats.sum, .max = query->stats.max, .count = row->support_count};
+}
+
+static void put_best_support(const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    *(struct evidence_mass *)to = (struct evidence_mass){.sum = query->stats.sum, .max = query->stats.max, .count = query->stats.argmax + row->first};
 }
 
 static int has_winner(const void *from)
@@ -239,12 +246,33 @@ static int join_support(const struct joining *joining, struct target_row *target
     return 1;
 }
 
+/* Ties go to the lowest id, as in join_winner. */
+static int join_best_support(const struct joining *joining, struct target_row *target)
+{
+    float max = -INFINITY;
+    int32_t winner = 0;
+
+    (void)join_support(joining, target);
+    for (int r = 0; r < joining->ranks; r++) {
+        const struct evidence_mass *mass = joining->from[r];
+
+        if (mass->max > max) {
+            max = mass->max;
+            winner = mass->count;
+        }
+    }
+    target->winner = winner;
+    target->most = exp((double)max - target->log_z);
+    return 1;
+}
+
 /* [kind] */
 static const struct kind kinds[] = {
     [EVIDENCE_BEST] = {{"best"}, bytes_of_winner, ask_best, put_best, has_winner, join_winner},
     [EVIDENCE_GUMBEL_MAX] = {{"gumbel-max"}, bytes_of_winner, ask_gumbel_max, put_gumbel_max, has_winner, join_winner},
     [EVIDENCE_LIST] = {{"list"}, bytes_of_list, ask_list, put_list, has_mass, join_list},
     [EVIDENCE_SUPPORT] = {{"support", .tells_support = 1, .leaves_draw = 1}, bytes_of_support, ask_support, put_support, has_mass, join_support},
+    [EVIDENCE_BEST_SUPPORT] = {{"best-support", .tells_support = 1}, bytes_of_support, ask_support, put_best_support, has_mass, join_best_support},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == EVIDENCE_KINDS, "a row for each kind");
 

@@ -9,10 +9,11 @@
 #include "verifier/accept/accept.h"
 
 enum evidence_kind {
-    EVIDENCE_BEST,       /* greedy: the largest logit and its lowest id */
-    EVIDENCE_GUMBEL_MAX, /* rules that compare tokens: the largest logit + noise */
-    EVIDENCE_LIST,       /* truncated sampling: the best tokens, and the shard's mass */
-    EVIDENCE_SUPPORT,    /* rules that need q, without truncation: the shard's mass, and the logits of q's support */
+    EVIDENCE_BEST,         /* greedy: the largest logit and its lowest id */
+    EVIDENCE_GUMBEL_MAX,   /* rules that compare tokens: the largest logit + noise */
+    EVIDENCE_LIST,         /* truncated sampling: the best tokens, and the shard's mass */
+    EVIDENCE_SUPPORT,      /* rules that need q, without truncation: the shard's mass, and the logits of q's support */
+    EVIDENCE_BEST_SUPPORT, /* rules of their own at temperature 0: the largest logit and its lowest id, the shard's mass, and the logits of drafts */
     EVIDENCE_KINDS
 };
 
@@ -33,7 +34,8 @@ struct evidence_winner {
 struct evidence_mass {
     double sum; /* of exp(logit - max) over the shard */
     float max;
-    int32_t count; /* LIST: tokens that follow; SUPPORT: floats that follow */
+    int32_t
+        count; /* LIST: tokens that follow; SUPPORT: floats that follow; BEST_SUPPORT: id of the largest logit, whose floats are as many as asked */
 };
 
 enum evidence_kind evidence_kind(const struct sampling *sampling);

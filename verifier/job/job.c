@@ -241,6 +241,7 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
                           .solo = solo,
                           .figures = figures,
                           .comparison = comparison,
+                          .lossy = job->lossy,
                           .perplexity = job->perplexity,
                           .terms = terms,
                           .drafters = job->world.drafters,
@@ -281,6 +282,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     }
     peers.patient = command->is_patient;
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
+    job_words_requests(job, &requests);
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
     if (keeps && job->has_times)

@@ -2,6 +2,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/sample/rule.h"
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -58,6 +59,16 @@ void job_words_begin(const struct job *job)
     say_what_drafts(job);
     say_what_is_advised(job);
     say_if_not_lossless(job);
+}
+
+void job_words_requests(struct job *job, const struct request_list *requests)
+{
+    char option[OPTIONS_NOT_LOSSLESS];
+
+    job->lossy = request_lossy(requests);
+    if (job->lossy != NULL && !options_not_lossless(job->options, option))
+        log_warn("NOT LOSSLESS, by line %d, accept %s: what comes out of it does not have the target's distribution", job->lossy->line,
+                 rule_of(&job->lossy->sampling)->name);
 }
 
 void job_words_drained(const struct job *job, int count)

@@ -6,6 +6,8 @@
 #include "verifier/job/job.h"
 
 void job_words_begin(const struct job *job);
+/* What is to be said of the requests, and noted in the job. */
+void job_words_requests(struct job *job, const struct request_list *requests);
 /* count: of its prompts. */
 void job_words_drained(const struct job *job, int count);
 /* All that the times of its rounds depend on, as far as it does not change within a job. */

@@ -16,6 +16,16 @@
 static const char *const rounded_to[] = {[QUANTISE_NONE] = "none", [QUANTISE_Q8_0] = "q8_0", [QUANTISE_Q4_0] = "q4_0"};
 #define BUSY 1.0 /* programs that ran, for each core, from where on a person is told */
 
+/* By an option, or by a line of input: which, in `what`. */
+static int is_not_lossless(const struct stats *stats, char what[OPTIONS_NOT_LOSSLESS])
+{
+    if (options_not_lossless(stats->options, what))
+        return 1;
+    if (stats->lossy != NULL)
+        snprintf(what, OPTIONS_NOT_LOSSLESS, "line %d, accept %s", stats->lossy->line, rule_of(&stats->lossy->sampling)->name);
+    return stats->lossy != NULL;
+}
+
 static json_t *configuration_of(const struct stats *stats)
 {
     const struct options *options = stats->options;
@@ -35,7 +45,7 @@ static json_t *configuration_of(const struct stats *stats)
                                              (json_int_t)sampling->seed, "accept",
                                              rule_name(sampling->accept)));
     failed |= json_object_set_new(object, "draft", draft != NULL ? json_text_string(draft) : json_null());
-    failed |= json_object_set_new(object, "lossless", json_boolean(!options_not_lossless(options, option)));
+    failed |= json_object_set_new(object, "lossless", json_boolean(!is_not_lossless(stats, option)));
     if (options->model.quantise != QUANTISE_NONE)
         failed |= json_object_set_new(object, "quantise", json_string(rounded_to[options->model.quantise]));
     if (options->model.draft_quantise != QUANTISE_NONE)
@@ -250,7 +260,7 @@ void stats_line(const struct stats *stats, FILE *to)
     if (figures->drafted > 0)
         fprintf(to, "; alpha %.3f, %.2f tokens per round; %.0f %% of drafts accepted, %.0f %% of rounds had one", figures_alpha(figures),
                 figures_mean_accepted_length(figures), 100 * figures_kept(figures), 100 * figures_drafted_rounds(figures));
-    if (options_not_lossless(stats->options, option))
+    if (is_not_lossless(stats, option))
         fprintf(to, "; NOT LOSSLESS, by %s", option);
     fputc('\n', to);
 }
@@ -317,7 +327,7 @@ void stats_table(const struct stats *stats, FILE *to)
     double round = figures->draft_us + figures->wire_us + figures->verify_us + figures->decide_us;
     char option[OPTIONS_NOT_LOSSLESS];
 
-    if (options_not_lossless(stats->options, option))
+    if (is_not_lossless(stats, option))
         fprintf(to, "\nNOT LOSSLESS, by %s\n", option);
     print_compared(stats, to);
     fprintf(to, "\n%-26s %12s %12s\n", "", "solo", "speculative");

@@ -7,6 +7,7 @@
 #include "common/wire/message.h"
 #include "verifier/job/comparison.h"
 #include "verifier/job/perplexity.h"
+#include "verifier/request/request.h"
 #include "verifier/round/adaptive.h"
 #include "verifier/round/figures.h"
 #include "verifier/round/peers.h"
@@ -19,6 +20,7 @@ struct stats {
     int ranks;
     const struct figures *solo; /* NULL unless both were measured */
     const struct figures *figures;
+    const struct request *lossy;         /* the first one by a rule that is not lossless; NULL: none */
     const struct perplexity *perplexity; /* NULL unless a text was scored */
     const struct comparison *comparison; /* of passes like these two; NULL unless both were measured */
     const struct adaptive_terms *terms; /* what drafts cost and give; NULL: not known */

@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/sample/rule.h"
 #include "common/text/utf8_stream.h"
 #include "verifier/request/request_chat.h"
 #include "verifier/request/request_echo.h"
@@ -222,6 +223,14 @@ enum status request_expect_single(const struct request_list *list, const char *w
         return STATUS_DATA;
     }
     return STATUS_OK;
+}
+
+const struct request *request_lossy(const struct request_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->request[i].error == NULL && !rule_of(&list->request[i].sampling)->lossless)
+            return &list->request[i];
+    return NULL;
 }
 
 void request_release(struct request_list *list)

@@ -208,7 +208,7 @@ static struct verdict judge(const struct verify *verify, const struct sequence *
     const struct sampling *sampling = &sequence->sampling;
 
     if (verify->synthetic_acceptance >= 0)
-        return accept_synthetic_decide(verify->synthetic_acceptance, targets, proposal->count, key);
+        return accept_synthetic_decide(verify->synthetic_acceptance, sampling, targets, proposal->count, key);
     if (verify->breakage != BREAKAGE_NONE)
         return accept_broken_decide(verify->breakage, sampling, targets, proposal, proposal->count, key);
     return accept_decide(sampling, targets, proposal, proposal->count, key);

@@ -104,8 +104,9 @@ enum status alpha_file_check(const char *path, const json_t *json, const char *t
 
 int alpha_file_is_of(const json_t *json, double temperature, const char *accept)
 {
-    return number(json, "temperature") == temperature &&
-           (temperature == 0 || strcmp(json_string_value(json_object_get(json, "accept")), accept) == 0);
+    const char *own = json_string_value(json_object_get(json, "accept"));
+
+    return number(json, "temperature") == temperature && strcmp(run_rule(temperature, own), run_rule(temperature, accept)) == 0;
 }
 
 /* A place that no text came to is as the one before it. */

@@ -117,8 +117,9 @@ void charts_speedup(const struct run *run, const struct measured_placement *all,
 
         if (count < 2)
             continue;
-        snprintf(title, sizeof title, "Speedup against draft length, T %g%s%s", run->cell[b].temperature, run->cell[b].temperature > 0 ? ", " : "",
-                 run->cell[b].temperature > 0 ? run->cell[b].accept : "");
+        snprintf(title, sizeof title, "Speedup against draft length, T %g%s%s", run->cell[b].temperature,
+                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? ", " : "",
+                 run_rule(run->cell[b].temperature, run->cell[b].accept));
         charts_begin(to, "half", title,
                      find_auto(run, b) >= 0 ? "measured|theorem 3.8|with v and wire|chosen by the lead (auto)"
                                             : "measured|theorem 3.8|with v and wire",

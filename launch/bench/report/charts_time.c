@@ -125,8 +125,9 @@ void charts_latency(const struct run *run, const struct measured_placement *all,
         }
         if (count == 0)
             continue;
-        snprintf(title, sizeof title, "Time between arrivals of tokens, T %g%s%s", run->cell[b].temperature, run->cell[b].temperature > 0 ? ", " : "",
-                 run->cell[b].temperature > 0 ? run->cell[b].accept : "");
+        snprintf(title, sizeof title, "Time between arrivals of tokens, T %g%s%s", run->cell[b].temperature,
+                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? ", " : "",
+                 run_rule(run->cell[b].temperature, run->cell[b].accept));
         charts_begin(to, "half", title, names, "");
         draw_percentiles(all, cells, count, to);
         charts_end(to, "");

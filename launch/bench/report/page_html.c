@@ -112,8 +112,9 @@ static void write_tiles(const struct run *run, const struct measured_placement *
         if (all->cell[best].forecast.tokens_per_second > 0)
             snprintf(before, sizeof before, "predicted %.2fx, ", all->cell[best].forecast_speedup);
         snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; %salpha %.2f", run->cell[b].temperature,
-                 run->cell[b].temperature > 0 ? " " : "", run->cell[b].temperature > 0 ? run->cell[b].accept : "", run->cell[best].draft_length,
-                 all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, before, all->cell[best].alpha);
+                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? " " : "",
+                 run_rule(run->cell[b].temperature, run->cell[b].accept), run->cell[best].draft_length, all->cell[best].tokens_per_second,
+                 all->cell[b].tokens_per_second, before, all->cell[best].alpha);
         fprintf(to, "<div class=\"tile\"><b>%s%.2fx</b><span>", measured_is_noisy(run, &all->cell[best]) ? "~" : "", all->cell[best].speedup);
         table_escape(to, line);
         fputs("</span></div>\n", to);

@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
+#include "common/sample/rule.h"
 #include "launch/bench/report/rank_file.h"
 #include "launch/bench/report/text_file.h"
 #include <limits.h>
@@ -271,6 +272,13 @@ void run_release(struct run *run)
     json_decref(run->json);
     json_decref(run->prediction);
     *run = (struct run){0};
+}
+
+const char *run_rule(double temperature, const char *accept)
+{
+    const struct rule *rule = rule_row(rule_find(accept, strlen(accept)));
+
+    return temperature > 0 || (rule != NULL && rule->cold) ? accept : "";
 }
 
 int run_is_drawn(const json_t *from)

@@ -76,6 +76,8 @@ enum status run_read(const char *folder, struct run *run);
 void run_release(struct run *run);
 /* Were verdicts drawn, by no rule? `from` is bench.json or a summary. */
 int run_is_drawn(const json_t *from);
+/* The rule's name; "" where all rules are one, at temperature 0 but for those that are others there, too. */
+const char *run_rule(double temperature, const char *accept);
 /* Why what was measured is not lossless, as a sentence without its end; "" where it is. text: [RUN_LOSS] */
 const char *run_loss(const json_t *from, char *text);
 /* One JSON value from a file, or a list of them when `lines` (one a line). */

@@ -24,7 +24,9 @@ static const char *short_name(const char *path)
 /* "any": at temperature 0 all rules are one. */
 static const char *rule_of_row(const struct set_row *row)
 {
-    return row->temperature > 0 ? row->accept : "any";
+    const char *rule = run_rule(row->temperature, row->accept);
+
+    return rule[0] != '\0' ? rule : "any";
 }
 
 static void heading(enum table_form form, const char *title, const char *below, FILE *to)

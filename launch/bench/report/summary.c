@@ -12,8 +12,8 @@ void summary_name(const struct run_cell *cell, char *name, size_t size)
     snprintf(length, sizeof length, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);
     if (cell->sequences > 1)
         snprintf(sequences, sizeof sequences, ", %d sequences", cell->sequences);
-    snprintf(name, size, "T %g%s%s%s, %s", cell->temperature, cell->temperature > 0 ? " " : "", cell->temperature > 0 ? cell->accept : "", sequences,
-             length);
+    snprintf(name, size, "T %g%s%s%s, %s", cell->temperature, run_rule(cell->temperature, cell->accept)[0] != '\0' ? " " : "",
+             run_rule(cell->temperature, cell->accept), sequences, length);
 }
 
 static int set_times(json_t *to, const char *name, const struct times *times)

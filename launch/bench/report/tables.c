@@ -139,7 +139,7 @@ void table_paper_1(const struct run *run, const struct measured_placement *all, 
         double alpha = run->cell[i].solo && run->cell[i].sequences == 1 ? alpha_of_group(run, all, i) : -1;
 
         for (size_t g = 0; alpha >= 0 && g < sizeof gammas / sizeof *gammas; g++)
-            table_row(&table, "T %g %s\t%.2f\t%d\t%.2fX\t%.2fX", run->cell[i].temperature, run->cell[i].temperature > 0 ? run->cell[i].accept : "",
+            table_row(&table, "T %g %s\t%.2f\t%d\t%.2fX\t%.2fX", run->cell[i].temperature, run_rule(run->cell[i].temperature, run->cell[i].accept),
                       alpha, gammas[g], theory_operations(alpha, gammas[g], 0), theory_improvement(alpha, gammas[g], 0));
     }
     table_end(&table);
@@ -163,8 +163,9 @@ void table_paper_2(const struct run *run, const struct measured_placement *all, 
 
         if (best >= 0)
             table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"),
-                      run->cell[b].temperature > 0 ? run->cell[b].accept : "any", run->cell[b].temperature, run->cell[best].draft_length,
-                      all->cell[best].alpha, all->cell[best].speedup);
+                      run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? run_rule(run->cell[b].temperature, run->cell[b].accept)
+                                                                                         : "any",
+                      run->cell[b].temperature, run->cell[best].draft_length, all->cell[best].alpha, all->cell[best].speedup);
     }
     table_end(&table);
 }

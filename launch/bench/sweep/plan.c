@@ -87,10 +87,20 @@ static void add_batches(struct plan *plan, double temperature, int accept, const
             add_group(plan, temperature, accept, (int)batches->value[b], lengths);
 }
 
-/* At temperature 0 rules coincide, and drawn verdicts are of no rule. */
+static const struct rule *rule_at(const struct plan_options *options, int t, int a)
+{
+    const struct sampling sampling = {.temperature = options->temperatures.value[t], .accept = (int32_t)options->accepts.value[a]};
+
+    return rule_of(&sampling);
+}
+
+/* At temperature 0 most rules coincide, and drawn verdicts are of no rule. */
 static int is_another(const struct plan_options *options, int t, int a)
 {
-    return a == 0 || (options->temperatures.value[t] > 0 && !options->synthetic);
+    for (int before = 0; before < a; before++)
+        if (options->synthetic || rule_at(options, t, before) == rule_at(options, t, a))
+            return 0;
+    return 1;
 }
 
 enum status plan_make(const struct plan_options *options, struct plan *plan)

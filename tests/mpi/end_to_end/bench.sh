@@ -74,6 +74,11 @@ expect "--alpha: $(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json")" 
 expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
 "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
 expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
+# A rule that is another one than greedy at temperature 0, too, is a cell of its own there, under its name; and nothing says that it is lossless.
+"$tandem" bench "${again[@]}" --temperatures 0 --accepts rejection,lenience --lenience 0.3 --output "$WORK/cold" >"$WORK/out" 2>"$WORK/err" || fail "cold: exit $?: $(cat "$WORK/err")"
+expect "cold: $(cat "$WORK/cold/report.md")" 'grep -q "^| T 0, K 2 " "$WORK/cold/report.md" && grep -q "^| T 0 lenience, K 2 " "$WORK/cold/report.md" &&
+    grep -q "NOT LOSSLESS" "$WORK/cold/report.md" &&
+    [ "$(grep -o "\"cell\": [0-9]*" "$WORK/cold/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ]'
 # Of a rule that accepts another share than the models agree in nothing is predicted.
 "$tandem" bench "${again[@]}" --temperatures 1 --accepts rejection,classic --output "$WORK/rules" >"$WORK/out" 2>"$WORK/err" || fail "rules: exit $?: $(cat "$WORK/err")"
 expect "rules: $(grep -o "\"cell\": [0-9]*" "$WORK/rules/prediction.json")" \
@@ -213,6 +218,11 @@ expect "alpha is $(figure drawn alpha), not 0.8" 'awk -v a="$(figure drawn alpha
 expect "stderr does not say NOT LOSSLESS at the begin and at the end" '[ "$(grep -c "NOT LOSSLESS" "$WORK/drawn.err")" = 2 ]'
 expect "the figures do not say it" '[ "$(figure drawn lossless)" = false ] && [ "$(figure plain lossless)" = true ]'
 expect "a result does not say it" '[ "$(grep -c "\"lossless\":false" "$WORK/drawn.jsonl")" = 24 ] && ! grep -q lossless "$WORK/plain.jsonl"'
+# So is a line that asks for a rule that is not.
+{ cat "$WORK/more.in" && printf '%s\n' '{"prompt": "It was", "max_tokens": 4, "accept": "lenience", "lenience": 0.2}'; } >"$WORK/lenient.in"
+job lenient --prompts "$WORK/lenient.in" --max-tokens 4 || fail "lenient: exit $?: $(cat "$WORK/lenient.err")"
+expect "one line is not lossless: $(cat "$WORK/lenient.err")" '[ "$(grep -c "NOT LOSSLESS, by line 25, accept lenience" "$WORK/lenient.err")" = 2 ] &&
+    [ "$(figure lenient lossless)" = false ] && [ "$(grep -c "\"lossless\":false" "$WORK/lenient.jsonl")" = 1 ]'
 refused 64 "--synthetic-acceptance 0.5 is not lossless by intent" check --synthetic-acceptance 0.5
 refused 64 "synthetic-acceptance is '2', expected a number from 0 to 1" run --prompt x --synthetic-acceptance 2
 finish

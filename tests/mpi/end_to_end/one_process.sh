@@ -43,6 +43,9 @@ drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted rounded --draft-quantise q4_0
 drafted frequent --draft-vocabulary 600
+drafted lenient --accept lenience --lenience 0.2
+drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
+drafted threshold --accept threshold --threshold 0.03
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
 job banned --solo --verifiers 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits || fail "banned: exit $?"
@@ -57,6 +60,11 @@ same one_frequent one_model
 same one_no_word one_model
 checks=$((checks + 2))
 [ "$(figure one_no_word accepted)" = 0 ] && [ "$(figure one_no_word drafted)" -gt 0 ] || fail "no text has id 0, and yet a draft of nothing else stood"
+for name in lenient threshold; do
+    checks=$((checks + 1))
+    [ "$(figure one_$name accepted)" -gt "$(figure one_model accepted)" ] && ! cmp -s <(grep -o '"tokens":[^]]*' "$WORK/one_$name.jsonl") <(grep -o '"tokens":[^]]*' "$WORK/one_model.jsonl") ||
+        fail "$name at temperature 0 accepts no more than greedy, or comes to the same text"
+done
 [ "$(figure one_frequent accepted)" -lt "$(figure one_model accepted)" ] || fail "600 ids draft no worse than all"
 
 # What is wrong ends it.

@@ -118,22 +118,43 @@ static void test_lossy_rule__its_results_say_so(void **state)
     assert_result(&request, 0, 0);
 }
 
+/* One that is wrong is not completed, by no rule. */
+static void test_lossy_rule__the_first_line_that_asks_for_it_is_found(void **state)
+{
+    char error[] = "no";
+    struct request request[4] = {{.line = 1}, {.line = 2, .error = error}, {.line = 3}, {.line = 4}};
+    struct request_list list = {.request = request};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        request[i].sampling.temperature = 1;
+    request[1].sampling.accept = request[2].sampling.accept = request[3].sampling.accept = LOSSY;
+    for (list.count = 0; list.count <= 4; list.count++)
+        assert_ptr_equal(request_lossy(&list), list.count < 3 ? NULL : &request[2]);
+    request[2].sampling.temperature = 0; /* where this one is greedy */
+    assert_ptr_equal(request_lossy(&(struct request_list){.request = request, .count = 4}), &request[3]);
+}
+
 static void test_lossy_rule__the_last_line_of_a_job_says_so(void **state)
 {
     const struct options options = asked(LOSSY, 1, -1), lossless = asked(LOSSY, 0, -1);
     const struct figures figures = {.tokens = 4};
+    const struct request line = {.line = 7, .sampling = options.request.sampling};
+    const char *const said[] = {"; NOT LOSSLESS, by --accept lossy\n", NULL, "; NOT LOSSLESS, by line 7, accept lossy\n"};
     struct stats stats = {.options = &options, .figures = &figures};
     char text[512] = "";
 
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         FILE *to = fmemopen(text, sizeof text, "w");
 
         assert_non_null(to);
         stats_line(&stats, to);
         fclose(to);
-        assert_int_equal(strstr(text, "; NOT LOSSLESS, by --accept lossy\n") != NULL, i == 0);
+        assert_int_equal(strstr(text, "NOT LOSSLESS") != NULL, said[i] != NULL);
+        assert_true(said[i] == NULL || strstr(text, said[i]) != NULL);
         stats.options = &lossless;
+        stats.lossy = i == 1 ? &line : NULL;
     }
 }
 
@@ -169,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_lossy_rule__options_name_what_is_not_lossless),
         cmocka_unit_test(test_lossy_rule__a_check_refuses_it),
         cmocka_unit_test(test_lossy_rule__its_results_say_so),
+        cmocka_unit_test(test_lossy_rule__the_first_line_that_asks_for_it_is_found),
         cmocka_unit_test(test_lossy_rule__the_last_line_of_a_job_says_so),
         cmocka_unit_test(test_lossy_rule__a_bench_has_it_where_it_is_asked_for_and_says_so),
     };

@@ -93,6 +93,29 @@ static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
     assert_int_equal(plan_most_sequences(&calibration), PLAN_MOST_ROWS);
 }
 
+/* At temperature 0 there is one of all that are greedy there, and one of each that is not. */
+static void test_plan__rules_that_are_one_are_measured_once(void **state)
+{
+    const double accepts[] = {ACCEPT_BLOCK, ACCEPT_LENIENCE, ACCEPT_REJECTION, ACCEPT_LENIENCE, ACCEPT_THRESHOLD};
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(0, &options);
+    options.temperatures = (struct plan_list){.count = 2, .value = {0, 1}};
+    options.accepts.count = 5;
+    memcpy(options.accepts.value, accepts, sizeof accepts);
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    for (int accept = 0; accept < ACCEPT_MODES; accept++) {
+        int solos[2] = {0};
+
+        for (int i = 0; i < plan.cells; i++)
+            solos[plan.cell[i].temperature > 0] += plan.cell[i].solo && plan.cell[i].sequences == 1 && plan.cell[i].accept == accept;
+        assert_int_equal(solos[1], accept == ACCEPT_BLOCK || accept == ACCEPT_LENIENCE || accept == ACCEPT_REJECTION || accept == ACCEPT_THRESHOLD);
+        assert_int_equal(solos[0], solos[1] && accept != ACCEPT_REJECTION);
+    }
+    assert_false(plan_is_lossless(&plan));
+}
+
 static void test_plan__drawn_verdicts_know_one_rule(void **state)
 {
     struct plan_options options;
@@ -142,12 +165,12 @@ static void test_plan__too_many_cells_are_refused(void **state)
     options.draft_lengths.count = options.temperatures.count = options.batches.count = PLAN_MOST;
     for (int i = 0; i < PLAN_MOST; i++)
         options.draft_lengths.value[i] = options.temperatures.value[i] = options.batches.value[i] = i + 1;
-    while (options.accepts.count < 2) /* those that are usual, and as many as it takes */
-        options.accepts.value[options.accepts.count++] = 0;
+    for (int accept = 0; accept < ACCEPT_MODES; accept++)
+        options.accepts.value[accept] = accept;
     options.accepts.count = 2;
     assert_int_equal(plan_make(&options, &plan), STATUS_OK); /* 2 x 16 x 17 + 15 x 3 */
     assert_int_equal(plan.cells, 2 * 16 * 17 + 15 * 3);
-    options.accepts.count = PLAN_MOST;
+    options.accepts.count = ACCEPT_MODES;
     assert_int_equal(plan_make(&options, &plan), STATUS_USAGE);
 }
 
@@ -191,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_plan__wrong_lists_are_refused_and_leave_the_old),
         cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
         cmocka_unit_test(test_plan__what_calibrates_has_the_rows_of_every_cell),
+        cmocka_unit_test(test_plan__rules_that_are_one_are_measured_once),
         cmocka_unit_test(test_plan__drawn_verdicts_know_one_rule),
         cmocka_unit_test(test_plan__passes_take_turns),
         cmocka_unit_test(test_plan__too_many_cells_are_refused),

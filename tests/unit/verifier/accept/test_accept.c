@@ -88,13 +88,44 @@ static void test_accept__winners_stand_while_they_match(void **state)
     }
 }
 
+/* At temperature 0 they know p of temperature 1, and the best token. */
+static void test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p(void **state)
+{
+    static const struct {
+        double lenience, threshold;
+        int lenient, above;
+    } bound[] = {{0.5, 0.29, 1, 1}, {0.59, 0.31, 1, 0}, {0.61, 0, 0, 1}, {1, 0.5, 0, 0}};
+    const float logit[] = {logf(0.3f)};
+    const struct target_row rows[2] = {{.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .winner = 4, .most = 0.5},
+                                       {.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .winner = 5, .most = 0.5}};
+    const struct proposal proposal = {.count = 1, .token = {2}};
+    const struct rng_key key = {.seed = 3};
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++)
+        for (int accept = ACCEPT_LENIENCE; accept <= ACCEPT_THRESHOLD; accept++) {
+            int stands = accept == ACCEPT_LENIENCE ? bound[i].lenient : bound[i].above;
+            struct verdict verdict;
+
+            sampling.accept = accept;
+            sampling.lenience = bound[i].lenience;
+            sampling.threshold = bound[i].threshold;
+            verdict = accept_decide(&sampling, rows, &proposal, 1, &key);
+            assert_int_equal(verdict.accepted, stands);
+            assert_int_equal(verdict.draw, DRAW_NONE);
+            assert_int_equal(verdict.token, 4 + stands);
+        }
+}
+
 /* The coin of each draft is that of its own position, and the first that falls short ends the run. */
 static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
 {
     const struct scored_token best[] = {{0, 2}, {0, 3}};
     const double p[] = {0.25, 0.75};
-    const struct target_row laws[4] = {
-        {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}, {TARGET_LIST, 0, 2, best, p, NULL, 0}};
+    const struct target_row laws[4] = {{.kind = TARGET_LIST, .count = 2, .best = best, .p = p},
+                                       {.kind = TARGET_LIST, .count = 2, .best = best, .p = p},
+                                       {.kind = TARGET_LIST, .count = 2, .best = best, .p = p}};
     const struct proposal proposal = {.count = 3, .token = {2, 2, 2}, .q = {q, q, q}};
     struct sampling sampling = sampling_default;
 
@@ -217,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_accept__q_is_the_weight_or_the_point_mass),
         cmocka_unit_test(test_accept__p_is_of_the_list_or_the_support),
         cmocka_unit_test(test_accept__winners_stand_while_they_match),
+        cmocka_unit_test(test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p),
         cmocka_unit_test(test_accept__rejection_uses_the_coin_of_each_position),
         cmocka_unit_test(test_accept__nothing_drafted_is_the_plain_draw),
         cmocka_unit_test(test_accept__a_chain_of_any_length_is_its_own_path),

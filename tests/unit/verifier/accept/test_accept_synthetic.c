@@ -31,7 +31,8 @@ static void test_accept_synthetic__0_takes_none_and_1_takes_all(void **state)
     (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
         struct rng_key key = key_of(i);
-        struct verdict none = accept_synthetic_decide(0, winners, DRAFTED, &key), all = accept_synthetic_decide(1, winners, DRAFTED, &key);
+        struct verdict none = accept_synthetic_decide(0, &sampling_default, winners, DRAFTED, &key),
+                       all = accept_synthetic_decide(1, &sampling_default, winners, DRAFTED, &key);
 
         assert_int_equal(none.accepted, 0);
         assert_int_equal(none.token, 10);
@@ -45,13 +46,17 @@ static void test_accept_synthetic__0_takes_none_and_1_takes_all(void **state)
 
 static void test_accept_synthetic__the_next_token_is_the_targets_own(void **state)
 {
-    struct target_row laws[2] = {{.kind = TARGET_SUPPORT}, {.kind = TARGET_LIST}};
+    const struct target_row laws[2] = {{.kind = TARGET_SUPPORT, .winner = 7}, {.kind = TARGET_LIST}};
+    struct sampling warm = sampling_default, cold = sampling_default;
     struct rng_key key = key_of(1);
 
     (void)state;
-    assert_int_equal(accept_synthetic_decide(0, laws, 1, &key).draw, DRAW_PLAIN);
-    assert_int_equal(accept_synthetic_decide(1, laws, 1, &key).draw, DRAW_PLAIN);
-    assert_int_equal(accept_synthetic_decide(1, winners, 1, &key).draw, DRAW_NONE);
+    warm.temperature = 1;
+    assert_int_equal(accept_synthetic_decide(0, &warm, laws, 1, &key).draw, DRAW_PLAIN);
+    assert_int_equal(accept_synthetic_decide(1, &warm, laws, 1, &key).draw, DRAW_PLAIN);
+    assert_int_equal(accept_synthetic_decide(1, &warm, winners, 1, &key).draw, DRAW_NONE);
+    assert_int_equal(accept_synthetic_decide(0, &cold, laws, 1, &key).draw, DRAW_NONE); /* of a rule that knows more than the best token */
+    assert_int_equal(accept_synthetic_decide(0, &cold, laws, 1, &key).token, 7);
 }
 
 static void test_accept_synthetic__is_a_function_of_its_key(void **state)
@@ -59,9 +64,10 @@ static void test_accept_synthetic__is_a_function_of_its_key(void **state)
     (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
         struct rng_key key = key_of(i);
-        struct verdict once = accept_synthetic_decide(0.5, winners, DRAFTED, &key), fewer = accept_synthetic_decide(0.5, winners, 2, &key);
+        struct verdict once = accept_synthetic_decide(0.5, &sampling_default, winners, DRAFTED, &key),
+                       fewer = accept_synthetic_decide(0.5, &sampling_default, winners, 2, &key);
 
-        assert_int_equal(once.accepted, accept_synthetic_decide(0.5, winners, DRAFTED, &key).accepted);
+        assert_int_equal(once.accepted, accept_synthetic_decide(0.5, &sampling_default, winners, DRAFTED, &key).accepted);
         assert_int_equal(fewer.accepted, once.accepted < 2 ? once.accepted : 2); /* a coin belongs to its position */
         assert_int_equal(key.position, 100);
     }
@@ -78,7 +84,7 @@ static void test_accept_synthetic__drafts_stand_at_the_rate(void **state)
 
         for (uint32_t i = 0; i < 100000; i++) {
             struct rng_key key = key_of(i);
-            int accepted = accept_synthetic_decide(rates[r], winners, DRAFTED, &key).accepted;
+            int accepted = accept_synthetic_decide(rates[r], &sampling_default, winners, DRAFTED, &key).accepted;
 
             all += accepted;
             tested += accepted + (accepted < DRAFTED);

@@ -139,6 +139,36 @@ static void test_evidence__support_has_the_normaliser_of_the_row(void **state)
     }
 }
 
+/* A rule that is not greedy at temperature 0 knows what greedy does, and p at temperature 1: of drafts, and of the best. */
+static void test_evidence__cold_rules_know_the_best_token_and_p(void **state)
+{
+    static const int32_t support[SUPPORT] = {0, 511, 512, 1024, 5000};
+    struct sampling sampling = sampling_default;
+    float logits[VOCAB];
+
+    (void)state;
+    sampling.accept = ACCEPT_THRESHOLD;
+    sampling.top_k = 3; /* keeps the best, as always at temperature 0, and leaves p alone */
+    for (uint32_t i = 0; i < 50; i++) {
+        int32_t first = (int32_t)(i * 40 + 17), second = first + (i % 2 ? 1 : 24); /* on one shard, and on two of 1024 or 512 */
+        double sum = 0;
+
+        random_logits(i, 6, logits, VOCAB);
+        logits[first] = logits[second] = 7;
+        for (int v = 0; v < VOCAB; v++)
+            sum += exp((double)logits[v]);
+        join_all(&sampling, logits, VOCAB, support);
+        for (int s = 0; s < 3; s++) {
+            assert_int_equal(joined[s].law.kind, TARGET_SUPPORT);
+            assert_int_equal(joined[s].law.winner, first);
+            assert_true(fabs(joined[s].law.most - exp(7) / sum) < 1e-6);
+            assert_true(fabs(joined[s].law.log_z - log(sum)) < 2e-6);
+            for (int k = 0; k < 4; k++)
+                assert_true(joined[s].logit[k] == logits[support[k]]);
+        }
+    }
+}
+
 /* Random ways of truncating. */
 static struct sampling random_sampling(uint32_t at)
 {
@@ -285,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_evidence__greedy_ties_go_to_the_lowest_id),
         cmocka_unit_test(test_evidence__coupled_winner_does_not_depend_on_shards),
         cmocka_unit_test(test_evidence__support_has_the_normaliser_of_the_row),
+        cmocka_unit_test(test_evidence__cold_rules_know_the_best_token_and_p),
         cmocka_unit_test(test_evidence__lists_give_the_law_of_the_whole_row),
         cmocka_unit_test(test_evidence__flat_row_wants_the_whole_row),
         cmocka_unit_test(test_evidence__coupled_lists_have_one_winner),
