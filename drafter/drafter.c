@@ -17,8 +17,9 @@
 #define SLACK_NS ((int64_t)800 * 1000000)
 
 enum {
-    FEW_ROWS = 16,  /* rows read in one part while other sequences are open */
-    LEAST_COPY = 16 /* tokens: reading fewer is as fast as copying them */
+    FEW_ROWS = 16,                    /* rows read in one part while other sequences are open */
+    LEAST_COPY = 16,                  /* tokens: reading fewer is as fast as copying them */
+    MOST_WAITING = CHANNEL_OUTBOX / 2 /* frames on their way, from which on nothing is sent beforehand: what is asked for finds a place */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
@@ -77,14 +78,15 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
         proposal.q[i] = output->q[i];
         proposal.parent[i] = output->parent[i];
     }
-    if (branch != NULL)
-        branch->is_sent = 1;
-    else
+    if (branch == NULL)
         mirror->wanted = 0;
     drafter->proposals++;
     frame = message_pack_proposal(drafter->space, &proposal);
     trace_end(TRACE_PACK, began, mirror->request, (int)proposal.base_length, output->count, (int64_t)frame.count, 0); /* its way begins */
-    return channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken);
+    TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
+    if (branch != NULL)
+        branch->is_sent = taken; /* else it is sent when its text is committed */
+    return STATUS_OK;
 }
 
 /* Committed tokens that are not in the cache. */
@@ -223,10 +225,15 @@ static enum status send_whole(struct drafter *drafter)
     struct mirror *mirror;
     struct branch *branch;
     int64_t began = clock_ns();
-    int count = 0;
+    int count = 0, takes = 1;
 
-    for (; (branch = run_ahead_whole(&drafter->ahead, &mirror, &output)) != NULL; count++)
-        TRY(send_proposal(drafter, mirror, branch, output));
+    while (takes && (branch = run_ahead_whole(&drafter->ahead, &mirror, &output)) != NULL) {
+        takes = channel_pending(drafter->terms.channel, drafter->terms.lead) < MOST_WAITING;
+        if (takes)
+            TRY(send_proposal(drafter, mirror, branch, output));
+        takes &= branch->is_sent;
+        count += takes;
+    }
     run_ahead_sent(&drafter->ahead, count, clock_ns() - began);
     return STATUS_OK;
 }

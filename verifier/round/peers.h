@@ -23,7 +23,7 @@ struct peer {
     int sequences;
     int answers;       /* proposals that it has sent so far */
     double usual_ns;   /* moving mean of the time from request to proposal */
-    double wire_ns;    /* the same less the drafter's own time, of proposals with a q; 0: not known */
+    double wire_ns;    /* the least of late of the same less the drafter's own time, of proposals with a q; 0: not known */
     int reopen;        /* it was lost and is heard again: its sequences are to be opened again */
     int context;       /* tokens of a sequence that it has room for; 0: no limit */
     uint32_t draft_ns, draft_batch_ns; /* what it measured of a draft step: of one sequence, and of as many as there are slots */

@@ -5,6 +5,9 @@
 #include "common/base/trace.h"
 #include "common/base/try.h"
 
+#define LEAST_WAY_NS 1e3
+#define FORGETS      1.02 /* a way that has become longer is known to be so after some proposals */
+
 /* A proposal for the sequence is there: was it drafted beforehand? By what came of the drafts before. */
 void peers_count_hit(struct peers *peers, const struct sequence *sequence, int is_hit)
 {
@@ -39,6 +42,14 @@ static void mean(double *of, int64_t ns)
     *of = *of > 0 ? 0.9 * *of + 0.1 * (double)ns : (double)ns;
 }
 
+/* The least of late: what took longer lay there while the lead verified, or the drafter was at other sequences. */
+static void least(double *of, int64_t ns)
+{
+    double next = ns < LEAST_WAY_NS ? LEAST_WAY_NS : (double)ns;
+
+    *of = *of > 0 && next > FORGETS * *of ? FORGETS * *of : next;
+}
+
 static void measure(struct peers *peers, struct peer *peer, const struct sequence *sequence)
 {
     const struct proposal *proposal = &sequence->link.proposal;
@@ -51,7 +62,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
     if (has_q(proposal))
-        mean(&peer->wire_ns, whole - own);
+        least(&peer->wire_ns, whole - own);
     peers_count_hit(peers, sequence, is_hit);
     if (is_hit)
         clock_add(&peers->ahead.wait, whole);

@@ -356,6 +356,32 @@ static void test_drafter__drafts_for_several_texts_at_once(void **state)
     }
 }
 
+/* What finds no place is not taken for sent: the Commit of its text is answered. */
+static void test_drafter__what_could_not_be_sent_beforehand_is_sent_when_it_is_asked_for(void **state)
+{
+    int32_t tokens[LENGTH + 1];
+
+    (void)state;
+    for (int waiting = 0; waiting <= CHANNEL_OUTBOX / 2; waiting += CHANNEL_OUTBOX / 2) {
+        const struct loop_faults faults = {.outbox = waiting == 0}; /* one place, or half of all that are full */
+        const struct commit commit = committing_all(tokens, EXPECTED);
+        struct frame frame;
+        int taken;
+
+        begin_ahead(1);
+        channel_loop_set_faults(end[LEAD], &faults);
+        for (int i = 0; i < waiting; i++)
+            assert_int_equal(channel_send(end[DRAFTER], LEAD, message_pack_plain(space, MESSAGE_HEARTBEAT, RUN), &taken), STATUS_OK);
+        say_open(LEAD, RUN, REQUEST);
+        for (int i = 0; i < waiting; i++)
+            assert_int_equal(hear(&frame), MESSAGE_HEARTBEAT);
+        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+        assert_hears_nothing();
+        say_commit(&commit);
+        assert_hears_proposal(REQUEST, PROMPT + LENGTH + 1, commit.digest, 2);
+    }
+}
+
 /* A message ends it: a part is never sent, but gone on with where its text is committed. */
 /* Another text that begins with the same tokens will find them in the cache. */
 static void test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too(void **state)
@@ -665,6 +691,7 @@ int main(void)
         OPENED(test_drafter__an_unhurried_drafter_takes_no_message_before_it_has_drafted_ahead),
         OPENED(test_drafter__what_is_drafted_ahead_is_sent_whole),
         OPENED(test_drafter__drafts_for_several_texts_at_once),
+        OPENED(test_drafter__what_could_not_be_sent_beforehand_is_sent_when_it_is_asked_for),
         OPENED(test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too),
         OPENED(test_drafter__what_is_drafted_ahead_gives_way_to_a_message),
         OPENED(test_drafter__drafts_anew_where_another_text_comes),
