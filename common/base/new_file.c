@@ -16,7 +16,7 @@ FILE *new_file_open(const char *beside, const char *like, mode_t mode)
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return NULL;
-    if (stat(like, &before) == 0)
+    if (lstat(like, &before) == 0 && S_ISREG(before.st_mode)) /* a link is replaced, and what it leads to says nothing */
         (void)!fchmod(fd, before.st_mode & 0777);
     file = fdopen(fd, "w");
     if (file != NULL)

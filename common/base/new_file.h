@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* A file at `beside`, of ours alone: what lies there is left over from a process that was killed, and goes. It gets the permissions of the file at
- * `like`, or where there is none `mode` less the umask. NULL with errno. */
+ * `like`, or where there is none (a link is none) `mode` less the umask. NULL with errno. */
 FILE *new_file_open(const char *beside, const char *like, mode_t mode);
 /* Puts it at `path` if everything was written (whole). 1; else 0 with errno, and nothing is left beside. The file is closed. */
 int new_file_put(FILE *file, int whole, const char *beside, const char *path);

@@ -115,9 +115,10 @@ static void advise(struct check *check, double seconds, double part)
     if (check->has_advised || left < PATIENCE_S)
         return;
     check->has_advised = 1;
-    log_info("this check takes about %.0f min more; --law-samples 1000, fewer --law-contexts, fewer prompts or a smaller --max-tokens make it "
-             "smaller, and it sees less",
-             left / 60);
+    log_info(
+        "this check takes about %.0f min more; fewer than %d --law-samples or %d --law-contexts, fewer prompts or a smaller --max-tokens make it "
+        "smaller, and it sees less",
+        left / 60, check->sizes.samples, check->sizes.contexts);
 }
 
 void check_progress(struct check *check, int is_law, int at)

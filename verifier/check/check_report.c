@@ -221,10 +221,9 @@ enum status check_report(const struct check *check)
     write_verdict(check, results, verdict);
     if (options_have_bar(options))
         fputs("\r\033[K", stderr);
-    if (!options->report.quiet) {
+    if (!options->report.quiet)
         put_table(to, check, results, options_have_colours(options) && !json_to_stdout);
-        fprintf(to, "%s\n", verdict);
-    }
+    fprintf(to, "%s\n", verdict);
     if (options->checks.json != NULL)
         TRY(check_report_json(check, results, verdict, options->checks.json));
     if (fflush(to) != 0 || ferror(to)) {

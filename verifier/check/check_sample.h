@@ -48,7 +48,8 @@ enum status check_sample_run(struct check *check);
 int64_t check_sample_tokens(const struct check *check);
 /* No statistic is beyond its bound. Whether enough drafts came for that to say anything, check_share tells. */
 int check_sample_holds(const struct check_sample *sample);
-/* Are there enough samples, with drafts among them, to see a law that is far off, whatever its shape? With fewer it holds whatever the law is. */
+/* Are there enough samples, with drafts among them, to see a law that is far off, if it leans to the draft as faults in accepting
+ * do? With fewer it holds whatever the law is. */
 int check_sample_sees(const struct check_sample *sample);
 void check_sample_release(struct check_sample *sample);
 

@@ -45,6 +45,18 @@ static void say_what_is_advised(const struct job *job)
         log_info("who made the target advises %s; none of it is taken unless it is given", advice);
 }
 
+static void say_if_nothing_is_rounded(const struct job *job)
+{
+    const struct options *options = job->options;
+    const char *why = options->rounds.solo                                   ? "nothing is drafted"
+                      : !options_draft_runs_model(&options->model.draft_way) ? "what drafts has no weights"
+                      : options->model.draft_way.bits > 0                    ? "--draft self:bits=N says it of what drafts"
+                                                                             : NULL;
+
+    if (options->model.draft_quantise != QUANTISE_NONE && why != NULL)
+        log_warn("--draft-quantise rounds nothing here: %s", why);
+}
+
 static void say_if_not_lossless(const struct job *job)
 {
     char option[OPTIONS_NOT_LOSSLESS];
@@ -58,6 +70,7 @@ void job_words_begin(const struct job *job)
     say_if_crowded(job);
     say_what_drafts(job);
     say_what_is_advised(job);
+    say_if_nothing_is_rounded(job);
     say_if_not_lossless(job);
 }
 

@@ -172,6 +172,12 @@ static void library_version(char mpi[MPI_MAX_LIBRARY_VERSION_STRING])
     mpi[strcspn(mpi, ",")] = '\0';
 }
 
+/* Where the noise that draws from p is known to the drafter there is one token, and no p left to tell of. */
+static int tells_of_p(const struct sampling *sampling)
+{
+    return sampling->temperature == 0.0 || !rule_of(sampling)->matches;
+}
+
 static json_t *object_of(const struct stats *stats)
 {
     const struct figures *figures = stats->figures;
@@ -201,7 +207,7 @@ static json_t *object_of(const struct stats *stats)
     failed |= json_object_set_new(object, "fallback_rounds", json_integer(figures->fallback_rounds));
     failed |= json_object_set_new(object, "drafted_rounds", json_integer(figures->drafted_rounds));
     failed |= json_object_set_new(object, "empty_rounds", json_integer(figures->empty_rounds));
-    if (figures->overlap > 0)
+    if (figures->overlap > 0 && tells_of_p(&stats->options->request.sampling))
         failed |=
             json_object_set_new(object, "alpha_expected",
                                 json_pack("{s:f, s:f}", "mean_sum_min_p_q", figures->overlap, "standard_error", figures->overlap_error));

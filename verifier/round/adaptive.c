@@ -200,25 +200,37 @@ static int best_length(const struct adaptive *adaptive, int sequences, double *r
     return best;
 }
 
+/* The one that gives so many tokens a round by equation 1. */
+static double alpha_of(double tokens, int draft_length)
+{
+    double low = 0, high = 1;
+
+    for (int i = 0; i < 40; i++) {
+        double middle = (low + high) / 2;
+
+        if (adaptive_expected_tokens(middle, draft_length) < tokens)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 int adaptive_explain(const struct adaptive *adaptive, int sequences, int length, struct adaptive_terms *terms)
 {
-    double plain = adaptive_rate(adaptive, sequences, 0), plain_us = adaptive_work_us(&adaptive->work, sequences, 0), tested = 0, accepted = 0, rate;
+    double plain = adaptive_rate(adaptive, sequences, 0), plain_us = adaptive_work_us(&adaptive->work, sequences, 0), rate;
 
     if (plain <= 0)
         return 0;
     length = length > 0 ? length : best_length(adaptive, sequences, &rate);
-    for (int i = 0; i < ADAPTIVE_MOST; i++) {
-        tested += adaptive->tested[i];
-        accepted += adaptive->accepted[i];
-    }
     *terms = (struct adaptive_terms){.length = length,
                                      .rows = sequences * (length + 1),
                                      .alone = sequences,
                                      .v = adaptive_work_us(&adaptive->work, sequences * (length + 1), 1) / plain_us,
                                      .c = wait_of(adaptive, sequences, length) / length / plain_us,
-                                     .alpha = tested > 0 ? accepted / tested : PRIOR_ALPHA,
+                                     .alpha = alpha_of(expected_tokens(adaptive, length), length),
                                      .waited = adaptive_wait_longest(&adaptive->wait) > 0,
-                                     .judged = tested > 0,
+                                     .judged = adaptive->tested[0] > 0,
                                      .speedup = adaptive_rate(adaptive, sequences, length) / plain};
     return 1;
 }

@@ -80,7 +80,7 @@ struct adaptive_terms {
     int rows, alone; /* of its step, and of one without drafts */
     double v;       /* time of the former over the latter */
     double c;       /* the wait for drafts, each, over the latter */
-    double alpha;   /* share of tested drafts that were accepted */
+    double alpha;   /* expected share of tested drafts that are accepted: with it equation 1 gives the expected tokens */
     int waited;     /* was c measured? Else it is a guess, */
     int judged;     /* and was alpha? */
     double speedup; /* expected tokens per time over those without drafts */

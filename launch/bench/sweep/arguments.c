@@ -27,13 +27,15 @@ void bench_print_usage(void)
     snprintf(
         text, sizeof text,
         "Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
-        "Measures speculative decoding on these ranks, models and hosts against the target alone on the same ranks, in turns, and writes a "
+        "Measures speculative decoding on these ranks (1 drafter, 1 verifier; or --drafters, --verifiers), models and hosts against the target alone "
+        "on "
+        "the same ranks, in turns, and writes a "
         "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
         "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
         "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
         "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
         "  --temperatures LIST   default 0,1\n"
-        "  --accepts LIST        rules, as rejection,block; default rejection,coupled, at temperatures above 0\n"
+        "  --accepts LIST        rules, as rejection,block; default rejection,coupled; at temperature 0 lossless ones are one\n"
         "  --batches LIST        sequences at once; default 1,2,4\n"
         "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
         "  --requests N          prompts of a pass; default %d (--quick: %d)\n"

@@ -42,6 +42,11 @@ drafted layers --draft self:layers=3 --threads 2
 drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted rounded --draft-quantise q4_0
+! grep -q "rounds nothing" "$WORK/job_rounded.err" || fail "rounded: $(cat "$WORK/job_rounded.err")"
+job in_vain --drafters 1 --verifiers 1 "${over[@]}" --draft lookup --draft-quantise q4_0 || fail "in_vain: exit $?"
+checks=$((checks + 2))
+grep -q -- "--draft-quantise rounds nothing here: what drafts has no weights" "$WORK/in_vain.err" ||
+    fail "in_vain: $(cat "$WORK/in_vain.err")"
 drafted frequent --draft-vocabulary 600
 drafted lenient --accept lenience --lenience 0.2
 drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
@@ -60,6 +65,8 @@ same one_frequent one_model
 same one_no_word one_model
 checks=$((checks + 2))
 [ "$(figure one_no_word accepted)" = 0 ] && [ "$(figure one_no_word drafted)" -gt 0 ] || fail "no text has id 0, and yet a draft of nothing else stood"
+checks=$((checks + 1)) # what p and q have in common is not known where their noise is
+grep -q alpha_expected "$WORK/one_model.json" && ! grep -q alpha_expected "$WORK/one_coupled.json" || fail "coupled: $(grep -A2 alpha_expected "$WORK/one_coupled.json")"
 for name in lenient threshold; do
     checks=$((checks + 1))
     [ "$(figure one_$name accepted)" -gt "$(figure one_model accepted)" ] && ! cmp -s <(grep -o '"tokens":[^]]*' "$WORK/one_$name.jsonl") <(grep -o '"tokens":[^]]*' "$WORK/one_model.jsonl") ||

@@ -104,7 +104,7 @@ expect "the pass that measures solo has a line that is cleared" has "measuring s
 echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}' >"$WORK/one.jsonl"
 XDG_CACHE_HOME=$WORK/unknown SLOW_RANK=1 SLOW_ROW=4 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 >"$WORK/text" 2>"$WORK/typed"
 expect "drafts that cost speed are told of, with numbers" \
-    has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and [0-9]+ % of tested"
+    has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and of tested drafts [0-9]+ % are expected to be accepted"
 
 # Where the drafter was lost it is not the drafts that it was slow by.
 for i in $(seq 24); do echo '{"prompt": "The sea was", "max_tokens": 60, "ignore_eos": true}'; done >"$WORK/some.jsonl"

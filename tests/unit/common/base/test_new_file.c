@@ -80,6 +80,18 @@ static void test_new_file__has_the_permissions_of_the_old_one(void **state)
     assert_int_equal(mode_of(files_path), 0664);
 }
 
+/* A link is replaced, and not by what whoever laid it wants others to read. */
+static void test_new_file__has_no_permissions_of_what_a_link_leads_to(void **state)
+{
+    (void)state;
+    write_text(files_other, "kept");
+    assert_int_equal(chmod(files_other, 0666), 0);
+    assert_int_equal(symlink(files_other, files_path), 0);
+    assert_true(replace(1));
+    assert_int_equal(mode_of(files_path), 0600);
+    files_assert_text(files_other, "kept");
+}
+
 /* Left over, or laid there by somebody else: nothing is written through it. */
 static void test_new_file__what_lies_beside_is_not_written_to(void **state)
 {
@@ -101,6 +113,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_new_file__that_is_not_whole_leaves_the_old_one, files_open, files_remove),
         cmocka_unit_test_setup_teardown(test_new_file__where_nothing_can_be_put_nothing_is_left, files_open, files_remove),
         cmocka_unit_test_setup_teardown(test_new_file__has_the_permissions_of_the_old_one, files_open, files_remove),
+        cmocka_unit_test_setup_teardown(test_new_file__has_no_permissions_of_what_a_link_leads_to, files_open, files_remove),
         cmocka_unit_test_setup_teardown(test_new_file__what_lies_beside_is_not_written_to, files_open, files_remove),
     };
 
