@@ -204,7 +204,7 @@ static enum status check_choices(const struct options *options)
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
-    char reason[160], lossy[OPTIONS_NOT_LOSSLESS];
+    char reason[160];
 
     if (options->input.prompt != NULL && options->input.prompts != NULL) {
         log_error("--prompt and --prompts exclude each other");
@@ -239,8 +239,9 @@ static enum status check_together(const struct options *options)
                   breakage_table[options->checks.breakage].name);
         return STATUS_USAGE;
     }
-    if (options->checks.size != CHECK_OFF && options_not_lossless(options, lossy)) {
-        log_error("%s is not lossless by intent: a check would only say so. Expected one of the two", lossy);
+    if (options->checks.size != CHECK_OFF && options->rounds.synthetic_acceptance >= 0) {
+        log_error("--synthetic-acceptance %g is not lossless by intent, and of no law: expected no check of it",
+                  options->rounds.synthetic_acceptance);
         return STATUS_USAGE;
     }
     if (options->checks.size != CHECK_OFF &&

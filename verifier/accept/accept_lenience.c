@@ -16,13 +16,14 @@ static int stands(const struct sampling *sampling, const struct target_row *targ
 struct verdict accept_lenience(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                                const struct rng_key *key)
 {
-    struct rng_key here = *key;
     struct verdict verdict;
     int accepted = 0;
 
-    while (accepted < drafted && stands(sampling, &targets[accepted], &proposal->q[accepted], proposal->token[accepted], &here)) {
-        accepted++;
-        here.position++;
+    for (; accepted < drafted; accepted++) {
+        const struct rng_key here = accept_key(key, accepted);
+
+        if (!stands(sampling, &targets[accepted], &proposal->q[accepted], proposal->token[accepted], &here))
+            break;
     }
     verdict = verdict_of_chain(accepted, drafted, sampling->temperature == 0.0 ? DRAW_NONE : accepted < drafted ? DRAW_RESIDUAL : DRAW_PLAIN);
     verdict.residual.of_q = sampling->lenience;

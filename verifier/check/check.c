@@ -31,18 +31,15 @@ static struct check_sizes sizes_of(const struct options *options)
     return sizes;
 }
 
-static int is_checked(const struct rule *rule, int depends_on_drafts)
-{
-    return rule->lossless && rule->depends_on_drafts == depends_on_drafts;
-}
-
 int check_rule(const struct check *check, int depends_on_drafts)
 {
     int asked = check->job->options->request.sampling.accept, first = 0;
 
-    while (!is_checked(rule_row(first), depends_on_drafts)) /* there is a rule of each sort (test_rule) */
+    if (rule_row(asked)->depends_on_drafts == depends_on_drafts)
+        return asked;
+    while (!rule_row(first)->lossless || rule_row(first)->depends_on_drafts != depends_on_drafts) /* there is one of each sort (test_rule) */
         first++;
-    return is_checked(rule_row(asked), depends_on_drafts) ? asked : first;
+    return first;
 }
 
 struct request check_request(const struct check *check, const struct request *prompt, int accept, int draft_length)

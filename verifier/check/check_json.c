@@ -107,6 +107,8 @@ static json_t *law_of(const struct check *check, int holds)
     json_object_set_new(object, "lean_bar", json_real(sample->lean_bar));
     json_object_set_new(object, "smallest_variation", json_real(sample->variation));
     json_object_set_new(object, "smallest_lean", json_real(sample->lean_seen));
+    json_object_set_new(object, "total_variation", json_real(sample->distance));
+    json_object_set_new(object, "total_variation_by_chance", json_real(sample->by_chance));
     json_object_set_new(object, "draft_lengths", json_pack("[i,i]", sample->draft_length[0], sample->draft_length[1]));
     json_object_set_new(object, "drafted", json_integer(sample->drafted));
     json_object_set_new(object, "tested", json_integer((json_int_t)sample->tested));
@@ -148,16 +150,17 @@ enum status check_report_json(const struct check *check, const struct check_resu
     int breakage = check->job->options->checks.breakage, all = 1, failed;
     int holds[CHECK_KINDS]; /* and was seen to */
     size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+    int is_lossless = rule_row(check->job->options->request.sampling.accept)->lossless;
     json_t *object;
 
     for (int i = 0; i < CHECK_KINDS; i++) {
         holds[i] = results[i].holds && !results[i].is_starved;
         all &= holds[i];
     }
-    object = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f}", "lossless", all && breakage == BREAKAGE_NONE, "verdict", verdict,
-                               "break", breakage == BREAKAGE_NONE ? json_null() : json_string(breakage_table[breakage].name), "parameters",
-                               parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
-                               draws_of(&check->draws, holds[2]), "seconds", check->seconds);
+    object = json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:f}", "lossless", all && breakage == BREAKAGE_NONE && is_lossless, "verdict", verdict,
+                       "break", breakage == BREAKAGE_NONE ? json_null() : json_string(breakage_table[breakage].name), "parameters",
+                       parameters_of(check), "equality", equality_of(&check->equal, holds[0]), "law", law_of(check, holds[1]), "draws",
+                       draws_of(&check->draws, holds[2]), "seconds", check->seconds);
 
     failed = object == NULL || (strcmp(path, "-") == 0 ? write_to_stdout(object, flags, check->job->options->launch.terminal & TERMINAL_STDOUT) != 0
                                                        : json_dump_file(object, path, flags) != 0);

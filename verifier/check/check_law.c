@@ -135,3 +135,14 @@ void check_law_add(struct check_law *law, int32_t x1, int32_t x2)
     law->leaning += law->leans[x1];
     law->samples++;
 }
+
+void check_law_distance(const struct check_law *law, double *found, double *by_chance)
+{
+    double n = (double)law->samples;
+
+    *found = *by_chance = 0;
+    for (int i = 0; i < law->cells && n > 0; i++) {
+        *found += fabs((double)law->count[i] / n - law->expected[i]) / 2;
+        *by_chance += sqrt(2 / M_PI * law->expected[i] * (1 - law->expected[i]) / n) / 2;
+    }
+}

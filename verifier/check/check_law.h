@@ -41,5 +41,8 @@ void check_law_cut_second(struct check_law *law, int i, const double *p, const d
 /* Index among the followed, or -1. */
 int check_law_followed(const struct check_law *law, int32_t token);
 void check_law_add(struct check_law *law, int32_t x1, int32_t x2);
+/* The total variation between what was added and the law, over the cells, and what is expected of it where they are one: each count is off by about
+ * the root of its variance. */
+void check_law_distance(const struct check_law *law, double *found, double *by_chance);
 
 #endif

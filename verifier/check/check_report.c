@@ -175,11 +175,29 @@ static void write_law(const struct check *check, int is_blind, char words[160])
                  sample->contexts, grouped_write(check->sizes.samples, samples), 100 * sample->variation, 100 * sample->lean_seen);
 }
 
+/* A rule that is not lossless by intent: by how much. */
+static void write_lossy(const struct check *check, const struct rule *rule, char verdict[VERDICT])
+{
+    const struct check_sample *sample = &check->sample;
+    char samples[32];
+
+    snprintf(verdict, VERDICT,
+             "NOT LOSSLESS, by --accept %s: the law of two tokens is %.1f %% off (total variation over %d cells; %.1f %% come by chance), over %d "
+             "texts x %s",
+             rule->name, 100 * sample->distance, sample->cells, 100 * sample->by_chance, sample->contexts,
+             grouped_write(check->sizes.samples, samples));
+}
+
 static void write_verdict(const struct check *check, const struct check_result *results, char verdict[VERDICT])
 {
+    const struct rule *rule = rule_row(check->job->options->request.sampling.accept);
     int breakage = check->job->options->checks.breakage, failing = 0, starving = 0, lost = peers_absent(check->peers);
     char failed[64] = "", starved[64] = "", without[192] = "", law[160], drawn[32], outputs[32];
 
+    if (!rule->lossless && breakage == BREAKAGE_NONE) {
+        write_lossy(check, rule, verdict);
+        return;
+    }
     write_law(check, results[1].is_blind, law);
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!results[i].holds)
@@ -230,6 +248,8 @@ enum status check_report(const struct check *check)
         log_error("the verdict could not be written");
         return STATUS_IO;
     }
+    if (!rule_row(options->request.sampling.accept)->lossless)
+        return STATUS_CHECK;
     for (int i = 0; i < CHECK_KINDS; i++)
         if (!is_shown(&results[i]))
             return STATUS_CHECK;

@@ -214,12 +214,16 @@ static void judge(struct trial *trial, struct check_context *context)
 {
     struct check_law *law = &trial->law;
     struct check_sample *sample = &trial->check->sample;
+    double found, by_chance;
 
     check_law_cut_first(law, trial->p1, trial->q1);
     for (int i = 0; i < law->followed; i++)
         check_law_cut_second(law, i, trial->p2 + (size_t)i * (size_t)law->vocab, trial->q2 + (size_t)i * (size_t)law->vocab);
     for (int i = 0; i < trial->check->sizes.samples; i++)
         check_law_add(law, trial->pair[i][0], trial->pair[i][1]);
+    check_law_distance(law, &found, &by_chance);
+    sample->distance += found;
+    sample->by_chance += by_chance;
     context->fit = bounds_compare(law->count, law->expected, law->cells);
     context->cells = context->fit.df + 1;
     context->top_p = largest(trial->p1, law->vocab);
@@ -275,6 +279,8 @@ static void sum_up(struct check_sample *sample)
     if (sample->samples == 0)
         return;
     sample->lean /= n;
+    sample->distance /= sample->contexts;
+    sample->by_chance /= sample->contexts;
     sample->g_bar = bounds_g(sample->df, ALARM);
     sample->worst_bar = bounds_g(sample->context[sample->worst].fit.df, ALARM / sample->contexts);
     sample->lean_bar = bounds_mean(1, n, ALARM);

@@ -39,6 +39,8 @@ struct check_sample {
     /* the smallest total variation that this check finds with probability 0.999, whatever its shape, among drafted tokens: the mean over texts */
     double variation;
     double lean_seen;     /* and of a law that leans to the draft */
+    double distance;      /* total variation between what came and the target's law, over the cells: the mean over texts */
+    double by_chance;     /* what is expected of it where the law is the target's */
 };
 
 struct check;

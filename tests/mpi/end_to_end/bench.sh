@@ -225,6 +225,6 @@ expect "a result does not say it" '[ "$(grep -c "\"lossless\":false" "$WORK/draw
 job lenient --prompts "$WORK/lenient.in" --max-tokens 4 || fail "lenient: exit $?: $(cat "$WORK/lenient.err")"
 expect "one line is not lossless: $(cat "$WORK/lenient.err")" '[ "$(grep -c "NOT LOSSLESS, by line 25, accept lenience" "$WORK/lenient.err")" = 2 ] &&
     [ "$(figure lenient lossless)" = false ] && [ "$(grep -c "\"lossless\":false" "$WORK/lenient.jsonl")" = 1 ]'
-refused 64 "--synthetic-acceptance 0.5 is not lossless by intent" check --synthetic-acceptance 0.5
+refused 64 "--synthetic-acceptance 0.5 is not lossless by intent, and of no law: expected no check of it" check --synthetic-acceptance 0.5
 refused 64 "synthetic-acceptance is '2', expected a number from 0 to 1" run --prompt x --synthetic-acceptance 2
 finish

@@ -68,6 +68,15 @@ passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --re
 passes copies --verifiers 2 --draft lookup --law-contexts 4
 grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
 says copies 'nothing to draw: [0-9,]+ drafts are copies'
+# Of a rule that is not lossless it says by how much: more than chance makes of it, and the less the nearer it is to rejection.
+variation_of() { awk '$1 == "\"total_variation\":" { off = $2 + 0 } $1 == "\"total_variation_by_chance\":" { chance = $2 + 0 } END { print off - chance }' "$WORK/$1.json"; }
+check lenient 10 --verifiers 1 --accept lenience --lenience 0.2 --temperature 1 --law-contexts 2
+check strict 10 --verifiers 1 --accept lenience --lenience 1 --temperature 1 --law-contexts 2
+says lenient '^NOT LOSSLESS, by --accept lenience: the law of two tokens is [0-9.]+ % off [(]total variation over [0-9]+ cells; [0-9.]+ % come by chance[)], over 2 texts x '
+checks=$((checks + 2))
+grep -q '^  "lossless": false' "$WORK/lenient.json" && grep -q '^  "lossless": false' "$WORK/strict.json" || fail "lenience is called lossless"
+awk -v lenient="$(variation_of lenient)" -v strict="$(variation_of strict)" 'BEGIN { exit !(lenient > 0.08 && strict < 0.04 && strict > -0.04) }' ||
+    fail "off beyond chance: lenience 0.2 by $(variation_of lenient), 1 by $(variation_of strict)"
 breaks q-temperature draws --law-contexts 2
 breaks accept-all equality --law-contexts 2
 [ "$amount" = small ] || breaks residual-p law --law-samples 1600 # its power needs the samples

@@ -66,24 +66,20 @@ static void test_lossy_rule__options_name_what_is_not_lossless(void **state)
     }
 }
 
-static void test_lossy_rule__a_check_refuses_it(void **state)
+/* It says how far its law is off; drawn verdicts have none. */
+static void test_lossy_rule__a_check_takes_it_and_refuses_drawn_verdicts(void **state)
 {
-    char *line[] = {"test", "--check", "quick", "--accept", "coupled", "--temperature", "1", NULL}, *warm[] = {"test", "--accept", "coupled", NULL},
-         text[256];
+    char *line[] = {"test", "--check", "quick", "--accept", "coupled", "--synthetic-acceptance", "0.5", NULL}, text[256];
     struct options options;
     struct capture capture;
 
     (void)state;
+    assert_int_equal(options_parse(5, line, &options), STATUS_OK);
+    options_release(&options);
     capture_begin(&capture);
     assert_int_equal(options_parse(7, line, &options), STATUS_USAGE);
     capture_end(&capture, text, sizeof text);
-    capture_assert_one_line(text, "--accept lossy is not lossless by intent");
-    capture_begin(&capture);
-    assert_int_equal(options_parse(5, line, &options), STATUS_USAGE); /* greedy requests are checked above temperature 0, too */
-    capture_end(&capture, text, sizeof text);
-    capture_assert_one_line(text, "--accept lossy is not lossless by intent");
-    assert_int_equal(options_parse(3, warm, &options), STATUS_OK);
-    options_release(&options);
+    capture_assert_one_line(text, "--synthetic-acceptance 0.5 is not lossless by intent");
 }
 
 static void assert_result(struct request *request, int verdicts_drawn, int is_marked)
@@ -188,7 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lossy_rule__options_name_what_is_not_lossless),
-        cmocka_unit_test(test_lossy_rule__a_check_refuses_it),
+        cmocka_unit_test(test_lossy_rule__a_check_takes_it_and_refuses_drawn_verdicts),
         cmocka_unit_test(test_lossy_rule__its_results_say_so),
         cmocka_unit_test(test_lossy_rule__the_first_line_that_asks_for_it_is_found),
         cmocka_unit_test(test_lossy_rule__the_last_line_of_a_job_says_so),
