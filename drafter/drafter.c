@@ -11,6 +11,7 @@
 #include "drafter/drafter_take.h"
 
 #define TURN_NS ((int64_t)250 * 1000000) /* longest wait of one turn */
+#define PLACE_NS   ((int64_t)200 * 1000)    /* how often a draft that found no place on its way is tried again */
 #define PARTING_NS ((int64_t)200 * 1000000)
 #define TELL_NS ((int64_t)100 * 1000000) /* how often the lead gets a Heartbeat while a long text is read */
 /* A lead that is there is heard this often (peers_keep_in_touch), but not to the millisecond; and who hangs is to say it first. */
@@ -19,7 +20,7 @@
 enum {
     FEW_ROWS = 16,                    /* rows read in one part while other sequences are open */
     LEAST_COPY = 16,                  /* tokens: reading fewer is as fast as copying them */
-    MOST_WAITING = CHANNEL_OUTBOX / 2 /* frames on their way, from which on nothing is sent beforehand: what is asked for finds a place */
+    MOST_WAITING = CHANNEL_OUTBOX / 2 /* frames on their way, from which on nothing is sent beforehand, so that what is asked for finds a place */
 };
 
 enum status drafter_open(struct drafter *drafter, const struct drafter_terms *terms)
@@ -78,14 +79,14 @@ static enum status send_proposal(struct drafter *drafter, struct mirror *mirror,
         proposal.q[i] = output->q[i];
         proposal.parent[i] = output->parent[i];
     }
-    if (branch == NULL)
-        mirror->wanted = 0;
-    drafter->proposals++;
     frame = message_pack_proposal(drafter->space, &proposal);
     trace_end(TRACE_PACK, began, mirror->request, (int)proposal.base_length, output->count, (int64_t)frame.count, 0); /* its way begins */
     TRY(channel_send(drafter->terms.channel, drafter->terms.lead, frame, &taken));
+    drafter->proposals += taken;
     if (branch != NULL)
         branch->is_sent = taken; /* else it is sent when its text is committed */
+    else if (taken)
+        mirror->wanted = 0; /* else it is sent in a turn that comes soon */
     return STATUS_OK;
 }
 
@@ -259,6 +260,15 @@ static enum status run_ahead(struct drafter *drafter, int *interrupted)
     return STATUS_OK;
 }
 
+/* Is there a draft that found no place on its way? */
+static int is_kept_waiting(const struct drafter *drafter)
+{
+    for (int i = 0; i < drafter->terms.slots; i++)
+        if (drafter->mirror[i].open && drafter->mirror[i].wanted > 0 && !is_long(drafter, &drafter->mirror[i]))
+            return 1;
+    return 0;
+}
+
 enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
 {
     struct mirror *unread;
@@ -266,6 +276,8 @@ enum status drafter_turn(struct drafter *drafter, int64_t deadline_ns)
     int64_t began = trace_begin();
     int peer, refused = 0, interrupted;
 
+    if (!drafter->terms.silent && is_kept_waiting(drafter) && deadline_ns > clock_ns() + PLACE_NS)
+        deadline_ns = clock_ns() + PLACE_NS;
     if (drafter->terms.silent || next_to_read(drafter) == NULL)
         TRY(channel_wait(drafter->terms.channel, deadline_ns, &peer, &frame, &refused));
     else

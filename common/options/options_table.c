@@ -172,7 +172,8 @@ const struct option_entry option_table[] = {
      "show the rules of --accept, what each does and whose it is, and exit"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,
      "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 the "
-     "text then depends on timing (its distribution does not) with every rule but coupled and walk: for the same text twice give K, or one of "
+     "text then depends on timing (under lossless rules its distribution does not) with every rule but coupled and walk: for the same text twice "
+     "give K, or one of "
      "these"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
@@ -191,7 +192,7 @@ const struct option_entry option_table[] = {
      "a draft model's own temperature, beside the request's, which is the default: its tokens are drawn from that distribution, and decided by it, "
      "so "
      "what comes out has the target's all the same. It may be accepted more often: `tandem alpha` says whether. Not at temperature 0, nor with "
-     "--accept coupled or walk"},
+     "--accept coupled, walk or threshold"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,

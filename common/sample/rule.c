@@ -53,12 +53,14 @@ static const struct rule rules[] = {
                          .depends_on_drafts = 1,
                          .cold = 1,
                          .draw = RULE_DRAWS_Q},
-    [ACCEPT_THRESHOLD] = {.name = "threshold",
-                          .what = "the draft's most probable token is accepted if its p is above --threshold P",
-                          .source = "as blockwise parallel decoding, Stern et al. 2018",
-                          .depends_on_drafts = 1,
-                          .cold = 1,
-                          .draw = RULE_DRAWS_ARGMAX},
+    [ACCEPT_THRESHOLD] =
+        {.name = "threshold",
+         .what = "the draft's most probable token is accepted if its p is above --threshold P, and at temperature 0 if it is the target's "
+                 "best, too",
+         .source = "as blockwise parallel decoding, Stern et al. 2018",
+         .depends_on_drafts = 1,
+         .cold = 1,
+         .draw = RULE_DRAWS_ARGMAX},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -1,6 +1,6 @@
 /* Deciding, as pure functions: which drafted tokens are accepted, and what the next token is drawn from. Coins and noise are functions of (seed,
  * request, position, and for some rules the text in front): no clock, no MPI, no random stream. The rules are the rows of accept_rule.h. At
- * temperature 0 all of them accept a draft that is the argmax. */
+ * temperature 0 all of them accept a draft that is the argmax, and lossless ones no other. */
 #ifndef TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 #define TANDEM_VERIFIER_ACCEPT_ACCEPT_H
 

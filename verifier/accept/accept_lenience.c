@@ -1,6 +1,6 @@
 /* Lenience (Leviathan et al. 2023, appendix A.5): Algorithm 1 with L q in q's place, L at most 1. A draft is accepted with probability min(1, p / (L
- * q)), and what is left of p is p - L q: no token comes more often than p / L. At temperature 0 a draft is accepted if its p, at temperature 1, is at
- * least L times that of the best token. NOT LOSSLESS. */
+ * q)), and what is left of p is p - L q: no token comes more often than p / L. At temperature 0 a draft is accepted if it is the
+ * best token, or its p, at temperature 1, is above L times that one's. NOT LOSSLESS. */
 #include "verifier/accept/accept_rule.h"
 
 static int stands(const struct sampling *sampling, const struct target_row *target, const struct support *q, int32_t token,
@@ -9,7 +9,7 @@ static int stands(const struct sampling *sampling, const struct target_row *targ
     double p = accept_p(target, q, token);
 
     if (sampling->temperature == 0.0)
-        return p >= sampling->lenience * target->most;
+        return token == target->winner || p > sampling->lenience * target->most;
     return accept_test(rng_uniform(here, RNG_ACCEPT), sampling->lenience * accept_q(q, token, token), p);
 }
 

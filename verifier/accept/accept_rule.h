@@ -15,7 +15,7 @@ struct accept_rule {
                              const struct rng_key *key);
 };
 
-/* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0. */
+/* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0, but for rules that are others there. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
 struct verdict accept_rejection(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,

@@ -6,7 +6,7 @@
 #include "common/base/try.h"
 
 #define LEAST_WAY_NS 1e3
-#define FORGETS      1.02 /* a way that has become longer is known to be so after some proposals */
+#define FORGETS      1.1 /* a way that has become longer is known to be so after some proposals */
 
 /* A proposal for the sequence is there: was it drafted beforehand? By what came of the drafts before. */
 void peers_count_hit(struct peers *peers, const struct sequence *sequence, int is_hit)
@@ -61,7 +61,7 @@ static void measure(struct peers *peers, struct peer *peer, const struct sequenc
     peer->vain_ns = 0;
     clock_add(&peers->draft, own);
     clock_add(&peers->wire, whole - own);
-    if (has_q(proposal))
+    if (has_q(proposal) && !is_hit) /* one that was sent beforehand may have been on its way already when it was asked for */
         least(&peer->wire_ns, whole - own);
     peers_count_hit(peers, sequence, is_hit);
     if (is_hit)

@@ -158,12 +158,24 @@ static int write_differences_of(const json_t *a, const json_t *b, FILE *to)
 {
     static const struct {
         const char *object, *key, *what; /* object NULL: of the summary itself */
-    } values[] = {{NULL, "tandem", "tandem"},          {"machine", "git", "source"},        {"machine", "processor", "processor"},
-                  {"machine", "host", "host"},         {"machine", "cores", "cores"},       {"machine", "driver", "driver"},
-                  {"target", "path", "target"},        {"target", "parameters", "target's parameters"},
-                  {"target", "context", "context"},    {"draft", "path", "draft"},          {"draft", "parameters", "draft's parameters"},
-                  {NULL, "requests", "prompts"},       {NULL, "max_tokens", "max_tokens"},  {NULL, "repetitions", "repetitions"},
-                  {NULL, "lossless", "lossless"},      {NULL, "synthetic_acceptance", "synthetic_acceptance"}};
+    } values[] = {{NULL, "tandem", "tandem"},
+                  {"machine", "git", "source"},
+                  {"machine", "processor", "processor"},
+                  {"machine", "host", "host"},
+                  {"machine", "cores", "cores"},
+                  {"machine", "driver", "driver"},
+                  {"target", "path", "target"},
+                  {"target", "parameters", "target's parameters"},
+                  {"target", "context", "context"},
+                  {"draft", "path", "draft"},
+                  {"draft", "parameters", "draft's parameters"},
+                  {NULL, "requests", "prompts"},
+                  {NULL, "max_tokens", "max_tokens"},
+                  {NULL, "repetitions", "repetitions"},
+                  {NULL, "lossless", "lossless"},
+                  {NULL, "synthetic_acceptance", "synthetic_acceptance"},
+                  {NULL, "lenience", "lenience"},
+                  {NULL, "threshold", "threshold"}};
     const json_t *placement;
     int differences = 0;
     size_t p;

@@ -38,8 +38,8 @@ const char page_md_why_alpha[] =
     "are one token each, so the first "
     "two estimators are one. Under `coupled` a draft is a point mass and is accepted where both models draw the same: "
     "the match rate is counted, a job "
-    "sees no q, and so D_LK is that of the offline run, of other texts; what is counted is another number. `block` and `classic` accept "
-    "another share than sum min(p, q), which is not told of them.";
+    "sees no q, and so D_LK is that of the offline run, of other texts; what is counted is another number. `block`, `classic` and rules that are not "
+    "lossless accept another share than sum min(p, q), which is not told of them.";
 const char page_md_why_phases[] =
     "Means over rounds, microseconds of the lead's clock. `wire` is what is left of the lead's wait when truncating, drafting and packing are taken "
     "away: both ways through the network, and waking up. `overlap` is drafting that the lead did not wait for.";

@@ -21,7 +21,7 @@ static const char *short_name(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* "any": at temperature 0 all rules are one. */
+/* "any": at temperature 0 all lossless rules are one. */
 static const char *rule_of_row(const struct set_row *row)
 {
     const char *rule = run_rule(row->temperature, row->accept);

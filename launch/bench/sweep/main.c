@@ -83,6 +83,8 @@ static json_t *describe(struct bench *bench, json_t *placements)
     failed |= json_object_update_new(object,
                                      json_pack("{s:s, s:s, s:i}", "draft_name", bench->run.model.draft != NULL ? bench->run.model.draft : "embedded",
                                                "run_ahead", ahead[bench->run.rounds.run_ahead], "branches", bench->run.rounds.branches));
+    failed |= json_object_update_new(
+        object, json_pack("{s:f, s:f}", "lenience", bench->run.request.sampling.lenience, "threshold", bench->run.request.sampling.threshold));
     failed |= json_object_set_new(object, "task", bench->task_name != NULL ? json_string(bench->task_name) : json_null());
     failed |= json_object_set_new(object, "target", machine_target(&bench->run, options->max_tokens));
     failed |= json_object_set_new(object, "draft", machine_draft(&bench->run, options->max_tokens));

@@ -28,7 +28,7 @@ struct plan_options {
     double noise_limit; /* largest standard error of a speedup, as a share */
     double extra_s; /* how long cells beyond the limit get further repetitions, in each placement */
     struct plan_list draft_lengths, temperatures, batches;
-    struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 they coincide */
+    struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 those coincide */
     int length_for_batches;
     int batch_everywhere; /* several sequences at every temperature and rule, not at the first alone */
     int fill;             /* prompts of a pass for each of its sequences at least */

@@ -382,6 +382,26 @@ static void test_drafter__what_could_not_be_sent_beforehand_is_sent_when_it_is_a
     }
 }
 
+/* Nor is a draft that was asked for, and found none: it is there as soon as there is a place. */
+static void test_drafter__a_draft_that_finds_no_place_is_sent_when_there_is_one(void **state)
+{
+    const struct loop_faults faults = {.outbox = 1};
+
+    (void)state;
+    for (int runs_ahead = 0; runs_ahead < 2; runs_ahead++) {
+        if (runs_ahead)
+            begin_ahead(1);
+        channel_loop_set_faults(end[LEAD], &faults);
+        say_open(LEAD, RUN, REQUEST);
+        say_open(LEAD, RUN, REQUEST + 1);
+        assert_hears_proposal(REQUEST, PROMPT, digest_of_prompt(), LENGTH);
+        assert_hears_nothing();
+        assert_int_equal(drafter_turn(&drafter, clock_ns()), STATUS_OK);
+        assert_hears_proposal(REQUEST + 1, PROMPT, digest_of_prompt(), LENGTH);
+        assert_int_equal(drafter.proposals, 2);
+    }
+}
+
 /* A message ends it: a part is never sent, but gone on with where its text is committed. */
 /* Another text that begins with the same tokens will find them in the cache. */
 static void test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too(void **state)
@@ -691,6 +711,7 @@ int main(void)
         OPENED(test_drafter__an_unhurried_drafter_takes_no_message_before_it_has_drafted_ahead),
         OPENED(test_drafter__what_is_drafted_ahead_is_sent_whole),
         OPENED(test_drafter__drafts_for_several_texts_at_once),
+        OPENED(test_drafter__a_draft_that_finds_no_place_is_sent_when_there_is_one),
         OPENED(test_drafter__what_could_not_be_sent_beforehand_is_sent_when_it_is_asked_for),
         OPENED(test_drafter__what_was_drafted_ahead_is_moved_where_its_text_ends_too),
         OPENED(test_drafter__what_is_drafted_ahead_gives_way_to_a_message),

@@ -98,6 +98,7 @@ static void test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p(vo
     const float logit[] = {logf(0.3f)};
     const struct target_row rows[2] = {{.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .winner = 4, .most = 0.5},
                                        {.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .winner = 5, .most = 0.5}};
+    const struct target_row best[2] = {{.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .winner = 2, .most = 0.3}, rows[1]};
     const struct proposal proposal = {.count = 1, .token = {2}};
     const struct rng_key key = {.seed = 3};
     struct sampling sampling = sampling_default;
@@ -115,6 +116,7 @@ static void test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p(vo
             assert_int_equal(verdict.accepted, stands);
             assert_int_equal(verdict.draw, DRAW_NONE);
             assert_int_equal(verdict.token, 4 + stands);
+            assert_int_equal(accept_decide(&sampling, best, &proposal, 1, &key).accepted, 1); /* as greedy does, however small its p is */
         }
 }
 

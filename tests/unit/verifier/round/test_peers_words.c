@@ -228,6 +228,8 @@ static void test_peers_words__a_commit_says_what_was_committed(void **state)
     }
 }
 
+static int ahead_of_all; /* what is proposed with a q was sent before it was asked for */
+
 /* With q at its first token: ids and weights of 2. */
 static void propose_with_q(struct rig *rig, uint32_t draft_us)
 {
@@ -237,6 +239,7 @@ static void propose_with_q(struct rig *rig, uint32_t draft_us)
 
     proposal.q[0] = (struct support){.count = 2, .id = id, .weight = weight};
     proposal.draft_us = draft_us;
+    proposal.ahead = ahead_of_all ? (uint32_t)proposal.count : 0;
     propose(rig, &proposal);
 }
 
@@ -270,9 +273,13 @@ static void test_peers_words__the_way_of_a_q_is_measured(void **state)
     take_round(rig, 1, 400);
     assert_true(peer->wire_ns == 300e3);
     take_round(rig, 1, 200); /* the lead was busy, or the way has become longer */
-    assert_in_range(peer->wire_ns, 301e3, 310e3);
+    assert_in_range(peer->wire_ns, 301e3, 331e3);
     rig->peers.peer[0].wire_ns = 495e3; /* as after some more of them */
     take_round(rig, 1, 200);
+    assert_true(peer->wire_ns == 500e3);
+    ahead_of_all = 1;
+    take_round(rig, 1, 700); /* one that was under way already when it was asked for says nothing */
+    ahead_of_all = 0;
     assert_true(peer->wire_ns == 500e3);
     take_round(rig, 1, 700); /* one that takes no time says how short it is, not that it is not known */
     assert_in_range(peer->wire_ns, 1, 10e3);
