@@ -399,8 +399,8 @@ struct backend_on_device {
 
 /* One row of logits in the host's memory, at once: no part of a step. */
 struct backend_row {
-    /* Its statistics, the sum if `sums`.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
-    void (*scan)(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
+    /* Its statistics, with these sums.  logits: [count], count >= 1, no NaN (minus infinity is allowed) */
+    void (*scan)(struct backend_context *context, const float *logits, int count, enum row_sums sums, struct row_stats *stats);
 
     /* The Gumbel-max of a row: the largest logits[i] + gumbel(key, purpose, first_token + i), ties to the lowest i,
      * over the i whose bit in `excluded` is clear.  first_token is a multiple of 4.  excluded: [(count + 31) / 32], or NULL.

@@ -168,8 +168,7 @@ static enum status check_asked(const struct options *options)
         log_error("--echo is for prompts, and --chat makes messages of them: expected one of the two");
         return STATUS_USAGE;
     }
-    if (is_run && options->report.compare &&
-        (options->rounds.solo || options->ranks.drafters == 0 || (options->model.target != NULL && options->model.draft == NULL))) {
+    if (is_run && options->report.compare && !options_drafts(options)) {
         log_error("--compare sets drafted decoding beside the target's own, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
@@ -244,8 +243,7 @@ static enum status check_together(const struct options *options)
                   options->rounds.synthetic_acceptance);
         return STATUS_USAGE;
     }
-    if (options->checks.size != CHECK_OFF &&
-        (options->rounds.solo || (options->model.target != NULL && options->model.draft == NULL) || options->ranks.drafters == 0)) {
+    if (options->checks.size != CHECK_OFF && !options_drafts(options)) {
         log_error("a check compares drafted output with the target's own, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }
@@ -391,6 +389,11 @@ void options_release(struct options *options)
     *options = (struct options){0};
 }
 
+int options_drafts(const struct options *options)
+{
+    return !options->rounds.solo && options->ranks.drafters != 0 && (options->model.target == NULL || options->model.draft != NULL);
+}
+
 int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS])
 {
     const struct sampling *sampling = &options->request.sampling;
@@ -399,7 +402,7 @@ int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_
 
     if (options->rounds.synthetic_acceptance >= 0)
         snprintf(option, OPTIONS_NOT_LOSSLESS, "--synthetic-acceptance %g", options->rounds.synthetic_acceptance);
-    else if (rule != NULL && !rule->lossless)
+    else if (rule != NULL && !rule->lossless && (checks || (options_drafts(options) && options->rounds.draft_length != 0)))
         snprintf(option, OPTIONS_NOT_LOSSLESS, "--accept %s", rule->name);
     else
         return 0;

@@ -205,8 +205,10 @@ int options_bits(const struct options *options, int drafts);
 /* Ids that a draft model of `vocab` gives logits. Any q is valid (Leviathan et al. 2023, section 2.3), one that leaves tokens out, too. */
 int options_draft_vocab(const struct options *options, int vocab);
 
+/* Is anything drafted, but for requests that ask for none: are there a drafter and what drafts, and no --solo? */
+int options_drafts(const struct options *options);
 /* Does something that is asked of all requests keep what comes out from having the target's distribution? Then `option` says what: a rate with which
- * verdicts are drawn, or a rule of --accept that is not lossless. A request that names another rule has that one's row. */
+ * verdicts are drawn, or a rule of --accept that is not lossless, where drafts are asked for. A request that names another rule has its row. */
 int options_not_lossless(const struct options *options, char option[OPTIONS_NOT_LOSSLESS]);
 
 /* The program's version, "0.1.0". */

@@ -17,24 +17,20 @@ const struct option_entry option_table[] = {
      "target model: a Hugging Face folder (config.json, safetensors, tokenizer.json), a .gguf or a llama2.c .bin; default: the embedded "
      "pair"},
     {"draft", "M", OPTION_TEXT, OPTION_MODELS, AT(model.draft), 0, 0, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
-     "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the "
-     "tokens that "
-     "must be the same); or `self:bits=4`, the target's own weights rounded to 4 (or 8) bits, on the CPU alone; or `self:layers=N`, its "
-     "first N layers; or "
-     "both, self:bits=4,layers=N. A folder of such a name is ./lookup. `auto`: the model that belongs to the target, where "
-     "tandem fetch knows one, which is also what a fetched target has without it. Else without it and with --target given, decoding is solo"},
+     "draft model, with the same vocabulary; or `lookup`, which copies what followed the last tokens before (lookup:min=1,max=4, the tokens that "
+     "must be the same); or `self:bits=4`, the target's own weights rounded to 4 (or 8) bits, on the CPU alone; or `self:layers=N`, its first N "
+     "layers; or both, self:bits=4,layers=N. A folder of such a name is ./lookup. `auto`: the model that belongs to the target, where tandem fetch "
+     "knows one, which is also what a fetched target has without it. Else without it and with --target given, decoding is solo"},
     {"quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.quantise), 0, 0, "none|q8_0", 0, RESULTS_FROM_1, RANKS_ALWAYS,
-     "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in "
-     "Q8_0 has them; "
-     "on the CPU alone; default none. The output is that of the rounded target"},
+     "round the matrices that a model's file has in F32, F16 or BF16 to Q8_0 while they are loaded, of target and draft, as a GGUF file in Q8_0 has "
+     "them; on the CPU alone; default none. The output is that of the rounded target"},
     {"draft-quantise", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.draft_quantise), 0, 0, "none|q8_0|q4_0", 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "the same of the draft model alone, and of all that its file has in more bits than that, a GGUF file's Q6_K or Q5_0, too: a draft of half "
      "the bytes takes half the time, guesses a little worse, and what comes out has the target's distribution all the same; on the CPU alone. "
      "Default none: as --quantise says"},
     {"cache", "WHAT", OPTION_CHOICE, OPTION_MODELS, AT(model.cache), 0, 0, "auto|f32|bf16", 0, RESULTS_FROM_2, RANKS_ALWAYS,
-     "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half "
-     "the bytes; "
-     "default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
+     "numbers that keys and values are kept as, of target and draft: bf16 takes half the memory, and at long contexts attention reads half the "
+     "bytes; default auto: f32 on the CPU, bf16 on GPUs, which have no other. The output is that of the target with such a cache"},
     {"context", "N", OPTION_INT, OPTION_MODELS, AT(model.context), 0, BIG, NULL, 0, RESULTS_BY_CONTENT, RANKS_ALWAYS,
      "tokens that a sequence may have, prompt included; 0: the model's own, at most 8192. Above the original context of a model with LongRoPE "
      "its factors for long texts are used"},
@@ -43,25 +39,21 @@ const struct option_entry option_table[] = {
      "verifier ranks, which share the target by tensor parallelism; default 2 where they compute on the CPU and the model and the cores "
      "allow it, else 1"},
     {"backend", "WHICH", OPTION_CHOICE, OPTION_RANKS, AT(ranks.backend), 0, 0, "auto|cpu|cuda", 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host "
-     "share "
-     "out its devices in turns"},
+     "what computes; default auto: each rank takes a CUDA device where this build and its host have one, else the CPU. The ranks of a host share out "
+     "its devices in turns"},
     {"all-reduce", "HOW", OPTION_CHOICE, OPTION_RANKS, AT(ranks.all_reduce), 0, 0, "auto|nccl|one-shot", 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "how verifiers with a device each sum small numbers: over NCCL, or by writing into each other's memory (one host, up to 8 devices); "
-     "default "
+     "how verifiers with a device each sum small numbers: over NCCL, or by writing into each other's memory (one host, up to 8 devices); default "
      "auto: what is faster, measured at the start"},
     {"threads", "N", OPTION_INT, OPTION_RANKS, AT(ranks.threads), 0, 1024, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "threads of each rank; 0: the cores of a host divided by its ranks; of a model of 32 M weights and more by those of its role, for "
-     "drafters and "
+     "threads of each rank; 0: the cores of a host divided by its ranks; of a model of 32 M weights and more by those of its role, for drafters and "
      "verifiers take turns; never more than the cores that the rank may run on"},
     {"hosts", "LIST", OPTION_TEXT, OPTION_RANKS, AT(launch.hosts), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "hosts for mpirun, as HOST[:SLOTS],..."},
     {"mpirun-options", "TEXT", OPTION_TEXT, OPTION_RANKS, AT(launch.mpirun_options), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_NEVER,
      "more options for mpirun, put into the line as they are"},
     {"drafter-devices", "LIST", OPTION_TEXT, OPTION_RANKS, AT(ranks.drafter_devices), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "devices for the drafters of a host, in turn, as 0 or 2,3, of those that a rank sees; default: device R for the rank that is number R "
-     "of its host, "
-     "and from the first again"},
+     "devices for the drafters of a host, in turn, as 0 or 2,3, of those that a rank sees; default: device R for the rank that is number R of its "
+     "host, and from the first again"},
     {"verifier-devices", "LIST", OPTION_TEXT, OPTION_RANKS, AT(ranks.verifier_devices), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "the same for the verifiers, which need a device each; a drafter may share one with a verifier"},
     {"config", "FILE", OPTION_TEXT, OPTION_RANKS, AT(launch.config), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_BY_SCRIPT,
@@ -106,8 +98,7 @@ const struct option_entry option_table[] = {
      "messages"},
     {"template", "NAME", OPTION_CHOICE, OPTION_INPUT, AT(input.chat_family), 0, 0,
      "auto|chatml|llama2|llama3|llama3.1|mistral-v0|mistral-v1|mistral-v3|mistral-v3-tekken|gemma|phi3|zephyr", 0, RESULTS_ALWAYS, RANKS_ALWAYS,
-     "how messages become a prompt; default auto: as the model's own chat template says, where it is one of these. With a model that knows "
-     "no such "
+     "how messages become a prompt; default auto: as the model's own chat template says, where it is one of these. With a model that knows no such "
      "tokens the marks are plain text"},
     {"output", "FILE", OPTION_TEXT, OPTION_INPUT, AT(results.path), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_BY_SCRIPT,
      "write results as JSON lines, in input order; - is stdout. Until all are there, FILE.journal holds them"},
@@ -168,37 +159,37 @@ const struct option_entry option_table[] = {
      "of --accept lenience: what q is multiplied by before p is compared with it; 1 is rejection, default 0.5. NOT LOSSLESS"},
     {"threshold", "P", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.threshold), 0, 1, SAMPLING_THRESHOLD, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
      "of --accept threshold: p of a draft that is accepted is above it; default 0.3. NOT LOSSLESS"},
+    {"typical-epsilon", "E", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.typical_epsilon), 0, 1, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "of --accept typical, Medusa's: p of a draft that is accepted is above E, or above D exp(-entropy of p) where that is less; default 0.09. NOT "
+     "LOSSLESS"},
+    {"typical-delta", "D", OPTION_DOUBLE, OPTION_SPECULATION, AT(request.sampling.typical_delta), 0, 1, NULL, 1, RESULTS_ALWAYS, RANKS_ALWAYS,
+     "the D beside it; default 0.3"},
     {"list-rules", NULL, OPTION_PRINT, OPTION_SPECULATION, OPTIONS_PRINT_RULES, 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "show the rules of --accept, what each does and whose it is, and exit"},
     {"draft-length", "K", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_length), 0, SAMPLING_MAX_DRAFT, NULL, 1, RESULTS_DRAFTED, RANKS_ALWAYS,
-     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 the "
-     "text then depends on timing (under lossless rules its distribution does not) with every rule but coupled and walk: for the same text twice "
-     "give K, or one of "
-     "these"},
+     "tokens drafted in each round; by default chosen from what is measured, and none where drafts do not pay. Above temperature 0 the text then "
+     "depends on timing (under lossless rules its distribution does not) with every rule but coupled and walk: for the same text twice give K, or "
+     "one of these"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0, RANKS_ALWAYS,
-     "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked "
-     "so "
+     "each draft is accepted with probability R, whatever the target says: to study a network without a trained pair. NOT LOSSLESS, and marked so "
      "wherever the job says anything"},
     {"support", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.support), 1, SPARSE_Q_MAX, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "tokens that a draft distribution keeps at most; default 256. Fewer are faster to send and are accepted less often"},
     {"draft-vocabulary", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.draft_vocabulary), 0, 1 << 30, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
-     "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as "
-     "BPE's, those "
-     "are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's distribution all the same. "
-     "Lookup copies any"},
+     "a draft model drafts from its first N ids alone, so its head reads no more weights than theirs; in vocabularies made by merging, as BPE's, "
+     "those are the frequent ones. Default 0: all, as with more than there are. What comes out has the target's distribution all the same. Lookup "
+     "copies any"},
     {"draft-temperature", "T", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.draft_temperature), 0, 100, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "a draft model's own temperature, beside the request's, which is the default: its tokens are drawn from that distribution, and decided by it, "
-     "so "
-     "what comes out has the target's all the same. It may be accepted more often: `tandem alpha` says whether. Not at temperature 0, nor with "
-     "--accept coupled, walk or threshold"},
+     "so what comes out has the target's all the same. It may be accepted more often: `tandem alpha` says whether. Not at temperature 0, nor with "
+     "--accept coupled, walk, threshold or typical"},
     {"draft-deadline", "MS", OPTION_DOUBLE, OPTION_SPECULATION, AT(limits.draft_deadline_ms), 0, 1e6, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "longest wait for a proposal before the target decodes without it; default 1000, of a check 20000. A drafter's usual time shortens it"},
     {"run-ahead", "WHEN", OPTION_CHOICE, OPTION_SPECULATION, AT(rounds.run_ahead), 0, 0, "auto|on|off", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "while the target verifies a draft, the drafter drafts for the texts that are most likely to come of it: where one of them comes, the next "
-     "round waits "
-     "for no draft. Default auto: where each rank has cores of its own. The text is the same"},
+     "round waits for no draft. Default auto: where each rank has cores of its own. The text is the same"},
     {"branches", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.branches), 0, 12, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "texts that a drafter drafts for while it runs ahead, of each draft at most; default 0: as many as it has time for"},
     {"max-sequences", "N", OPTION_INT, OPTION_SPECULATION, AT(rounds.max_sequences), 1, 256, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
@@ -207,13 +198,12 @@ const struct option_entry option_table[] = {
      "tokens of prompts that a step reads beside the sequences that run; default 0: chosen from measured times, so that one prompt that "
      "comes in makes others slower by a quarter at most, and more of them, as many as run, are read first. No text depends on it"},
     {"stats", "FILE", OPTION_TEXT, OPTION_REPORT, AT(report.stats), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_BY_SCRIPT,
-     "write figures of the run as one JSON object"},
+     "write figures of the run as one JSON object; `tandem help stats` says what each is"},
     {"hash-logits", NULL, OPTION_FLAG, OPTION_REPORT, AT(report.hash_logits), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "add to --stats a digest of the target's logits at all committed positions"},
     {"compare", NULL, OPTION_FLAG, OPTION_REPORT, AT(report.compare), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "decode every prompt solo, then speculatively, again and again until the speedup's standard error is 1 % or 10 s have passed, and "
-     "show both speeds, their "
-     "medians and spread; the default without a prompt"},
+     "decode every prompt solo, then speculatively, again and again until the speedup's standard error is 1 % or 10 s have passed, and show both "
+     "speeds, their medians and spread; the default without a prompt"},
     {"show-drafts", NULL, OPTION_FLAG, OPTION_REPORT, AT(report.show_drafts), 0, 1, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "show the completion with its drafts, in colour: green: accepted draft tokens; red: the rejected one, struck out; blue: its "
      "replacement. There are some where none would pay, too. Without a prompt that is the default; else the text alone is shown"},

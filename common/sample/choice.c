@@ -11,7 +11,9 @@ DEVICE_CODE void choice_ask(const struct sampling *sampling, int support, int li
     query->purpose = RNG_NOISE;
     query->gumbel = draw == RULE_DRAWS_NOISE && !distribution_truncates(sampling);
     query->scans = !query->gumbel;
-    query->sums = query->scans && sampling->temperature > 0.0; /* what truncation keeps is known by it, also of a row whose argmax is drafted */
+    query->sums = query->scans && sampling->temperature > 0.0
+                      ? ROW_SUMS_MASS
+                      : ROW_SUMS_NONE; /* what truncation keeps is known by it, also of a row whose argmax is drafted */
     query->top = draw == RULE_DRAWS_ARGMAX || query->gumbel ? 0 : support;
     query->top = query->top < listed ? listed : query->top;
 }

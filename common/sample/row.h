@@ -11,11 +11,15 @@ enum {
     ROW_MAX_LOGPROBS = 20 /* of the most probable ones that a result has, as OpenAI has it */
 };
 
+/* What is summed over a row. */
+enum row_sums { ROW_SUMS_NONE, ROW_SUMS_MASS, ROW_SUMS_BELOW /* both */ };
+
 /* What one shard knows of one row of logits. */
 struct row_stats {
     float max;      /* the largest logit */
     int32_t argmax; /* its lowest index in the shard */
     double sum;     /* of exp(logit - max) over the shard; 0 when max is minus infinity */
+    double below;   /* of (max - logit) exp(logit - max), so that log sum + below / sum is the entropy in nats; 0 likewise */
 };
 
 struct scored_token {
@@ -26,7 +30,7 @@ struct scored_token {
 /* What is asked of one row of logits, and what it answers, which may be more. The logits are those of ids first .. first + count - 1. */
 struct row_query {
     int scans;             /* whether max and argmax of `stats` are asked for */
-    int sums;              /* whether its sum is, with these */
+    enum row_sums sums;    /* which of its sums are, with these */
     int gumbel;             /* whether `winner` is: the largest logit + gumbel(key, purpose, id) */
     int excludes;          /* whether the ids of `token` take no part in the Gumbel-max */
     struct rng_key key;

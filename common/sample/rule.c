@@ -1,5 +1,7 @@
 #include "common/sample/rule.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .draw = RULE_DRAWS_ARGMAX};
@@ -52,7 +54,8 @@ static const struct rule rules[] = {
                          .needs_q = 1,
                          .depends_on_drafts = 1,
                          .cold = 1,
-                         .draw = RULE_DRAWS_Q},
+                         .draw = RULE_DRAWS_Q,
+                         .number = offsetof(struct sampling, lenience)},
     [ACCEPT_THRESHOLD] =
         {.name = "threshold",
          .what = "the draft's most probable token is accepted if its p is above --threshold P, and at temperature 0 if it is the target's "
@@ -60,7 +63,15 @@ static const struct rule rules[] = {
          .source = "as blockwise parallel decoding, Stern et al. 2018",
          .depends_on_drafts = 1,
          .cold = 1,
-         .draw = RULE_DRAWS_ARGMAX},
+         .draw = RULE_DRAWS_ARGMAX,
+         .number = offsetof(struct sampling, threshold)},
+    [ACCEPT_TYPICAL] = {.name = "typical",
+                        .what = "the draft's most probable token is accepted if its p is above --typical-epsilon E or above --typical-delta D times "
+                                "exp(-entropy of p), whichever is less",
+                        .source = "Cai et al. 2024, Medusa",
+                        .depends_on_drafts = 1,
+                        .draw = RULE_DRAWS_ARGMAX,
+                        .number = offsetof(struct sampling, typical_epsilon)},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 
@@ -89,4 +100,45 @@ int rule_find(const char *name, size_t length)
         if (strlen(rules[i].name) == length && memcmp(rules[i].name, name, length) == 0)
             return i;
     return -1;
+}
+
+void rule_set(const struct rule_asked *asked, struct sampling *sampling)
+{
+    const struct rule *rule = rule_row(asked->accept);
+
+    sampling->accept = asked->accept;
+    if (asked->number >= 0 && rule != NULL && rule->number > 0)
+        memcpy((char *)sampling + rule->number, &asked->number, sizeof asked->number);
+}
+
+int rule_read(const char *text, size_t length, struct rule_asked *asked)
+{
+    const char *equals = memchr(text, '=', length);
+    struct rule_asked found = {.accept = rule_find(text, equals != NULL ? (size_t)(equals - text) : length), .number = -1};
+    struct sampling sampling = sampling_default;
+    char number[RULE_TEXT], *end, reason[256];
+
+    if (found.accept < 0)
+        return 0;
+    if (equals != NULL) {
+        if (rules[found.accept].number == 0 || text + length - equals > RULE_TEXT)
+            return 0;
+        snprintf(number, sizeof number, "%.*s", (int)(text + length - equals - 1), equals + 1);
+        found.number = strtod(number, &end);
+        if (number[strspn(number, "0123456789.e-")] != '\0' || end == number || *end != '\0' || !(found.number >= 0))
+            return 0;
+    }
+    rule_set(&found, &sampling);
+    if (sampling_check(&sampling, reason, sizeof reason) != STATUS_OK)
+        return 0;
+    *asked = found;
+    return 1;
+}
+
+void rule_write(const struct rule_asked *asked, char *text)
+{
+    if (asked->number >= 0)
+        snprintf(text, RULE_TEXT, "%s=%.10g", rule_name(asked->accept), asked->number);
+    else
+        snprintf(text, RULE_TEXT, "%s", rule_name(asked->accept));
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/rng.h"
 #include "common/sample/sampling.h"
+#include <stddef.h>
 
 /* How a drafter draws its next token. */
 enum rule_draw {
@@ -26,10 +27,18 @@ struct rule {
     int cold;              /* it is another one than greedy at temperature 0, too, where p is that of temperature 1 */
     int usual;             /* a benchmark measures it if it is not told what to measure */
     enum rule_draw draw;
+    size_t number; /* offset in struct sampling of the number that belongs to the rule, as lenience's L; 0: none does */
 };
 
+/* A rule as a list of rules has it: by its name, or with a number of its own, as "lenience=0.5". */
+struct rule_asked {
+    int accept;
+    double number; /* negative: none was given, the sampling's own holds */
+};
+enum { RULE_TEXT = 48 };
+
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
-#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold"
+#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical"
 
 /* The row that holds for this sampling: at temperature 0 all lossless rules are one, greedy, which nobody can ask for by name. NULL where `accept` is
  * none. */
@@ -46,5 +55,12 @@ const struct rule *rule_row(int accept);
 const char *rule_name(int accept);
 /* What to write into `accept` for the first `length` bytes of a name, or -1 when no rule has it. */
 int rule_find(const char *name, size_t length);
+
+/* Reads the first `length` bytes of such a text. 1, or 0 with *asked as it was: no rule has the name, or it has no number, or another range. */
+int rule_read(const char *text, size_t length, struct rule_asked *asked);
+/* Writes it again.  text: [RULE_TEXT] */
+void rule_write(const struct rule_asked *asked, char *text);
+/* The rule, and its number where one was given. */
+void rule_set(const struct rule_asked *asked, struct sampling *sampling);
 
 #endif

@@ -15,6 +15,7 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
         return RULE_DRAWS_NOISE;
     case ACCEPT_WALK:
     case ACCEPT_THRESHOLD:
+    case ACCEPT_TYPICAL:
         return RULE_DRAWS_ARGMAX;
     case ACCEPT_MODES:
         break;

@@ -14,6 +14,8 @@ const struct sampling sampling_default = {
     .frequency_penalty = 0.0,
     .lenience = 0.5,
     .threshold = 0.3,
+    .typical_epsilon = 0.09,
+    .typical_delta = 0.3,
     .top_k = 0,
     .accept = ACCEPT_REJECTION,
     .seed = 0,
@@ -43,6 +45,10 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
         return refuse(reason, size, "lenience", s->lenience, SAMPLING_LENIENCE);
     if (!(s->threshold >= 0.0 && s->threshold < 1.0))
         return refuse(reason, size, "threshold", s->threshold, SAMPLING_THRESHOLD);
+    if (!(s->typical_epsilon >= 0.0 && s->typical_epsilon <= 1.0))
+        return refuse(reason, size, "typical_epsilon", s->typical_epsilon, "a number from 0 to 1");
+    if (!(s->typical_delta >= 0.0 && s->typical_delta <= 1.0))
+        return refuse(reason, size, "typical_delta", s->typical_delta, "a number from 0 to 1");
     if (s->top_k < 0)
         return refuse(reason, size, "top_k", s->top_k, "a whole number of at least 0");
     if (rule_name(s->accept) == NULL)
@@ -53,11 +59,11 @@ enum status sampling_check(const struct sampling *s, char *reason, size_t size)
 uint64_t sampling_digest(const struct sampling *s)
 {
     /* Field by field: the struct may have padding. */
-    double numbers[8] = {s->temperature,       s->top_p,    s->min_p,    s->repetition_penalty, s->presence_penalty,
-                         s->frequency_penalty, s->lenience, s->threshold};
+    double numbers[] = {s->temperature,       s->top_p,    s->min_p,     s->repetition_penalty, s->presence_penalty,
+                        s->frequency_penalty, s->lenience, s->threshold, s->typical_epsilon,    s->typical_delta};
     int32_t integers[2] = {s->top_k, s->accept};
 
-    for (int i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         numbers[i] += 0.0; /* -0 and +0 are one value; the wire keeps only one of them */
 
     return digest_bytes(integers, sizeof integers, digest_bytes(numbers, sizeof numbers, s->seed));

@@ -17,6 +17,7 @@ enum accept_mode {
     ACCEPT_CLASSIC = 4,
     ACCEPT_LENIENCE = 5,
     ACCEPT_THRESHOLD = 6,
+    ACCEPT_TYPICAL = 7,
     ACCEPT_MODES
 };
 
@@ -31,6 +32,8 @@ struct sampling {
     double frequency_penalty;  /* [-2, 2]; 0 is off; over generated tokens */
     double lenience;           /* (0, 1], of the rule lenience: what q is multiplied by before p is compared with it; 1 is rejection */
     double threshold;          /* [0, 1), of the rule threshold: p of a draft that is accepted is above it */
+    double typical_epsilon;    /* [0, 1], of the rule typical: p of a draft that is accepted is above this, or above .. */
+    double typical_delta;      /* [0, 1] .. this times exp(-entropy of p), whichever is less */
     int32_t top_k;             /* >= 0; 0 is off */
     int32_t accept;            /* enum accept_mode */
     uint64_t seed;

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum {
-    MESSAGE_VERSION = 8,
+    MESSAGE_VERSION = 9,
     MESSAGE_MOST_WORTH = 1000,
     MESSAGE_MAX_DRAFT = SAMPLING_MAX_DRAFT,
     MESSAGE_MAX_COMMIT = MESSAGE_MAX_DRAFT + 1, /* all drafted tokens and the bonus */

@@ -74,6 +74,8 @@ static void fill_sampling(const struct sampling *sampling, Tandem__Sampling *m)
     m->seed = sampling->seed;
     m->lenience = sampling->lenience;
     m->threshold = sampling->threshold;
+    m->typical_epsilon = sampling->typical_epsilon;
+    m->typical_delta = sampling->typical_delta;
 }
 
 /* The memory that a bias needs while it is packed. */

@@ -25,7 +25,7 @@ static const struct precheck_field hello_field[] = {
 static const struct precheck_message hello_rules = {COUNT(hello_field), hello_field};
 
 static const struct precheck_field sampling_field[] = {
-    FIXED64, FIXED64, FIXED64, FIXED64, FIXED64, FIXED64, WORD, WORD, FIXED64, FIXED64, FIXED64,
+    FIXED64, FIXED64, FIXED64, FIXED64, FIXED64, FIXED64, WORD, WORD, FIXED64, FIXED64, FIXED64, FIXED64, FIXED64,
 };
 static const struct precheck_message sampling_rules = {COUNT(sampling_field), sampling_field};
 

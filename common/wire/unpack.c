@@ -104,6 +104,8 @@ static const char *read_sampling(const Tandem__Sampling *m, struct sampling *out
         .seed = m->seed,
         .lenience = m->lenience,
         .threshold = m->threshold,
+        .typical_epsilon = m->typical_epsilon,
+        .typical_delta = m->typical_delta,
     };
     return sampling_check(out, unread, sizeof unread) == STATUS_OK ? NULL : "sampling parameters are out of range";
 }

@@ -44,7 +44,7 @@ static int choose_verifiers(const struct options *options)
 
 enum status launch_line_open(const struct options *options, int argc, char **argv, struct launch_ranks *ranks)
 {
-    int drafters = launch_check_drafts(options) ? (options->ranks.drafters < 0 ? 1 : options->ranks.drafters) : 0;
+    int drafters = options_drafts(options) ? (options->ranks.drafters < 0 ? 1 : options->ranks.drafters) : 0;
 
     TRY(launch_ranks_check(options, drafters));
     TRY(launch_check(options));

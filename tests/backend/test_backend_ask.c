@@ -67,7 +67,9 @@ static void add_query(struct head *head, int row, int kind)
 
     head->query[i] = (struct kept_query){.row = row, .scale = (row + kind) % 2 == 0 ? 1.0f : 1.25f};
     head->query[i].query = (struct row_query){.scans = kind != 2 && kind != 3 && kind != 6,
-                                              .sums = kind == 1 || kind == 4 || kind == 5,
+                                              .sums = kind == 4                ? ROW_SUMS_BELOW
+                                                      : kind == 1 || kind == 5 ? ROW_SUMS_MASS
+                                                                               : ROW_SUMS_NONE,
                                               .gumbel = kind == 2 || kind == 3 || kind == 5,
                                               .excludes = kind == 3 || (kind == 5 && row % 2 == 0),
                                               .key = {.seed = 5, .request = 2, .position = (uint32_t)row},
@@ -105,7 +107,7 @@ static void ask_with(struct head *head)
 static void spoil(struct head *head)
 {
     for (int i = 0; i < head->queries; i++) {
-        head->query[i].query.stats = (struct row_stats){.max = 3e38f, .argmax = -7, .sum = -1};
+        head->query[i].query.stats = (struct row_stats){.max = 3e38f, .argmax = -7, .sum = -1, .below = -1};
         head->query[i].query.winner = (struct scored_token){.score = 3e38f, .token = -7};
         head->query[i].query.best_count = -1;
     }
@@ -132,6 +134,8 @@ static void check_answer(const struct head *head, const struct kept_query *kept,
     }
     if (query->sums)
         assert_memory_equal(&query->stats.sum, &expected.stats.sum, sizeof expected.stats.sum);
+    if (query->sums == ROW_SUMS_BELOW)
+        assert_memory_equal(&query->stats.below, &expected.stats.below, sizeof expected.stats.below);
     if (query->gumbel) {
         assert_int_equal(query->winner.token, expected.winner.token);
         assert_same_bits(&query->winner.score, &expected.winner.score, 1);

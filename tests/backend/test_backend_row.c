@@ -21,10 +21,10 @@ static void make_logits(float *logits, int count, uint32_t seed)
     logits[random_word(&random) % (uint32_t)count] = 0.0f;
 }
 
-static void test_row_scan__is_max_lowest_index_and_sum(void **state)
+static void test_row_scan__is_max_lowest_index_and_sums(void **state)
 {
     float logits[MOST];
-    double first_sum = 0;
+    double first_sum = 0, first_below = 0;
 
     (void)state;
     for (int c = 0; c < COUNTS; c++)
@@ -32,21 +32,26 @@ static void test_row_scan__is_max_lowest_index_and_sum(void **state)
             struct backend_context *context = rig_open(i);
             struct row_stats stats;
             int argmax = 0;
-            double sum = 0;
+            double sum = 0, below = 0;
 
             if (context == NULL)
                 continue;
             make_logits(logits, counts[c], 77);
             for (int k = 1; k < counts[c]; k++)
                 argmax = logits[k] > logits[argmax] ? k : argmax;
-            for (int k = 0; k < counts[c]; k++)
+            for (int k = 0; k < counts[c]; k++) {
                 sum += (double)math32_exp(logits[k] - logits[argmax]);
-            backend_cpu.row.scan(context, logits, counts[c], 1, &stats);
+                below += logits[k] > -INFINITY ? ((double)logits[argmax] - logits[k]) * (double)math32_exp(logits[k] - logits[argmax]) : 0;
+            }
+            backend_cpu.row.scan(context, logits, counts[c], ROW_SUMS_BELOW, &stats);
             assert_int_equal(stats.argmax, argmax);
             assert_true(stats.max == logits[argmax]);
             assert_true(fabs(stats.sum - sum) <= 1e-12 * sum);
             first_sum = i == 0 ? stats.sum : first_sum;
             assert_memory_equal(&stats.sum, &first_sum, sizeof first_sum);
+            assert_true(fabs(stats.below - below) <= 1e-6 * below);
+            first_below = i == 0 ? stats.below : first_below;
+            assert_memory_equal(&stats.below, &first_below, sizeof first_below);
             backend_cpu.close(context);
         }
 }
@@ -66,7 +71,7 @@ static void test_row__not_a_number_hides_no_logit(void **state)
             continue;
         for (int k = 0; k < COUNT; k++) /* the largest stands before what is none, which stands before others */
             logits[k] = k >= 64 && k < 128 ? NAN : -(float)abs(k - 5);
-        backend_cpu.row.scan(context, logits, COUNT, 1, &stats);
+        backend_cpu.row.scan(context, logits, COUNT, ROW_SUMS_BELOW, &stats);
         assert_int_equal(stats.argmax, 5);
         assert_int_equal(backend_cpu.row.top(context, logits, COUNT, KEPT, best), KEPT);
         for (int k = 0; k < KEPT; k++)
@@ -82,8 +87,8 @@ static void test_row_scan__minus_infinity_alone_has_no_mass(void **state)
     struct row_stats stats;
 
     (void)state;
-    backend_cpu.row.scan(context, logits, 3, 1, &stats);
-    assert_true(stats.max == -INFINITY && stats.argmax == 0 && stats.sum == 0);
+    backend_cpu.row.scan(context, logits, 3, ROW_SUMS_BELOW, &stats);
+    assert_true(stats.max == -INFINITY && stats.argmax == 0 && stats.sum == 0 && stats.below == 0);
     backend_cpu.close(context);
 }
 
@@ -213,7 +218,7 @@ static void test_row_top__of_large_logits_is_the_head_of_the_sorted_row(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_row_scan__is_max_lowest_index_and_sum),
+        cmocka_unit_test(test_row_scan__is_max_lowest_index_and_sums),
         cmocka_unit_test(test_row_scan__minus_infinity_alone_has_no_mass),
         cmocka_unit_test(test_row_gumbel_max__winner_is_that_of_rng_gumbel),
         cmocka_unit_test(test_row_gumbel_max__nothing_to_win_gives_no_token),

@@ -128,6 +128,7 @@ static void take(const struct evidence *evidence, int first, int rows, int exclu
                                            .logit = given[8],
                                            .stats = given[9],
                                            .winner = given[10],
+                                           .below = excludes,
                                            .scratch = given[12]};
     const struct top_launch top = {.from = from, .best_first = given[7], .best = given[11], .scratch = given[13]};
 
@@ -174,13 +175,36 @@ static void check_lists(const struct evidence *evidence, int row, struct row_que
     assert_same_bits(logit, expected->logit, (size_t)expected->tokens);
 }
 
+/* As sum_error, of terms that have the distance as a factor. */
+static double below_error(const float *scaled, int count, float max)
+{
+    double error = 0;
+
+    for (int i = 0; i < count; i++)
+        if (scaled[i] > -INFINITY) {
+            double below = (double)max - (double)scaled[i];
+
+            error += exp(-below) * (1 + below) * (9 + 2 * below) * 0x1p-24 + 1e-35;
+        }
+    return error + 1e-12;
+}
+
+/* It is 0 where it was not asked for. */
+static void check_below(const float *scaled, const struct evidence *evidence, int asked, double below, const struct row_stats *expected)
+{
+    if (!asked && below != 0)
+        fail_msg("%.17g is below, and nobody asked", below);
+    if (asked && !(fabs(below - expected->below) <= below_error(scaled, evidence->count, expected->max)))
+        fail_msg("of %d: below by %.17g is too far from %.17g", evidence->count, below, expected->below);
+}
+
 static void check_row(const struct evidence *evidence, int row, int excludes, struct backend_context *context, const struct outcome *outcome)
 {
     float *scaled = zeroed((size_t)evidence->count, sizeof *scaled), logit[LISTED];
     uint32_t *excluded = zeroed((size_t)evidence->count / 32 + 1, sizeof *excluded);
     struct scored_token best[LISTED];
     struct row_query query = {.scans = 1,
-                              .sums = 1,
+                              .sums = ROW_SUMS_BELOW,
                               .gumbel = purpose_of(row) >= 0,
                               .excludes = excludes,
                               .key = evidence->key[row],
@@ -198,6 +222,7 @@ static void check_row(const struct evidence *evidence, int row, int excludes, st
     assert_same_bits(&outcome->stats[row].max, &query.stats.max, 1);
     if (!(fabs(outcome->stats[row].sum - query.stats.sum) <= sum_error(scaled, evidence->count, query.stats.max)))
         fail_msg("row %d of %d: a sum of %.17g is too far from %.17g", row, evidence->count, outcome->stats[row].sum, query.stats.sum);
+    check_below(scaled, evidence, excludes, outcome->stats[row].below, &query.stats);
     if (purpose_of(row) < 0)
         query.winner.token = -1;
     assert_int_equal(outcome->winner[row].token, query.winner.token);
@@ -249,6 +274,7 @@ static void test_cuda_evidence__of_a_row_has_the_same_bits_in_any_company_and_or
         for (int r = 0; r < ROWS; r++) {
             take(&evidence, r, 1, 1, &alone);
             assert_memory_equal(&alone.stats[0].sum, &first.stats[r].sum, sizeof alone.stats[0].sum);
+            assert_memory_equal(&alone.stats[0].below, &first.stats[r].below, sizeof alone.stats[0].below);
             assert_same_bits(&alone.stats[0].max, &first.stats[r].max, 1);
             assert_int_equal(alone.stats[0].argmax, first.stats[r].argmax);
             assert_same_bits(&alone.winner[0].score, &first.winner[r].score, 1);

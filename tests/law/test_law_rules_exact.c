@@ -136,6 +136,8 @@ static void fill_row(struct row *row, const struct run *run, int at, int before)
         }
     row->q.count = run->point ? 0 : named;
     row->target.count = named;
+    for (int v = 0; v < VOCAB && run->kind == TARGET_SUPPORT; v++)
+        row->target.entropy -= p[v] > 0 ? p[v] * log(p[v]) : 0;
     if (run->kind == TARGET_SUPPORT)
         return;
     row->target.count = 0;
@@ -493,11 +495,42 @@ static void test_law_rules_exact__under_a_threshold_a_draft_comes_or_the_targets
     assert_true(above > PAIRS / 2 && below > PAIRS / 2);
 }
 
+/* As under a threshold, which is lower where p is spread: so some stand that would not by the entropy of another row. */
+static void test_law_rules_exact__typical_drafts_come_or_the_targets_own_token(void **state)
+{
+    int above = 0, below = 0;
+
+    (void)state;
+    for (int i = 0; i < PAIRS; i++) {
+        struct pair pair;
+        struct run run = {
+            .pair = &pair, .sampling = sampling_default, .kind = i % 2 ? TARGET_SUPPORT : TARGET_LIST, .point = 1, .drafts = 1 + i / 2 % MOST_DRAFT};
+        double first[VOCAB], entropy = 0;
+
+        run.sampling.temperature = 1;
+        run.sampling.accept = ACCEPT_TYPICAL;
+        run.sampling.typical_epsilon = 1;
+        run.sampling.typical_delta = 0.9;
+        fill_pair(&pair, (uint64_t)i);
+        (void)largest_error(&run);
+        first_tokens(&run, first);
+        for (int v = 0; v < VOCAB; v++)
+            entropy -= pair.p[0][0][v] > 0 ? pair.p[0][0][v] * log(pair.p[0][0][v]) : 0;
+        for (int v = 0, drafted = point_token(&run, 0, 0), stands = pair.p[0][0][drafted] > 0.9 * exp(-entropy); v < VOCAB; v++) {
+            assert_true(fabs(first[v] - (stands ? v == drafted : pair.p[0][0][v])) < NEAR);
+            above += stands;
+            below += !stands;
+        }
+    }
+    assert_true(above > PAIRS / 2 && below > PAIRS / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_rules_exact__every_rule_gives_the_targets_law),
         cmocka_unit_test(test_law_rules_exact__under_lenience_no_token_comes_more_often_than_its_share),
+        cmocka_unit_test(test_law_rules_exact__typical_drafts_come_or_the_targets_own_token),
         cmocka_unit_test(test_law_rules_exact__under_a_threshold_a_draft_comes_or_the_targets_own_token),
         cmocka_unit_test(test_law_rules_exact__block_accepts_no_fewer_than_rejection_and_that_no_fewer_than_classic),
     };

@@ -24,6 +24,7 @@ struct target_row {
     const double *p;                 /* [count], TARGET_LIST */
     const float *logit;              /* [count], TARGET_SUPPORT: of q's tokens, in q's order */
     double log_z;                    /* TARGET_SUPPORT: log of the sum of exp(logit) over the vocabulary */
+    double entropy;                  /* of p, nats, where the rule asks for it beside a TARGET_SUPPORT */
     double most;                     /* p of the winner, where that is known beside a TARGET_SUPPORT (at temperature 0) */
 };
 

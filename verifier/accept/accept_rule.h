@@ -6,29 +6,20 @@
 #include "verifier/accept/accept.h"
 #include "verifier/accept/evidence.h"
 
+/* As accept_decide. */
+typedef struct verdict accept_by(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                                 const struct rng_key *key);
+
 struct accept_rule {
     enum evidence_kind evidence;  /* what a shard reports of a row */
     enum evidence_kind truncated; /* the same with top-k, top-p or min-p */
     enum evidence_kind cold;      /* the same at temperature 0, where the rule is not greedy there */
-    /* As accept_decide. */
-    struct verdict (*decide)(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                             const struct rng_key *key);
+    accept_by *decide;
 };
 
 /* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0, but for rules that are others there. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
-struct verdict accept_rejection(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                                const struct rng_key *key);
-struct verdict accept_block(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                            const struct rng_key *key);
-struct verdict accept_classic(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                              const struct rng_key *key);
-struct verdict accept_match(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                            const struct rng_key *key);
-struct verdict accept_lenience(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                               const struct rng_key *key);
-struct verdict accept_threshold(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                                const struct rng_key *key);
+accept_by accept_rejection, accept_block, accept_classic, accept_match, accept_lenience, accept_threshold, accept_typical;
 
 #endif

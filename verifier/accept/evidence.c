@@ -64,6 +64,11 @@ static size_t bytes_of_support(const struct sampling *sampling, int support_coun
     return sizeof(struct evidence_mass) + floats * sizeof(float);
 }
 
+static size_t bytes_of_entropy_support(const struct sampling *sampling, int support_count)
+{
+    return bytes_of_support(sampling, support_count) + sizeof(double);
+}
+
 static void ask_best(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
 {
     (void)sampling;
@@ -85,7 +90,8 @@ static void ask_list(const struct sampling *sampling, const struct evidence_row 
     struct evidence_mass *mass = to;
 
     (void)row;
-    query->scans = query->sums = 1;
+    query->scans = 1;
+    query->sums = ROW_SUMS_MASS;
     query->top = evidence_list_length(sampling);
     query->best = (struct scored_token *)(mass + 1);
 }
@@ -95,10 +101,17 @@ static void ask_support(const struct sampling *sampling, const struct evidence_r
     struct evidence_mass *mass = to;
 
     (void)sampling;
-    query->scans = query->sums = 1;
+    query->scans = 1;
+    query->sums = ROW_SUMS_MASS;
     query->token = row->support;
     query->tokens = row->support_count;
     query->logit = (float *)(mass + 1);
+}
+
+static void ask_entropy_support(const struct sampling *sampling, const struct evidence_row *row, void *to, struct row_query *query)
+{
+    ask_support(sampling, row, to, query);
+    query->sums = ROW_SUMS_BELOW;
 }
 
 static void put_best(const struct evidence_row *row, const struct row_query *query, void *to)
@@ -128,6 +141,12 @@ static void put_support(const struct evidence_row *row, const struct row_query *
 static void put_best_support(const struct evidence_row *row, const struct row_query *query, void *to)
 {
     *(struct evidence_mass *)to = (struct evidence_mass){.sum = query->stats.sum, .max = query->stats.max, .count = query->stats.argmax + row->first};
+}
+
+static void put_entropy_support(const struct evidence_row *row, const struct row_query *query, void *to)
+{
+    put_support(row, query, to);
+    *(double *)(void *)((char *)to + bytes_of_support(NULL, row->support_count)) = query->stats.below;
 }
 
 static int has_winner(const void *from)
@@ -246,6 +265,25 @@ static int join_support(const struct joining *joining, struct target_row *target
     return 1;
 }
 
+/* H = log Z - the mean logit; a shard tells how far below its own largest that lies. */
+static int join_entropy_support(const struct joining *joining, struct target_row *target)
+{
+    float max;
+    double sum = join_mass(joining->from, joining->ranks, &max), below = 0;
+
+    for (int r = 0; r < joining->ranks; r++) {
+        const struct evidence_mass *mass = joining->from[r];
+        double own = *(const double *)(const void *)((const char *)mass + bytes_of_support(NULL, joining->support_count));
+        double apart = (double)max - (double)mass->max;
+
+        if (isfinite(apart))
+            below += (own + apart * mass->sum) * exp(-apart);
+    }
+    (void)join_support(joining, target);
+    target->entropy = log(sum) + below / sum;
+    return 1;
+}
+
 /* Ties go to the lowest id, as in join_winner. */
 static int join_best_support(const struct joining *joining, struct target_row *target)
 {
@@ -273,6 +311,12 @@ static const struct kind kinds[] = {
     [EVIDENCE_LIST] = {{"list"}, bytes_of_list, ask_list, put_list, has_mass, join_list},
     [EVIDENCE_SUPPORT] = {{"support", .tells_support = 1, .leaves_draw = 1}, bytes_of_support, ask_support, put_support, has_mass, join_support},
     [EVIDENCE_BEST_SUPPORT] = {{"best-support", .tells_support = 1}, bytes_of_support, ask_support, put_best_support, has_mass, join_best_support},
+    [EVIDENCE_ENTROPY_SUPPORT] = {{"entropy-support", .tells_support = 1, .leaves_draw = 1},
+                                  bytes_of_entropy_support,
+                                  ask_entropy_support,
+                                  put_entropy_support,
+                                  has_mass,
+                                  join_entropy_support},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == EVIDENCE_KINDS, "a row for each kind");
 

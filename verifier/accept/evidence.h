@@ -14,6 +14,7 @@ enum evidence_kind {
     EVIDENCE_LIST,         /* truncated sampling: the best tokens, and the shard's mass */
     EVIDENCE_SUPPORT,      /* rules that need q, without truncation: the shard's mass, and the logits of q's support */
     EVIDENCE_BEST_SUPPORT, /* rules of their own at temperature 0: the largest logit and its lowest id, the shard's mass, and the logits of drafts */
+    EVIDENCE_ENTROPY_SUPPORT, /* rules that need p's entropy, without truncation: as SUPPORT, and behind it a double, row_stats.below */
     EVIDENCE_KINDS
 };
 
@@ -34,8 +35,8 @@ struct evidence_winner {
 struct evidence_mass {
     double sum; /* of exp(logit - max) over the shard */
     float max;
-    int32_t
-        count; /* LIST: tokens that follow; SUPPORT: floats that follow; BEST_SUPPORT: id of the largest logit, whose floats are as many as asked */
+    int32_t count; /* LIST: tokens that follow; SUPPORT, ENTROPY_SUPPORT: floats that follow; BEST_SUPPORT: id of the largest logit, whose floats are
+                      as many as asked */
 };
 
 enum evidence_kind evidence_kind(const struct sampling *sampling);

@@ -30,7 +30,7 @@ struct sweep_pass {
     int solo;
     int draft_length; /* -1: the lead chooses where it may */
     double temperature;
-    int accept;
+    struct rule_asked rule;
     int sequences;
     int prompts;
 };
@@ -93,9 +93,8 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         pass->baseline = (int)json_integer_value(json_object_get(from, "baseline"));
     if (!is_index(pass->baseline))
         pass->baseline = pass->cell;
-    pass->accept = rule_find(accept, strlen(accept));
-    if (pass->accept < 0) {
-        log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES, accept);
+    if (!rule_read(accept, strlen(accept), &pass->rule)) {
+        log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES ", or one with its number, as lenience=0.5", accept);
         return STATUS_DATA;
     }
     if (pass->draft_length >= -1 && pass->draft_length <= MESSAGE_MAX_DRAFT && pass->temperature >= 0 && pass->temperature <= 100 &&
@@ -131,7 +130,7 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
         *request = sweep->asked->request[at];
         request->index = (uint32_t)list->count++;
         request->sampling.temperature = pass->temperature;
-        request->sampling.accept = pass->accept;
+        rule_set(&pass->rule, &request->sampling);
         request->adaptive = pass->draft_length < 0;
         request->draft_length = pass->draft_length >= 0 ? pass->draft_length : request->draft_length > 0 ? request->draft_length : 4;
     }

@@ -308,7 +308,7 @@ static enum status lead_look(struct job *job)
 
     TRY(launch_check(options));
     TRY(output_open(&job->output, output_path(options), options->results.resume, options->results.plain_results));
-    job->output.verdicts_drawn = options->rounds.synthetic_acceptance >= 0;
+    job->output.verdicts = options->rounds.synthetic_acceptance >= 0 ? RESULT_DRAWN : options_drafts(options) ? RESULT_BY_RULE : RESULT_UNDRAFTED;
     job->output.is_terminal = options->launch.terminal & TERMINAL_STDOUT;
     return STATUS_OK;
 }

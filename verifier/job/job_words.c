@@ -78,7 +78,7 @@ void job_words_requests(struct job *job, const struct request_list *requests)
 {
     char option[OPTIONS_NOT_LOSSLESS];
 
-    job->lossy = request_lossy(requests);
+    job->lossy = options_drafts(job->options) ? request_lossy(requests) : NULL;
     if (job->lossy != NULL && !options_not_lossless(job->options, option))
         log_warn("NOT LOSSLESS, by line %d, accept %s: what comes out of it does not have the target's distribution", job->lossy->line,
                  rule_of(&job->lossy->sampling)->name);

@@ -22,11 +22,6 @@ struct look {
     struct tokenizer *tokenizer;
 };
 
-int launch_check_drafts(const struct options *options)
-{
-    return !options->rounds.solo && options->ranks.drafters != 0 && (options->model.target == NULL || options->model.draft != NULL);
-}
-
 static enum status look_at(const struct options *options, const char *model, int width, int layers, struct look *look)
 {
     const struct model_options terms = {.context = options->model.context, .layers = layers};
@@ -274,7 +269,7 @@ static enum status check_chat(const struct options *options, const char *model, 
 /* With --backend auto it is known only when the model is loaded whether a device is used; it is refused then. */
 static enum status check_quantise(const struct options *options)
 {
-    int drafts = launch_check_drafts(options) && options_draft_runs_model(&options->model.draft_way) && options_bits(options, 1) != 0;
+    int drafts = options_drafts(options) && options_draft_runs_model(&options->model.draft_way) && options_bits(options, 1) != 0;
 
     if (options->ranks.backend != BACKEND_CUDA || (options_bits(options, 0) == 0 && !drafts))
         return STATUS_OK;
@@ -299,7 +294,7 @@ static enum status check_draft(const struct options *options, const char *target
     struct look small;
     enum status status;
 
-    if (!launch_check_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
+    if (!options_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
     options_draft_path(options, draft);
     TRY(options_draft_kind(&options->model.draft_way)->own_model ? paths_check("draft", options->model.draft) : STATUS_OK);

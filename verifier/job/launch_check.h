@@ -7,7 +7,5 @@
 
 /* Looks at both models and the input: files there, formats right, one tokenizer, widths that divide. Logs what is wrong. */
 enum status launch_check(const struct options *options);
-/* Do the options ask for drafts? */
-int launch_check_drafts(const struct options *options);
 
 #endif

@@ -225,10 +225,15 @@ enum status request_expect_single(const struct request_list *list, const char *w
     return STATUS_OK;
 }
 
+int request_drafts(const struct request *request)
+{
+    return request->adaptive || request->draft_length > 0;
+}
+
 const struct request *request_lossy(const struct request_list *list)
 {
     for (int i = 0; i < list->count; i++)
-        if (list->request[i].error == NULL && !rule_of(&list->request[i].sampling)->lossless)
+        if (list->request[i].error == NULL && request_drafts(&list->request[i]) && !rule_of(&list->request[i].sampling)->lossless)
             return &list->request[i];
     return NULL;
 }

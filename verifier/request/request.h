@@ -82,7 +82,9 @@ enum status request_add_tokens(struct request_list *list, const struct request_t
 enum status request_read(struct request_list *list, const struct request_terms *terms, const char *path);
 /* For what has one completion of each prompt: STATUS_DATA where a request asks for several, with a line that names it. */
 enum status request_expect_single(const struct request_list *list, const char *what);
-/* The first one by a rule that is not lossless, or NULL. */
+/* Does it ask for drafts? */
+int request_drafts(const struct request *request);
+/* The first one that drafts by a rule that is not lossless, or NULL. */
 const struct request *request_lossy(const struct request_list *list);
 void request_release(struct request_list *list);
 

@@ -139,7 +139,7 @@ enum status output_add(struct output *output, const struct request *request, con
 
     if (output->path == NULL)
         return STATUS_OK;
-    TRY(result_line(request, sequences, output->plain, output->verdicts_drawn, &line));
+    TRY(result_line(request, sequences, output->plain, output->verdicts, &line));
     if (!output->journaled)
         return write_in_order(output, (int)request->index - output->first, line);
     status = journal_add(&output->journal, request, line);

@@ -7,13 +7,14 @@
 
 #include "verifier/result/journal.h"
 #include "verifier/result/journal_terms.h"
+#include "verifier/result/result.h"
 #include "verifier/round/sequence.h"
 #include <stdio.h>
 
 struct output {
     const char *path; /* NULL: results are not written; borrowed */
     int plain;        /* results without timing and speculation */
-    int verdicts_drawn; /* by no rule: no result is lossless, and each says so */
+    enum result_verdicts verdicts;
     int is_terminal;  /* stdout is one: what it would obey in a result is shown */
     int journaled;
     struct journal journal;

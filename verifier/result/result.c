@@ -152,12 +152,14 @@ static size_t digits_for(const json_t *id)
 }
 
 /* The fields of a request that is wrong are unchecked. */
-static int is_lossless(const struct request *request, int verdicts_drawn)
+static int is_lossless(const struct request *request, enum result_verdicts verdicts)
 {
-    return !verdicts_drawn && (request->error != NULL || rule_of(&request->sampling)->lossless);
+    if (verdicts != RESULT_BY_RULE)
+        return verdicts == RESULT_UNDRAFTED;
+    return request->error != NULL || !request_drafts(request) || rule_of(&request->sampling)->lossless;
 }
 
-enum status result_line(const struct request *request, const struct sequence *sequences, int plain, int verdicts_drawn, char **line)
+enum status result_line(const struct request *request, const struct sequence *sequences, int plain, enum result_verdicts verdicts, char **line)
 {
     json_t *id = NULL, *result;
     size_t digits;
@@ -165,7 +167,7 @@ enum status result_line(const struct request *request, const struct sequence *se
     TRY(id_of(request, &id));
     digits = digits_for(id);
     result = request->openai ? result_openai(id, request, sequences, plain) : result_of(id, request, sequences, plain);
-    if (result != NULL && !is_lossless(request, verdicts_drawn) && json_object_set_new(result, "lossless", json_false()) != 0)
+    if (result != NULL && !is_lossless(request, verdicts) && json_object_set_new(result, "lossless", json_false()) != 0)
         result = json_text_whole(result, 1);
     *line = json_text_write(result, JSON_COMPACT | digits);
     json_decref(result);

@@ -89,8 +89,10 @@ static void answer(const struct backend_context *context, int i, int thread)
         gumbel_max_outside(context, kept, context->scratch[thread].excluded, &finding.winner);
     query->winner = finding.winner;
     query->stats = (struct row_stats){.max = finding.best.score, .argmax = finding.best.token};
-    if (query->sums)
+    if (query->sums != ROW_SUMS_NONE)
         query->stats.sum = context->kernels->row_sum(row, kept->scale, columns, query->stats.max);
+    if (query->sums == ROW_SUMS_BELOW)
+        query->stats.below = context->kernels->row_below(row, kept->scale, columns, query->stats.max);
     if (query->logit != NULL)
         backend_look_up(query, row, kept->scale, context->asking.first, columns);
     query->best_count = cpu_row_top_scaled(context, row, kept->scale, columns, query->top, query->best);
@@ -99,7 +101,8 @@ static void answer(const struct backend_context *context, int i, int thread)
 /* Does the answer need the whole row? */
 static int is_long(const struct asking *asking, const struct row_query *query)
 {
-    return query->sums || query->top > 0 || (query->gumbel && query->excludes) || (!asking->found && (query->scans || query->gumbel));
+    return query->sums != ROW_SUMS_NONE || query->top > 0 || (query->gumbel && query->excludes) ||
+           (!asking->found && (query->scans || query->gumbel));
 }
 
 static void answer_part(void *argument, int thread)

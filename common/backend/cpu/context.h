@@ -109,7 +109,7 @@ void cpu_ask_end(struct backend_context *context);
 void cpu_ask_clear(const struct backend_context *context, int thread);
 void cpu_ask_look(const struct backend_context *context, const struct sweep *sweep, int first, int last, int thread);
 /* row.c */
-void cpu_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats);
+void cpu_row_scan(struct backend_context *context, const float *logits, int count, enum row_sums sums, struct row_stats *stats);
 void cpu_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,
                   enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 int cpu_row_top(struct backend_context *context, const float *logits, int count, int wanted, struct scored_token *best);

@@ -65,6 +65,7 @@ struct kernels {
     void (*row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
     /* Of exp(logit - max), as in struct row_stats. */
     double (*row_sum)(const float *logits, float scale, int count, float max);
+    double (*row_below)(const float *logits, float scale, int count, float max); /* of (max - logit) exp(logit - max), likewise */
     /* As in struct backend, among [first, last): one that beats `winner` (token -1: there is none yet) takes its place. first: a multiple of 4,
      * with `excluded` of 64 */
     void (*row_gumbel_max)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,

@@ -3,14 +3,16 @@
 
 #include <math.h>
 
-void cpu_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
+void cpu_row_scan(struct backend_context *context, const float *logits, int count, enum row_sums sums, struct row_stats *stats)
 {
     struct scored_token best = {.score = -INFINITY};
 
     context->kernels->row_max(logits, 1.0f, 0, count, &best);
     *stats = (struct row_stats){.max = best.score, .argmax = best.token};
-    if (sums)
+    if (sums != ROW_SUMS_NONE)
         stats->sum = context->kernels->row_sum(logits, 1.0f, count, best.score);
+    if (sums == ROW_SUMS_BELOW)
+        stats->below = context->kernels->row_below(logits, 1.0f, count, best.score);
 }
 
 void cpu_row_gumbel_max(struct backend_context *context, const float *logits, int count, int32_t first_token, const struct rng_key *key,

@@ -83,7 +83,7 @@ static void find_top(struct backend_context *context, int first, int count)
 
 int ask_is_of_all(const struct ask_terms *terms, int rows)
 {
-    return terms->count == rows && rows <= KERNEL_ROWS && terms->in_order && !terms->tops;
+    return terms->count == rows && rows <= KERNEL_ROWS && terms->in_order && !terms->tops && !terms->below;
 }
 
 struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int gumbel)
@@ -103,14 +103,15 @@ struct evidence_launch ask_launch(const struct backend_context *context, int32_t
                                     .scratch = context->evidence_scratch};
 }
 
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops)
+void ask_start(struct backend_context *context, int first, const struct ask_terms *terms)
 {
-    const struct evidence_launch launch = ask_launch(context, first_token, first, count, gumbel);
+    struct evidence_launch launch = ask_launch(context, terms->first, first, terms->count, terms->gumbel);
 
+    launch.below = terms->below;
     evidence_start(&launch, device_stream(context->device));
     device_launched(context->device, "evidence");
-    if (tops)
-        find_top(context, first, count);
+    if (terms->tops)
+        find_top(context, first, terms->count);
 }
 
 /* The head has made the parts. */
@@ -138,6 +139,7 @@ uint64_t cuda_ask_begin(struct backend_context *context, int32_t first, struct k
         ask_write(asked, i, &queries[i]);
         terms->gumbel |= queries[i].query.gumbel;
         terms->tops |= queries[i].query.top > 0;
+        terms->below |= queries[i].query.sums == ROW_SUMS_BELOW;
         terms->in_order &= queries[i].row == i;
     }
     context->queries = queries;
@@ -152,7 +154,7 @@ void cuda_ask_run(struct backend_context *context)
     if (context->head.told)
         ask_join(context, terms);
     else
-        ask_start(context, terms->first, 0, terms->count, terms->gumbel, terms->tops);
+        ask_start(context, 0, terms);
 }
 
 void cuda_ask_end(struct backend_context *context)

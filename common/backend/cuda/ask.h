@@ -22,7 +22,8 @@ struct ask_arrays {
 
 /* What is asked, without the numbers in the arrays: queries with the same terms launch the same kernels. */
 struct ask_terms {
-    int first, count, gumbel, tops;
+    int first, count, gumbel, tops, below;
+    /* first: id of a row's first logit; gumbel, tops, below: is it asked of any */
     int in_order; /* query i is about row i */
 };
 
@@ -38,8 +39,8 @@ void ask_write(struct ask_arrays *to, int i, const struct kept_query *kept);
 int ask_is_of_all(const struct ask_terms *terms, int rows);
 /* The kernels' view of the queries first .. first + count - 1. */
 struct evidence_launch ask_launch(const struct backend_context *context, int32_t first_token, int first, int count, int gumbel);
-/* Enqueues the answers to the queries first .. first + count - 1, which were copied to the device. */
-void ask_start(struct backend_context *context, int32_t first_token, int first, int count, int gumbel, int tops);
+/* Enqueues the answers to terms->count queries from `first` on, which were copied to the device. */
+void ask_start(struct backend_context *context, int first, const struct ask_terms *terms);
 
 /* Asks for rows of logits, which finish takes to `to`; waits where there are more than pinned memory has room for.  to: [rows][outputs of the
  * head] */

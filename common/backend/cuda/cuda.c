@@ -154,7 +154,7 @@ static enum status cuda_open(const struct backend_options *options, struct backe
     return STATUS_OK;
 }
 
-static void cuda_row_scan(struct backend_context *context, const float *logits, int count, int sums, struct row_stats *stats)
+static void cuda_row_scan(struct backend_context *context, const float *logits, int count, enum row_sums sums, struct row_stats *stats)
 {
     backend_cpu.row.scan(context->host, logits, count, sums, stats);
 }

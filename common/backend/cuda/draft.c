@@ -101,7 +101,7 @@ void cuda_draft_step(struct backend_context *context, int step)
                                          .next = work->on_device.next + e,
                                          .x = work->terms.x};
 
-    ask_start(context, 0, e, entries, work->gumbel, work->tops);
+    ask_start(context, e, &(struct ask_terms){.count = entries, .gumbel = work->gumbel, .tops = work->tops});
     choose_start(&launch, device_stream(context->device));
     device_launched(context->device, "the draw of drafted tokens");
     work->first_row += step == 0 ? work->terms.first_rows : entries;

@@ -58,6 +58,7 @@ struct evidence_launch {
     const int32_t *token;      /* ids, rising within a row, of any shard */
     float *logit;              /* of each token; minus infinity where it is another shard's */
     struct row_stats *stats;   /* [rows] */
+    int below;                 /* whether `below` of these is wanted; it is 0 otherwise, and where the head has made the parts */
     struct scored_token *winner; /* [rows], or NULL where key is; token: index in the shard, -1 when none is above minus infinity */
     void *scratch;             /* evidence_scratch_bytes of it, aligned to 8 */
 };

@@ -134,7 +134,7 @@ static enum status decode(struct alpha *alpha, int row, int32_t *token)
     struct row_stats stats;
 
     logits_process(&text->request->sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
-    model->backend->row.scan(model->context, logits, model->vocab, 1, &stats);
+    model->backend->row.scan(model->context, logits, model->vocab, ROW_SUMS_MASS, &stats);
     if (!isfinite(stats.max)) {
         log_error("request %u: the target gives no finite logit: its weights are damaged", text->request->index);
         return STATUS_DATA;

@@ -106,7 +106,7 @@ int alpha_file_is_of(const json_t *json, double temperature, const char *accept)
 {
     const char *own = json_string_value(json_object_get(json, "accept"));
 
-    return number(json, "temperature") == temperature && strcmp(run_rule(temperature, own), run_rule(temperature, accept)) == 0;
+    return number(json, "temperature") == temperature && strcmp(run_rule_word(temperature, own), run_rule_word(temperature, accept)) == 0;
 }
 
 /* A place that no text came to is as the one before it. */

@@ -113,13 +113,11 @@ void charts_speedup(const struct run *run, const struct measured_placement *all,
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_LENGTHS], count = run->cell[b].solo && run->cell[b].sequences == 1 ? list_lengths(run, all, b, cells) : 0;
-        char title[128];
+        char title[192], terms[RUN_TERMS];
 
         if (count < 2)
             continue;
-        snprintf(title, sizeof title, "Speedup against draft length, T %g%s%s", run->cell[b].temperature,
-                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? ", " : "",
-                 run_rule(run->cell[b].temperature, run->cell[b].accept));
+        snprintf(title, sizeof title, "Speedup against draft length, %s", run_terms(&run->cell[b], terms));
         charts_begin(to, "half", title,
                      find_auto(run, b) >= 0 ? "measured|theorem 3.8|with v and wire|chosen by the lead (auto)"
                                             : "measured|theorem 3.8|with v and wire",

@@ -108,7 +108,7 @@ void charts_latency(const struct run *run, const struct measured_placement *all,
 {
     for (int b = 0; b < run->cells; b++) {
         int cells[MOST_SERIES], count = 0;
-        char names[512] = "", name[128], title[160];
+        char names[512] = "", name[128], title[160], terms[RUN_TERMS];
         size_t used = 0;
 
         if (!run->cell[b].solo || run->cell[b].sequences != 1)
@@ -125,9 +125,7 @@ void charts_latency(const struct run *run, const struct measured_placement *all,
         }
         if (count == 0)
             continue;
-        snprintf(title, sizeof title, "Time between arrivals of tokens, T %g%s%s", run->cell[b].temperature,
-                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? ", " : "",
-                 run_rule(run->cell[b].temperature, run->cell[b].accept));
+        snprintf(title, sizeof title, "Time between arrivals of tokens, %s", run_terms(&run->cell[b], terms));
         charts_begin(to, "half", title, names, "");
         draw_percentiles(all, cells, count, to);
         charts_end(to, "");

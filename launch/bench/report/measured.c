@@ -2,7 +2,6 @@
 
 #include "common/base/median.h"
 #include "common/base/try.h"
-#include "common/sample/rule.h"
 #include "launch/bench/report/account.h"
 #include "launch/bench/report/forecast_file.h"
 #include "launch/bench/report/theory.h"
@@ -96,18 +95,10 @@ static void add_counts(const struct run_pass *pass, struct measured *measured)
     }
 }
 
-/* NULL: it is not known here. */
-static const struct rule *rule_of_cell(const struct run_cell *cell)
-{
-    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
-
-    return rule_of(&sampling);
-}
-
 /* One of a rule that is not known here may. */
 static int depends_on_drafts(const struct run_cell *cell)
 {
-    const struct rule *rule = rule_of_cell(cell);
+    const struct rule *rule = run_rule(cell->temperature, cell->accept);
 
     return rule == NULL || rule->depends_on_drafts;
 }
@@ -115,7 +106,7 @@ static int depends_on_drafts(const struct run_cell *cell)
 /* Where verdicts are drawn the two models have no say in them, and under some rules another. */
 static int overlap_is_alpha(const struct run *run, const struct run_cell *cell)
 {
-    const struct rule *rule = rule_of_cell(cell);
+    const struct rule *rule = run_rule(cell->temperature, cell->accept);
 
     return !run_is_drawn(run->json) && rule != NULL && rule->lossless && rule->overlaps;
 }
@@ -123,9 +114,9 @@ static int overlap_is_alpha(const struct run *run, const struct run_cell *cell)
 /* A rule of point masses that share noise accepts where both draw the same, which is another share than sum min(p, q). */
 static int overlap_is_hidden(const struct run_cell *cell)
 {
-    const struct sampling sampling = {.temperature = cell->temperature, .accept = rule_find(cell->accept, strlen(cell->accept))};
+    const struct rule *rule = run_rule(cell->temperature, cell->accept);
 
-    return rule_of_cell(cell) != NULL && rule_draw(&sampling) == RULE_DRAWS_NOISE;
+    return rule != NULL && rule->draw == RULE_DRAWS_NOISE;
 }
 
 /* Whose output must be solo's, token for token. */

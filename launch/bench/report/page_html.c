@@ -105,16 +105,14 @@ static void write_tiles(const struct run *run, const struct measured_placement *
     fputs("<div class=\"tiles\">\n", to);
     for (int b = 0; b < run->cells; b++) {
         int best = measured_best(run, all, b);
-        char line[256], before[64] = "";
+        char line[256], before[64] = "", terms[RUN_TERMS];
 
         if (best < 0)
             continue;
         if (all->cell[best].forecast.tokens_per_second > 0)
             snprintf(before, sizeof before, "predicted %.2fx, ", all->cell[best].forecast_speedup);
-        snprintf(line, sizeof line, "T %g%s%s at draft length %d: %.0f tokens/s, %.0f alone; %salpha %.2f", run->cell[b].temperature,
-                 run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? " " : "",
-                 run_rule(run->cell[b].temperature, run->cell[b].accept), run->cell[best].draft_length, all->cell[best].tokens_per_second,
-                 all->cell[b].tokens_per_second, before, all->cell[best].alpha);
+        snprintf(line, sizeof line, "%s at draft length %d: %.0f tokens/s, %.0f alone; %salpha %.2f", run_terms(&run->cell[b], terms),
+                 run->cell[best].draft_length, all->cell[best].tokens_per_second, all->cell[b].tokens_per_second, before, all->cell[best].alpha);
         fprintf(to, "<div class=\"tile\"><b>%s%.2fx</b><span>", measured_is_noisy(run, &all->cell[best]) ? "~" : "", all->cell[best].speedup);
         table_escape(to, line);
         fputs("</span></div>\n", to);
@@ -180,6 +178,11 @@ static void write_placement(const struct run *run, const struct run_placement *p
     table_paper_1(run, all, TABLE_HTML, to);
     write_paragraph("h3", "The paper's Table 2 for this pair", to);
     table_paper_2(run, all, TABLE_HTML, to);
+    if (table_has_paper_5(run)) {
+        write_paragraph("h3", "The paper's Table 5 for this pair", to);
+        write_paragraph("p", page_md_why_paper_5, to);
+        table_paper_5(run, all, TABLE_HTML, to);
+    }
     write_paragraph("h3", "Where a round's time goes (microseconds)", to);
     write_paragraph("p", page_md_why_phases, to);
     table_phases(run, all, TABLE_HTML, to);

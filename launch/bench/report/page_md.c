@@ -20,19 +20,17 @@ const char page_md_why_theory[] =
     "Theorem 3.8 takes three things for granted: that each draft is accepted with the same probability alpha, independently; that the target's step "
     "over gamma + 1 rows costs what a step over one row costs; and that nothing else takes time. `with v, wire` keeps the first and measures the "
     "other two: drafting by tokens, verifying by rows, all else by tokens, from the rounds of all cells of a group, its own among them: it accounts "
-    "for "
-    "where the time went, and predicts nothing. A cell's figure is equation (1) with its alpha over the time that these say. `best K 3.8` and `best "
-    "K with v and wire` are the draft lengths that by these two are "
-    "the fastest, be they among those that were measured or not. `reads 3.4` is how often weights are read for a token, over how often the target "
-    "alone "
-    "reads its own (section 3.4; by parameters). `oracle 3.5` is what no draft length exceeds at this alpha and c: an oracle drafts just what will "
-    "be "
-    "accepted (section 3.5).";
+    "for where the time went, and predicts nothing. A cell's figure is equation (1) with its alpha over the time that these say. `best K 3.8` and "
+    "`best K with v and wire` are the draft lengths that by these two are the fastest, be they among those that were measured or not. `reads 3.4` is "
+    "how often weights are read for a token, over how often the target alone reads its own (section 3.4; by parameters). `oracle 3.5` is what no "
+    "draft length exceeds at this alpha and c: an oracle drafts just what will be accepted (section 3.5).";
+const char page_md_why_paper_5[] = "What a rule that is not lossless buys: the share of tested drafts that stand, the draft length that was fastest, "
+                                   "and its speed over solo, beside "
+                                   "the lossless rules. How far its law is off, `tandem check --accept RULE` tells.";
 const char page_md_why_residual[] =
     "Measured over `with v and wire` is the product of four: the tokens that a round gave over what equation (1) expects; the round's time as it is "
-    "expected "
-    "over what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from the mean "
-    "over all.";
+    "expected over what it was; what lies outside of rounds (prompts, between rounds); and noise, by which the median over repetitions differs from "
+    "the mean over all.";
 const char page_md_why_alpha[] =
     "Counted: accepted drafts over tested drafts. D_LK = 1 - sum min(p, q), by what p and q say. At temperature 0 both "
     "are one token each, so the first "
@@ -279,6 +277,10 @@ void page_md_write(const struct run *run, const struct measured_placement *all, 
         table_paper_1(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "## The paper's Table 2 for this pair\n\nThe draft length that was fastest, at each temperature.\n\n");
         table_paper_2(run, &all[p], TABLE_TEXT, to);
+        if (table_has_paper_5(run)) {
+            fprintf(to, "## The paper's Table 5 for this pair\n\n%s\n\n", page_md_why_paper_5);
+            table_paper_5(run, &all[p], TABLE_TEXT, to);
+        }
         fprintf(to, "## Where a round's time goes\n\n%s\n\n", page_md_why_phases);
         table_phases(run, &all[p], TABLE_TEXT, to);
         fprintf(to, "### By rank\n\n%s\n\n", page_md_why_by_rank);

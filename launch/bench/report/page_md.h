@@ -13,6 +13,7 @@ int page_md_withholds(const struct run *run, const struct measured_placement *al
 void page_md_verdict(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* Sentences that this report and the other form of it share. */
 extern const char page_md_why_speed[];
+extern const char page_md_why_paper_5[];
 extern const char page_md_why_residual[];
 extern const char page_md_why_alpha[];
 extern const char page_md_why_phases[];

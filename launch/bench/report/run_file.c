@@ -3,7 +3,6 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/file/json_text.h"
-#include "common/sample/rule.h"
 #include "launch/bench/report/rank_file.h"
 #include "launch/bench/report/text_file.h"
 #include <limits.h>
@@ -274,11 +273,37 @@ void run_release(struct run *run)
     *run = (struct run){0};
 }
 
-const char *run_rule(double temperature, const char *accept)
+const struct rule *run_rule(double temperature, const char *accept)
 {
-    const struct rule *rule = rule_row(rule_find(accept, strlen(accept)));
+    struct sampling sampling = {.temperature = temperature};
+    struct rule_asked asked;
 
-    return temperature > 0 || (rule != NULL && rule->cold) ? accept : "";
+    if (!rule_read(accept, strlen(accept), &asked))
+        return NULL;
+    rule_set(&asked, &sampling);
+    return rule_of(&sampling);
+}
+
+/* Whatever lossless rule was asked for, it is greedy. */
+static int is_any(double temperature, const char *accept)
+{
+    const struct rule *rule = run_rule(temperature, accept);
+
+    return temperature == 0 && (rule == NULL || !rule->cold);
+}
+
+const char *run_terms(const struct run_cell *cell, char *text)
+{
+    if (is_any(cell->temperature, cell->accept))
+        snprintf(text, RUN_TERMS, "T %g", cell->temperature);
+    else
+        snprintf(text, RUN_TERMS, "T %g %.64s", cell->temperature, cell->accept);
+    return text;
+}
+
+const char *run_rule_word(double temperature, const char *accept)
+{
+    return is_any(temperature, accept) ? "any" : accept;
 }
 
 int run_is_drawn(const json_t *from)

@@ -5,10 +5,11 @@
 
 #include "common/base/status.h"
 #include "common/base/trace.h"
+#include "common/sample/rule.h"
 #include <jansson.h>
 
 enum { RUN_VERSION = 1 /* of bench.json */, RUN_MOST_DRAFT = 32, RUN_MOST_PLACEMENTS = 2, RUN_MOST_CELLS = 1024 };
-enum { RUN_MOST_SEQUENCES = 1 << 16, RUN_LOSS = 160 };
+enum { RUN_MOST_SEQUENCES = 1 << 16, RUN_LOSS = 160, RUN_TERMS = 96 };
 #define RUN_MOST_NS (INT64_C(1) << 60) /* 36 years: such times can be added and subtracted */
 
 struct run_cell {
@@ -76,8 +77,13 @@ enum status run_read(const char *folder, struct run *run);
 void run_release(struct run *run);
 /* Were verdicts drawn, by no rule? `from` is bench.json or a summary. */
 int run_is_drawn(const json_t *from);
-/* The rule's name; "" where all rules are one, at temperature 0 but for those that are others there, too. */
-const char *run_rule(double temperature, const char *accept);
+/* The row of the rule that a cell is of, as "rejection" or "lenience=0.5"; greedy's at temperature 0, but for those that are others there. NULL: it
+ * is not known here. */
+const struct rule *run_rule(double temperature, const char *accept);
+/* What the cell is of beside its lengths, as "T 1 rejection", "T 0".  text: [RUN_TERMS] */
+const char *run_terms(const struct run_cell *cell, char *text);
+/* The rule as a column has it; "any" at temperature 0, where all lossless rules are one. */
+const char *run_rule_word(double temperature, const char *accept);
 /* Why what was measured is not lossless, as a sentence without its end; "" where it is. text: [RUN_LOSS] */
 const char *run_loss(const json_t *from, char *text);
 /* One JSON value from a file, or a list of them when `lines` (one a line). */

@@ -21,14 +21,6 @@ static const char *short_name(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* "any": at temperature 0 all lossless rules are one. */
-static const char *rule_of_row(const struct set_row *row)
-{
-    const char *rule = run_rule(row->temperature, row->accept);
-
-    return rule[0] != '\0' ? rule : "any";
-}
-
 static void heading(enum table_form form, const char *title, const char *below, FILE *to)
 {
     fprintf(to, form == TABLE_TEXT ? "## %s\n\n%s\n\n" : "<h3>%s</h3>\n<p>%s</p>\n", title, below);
@@ -51,7 +43,8 @@ static void table_1(const struct set *set, struct table *table, enum table_form 
         for (size_t g = 0; g < sizeof gammas / sizeof *gammas; g++)
             used += (size_t)snprintf(factors + used, sizeof factors - used, "\t%.2fX\t%.2fX", theory_operations(row->alpha, gammas[g], 0),
                                      theory_improvement(row->alpha, gammas[g], 0));
-        table_row(table, "%s\t%s\t%g\t%s\t%.2f%s", row->task, short_name(row->draft), row->temperature, rule_of_row(row), row->alpha, factors);
+        table_row(table, "%s\t%s\t%g\t%s\t%.2f%s", row->task, short_name(row->draft), row->temperature, run_rule_word(row->temperature, row->accept),
+                  row->alpha, factors);
     }
     table_end(table);
 }
@@ -63,8 +56,9 @@ static void table_2(const struct set *set, struct table *table, enum table_form 
     for (int i = 0; i < set->rows; i++) {
         const struct set_row *row = &set->row[i];
 
-        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s%.2fX\t%.0f\t%.0f", row->task, short_name(row->draft), row->temperature, rule_of_row(row),
-                  row->gamma, row->alpha, row->noisy ? "~" : "", row->speed, row->tokens_per_second, row->solo);
+        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s%.2fX\t%.0f\t%.0f", row->task, short_name(row->draft), row->temperature,
+                  run_rule_word(row->temperature, row->accept), row->gamma, row->alpha, row->noisy ? "~" : "", row->speed, row->tokens_per_second,
+                  row->solo);
     }
     table_end(table);
 }
@@ -86,9 +80,9 @@ static void table_3(const struct set *set, struct table *table, enum table_form 
         const struct set_row *row = &set->row[i];
         char counted[32], offline[32], distance[32];
 
-        table_row(table, "%s\t%s\t%g\t%s\t%s\t%s\t%s", row->task, short_name(row->draft), row->temperature, rule_of_row(row),
-                  figure(row->alpha, "%.3f", counted, sizeof counted), figure(row->offline, "%.3f", offline, sizeof offline),
-                  figure(row->distance, "%.3f", distance, sizeof distance));
+        table_row(table, "%s\t%s\t%g\t%s\t%s\t%s\t%s", row->task, short_name(row->draft), row->temperature,
+                  run_rule_word(row->temperature, row->accept), figure(row->alpha, "%.3f", counted, sizeof counted),
+                  figure(row->offline, "%.3f", offline, sizeof offline), figure(row->distance, "%.3f", distance, sizeof distance));
     }
     table_end(table);
 }
@@ -101,8 +95,9 @@ static void table_4(const struct set *set, struct table *table, enum table_form 
         const struct set_row *row = &set->row[i];
         char c[32], expected[32], predicted[32], over[2][32];
 
-        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s\t%s\t%s\t%.2fX\t%s\t%s", row->task, short_name(row->draft), row->temperature, rule_of_row(row),
-                  row->gamma, row->alpha, figure(row->c, "%.3f", c, sizeof c), figure(row->expected, "%.2fX", expected, sizeof expected),
+        table_row(table, "%s\t%s\t%g\t%s\t%d\t%.2f\t%s\t%s\t%s\t%.2fX\t%s\t%s", row->task, short_name(row->draft), row->temperature,
+                  run_rule_word(row->temperature, row->accept), row->gamma, row->alpha, figure(row->c, "%.3f", c, sizeof c),
+                  figure(row->expected, "%.2fX", expected, sizeof expected),
                   figure(row->predicted > 0 ? row->predicted : -1, "%.2fX", predicted, sizeof predicted), row->speed,
                   figure(row->expected > 0 ? row->speed / row->expected : -1, "%.2f", over[0], sizeof over[0]),
                   figure(row->predicted > 0 ? row->speed / row->predicted : -1, "%.2f", over[1], sizeof over[1]));

@@ -7,13 +7,12 @@
 
 void summary_name(const struct run_cell *cell, char *name, size_t size)
 {
-    char length[32], sequences[32] = "";
+    char terms[RUN_TERMS], length[32], sequences[32] = "";
 
     snprintf(length, sizeof length, cell->solo ? "solo" : cell->draft_length < 0 ? "K auto" : "K %d", cell->draft_length);
     if (cell->sequences > 1)
         snprintf(sequences, sizeof sequences, ", %d sequences", cell->sequences);
-    snprintf(name, size, "T %g%s%s%s, %s", cell->temperature, run_rule(cell->temperature, cell->accept)[0] != '\0' ? " " : "",
-             run_rule(cell->temperature, cell->accept), sequences, length);
+    snprintf(name, size, "%s%s, %s", run_terms(cell, terms), sequences, length);
 }
 
 static int set_times(json_t *to, const char *name, const struct times *times)

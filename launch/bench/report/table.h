@@ -32,6 +32,9 @@ void table_residual(const struct run *run, const struct measured_placement *all,
 void table_alpha(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_paper_1(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_paper_2(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
+/* Alpha and speed by lenience, or another number of a rule that is not lossless. Has the run one? */
+int table_has_paper_5(const struct run *run);
+void table_paper_5(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_phases(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 void table_latency(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to);
 /* Of messages and collectives, where they were measured; with their headings. */

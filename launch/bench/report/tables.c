@@ -137,10 +137,11 @@ void table_paper_1(const struct run *run, const struct measured_placement *all, 
     table_begin(&table, to, form, "<terms,alpha,gamma,operations,speed");
     for (int i = 0; i < run->cells; i++) {
         double alpha = run->cell[i].solo && run->cell[i].sequences == 1 ? alpha_of_group(run, all, i) : -1;
+        char terms[RUN_TERMS];
 
         for (size_t g = 0; alpha >= 0 && g < sizeof gammas / sizeof *gammas; g++)
-            table_row(&table, "T %g %s\t%.2f\t%d\t%.2fX\t%.2fX", run->cell[i].temperature, run_rule(run->cell[i].temperature, run->cell[i].accept),
-                      alpha, gammas[g], theory_operations(alpha, gammas[g], 0), theory_improvement(alpha, gammas[g], 0));
+            table_row(&table, "%s\t%.2f\t%d\t%.2fX\t%.2fX", run_terms(&run->cell[i], terms), alpha, gammas[g], theory_operations(alpha, gammas[g], 0),
+                      theory_improvement(alpha, gammas[g], 0));
     }
     table_end(&table);
 }
@@ -163,9 +164,37 @@ void table_paper_2(const struct run *run, const struct measured_placement *all, 
 
         if (best >= 0)
             table_row(&table, "completion\t%s\t%s\t%g\t%d\t%.2f\t%.2fX", name_of(run, "draft"),
-                      run_rule(run->cell[b].temperature, run->cell[b].accept)[0] != '\0' ? run_rule(run->cell[b].temperature, run->cell[b].accept)
-                                                                                         : "any",
-                      run->cell[b].temperature, run->cell[best].draft_length, all->cell[best].alpha, all->cell[best].speedup);
+                      run_rule_word(run->cell[b].temperature, run->cell[b].accept), run->cell[b].temperature, run->cell[best].draft_length,
+                      all->cell[best].alpha, all->cell[best].speedup);
+    }
+    table_end(&table);
+}
+
+int table_has_paper_5(const struct run *run)
+{
+    for (int i = 0; i < run->cells; i++) {
+        const struct rule *rule = run_rule(run->cell[i].temperature, run->cell[i].accept);
+
+        if (!run->cell[i].solo && rule != NULL && !rule->lossless)
+            return 1;
+    }
+    return 0;
+}
+
+void table_paper_5(const struct run *run, const struct measured_placement *all, enum table_form form, FILE *to)
+{
+    static struct table table;
+
+    table_begin(&table, to, form, "<Mq,temp,<accept,<lossless,alpha,gamma,tokens/round,speed");
+    for (int b = 0; b < run->cells; b++) {
+        const struct rule *rule = run_rule(run->cell[b].temperature, run->cell[b].accept);
+        int best = measured_best(run, all, b);
+
+        if (best >= 0)
+            table_row(&table, "%s\t%g\t%s\t%s\t%.2f\t%d\t%.2f\t%.2fX", name_of(run, "draft"), run->cell[b].temperature,
+                      run_rule_word(run->cell[b].temperature, run->cell[b].accept), rule != NULL && rule->lossless ? "yes" : "no",
+                      alpha_of_group(run, all, b), run->cell[best].draft_length, all->cell[best].output_tokens / all->cell[best].rounds,
+                      all->cell[best].speedup);
     }
     table_end(&table);
 }

@@ -7,7 +7,6 @@
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
 #include "common/options/options_table.h"
-#include "common/sample/rule.h"
 #include "launch/bench/report/alpha_file.h"
 #include <errno.h>
 #include <stdio.h>
@@ -28,30 +27,32 @@ void bench_print_usage(void)
         text, sizeof text,
         "Usage: tandem bench [--quick] [--output DIR] [OPTION]... [any option of tandem run]\n"
         "Measures speculative decoding on these ranks (1 drafter, 1 verifier; or --drafters, --verifiers), models and hosts against the target alone "
-        "on "
-        "the same ranks, in turns, and writes a "
-        "report with the theory beside the measurement: DIR/report.md, report.html, summary.json, rounds.csv, trace.json.\n\n"
+        "on the same ranks, in turns, and writes a report with the theory beside the measurement: DIR/report.md, report.html, summary.json, "
+        "rounds.csv, trace.json.\n"
+        "\n"
         "  --quick               fewer and shorter passes: under 90 seconds with the embedded pair\n"
         "  --output DIR          a new folder for everything; default tandem-bench-DATE-TIME here\n"
         "  --draft-lengths LIST  0 to 32, and auto; default 1,2,3,4,5,6,8,12,auto (--quick: 1,2,3,4,6,8,auto)\n"
         "  --temperatures LIST   default 0,1\n"
-        "  --accepts LIST        rules, as rejection,block; default rejection,coupled; at temperature 0 lossless ones are one\n"
+        "  --accepts LIST        rules, as rejection,block; default rejection,coupled; at temperature 0 lossless ones are one. "
+        "rejection,lenience=0.5,lenience=0.1 is the paper's Table 5, lenience against speed; threshold=0.3 and typical=0.09 likewise\n"
         "  --batches LIST        sequences at once; default 1,2,4\n"
         "  --repetitions N       passes of each cell after the warm-up; default %d (--quick: %d)\n"
         "  --requests N          prompts of a pass; default %d (--quick: %d)\n"
-        "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no "
-        "headline is drawn from them; default %g\n"
+        "  --noise-limit P       percent of standard error up to which a speedup is known; one beyond is marked, and where most are, no headline is "
+        "drawn from them; default %g\n"
         "  --batch-terms WHICH   first: several sequences at the first temperature and rule; all: at each; default first\n"
         "  --task NAME=FILE      a kind of prompts; may be given several times, and --draft, too: then each task is measured with each draft, and "
-        "one "
-        "report has the tables of the paper by task, draft and temperature; `embedded` is the draft of the embedded pair\n"
+        "one report has the tables of the paper by task, draft and temperature; `embedded` is the draft of the embedded pair\n"
         "  --alpha FILE          predict from what tandem alpha --json wrote, one file for each temperature and rule; without it the bench decodes "
         "every second prompt for that, and measures the others\n"
-        "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n\n"
+        "  --extra-time S        seconds for which cells beyond that limit get further repetitions; default %g (--quick: %g)\n"
+        "\n"
         "Where --hosts or a --config names several hosts it measures with all ranks on one of them, too. --synthetic-acceptance R draws the "
-        "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n\n"
-        "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else "
-        "that of the job that failed.\n",
+        "verdicts, to study a network without a trained pair: NOT LOSSLESS, and marked so.\n"
+        "\n"
+        "Exit codes: 0 done; 1 the machine was too noisy for a headline: the report is there and says by how much; 64 usage; 74 I/O; else that of "
+        "the job that failed.\n",
         usual.repetitions, quick.repetitions, usual.prompts, quick.prompts, 100 * usual.noise_limit, usual.extra_s, quick.extra_s);
     wrapped_put_help(stdout, text);
 }
@@ -78,24 +79,6 @@ static enum status read_count(const char *name, const char *text, int most, int 
         return STATUS_OK;
     }
     log_error("--%s is '%s', expected a whole number from 1 to %d", name, text, most);
-    return STATUS_USAGE;
-}
-
-static enum status read_accepts(const char *text, struct plan_list *list)
-{
-    *list = (struct plan_list){0};
-    for (const char *at = text; list->count < PLAN_MOST;) {
-        size_t length = strcspn(at, ",");
-        int accept = rule_find(at, length);
-
-        if (accept < 0)
-            break;
-        list->value[list->count++] = accept;
-        if (at[length] == '\0')
-            return STATUS_OK;
-        at += length + 1;
-    }
-    log_error("--accepts is '%s', expected some of " RULE_NAMES " with a comma between", text);
     return STATUS_USAGE;
 }
 
@@ -185,7 +168,7 @@ static enum status take(struct bench *bench, const char *name, const char *value
     else if (strcmp(name, "batches") == 0)
         return plan_read_list(name, value, 1, 256, 1, 0, &options->batches);
     else if (strcmp(name, "accepts") == 0)
-        return read_accepts(value, &options->accepts);
+        return plan_read_rules(name, value, &options->accepts);
     else if (strcmp(name, "repetitions") == 0)
         return read_count(name, value, 1000, &options->repetitions);
     else if (strcmp(name, "requests") == 0)
@@ -304,7 +287,7 @@ static enum status check_run(const struct bench *bench)
         log_error("--prompts is -, expected a file: several jobs read it");
         return STATUS_USAGE;
     }
-    if (run->rounds.solo || run->ranks.drafters == 0 || (run->model.target != NULL && run->model.draft == NULL)) {
+    if (!options_drafts(run)) {
         log_error("a bench compares drafts with the target alone, expected --draft beside --target, a drafter, and no --solo");
         return STATUS_USAGE;
     }

@@ -83,7 +83,7 @@ static enum status alpha_words(struct bench *bench, const char *folder, const st
     *words = (struct child_words){0};
     snprintf(bench->text[0], PATH_MAX, "%.3000s/prompts.jsonl", folder);
     snprintf(bench->text[1], PATH_MAX, "%.17g", terms->temperature);
-    snprintf(bench->text[2], PATH_MAX, "%s", rule_name(terms->accept));
+    snprintf(bench->text[2], PATH_MAX, "%s", rule_name(terms->rule.accept));
     snprintf(bench->text[3], PATH_MAX, "%d", bench->plan.options.max_tokens);
     snprintf(bench->text[4], PATH_MAX, "%d", threads);
     snprintf(bench->text[5], PATH_MAX, "%.3000s/alpha-%d.json", folder, number);
@@ -100,7 +100,7 @@ static enum status alpha_words(struct bench *bench, const char *folder, const st
 /* What tandem alpha tells is of rules that accept the share which the two models agree in. */
 static int is_told(const struct plan_cell *cell)
 {
-    const struct sampling sampling = {.temperature = cell->temperature, .accept = cell->accept};
+    const struct sampling sampling = {.temperature = cell->temperature, .accept = cell->rule.accept};
 
     return rule_of(&sampling)->overlaps;
 }
@@ -119,7 +119,7 @@ static enum status decode_texts(struct bench *bench, const char *folder, json_t 
             continue;
         TRY(alpha_words(bench, folder, cell, number, threads, &words));
         snprintf(bench->text[6], PATH_MAX, "%.3000s/alpha-%d.txt", folder, number);
-        log_info("T %g %s: what drafts are worth on other texts", cell->temperature, rule_name(cell->accept));
+        log_info("T %g %s: what drafts are worth on other texts", cell->temperature, rule_name(cell->rule.accept));
         TRY(child_run(&words, bench->text[6], code));
         if (json_array_append_new(alphas, json_sprintf("alpha-%d.json", number)) != 0)
             return STATUS_INTERNAL;

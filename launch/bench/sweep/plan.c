@@ -2,7 +2,6 @@
 
 #include "common/base/log.h"
 #include "common/file/json_text.h"
-#include "common/sample/rule.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ void plan_defaults(int quick, struct plan_options *options)
     };
     for (int i = 0; rule_row(i) != NULL; i++)
         if (rule_row(i)->lossless && rule_row(i)->usual)
-            options->accepts.value[options->accepts.count++] = i;
+            options->accepts.rule[options->accepts.count++] = (struct rule_asked){.accept = i, .number = -1};
     if (!quick)
         options->draft_lengths = (struct plan_list){.count = 9, .value = {1, 2, 3, 4, 5, 6, 8, 12, PLAN_AUTO}};
 }
@@ -56,6 +55,36 @@ enum status plan_read_list(const char *name, const char *text, double low, doubl
     return STATUS_USAGE;
 }
 
+enum status plan_read_rules(const char *name, const char *text, struct plan_rules *rules)
+{
+    struct plan_rules found = {0};
+
+    for (const char *at = text; found.count < PLAN_MOST;) {
+        size_t length = strcspn(at, ",");
+
+        if (!rule_read(at, length, &found.rule[found.count]))
+            break;
+        found.count++;
+        if (at[length] == '\0') {
+            *rules = found;
+            return STATUS_OK;
+        }
+        at += length + 1;
+    }
+    log_error("--%s is '%s', expected at most %d of " RULE_NAMES " with commas between, lenience=L with " SAMPLING_LENIENCE
+              ", threshold=P with " SAMPLING_THRESHOLD " and typical=E with a number from 0 to 1",
+              name, text, PLAN_MOST);
+    return STATUS_USAGE;
+}
+
+static struct sampling sampling_of(double temperature, const struct rule_asked *rule)
+{
+    struct sampling sampling = {.temperature = temperature};
+
+    rule_set(rule, &sampling);
+    return sampling;
+}
+
 static void add(struct plan *plan, struct plan_cell cell)
 {
     if (plan->cells < PLAN_MOST_CELLS)
@@ -64,42 +93,40 @@ static void add(struct plan *plan, struct plan_cell cell)
 }
 
 /* Solo, then the draft lengths, under the same terms. */
-static void add_group(struct plan *plan, double temperature, int accept, int sequences, const struct plan_list *lengths)
+static void add_group(struct plan *plan, double temperature, const struct rule_asked *rule, int sequences, const struct plan_list *lengths)
 {
     int baseline = plan->cells;
 
-    add(plan, (struct plan_cell){.solo = 1, .temperature = temperature, .accept = accept, .sequences = sequences, .baseline = baseline});
+    add(plan, (struct plan_cell){.solo = 1, .temperature = temperature, .rule = *rule, .sequences = sequences, .baseline = baseline});
     for (int i = 0; i < lengths->count; i++)
-        add(plan, (struct plan_cell){.draft_length = (int)lengths->value[i],
-                                     .temperature = temperature,
-                                     .accept = accept,
-                                     .sequences = sequences,
-                                     .baseline = baseline});
+        add(plan,
+            (struct plan_cell){
+                .draft_length = (int)lengths->value[i], .temperature = temperature, .rule = *rule, .sequences = sequences, .baseline = baseline});
 }
 
 /* Several sequences at once, under one temperature and rule. */
-static void add_batches(struct plan *plan, double temperature, int accept, const struct plan_list *lengths)
+static void add_batches(struct plan *plan, double temperature, const struct rule_asked *rule, const struct plan_list *lengths)
 {
     const struct plan_list *batches = &plan->options.batches;
 
     for (int b = 0; b < batches->count; b++)
         if (batches->value[b] > 1)
-            add_group(plan, temperature, accept, (int)batches->value[b], lengths);
+            add_group(plan, temperature, rule, (int)batches->value[b], lengths);
 }
 
-static const struct rule *rule_at(const struct plan_options *options, int t, int a)
-{
-    const struct sampling sampling = {.temperature = options->temperatures.value[t], .accept = (int32_t)options->accepts.value[a]};
-
-    return rule_of(&sampling);
-}
-
-/* At temperature 0 most rules coincide, and drawn verdicts are of no rule. */
+/* At temperature 0 most rules coincide, whatever their numbers, and drawn verdicts are of no rule. */
 static int is_another(const struct plan_options *options, int t, int a)
 {
-    for (int before = 0; before < a; before++)
-        if (options->synthetic || rule_at(options, t, before) == rule_at(options, t, a))
+    const struct rule_asked *asked = &options->accepts.rule[a];
+    const struct sampling own = sampling_of(options->temperatures.value[t], asked);
+
+    for (int before = 0; before < a; before++) {
+        const struct rule_asked *other = &options->accepts.rule[before];
+        const struct sampling sampling = sampling_of(options->temperatures.value[t], other);
+
+        if (options->synthetic || (rule_of(&sampling) == rule_of(&own) && (rule_of(&own)->number == 0 || other->number == asked->number)))
             return 0;
+    }
     return 1;
 }
 
@@ -112,16 +139,21 @@ enum status plan_make(const struct plan_options *options, struct plan *plan)
     for (int t = 0; t < options->temperatures.count; t++)
         for (int a = 0; a < options->accepts.count; a++)
             if (is_another(options, t, a))
-                add_group(plan, options->temperatures.value[t], (int)options->accepts.value[a], 1,
+                add_group(plan, options->temperatures.value[t], &options->accepts.rule[a], 1,
                           a > 0 && options->quick ? &few : &options->draft_lengths);
     for (int t = 0; t < options->temperatures.count; t++)
         for (int a = 0; a < options->accepts.count; a++)
             if ((t == 0 && a == 0) || (options->batch_everywhere && is_another(options, t, a)))
-                add_batches(plan, options->temperatures.value[t], (int)options->accepts.value[a], &few);
+                add_batches(plan, options->temperatures.value[t], &options->accepts.rule[a], &few);
     if (plan->cells <= PLAN_MOST_CELLS)
         return STATUS_OK;
     log_error("the lists make %d cells, expected at most %d", plan->cells, PLAN_MOST_CELLS);
     return STATUS_USAGE;
+}
+
+static int is_same(const struct rule_asked *one, const struct rule_asked *other)
+{
+    return one->accept == other->accept && one->number == other->number;
 }
 
 /* Rows of the steps of all cells under these terms. rows: [PLAN_MOST_ROWS + 1], set where there are steps of so many */
@@ -132,7 +164,7 @@ static void find_rows(const struct plan *plan, const struct plan_cell *terms, ch
         const struct plan_cell *cell = &plan->cell[i];
         int length = cell->draft_length > 0 ? cell->draft_length : 0, all = cell->sequences * (length + 1);
 
-        if (cell->temperature == terms->temperature && cell->accept == terms->accept)
+        if (cell->temperature == terms->temperature && is_same(&cell->rule, &terms->rule))
             rows[all < PLAN_MOST_ROWS ? all : PLAN_MOST_ROWS] = 1;
     }
 }
@@ -157,7 +189,7 @@ void plan_calibration(const struct plan *plan, struct plan *calibration)
             if (rows[r])
                 add(calibration, (struct plan_cell){.solo = 1,
                                                     .temperature = plan->cell[i].temperature,
-                                                    .accept = plan->cell[i].accept,
+                                                    .rule = plan->cell[i].rule,
                                                     .sequences = r,
                                                     .baseline = calibration->cells});
     }
@@ -177,7 +209,7 @@ int plan_is_lossless(const struct plan *plan)
     int all = !plan->options.synthetic;
 
     for (int i = 0; i < plan->cells; i++) {
-        const struct sampling sampling = {.temperature = plan->cell[i].temperature, .accept = plan->cell[i].accept};
+        const struct sampling sampling = sampling_of(plan->cell[i].temperature, &plan->cell[i].rule);
 
         all &= plan->cell[i].solo || rule_of(&sampling)->lossless;
     }
@@ -191,10 +223,12 @@ json_t *plan_cells(const struct plan *plan)
 
     for (int i = 0; i < plan->cells; i++) {
         const struct plan_cell *cell = &plan->cell[i];
+        char rule[RULE_TEXT];
 
-        failed |= json_array_append_new(array, json_pack("{s:b, s:i, s:f, s:s, s:i, s:i}", "solo", cell->solo, "draft_length",
-                                                         cell->draft_length, "temperature", cell->temperature, "accept", rule_name(cell->accept),
-                                                         "sequences", cell->sequences, "baseline", cell->baseline));
+        rule_write(&cell->rule, rule);
+        failed |= json_array_append_new(array, json_pack("{s:b, s:i, s:f, s:s, s:i, s:i}", "solo", cell->solo, "draft_length", cell->draft_length,
+                                                         "temperature", cell->temperature, "accept", rule, "sequences", cell->sequences, "baseline",
+                                                         cell->baseline));
     }
     return json_text_whole(array, failed);
 }
@@ -203,12 +237,14 @@ static json_t *pass_of(const struct plan *plan, int at, int repetition, int warm
 {
     const struct plan_cell *cell = &plan->cell[at];
     int prompts = plan->options.prompts;
+    char rule[RULE_TEXT];
 
     /* A pass with many sequences gets more prompts, so that it lasts as long as the others and its slots are seldom empty. */
+    rule_write(&cell->rule, rule);
     prompts = prompts < plan->options.fill * cell->sequences ? plan->options.fill * cell->sequences : prompts;
     return json_pack("{s:i, s:i, s:i, s:b, s:b, s:i, s:f, s:s, s:i, s:i}", "cell", at, "baseline", cell->baseline, "repetition", repetition,
-                     "warm_up", warm_up, "solo", cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept",
-                     rule_name(cell->accept), "sequences", cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
+                     "warm_up", warm_up, "solo", cell->solo, "draft_length", cell->draft_length, "temperature", cell->temperature, "accept", rule,
+                     "sequences", cell->sequences, "prompts", warm_up ? (prompts + 3) / 4 : prompts);
 }
 
 json_t *plan_passes(const struct plan *plan, const char *results)

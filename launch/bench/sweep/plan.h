@@ -4,6 +4,7 @@
 #define TANDEM_LAUNCH_BENCH_SWEEP_PLAN_H
 
 #include "common/base/status.h"
+#include "common/sample/rule.h"
 #include <jansson.h>
 
 enum {
@@ -18,6 +19,11 @@ struct plan_list {
     double value[PLAN_MOST];
 };
 
+struct plan_rules {
+    int count;
+    struct rule_asked rule[PLAN_MOST];
+};
+
 /* The options of `tandem bench` that are not those of a run. */
 struct plan_options {
     int quick;
@@ -28,7 +34,7 @@ struct plan_options {
     double noise_limit; /* largest standard error of a speedup, as a share */
     double extra_s; /* how long cells beyond the limit get further repetitions, in each placement */
     struct plan_list draft_lengths, temperatures, batches;
-    struct plan_list accepts; /* of enum accept_mode, those that are lossless unless others are asked for; at temperature 0 those coincide */
+    struct plan_rules accepts; /* those that are lossless unless others are asked for; at temperature 0 those coincide */
     int length_for_batches;
     int batch_everywhere; /* several sequences at every temperature and rule, not at the first alone */
     int fill;             /* prompts of a pass for each of its sequences at least */
@@ -39,7 +45,7 @@ struct plan_cell {
     int solo;
     int draft_length; /* PLAN_AUTO */
     double temperature;
-    int accept;
+    struct rule_asked rule;
     int sequences;
     int baseline; /* the cell that decodes solo under the same terms; itself where it does */
 };
@@ -54,6 +60,8 @@ struct plan {
 void plan_defaults(int quick, struct plan_options *options);
 /* Sets a list from "1,2,auto": whole numbers or not, each from low to high; `auto` where it may stand. STATUS_USAGE, logged. */
 enum status plan_read_list(const char *name, const char *text, double low, double high, int whole, int may_be_auto, struct plan_list *list);
+/* The same for "rejection,lenience=0.5". */
+enum status plan_read_rules(const char *name, const char *text, struct plan_rules *rules);
 /* STATUS_USAGE when there are too many. */
 enum status plan_make(const struct plan_options *options, struct plan *plan);
 /* What is timed before any draft is made, for predictions: the target alone, with as many sequences at once as `plan` has rows in a step, so that

@@ -151,7 +151,7 @@ int32_t rig_best(const struct rig *rig, int i)
 
     if (rig->answered)
         return rig->query[i].query.stats.argmax;
-    model->backend->row.scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, 0, &stats);
+    model->backend->row.scan(model->context, rig->logits + (size_t)i * (size_t)model->vocab, model->vocab, ROW_SUMS_NONE, &stats);
     return stats.argmax;
 }
 

@@ -76,10 +76,11 @@ expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that 
 expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
 if [ "$2" != small ]; then # other cells of the same sweep
     # A rule that is another one than greedy at temperature 0, too, is a cell of its own there, under its name; and nothing says that it is lossless.
-    "$tandem" bench "${again[@]}" --temperatures 0 --accepts rejection,lenience --lenience 0.3 --output "$WORK/cold" >"$WORK/out" 2>"$WORK/err" || fail "cold: exit $?: $(cat "$WORK/err")"
+    "$tandem" bench "${again[@]}" --temperatures 0 --accepts rejection,lenience,lenience=0.3 --output "$WORK/cold" >"$WORK/out" 2>"$WORK/err" || fail "cold: exit $?: $(cat "$WORK/err")"
     expect "cold: $(cat "$WORK/cold/report.md")" 'grep -q "^| T 0, K 2 " "$WORK/cold/report.md" && grep -q "^| T 0 lenience, K 2 " "$WORK/cold/report.md" &&
-        grep -q "NOT LOSSLESS" "$WORK/cold/report.md" &&
-        [ "$(grep -o "\"cell\": [0-9]*" "$WORK/cold/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ]'
+        grep -q "NOT LOSSLESS" "$WORK/cold/report.md" && grep -q "^| T 0 lenience=0.3, K 2 " "$WORK/cold/report.md" &&
+        grep -q "Table 5 for this pair" "$WORK/cold/report.md" && grep -q "^| embedded draft *| *0 | any *| yes " "$WORK/cold/report.md" && grep -q "^| embedded draft *| *0 | lenience=0.3 *| no " "$WORK/cold/report.md" &&
+        [ "$(grep -o "\"cell\": [0-9]*" "$WORK/cold/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 \"cell\": 4 " ]'
     # Of a rule that accepts another share than the models agree in nothing is predicted.
     "$tandem" bench "${again[@]}" --temperatures 1 --accepts rejection,classic --output "$WORK/rules" >"$WORK/out" 2>"$WORK/err" || fail "rules: exit $?: $(cat "$WORK/err")"
     expect "rules: $(grep -o "\"cell\": [0-9]*" "$WORK/rules/prediction.json")" \
@@ -157,7 +158,7 @@ refused 64 "--requests is '2.5', expected a whole number from 1 to 100000$" benc
 refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noise-limit x --output "$WORK/none"
 refused 64 "--extra-time is '-1', expected a number from 0 to 1e\+06$" bench --extra-time -1 --output "$WORK/none"
 refused 64 "--output is '', expected a new folder" bench --output=
-refused 64 "--accepts is 'typical', expected some of rejection|coupled" bench --accepts typical --output "$WORK/none"
+refused 64 "--accepts is 'multistep', expected at most 16 of rejection|coupled" bench --accepts multistep --output "$WORK/none"
 refused 64 "--task is 'stories', expected NAME=FILE" bench --task stories --output "$WORK/none"
 refused 64 "--task is '=x', expected NAME=FILE" bench --task =x --output "$WORK/none"
 refused 64 "--task is 'a/b=x', expected NAME=FILE, a name of letters" bench --task a/b=x --output "$WORK/none"

@@ -13,7 +13,7 @@ mkdir -p "$WORK/installed/bin" "$WORK/installed/share/tandem"
 cp "$SOURCE/launch/tandem" "$installed"
 cp -r "$pages" "$WORK/installed/share/tandem/"
 
-for topic in run prompts sbatch check; do
+for topic in run prompts stats sbatch check; do
     "$SOURCE/launch/tandem" help $topic >"$WORK/said" 2>&1
     expect "help $topic: exit $?" [ $? = 0 ]
     expect "help $topic begins with its name" grep -qx "NAME" <(head -n 1 "$WORK/said")
@@ -30,7 +30,7 @@ expect "an escape is what it stands for" grep -qF '" not\ndisappointed.' <("$ins
 
 "$installed" help draft >"$WORK/out" 2>"$WORK/said"
 expect "a topic that is not there: exit $?, expected 64" [ $? = 64 ]
-expect "it is named, with those that are there" grep -qx "tandem: unknown topic 'draft' of tandem help, expected run, prompts, sbatch or check" "$WORK/said"
+expect "it is named, with those that are there" grep -qx "tandem: unknown topic 'draft' of tandem help, expected run, prompts, stats, sbatch or check" "$WORK/said"
 expect "one line, and nothing else" [ "$(wc -l <"$WORK/said")" = 1 -a ! -s "$WORK/out" ]
 "$installed" help run check >"$WORK/said" 2>&1
 expect "two topics: exit $?, expected 64" [ $? = 64 ]
@@ -47,6 +47,13 @@ for page in "$pages"/*.scd; do
     expect "$name is made and installed" grep -q "^foreach(page .*\b$name\b" "$SOURCE/launch/CMakeLists.txt"
     expect "$name has a topic" grep -q "page=${name/%-check.1/-\$1.1}" <(sed 's/tandem-sbatch\.1/tandem-$1.1/' "$SOURCE/launch/tandem"; echo 'page=tandem-sbatch.1')
 done
+
+# Each key of --stats is explained.
+sed -n '/^static json_t \*ranks_of/,/^struct json_t \*stats_job/p' "$SOURCE/verifier/job/stats.c" | grep -oE '"[a-z_]+",' | tr -d '",' | sort -u | grep -vx verifier >"$WORK/keys"
+expect "keys of --stats are found" [ "$(wc -l <"$WORK/keys")" -ge 60 ]
+while read -r key; do
+    expect "tandem-stats(5) says what $key is" grep -qF "*$key*" "$pages/tandem-stats.5.scd"
+done <"$WORK/keys"
 
 # Options of others, and of commands that are scripts, are these; all else the programs know.
 others='--print --quick --long --only --to --list-breaks --no-requeue --array --gpus-per-node --gpus-per-task --mpi --signal --batch --kill-on-bad-exit --help'

@@ -51,6 +51,7 @@ drafted frequent --draft-vocabulary 600
 drafted lenient --accept lenience --lenience 0.2
 drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
 drafted threshold --accept threshold --threshold 0.03
+drafted typical --accept typical --typical-epsilon 0.02 --temperature 0.8 --seed 5
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
 job banned --solo --verifiers 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits || fail "banned: exit $?"

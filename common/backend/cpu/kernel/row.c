@@ -72,6 +72,21 @@ double KERNEL(row_sum)(const float *logits, float scale, int count, float max)
     return vecd_sum(sum);
 }
 
+/* Where exp is 0 the distance counts as the least for which it is, so that minus infinity adds 0. */
+double KERNEL(row_below)(const float *logits, float scale, int count, float max)
+{
+    vecd sum = vecd_zero();
+
+    if (max == -INFINITY)
+        return 0;
+    for (int i = 0; i < count; i += LANES) {
+        vec over = vec_sub(load_logits(logits + i, scale, count - i), vec_set(max));
+
+        sum = vecd_add(sum, vec_mul(vec_negate(vec_max(over, vec_set(MATH32_EXP_LOW))), vec_exp(over)));
+    }
+    return vecd_sum(sum);
+}
+
 /* Philox4x32-10 on 16 counters (index, position, request, purpose) at once. */
 SPECIALISED void philox(const struct rng_key *key, enum rng_purpose purpose, veci index, veci words[4])
 {

@@ -17,6 +17,7 @@ const struct kernels KERNEL_QUANTISED(kernels) = {
     .attend_bf16 = KERNEL(attend_bf16),
     .row_max = KERNEL(row_max),
     .row_sum = KERNEL(row_sum),
+    .row_below = KERNEL(row_below),
     .row_gumbel_max = KERNEL(row_gumbel_max),
     .row_find = KERNEL(row_find),
     .map_exp = KERNEL(map_exp),

@@ -49,6 +49,7 @@ void KERNEL(attend)(const struct attend_block *block);
 void KERNEL(attend_bf16)(const struct attend_block *block);
 void KERNEL(row_max)(const float *logits, float scale, int first, int last, struct scored_token *best);
 double KERNEL(row_sum)(const float *logits, float scale, int count, float max);
+double KERNEL(row_below)(const float *logits, float scale, int count, float max);
 void KERNEL(row_gumbel_max)(const float *logits, float scale, int first, int last, int32_t first_token, const struct rng_key *key,
                       enum rng_purpose purpose, const uint32_t *excluded, struct scored_token *winner);
 int KERNEL(row_find)(const float *logits, float scale, int first, int count, float threshold);

@@ -111,12 +111,24 @@ __device__ struct scored_token gumbel_max(const struct work &work, const float l
     return best;
 }
 
+/* Where exp is 0 the distance counts as the least for which it is, so that minus infinity adds 0. */
+__device__ double below_of(const float logit[FOURS * 4], float largest)
+{
+    double below = 0.0;
+
+    if (largest > -INFINITY)
+#pragma unroll
+        for (int i = 0; i < FOURS * 4; i++)
+            below += (double)(fminf(largest - logit[i], -MATH32_EXP_LOW) * math32_exp(logit[i] - largest));
+    return below;
+}
+
 __global__ __launch_bounds__(THREADS) void part_kernel(const __grid_constant__ struct work work)
 {
     SHARED(memory);
     double *sums = (double *)(void *)memory; /* [WARPS] */
     struct scored_token *room = (struct scored_token *)(void *)(sums + WARPS);
-    struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}};
+    struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}, 0.0};
     float logit[FOURS * 4];
     double sum = 0.0;
 
@@ -127,6 +139,8 @@ __global__ __launch_bounds__(THREADS) void part_kernel(const __grid_constant__ s
         for (int i = 0; i < FOURS * 4; i++)
             sum += (double)math32_exp(logit[i] - part.largest.score);
     part.sum = sum_of_block(sum, sums);
+    if (work.launch.below)
+        part.below = sum_of_block(below_of(logit, part.largest.score), sums);
     if (evidence_has_noise(work.launch, (int)blockIdx.y))
         part.winner = best_of_block(gumbel_max(work, logit), room);
     if (threadIdx.x == 0)
@@ -165,7 +179,7 @@ __global__ __launch_bounds__(THREADS) void join_kernel(const __grid_constant__ s
     struct scored_token *room = (struct scored_token *)(void *)(sums + WARPS), largest = {-INFINITY, -1}, winner = {-INFINITY, -1};
     int row = (int)blockIdx.x;
     const struct evidence_part *part = work.of_row + (size_t)row * work.parts;
-    double sum = 0.0;
+    double sum = 0.0, below = 0.0;
 
     for (int first = 0; first < work.parts; first += JOINED * THREADS) {
         struct evidence_part mine[JOINED];
@@ -185,14 +199,22 @@ __global__ __launch_bounds__(THREADS) void join_kernel(const __grid_constant__ s
         take_parts(work, part, first, mine);
 #pragma unroll
         for (int i = 0; i < JOINED; i++)
-            if (first + i * THREADS + (int)threadIdx.x < work.parts && mine[i].largest.score > -INFINITY)
-                sum += mine[i].sum * exp((double)mine[i].largest.score - (double)largest.score);
+            if (first + i * THREADS + (int)threadIdx.x < work.parts && mine[i].largest.score > -INFINITY) {
+                double apart = (double)largest.score - (double)mine[i].largest.score, share = exp(-apart);
+
+                sum += mine[i].sum * share;
+                if (work.launch.below)
+                    below += (mine[i].below + apart * mine[i].sum) * share;
+            }
     }
     sum = sum_of_block(sum, sums);
+    if (work.launch.below)
+        below = sum_of_block(below, sums);
     if (threadIdx.x == 0) {
         work.launch.stats[row].max = largest.score;
         work.launch.stats[row].argmax = largest.token;
         work.launch.stats[row].sum = sum;
+        work.launch.stats[row].below = below;
     }
     if (threadIdx.x == 0 && work.launch.key != NULL)
         work.launch.winner[row] = winner;

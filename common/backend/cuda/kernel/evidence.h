@@ -15,6 +15,7 @@
 struct evidence_part {
     double sum; /* of exp(logit - largest); 0 when that is minus infinity */
     struct scored_token largest, winner; /* index in the shard, or -1 */
+    double below;                        /* of (largest - logit) exp(logit - largest), where it is asked for; 0 likewise */
 };
 
 /* Larger scores first, then lower tokens; token -1 is none. */

@@ -68,7 +68,7 @@ template <int TILES, int PANELS> static __device__ void give_evidence(const stru
     for (int i = own_member().thread; i < (width * launch.rows + 31) / 32 * 32; i += THREADS) { /* warps as a whole */
         int row = i / width, within = i % width, channel = group * width + within;
         bool is_there = row < launch.rows && channel < launch.outputs;
-        struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}};
+        struct evidence_part part = {0.0, {-INFINITY, -1}, {-INFINITY, -1}, 0.0};
         float logit = -INFINITY;
 
         if (is_there) {

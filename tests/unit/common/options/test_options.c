@@ -386,6 +386,8 @@ static void test_options__one_range_is_told(void **state)
         {"--min-p 1", "--min-p 2", "min_p", "expected a number from 0 to below 1\n", 2},
         {"--lenience 0", "--lenience 1.5", "lenience", "expected a number above 0 and at most 1\n", 1.5},
         {"--threshold 1", "--threshold 2", "threshold", "expected a number from 0 to below 1\n", 2},
+        {"--typical-epsilon -1", "--typical-epsilon 1.5", "typical_epsilon", "expected a number from 0 to 1\n", 1.5},
+        {"--typical-delta -1", "--typical-delta 2", "typical_delta", "expected a number from 0 to 1\n", 2},
         {"--repetition-penalty 0", "--repetition-penalty 101", "repetition_penalty", "expected a number from 0.01 to 100\n", 101},
         {"--max-tokens -1", "--max-tokens 1.5", "max_tokens", "expected a whole number from 0 to 1000000000\n", 1.5},
         {"--draft-length -1", "--draft-length 33", "draft_length", "expected a whole number from 0 to 32\n", 33},

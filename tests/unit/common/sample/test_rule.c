@@ -26,7 +26,7 @@ static void test_rule__an_unknown_one_is_none(void **state)
     struct sampling sampling = sampling_default;
 
     (void)state;
-    assert_int_equal(rule_find("typical", 7), -1);
+    assert_int_equal(rule_find("multistep", 9), -1);
     assert_int_equal(rule_find("rejection", 6), -1);
     assert_int_equal(rule_find("", 0), -1);
     assert_null(rule_name(-1));
@@ -76,6 +76,7 @@ static void test_rule__each_promises_what_it_keeps(void **state)
     assert_promises(ACCEPT_CLASSIC, 1, 1);
     assert_promises(ACCEPT_LENIENCE, 0, 1);
     assert_promises(ACCEPT_THRESHOLD, 0, 1);
+    assert_promises(ACCEPT_TYPICAL, 0, 1);
 }
 
 /* What is written apart from the table says what the table says. */
@@ -101,14 +102,44 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
     assert_string_equal(names, RULE_NAMES);
 }
 
+static void assert_reads(const char *text, int accept, double lenience, double threshold, const char *written)
+{
+    struct rule_asked asked = {.accept = -1};
+    struct sampling sampling = sampling_default;
+    char again[RULE_TEXT];
+
+    assert_true(rule_read(text, strlen(text), &asked));
+    rule_set(&asked, &sampling);
+    assert_int_equal(sampling.accept, accept);
+    assert_true(sampling.lenience == lenience && sampling.threshold == threshold);
+    rule_write(&asked, again);
+    assert_string_equal(again, written);
+}
+
+/* A number goes where the rule's own is, and one that was not given leaves what is there. */
+static void test_rule__a_text_has_the_rule_and_its_number(void **state)
+{
+    static const char *const wrong[] = {"block=1", "lenience=0", "lenience=2", "lenience=", "threshold=1", "lenience=inf", "lenience=-1", "=", ""};
+    const double lenience = sampling_default.lenience, threshold = sampling_default.threshold;
+    struct rule_asked asked = {.accept = 77, .number = 7};
+
+    (void)state;
+    assert_reads("block", ACCEPT_BLOCK, lenience, threshold, "block");
+    assert_reads("lenience", ACCEPT_LENIENCE, lenience, threshold, "lenience");
+    assert_reads("lenience=0.125", ACCEPT_LENIENCE, 0.125, threshold, "lenience=0.125");
+    assert_reads("lenience=1e-1", ACCEPT_LENIENCE, 0.1, threshold, "lenience=0.1");
+    assert_reads("threshold=0", ACCEPT_THRESHOLD, lenience, 0, "threshold=0");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(rule_read(wrong[i], strlen(wrong[i]), &asked));
+    assert_true(asked.accept == 77 && asked.number == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rule__each_name_finds_its_own_row),
-        cmocka_unit_test(test_rule__names_and_draws_are_those_of_the_rows),
-        cmocka_unit_test(test_rule__an_unknown_one_is_none),
-        cmocka_unit_test(test_rule__each_promises_what_it_keeps),
-        cmocka_unit_test(test_rule__greedy_holds_at_temperature_0_and_cannot_be_named),
+        cmocka_unit_test(test_rule__each_name_finds_its_own_row), cmocka_unit_test(test_rule__names_and_draws_are_those_of_the_rows),
+        cmocka_unit_test(test_rule__an_unknown_one_is_none),      cmocka_unit_test(test_rule__a_text_has_the_rule_and_its_number),
+        cmocka_unit_test(test_rule__each_promises_what_it_keeps), cmocka_unit_test(test_rule__greedy_holds_at_temperature_0_and_cannot_be_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,8 @@ static struct open_message any_open(struct source *source)
     open.sampling.top_k = (int32_t)(any32(source) / 2);
     open.sampling.lenience = (double)(1 + below(source, 100)) / 100;
     open.sampling.threshold = (double)below(source, 100) / 100;
+    open.sampling.typical_epsilon = (double)below(source, 101) / 100;
+    open.sampling.typical_delta = (double)below(source, 101) / 100;
     open.sampling.accept = (int32_t)below(source, ACCEPT_MODES);
     open.sampling.seed = draw(source);
     open.bias = any_bias(source);
@@ -626,6 +628,8 @@ static void test_message__opens_out_of_range_are_refused(void **state)
     SAYS("sampling parameters are out of range", sampling.repetition_penalty = (double)NAN);
     SAYS("sampling parameters are out of range", sampling.lenience = 0);
     SAYS("sampling parameters are out of range", sampling.threshold = 1);
+    SAYS("sampling parameters are out of range", sampling.typical_epsilon = 1.5);
+    SAYS("sampling parameters are out of range", sampling.typical_delta = -1);
     SAYS("sampling parameters are out of range", sampling.presence_penalty = 3);
     SAYS("sampling parameters are out of range", sampling.frequency_penalty = -3);
     SAYS("sampling parameters are out of range", sampling.top_k = -1);

@@ -37,10 +37,11 @@ const struct rule *__wrap_rule_of(const struct sampling *sampling)
 
 static struct options asked(int accept, double temperature, double rate)
 {
-    struct options options = {.request.sampling = sampling_default, .rounds.synthetic_acceptance = rate};
+    struct options options = {.request.sampling = sampling_default, .rounds.synthetic_acceptance = rate, .rounds.draft_length = -1};
 
     options.request.sampling.accept = accept;
     options.request.sampling.temperature = temperature;
+    options.ranks.drafters = 1;
     return options;
 }
 
@@ -57,8 +58,15 @@ static void test_lossy_rule__options_name_what_is_not_lossless(void **state)
         {asked(0, 0, 0.5), "--synthetic-acceptance 0.5"},
     };
     char option[OPTIONS_NOT_LOSSLESS];
+    struct options undrafted = asked(LOSSY, 1, -1);
 
     (void)state;
+    undrafted.rounds.draft_length = 0;
+    assert_false(options_not_lossless(&undrafted, option));
+    undrafted.rounds.draft_length = 4;
+    assert_true(options_not_lossless(&undrafted, option));
+    undrafted.rounds.solo = 1;
+    assert_false(options_not_lossless(&undrafted, option));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(options_not_lossless(&cases[i].options, option), cases[i].option != NULL);
         if (cases[i].option != NULL)
@@ -82,14 +90,14 @@ static void test_lossy_rule__a_check_takes_it_and_refuses_drawn_verdicts(void **
     capture_assert_one_line(text, "--synthetic-acceptance 0.5 is not lossless by intent");
 }
 
-static void assert_result(struct request *request, int verdicts_drawn, int is_marked)
+static void assert_result(struct request *request, enum result_verdicts verdicts, int is_marked)
 {
     char none[] = "", *line;
     const struct sequence finished = {.request = request, .completion = {.text = none, .finish = FINISH_LENGTH}};
 
     for (int openai = 0; openai < 2; openai++) {
         request->openai = openai;
-        assert_int_equal(result_line(request, request->error == NULL ? &finished : NULL, 1, verdicts_drawn, &line), STATUS_OK);
+        assert_int_equal(result_line(request, request->error == NULL ? &finished : NULL, 1, verdicts, &line), STATUS_OK);
         assert_int_equal(strstr(line, "\"lossless\":false") != NULL, is_marked);
         assert_int_equal(strstr(line, "lossless") != NULL, is_marked);
         free(line);
@@ -99,19 +107,25 @@ static void assert_result(struct request *request, int verdicts_drawn, int is_ma
 /* Each by the rule of its own request. */
 static void test_lossy_rule__its_results_say_so(void **state)
 {
-    struct request request = {.sampling = sampling_default};
+    struct request request = {.sampling = sampling_default, .draft_length = 4};
 
     (void)state;
     request.sampling.temperature = 1;
-    assert_result(&request, 0, 0);
-    assert_result(&request, 1, 1);
+    assert_result(&request, RESULT_BY_RULE, 0);
+    assert_result(&request, RESULT_DRAWN, 1);
     request.sampling.accept = LOSSY;
-    assert_result(&request, 0, 1);
+    assert_result(&request, RESULT_BY_RULE, 1);
+    assert_result(&request, RESULT_UNDRAFTED, 0);
+    request.draft_length = 0;
+    assert_result(&request, RESULT_BY_RULE, 0);
+    assert_result(&request, RESULT_DRAWN, 1);
+    request.adaptive = 1;
+    assert_result(&request, RESULT_BY_RULE, 1);
     request.sampling.temperature = 0;
-    assert_result(&request, 0, 0);
+    assert_result(&request, RESULT_BY_RULE, 0);
     request.sampling.accept = 99; /* what is refused may ask for anything */
     request.error = "no";
-    assert_result(&request, 0, 0);
+    assert_result(&request, RESULT_BY_RULE, 0);
 }
 
 /* One that is wrong is not completed, by no rule. */
@@ -122,11 +136,16 @@ static void test_lossy_rule__the_first_line_that_asks_for_it_is_found(void **sta
     struct request_list list = {.request = request};
 
     (void)state;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         request[i].sampling.temperature = 1;
+        request[i].adaptive = 1;
+    }
     request[1].sampling.accept = request[2].sampling.accept = request[3].sampling.accept = LOSSY;
     for (list.count = 0; list.count <= 4; list.count++)
         assert_ptr_equal(request_lossy(&list), list.count < 3 ? NULL : &request[2]);
+    request[2].adaptive = 0; /* nor does it draft */
+    assert_ptr_equal(request_lossy(&(struct request_list){.request = request, .count = 4}), &request[3]);
+    request[2].adaptive = 1;
     request[2].sampling.temperature = 0; /* where this one is greedy */
     assert_ptr_equal(request_lossy(&(struct request_list){.request = request, .count = 4}), &request[3]);
 }
@@ -165,12 +184,12 @@ static void test_lossy_rule__a_bench_has_it_where_it_is_asked_for_and_says_so(vo
         int has = 0;
 
         for (int i = 0; i < options.accepts.count; i++)
-            has += options.accepts.value[i] == accept;
+            has += options.accepts.rule[i].accept == accept;
         assert_int_equal(has, __wrap_rule_row(accept)->lossless && __wrap_rule_row(accept)->usual);
     }
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     assert_true(plan_is_lossless(&plan));
-    options.accepts = (struct plan_list){.count = 2, .value = {0, LOSSY}};
+    options.accepts = (struct plan_rules){.count = 2, .rule = {{.accept = 0, .number = -1}, {.accept = LOSSY, .number = -1}}};
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     assert_false(plan_is_lossless(&plan));
     options.temperatures = (struct plan_list){.count = 1, .value = {0}};

@@ -50,7 +50,8 @@ static void test_plan__every_cell_has_a_solo_under_its_terms(void **state)
             const struct plan_cell *cell = &plan.cell[i], *solo = &plan.cell[cell->baseline];
 
             assert_true(solo->solo && cell->baseline <= i);
-            assert_true(solo->temperature == cell->temperature && solo->accept == cell->accept && solo->sequences == cell->sequences);
+            assert_true(solo->temperature == cell->temperature && solo->rule.accept == cell->rule.accept && solo->rule.number == cell->rule.number &&
+                        solo->sequences == cell->sequences);
         }
         assert_int_equal(plan_most_sequences(&plan), 4);
     }
@@ -59,7 +60,7 @@ static void test_plan__every_cell_has_a_solo_under_its_terms(void **state)
 static int has(const struct plan *cells, double temperature, int accept, int sequences)
 {
     for (int i = 0; i < cells->cells; i++)
-        if (cells->cell[i].temperature == temperature && cells->cell[i].accept == accept && cells->cell[i].sequences == sequences)
+        if (cells->cell[i].temperature == temperature && cells->cell[i].rule.accept == accept && cells->cell[i].sequences == sequences)
             return 1;
     return 0;
 }
@@ -82,7 +83,7 @@ static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
             const struct plan_cell *cell = &plan.cell[i];
             int rows = cell->sequences * (1 + (cell->draft_length > 0 ? cell->draft_length : 0));
 
-            assert_true(has(&calibration, cell->temperature, cell->accept, rows));
+            assert_true(has(&calibration, cell->temperature, cell->rule.accept, rows));
         }
         assert_int_equal(has(&plan, 1, 0, 4), everywhere);
         assert_true(has(&plan, 0, 0, 4));
@@ -96,24 +97,72 @@ static void test_plan__what_calibrates_has_the_rows_of_every_cell(void **state)
 /* At temperature 0 there is one of all that are greedy there, and one of each that is not. */
 static void test_plan__rules_that_are_one_are_measured_once(void **state)
 {
-    const double accepts[] = {ACCEPT_BLOCK, ACCEPT_LENIENCE, ACCEPT_REJECTION, ACCEPT_LENIENCE, ACCEPT_THRESHOLD};
     struct plan_options options;
 
     (void)state;
     plan_defaults(0, &options);
     options.temperatures = (struct plan_list){.count = 2, .value = {0, 1}};
-    options.accepts.count = 5;
-    memcpy(options.accepts.value, accepts, sizeof accepts);
+    assert_int_equal(plan_read_rules("accepts", "block,lenience,rejection,lenience,threshold", &options.accepts), STATUS_OK);
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     for (int accept = 0; accept < ACCEPT_MODES; accept++) {
         int solos[2] = {0};
 
         for (int i = 0; i < plan.cells; i++)
-            solos[plan.cell[i].temperature > 0] += plan.cell[i].solo && plan.cell[i].sequences == 1 && plan.cell[i].accept == accept;
+            solos[plan.cell[i].temperature > 0] += plan.cell[i].solo && plan.cell[i].sequences == 1 && plan.cell[i].rule.accept == accept;
         assert_int_equal(solos[1], accept == ACCEPT_BLOCK || accept == ACCEPT_LENIENCE || accept == ACCEPT_REJECTION || accept == ACCEPT_THRESHOLD);
         assert_int_equal(solos[0], solos[1] && accept != ACCEPT_REJECTION);
     }
     assert_false(plan_is_lossless(&plan));
+}
+
+/* The paper's Table 5: a group for each number, at temperature 0, too, where a lossless rule is greedy. Their cells go to the sweep by that text. */
+static void test_plan__a_rule_is_measured_with_each_of_its_numbers(void **state)
+{
+    static const char *const expected[] = {"rejection", "lenience=0.5", "lenience=0.1"};
+    struct plan_options options;
+
+    (void)state;
+    plan_defaults(0, &options);
+    options.draft_lengths.count = options.batches.count = 1;
+    assert_int_equal(plan_read_rules("accepts", "rejection,lenience=0.5,lenience=0.1,lenience=.5", &options.accepts), STATUS_OK);
+    assert_int_equal(options.accepts.count, 4);
+    assert_int_equal(plan_make(&options, &plan), STATUS_OK);
+    assert_int_equal(plan.cells, 2 * 3 * 2); /* temperatures, rules, solo beside its drafts */
+    for (int passes = 0; passes < 2; passes++) {
+        json_t *file = passes ? plan_passes(&plan, "/x") : plan_cells(&plan), *cells = passes ? json_object_get(file, "passes") : file;
+
+        for (int i = 0; i < plan.cells; i++)
+            assert_string_equal(json_string_value(json_object_get(json_array_get(cells, (size_t)i), "accept")), expected[i / 2 % 3]);
+        json_decref(file);
+    }
+}
+
+static void test_plan__wrong_rules_are_refused_and_leave_the_old(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        ",",
+                                        "block,",
+                                        "multistep",
+                                        "lenience=",
+                                        "lenience=0",
+                                        "lenience=1.5",
+                                        "lenience=x",
+                                        "lenience=nan",
+                                        "lenience= 0.5",
+                                        "lenience=0.5 ",
+                                        "threshold=1",
+                                        "threshold=-0.1",
+                                        "block=1",
+                                        "=1",
+                                        "rejection=0.5",
+                                        "lenience=0.1000000000000000000000000000000000000000000000000000000000000001"};
+    struct plan_rules rules = {.count = 1, .rule = {{.accept = ACCEPT_WALK, .number = 7}}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(plan_read_rules("accepts", wrong[i], &rules), STATUS_USAGE);
+        assert_true(rules.count == 1 && rules.rule[0].accept == ACCEPT_WALK && rules.rule[0].number == 7);
+    }
 }
 
 static void test_plan__drawn_verdicts_know_one_rule(void **state)
@@ -125,7 +174,7 @@ static void test_plan__drawn_verdicts_know_one_rule(void **state)
     options.synthetic = 1;
     assert_int_equal(plan_make(&options, &plan), STATUS_OK);
     for (int i = 0; i < plan.cells; i++)
-        assert_int_equal(plan.cell[i].accept, 0);
+        assert_int_equal(plan.cell[i].rule.accept, 0);
 }
 
 /* A warm-up of each, then forward and backward in turns. */
@@ -166,7 +215,7 @@ static void test_plan__too_many_cells_are_refused(void **state)
     for (int i = 0; i < PLAN_MOST; i++)
         options.draft_lengths.value[i] = options.temperatures.value[i] = options.batches.value[i] = i + 1;
     for (int accept = 0; accept < ACCEPT_MODES; accept++)
-        options.accepts.value[accept] = accept;
+        options.accepts.rule[accept] = (struct rule_asked){.accept = accept, .number = -1};
     options.accepts.count = 2;
     assert_int_equal(plan_make(&options, &plan), STATUS_OK); /* 2 x 16 x 17 + 15 x 3 */
     assert_int_equal(plan.cells, 2 * 16 * 17 + 15 * 3);
@@ -215,6 +264,8 @@ int main(void)
         cmocka_unit_test(test_plan__every_cell_has_a_solo_under_its_terms),
         cmocka_unit_test(test_plan__what_calibrates_has_the_rows_of_every_cell),
         cmocka_unit_test(test_plan__rules_that_are_one_are_measured_once),
+        cmocka_unit_test(test_plan__a_rule_is_measured_with_each_of_its_numbers),
+        cmocka_unit_test(test_plan__wrong_rules_are_refused_and_leave_the_old),
         cmocka_unit_test(test_plan__drawn_verdicts_know_one_rule),
         cmocka_unit_test(test_plan__passes_take_turns),
         cmocka_unit_test(test_plan__too_many_cells_are_refused),

@@ -120,6 +120,41 @@ static void test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p(vo
         }
 }
 
+/* p 0.3; entropy ln 8 makes exp(-H) 1 / 8. The lower bound holds, and the entropy of a list is that of its p. */
+static void test_accept__typical_asks_less_where_the_target_is_unsure(void **state)
+{
+    static const struct {
+        double epsilon, delta;
+        int unsure, sure; /* accepted, with that entropy, and with that of {0.3, 0.7}: exp(-H) is 0.543 */
+    } bound[] = {{0.29, 1, 1, 1}, {0.31, 1, 1, 0}, {1, 1, 1, 0}, {1, 0.54, 1, 1}, {1, 0.56, 1, 0}, {0, 0, 1, 1}};
+    const float logit[] = {logf(0.3f)};
+    const struct scored_token best[] = {{0, 3}, {0, 2}};
+    const double p[] = {0.7, 0.3};
+    const struct target_row unsure[2] = {{.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .entropy = log(8)},
+                                         {.kind = TARGET_SUPPORT, .count = 1, .logit = logit, .entropy = log(8)}};
+    const struct target_row sure[2] = {{.kind = TARGET_LIST, .count = 2, .best = best, .p = p},
+                                       {.kind = TARGET_LIST, .count = 2, .best = best, .p = p}};
+    const struct target_row surest[2] = {{.kind = TARGET_SUPPORT, .count = 1, .logit = logit}, unsure[1]};
+    const struct proposal proposal = {.count = 1, .token = {2}};
+    const struct rng_key key = {.seed = 3};
+    struct sampling sampling = sampling_default;
+
+    (void)state;
+    sampling.temperature = 1;
+    sampling.accept = ACCEPT_TYPICAL;
+    for (size_t i = 0; i < sizeof bound / sizeof bound[0]; i++) {
+        struct verdict verdict;
+
+        sampling.typical_epsilon = bound[i].epsilon;
+        sampling.typical_delta = bound[i].delta;
+        verdict = accept_decide(&sampling, unsure, &proposal, 1, &key);
+        assert_int_equal(verdict.accepted, bound[i].unsure);
+        assert_int_equal(verdict.draw, DRAW_PLAIN);
+        assert_int_equal(accept_decide(&sampling, sure, &proposal, 1, &key).accepted, bound[i].sure);
+        assert_int_equal(accept_decide(&sampling, surest, &proposal, 1, &key).accepted, fmin(bound[i].epsilon, bound[i].delta) < 0.3);
+    }
+}
+
 /* The coin of each draft is that of its own position, and the first that falls short ends the run. */
 static void test_accept__rejection_uses_the_coin_of_each_position(void **state)
 {
@@ -251,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_accept__p_is_of_the_list_or_the_support),
         cmocka_unit_test(test_accept__winners_stand_while_they_match),
         cmocka_unit_test(test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p),
+        cmocka_unit_test(test_accept__typical_asks_less_where_the_target_is_unsure),
         cmocka_unit_test(test_accept__rejection_uses_the_coin_of_each_position),
         cmocka_unit_test(test_accept__nothing_drafted_is_the_plain_draw),
         cmocka_unit_test(test_accept__a_chain_of_any_length_is_its_own_path),

@@ -139,6 +139,36 @@ static void test_evidence__support_has_the_normaliser_of_the_row(void **state)
     }
 }
 
+static void test_evidence__entropy_is_that_of_the_row(void **state)
+{
+    static const int32_t support[SUPPORT] = {0, 511, 512, 1024, 5000};
+    struct sampling sampling = sampling_default;
+    float logits[VOCAB];
+
+    (void)state;
+    sampling.temperature = 1;
+    sampling.accept = ACCEPT_TYPICAL;
+    for (uint32_t i = 0; i < 50; i++) {
+        double sum = 0, mean = 0;
+
+        random_logits(i, i % 5 * 10, logits, VOCAB); /* of all equal ones, too */
+        for (int v = 512; i % 2 && v < 1024; v++)
+            logits[v] = -INFINITY; /* a shard of four has nothing */
+        for (int v = 0; v < VOCAB; v++)
+            sum += exp((double)logits[v]);
+        for (int v = 0; v < VOCAB; v++)
+            mean += logits[v] > -INFINITY ? (double)logits[v] * exp((double)logits[v]) / sum : 0;
+        join_all(&sampling, logits, VOCAB, support);
+        for (int s = 0; s < 3; s++) {
+            assert_int_equal(joined[s].law.kind, TARGET_SUPPORT);
+            assert_true(fabs(joined[s].law.log_z - log(sum)) < 2e-6);
+            assert_true(fabs(joined[s].law.entropy - (log(sum) - mean)) < 1e-5);
+            for (int k = 0; k < 4; k++)
+                assert_true(joined[s].logit[k] == logits[support[k]]);
+        }
+    }
+}
+
 /* A rule that is not greedy at temperature 0 knows what greedy does, and p at temperature 1: of drafts, and of the best. */
 static void test_evidence__cold_rules_know_the_best_token_and_p(void **state)
 {
@@ -315,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_evidence__greedy_ties_go_to_the_lowest_id),
         cmocka_unit_test(test_evidence__coupled_winner_does_not_depend_on_shards),
         cmocka_unit_test(test_evidence__support_has_the_normaliser_of_the_row),
+        cmocka_unit_test(test_evidence__entropy_is_that_of_the_row),
         cmocka_unit_test(test_evidence__cold_rules_know_the_best_token_and_p),
         cmocka_unit_test(test_evidence__lists_give_the_law_of_the_whole_row),
         cmocka_unit_test(test_evidence__flat_row_wants_the_whole_row),

@@ -483,12 +483,13 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"temperature\": 1e999", "line 1 is JSON with too large a number at byte"}, {"\"temperature\": null", "temperature is not a number"},
                {"\"logprobs\": true", "logprobs is true, expected how many of the most probable tokens are told, from 0 to 20; "},
                {"\"top_p\": 0", "top_p is 0"}, {"\"top_p\": 1.5", "top_p is 1.5"}, {"\"min_p\": 1", "min_p is 1"},
-               {"\"lenience\": 0", "lenience is 0"}, {"\"threshold\": 1", "threshold is 1"}, {"\"top_k\": -3", "top_k is -3"},
-               {"\"top_k\": 2.5", "top_k is 2.5"}, {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
+               {"\"lenience\": 0", "lenience is 0"}, {"\"threshold\": 1", "threshold is 1"},
+               {"\"typical_epsilon\": 2", "typical_epsilon is 2, expected a number from 0 to 1"}, {"\"typical_delta\": -1", "typical_delta is -1"},
+               {"\"top_k\": -3", "top_k is -3"}, {"\"top_k\": 2.5", "top_k is 2.5"}, {"\"repetition_penalty\": 0", "repetition_penalty is 0"},
                {"\"repetition_penalty\": 1e-39", "repetition_penalty is 1e-39, expected a number from 0.01 to 100"},
                {"\"presence_penalty\": 3", "presence_penalty is 3"}, {"\"max_tokens\": -1", "max_tokens is -1"},
                {"\"draft_length\": 33", "draft_length is 33"}, {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"},
-               {"\"seed\": 0.5", "seed is 0.5"}, {"\"accept\": \"typical\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
+               {"\"seed\": 0.5", "seed is 0.5"}, {"\"accept\": \"multistep\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
                {"\"stop\": [\"\"]", "stop is not"}, {"\"stop\": 4", "stop is not"});
 }
 
