@@ -75,6 +75,12 @@ enum status draft_time_step(struct draft *draft, int sequences, double *us)
     return status;
 }
 
+void draft_stop(struct draft *draft, const struct stopping *stopping)
+{
+    if (draft->kind->stop != NULL)
+        draft->kind->stop(draft->state, stopping);
+}
+
 void draft_break(struct draft *draft, enum breakage breakage)
 {
     if (draft->kind->draw_wrong != NULL)

@@ -8,6 +8,7 @@
 #include "common/base/breakage.h"
 #include "common/model/model.h"
 #include "common/options/options_draft.h"
+#include "common/sample/stopping.h"
 #include "drafter/mirror.h"
 
 /* The drafted tokens of one mirror and their distributions, laid out as in a proposal; the supports lie in the draft's memory. */
@@ -42,8 +43,9 @@ struct draft_job {
 struct draft_kind {
     const char *name;
     enum status (*open)(struct draft *draft, const struct draft_parts *terms);
-    /* Drafts mirrors[i]->wanted tokens or fewer for each of `count` mirrors, in one batch. outputs: [count], valid until the next call. Also writes
-     * the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens that were fed. */
+    /* Drafts mirrors[i]->wanted tokens, or fewer where it stops or has none, for each of `count` mirrors, in one batch. outputs: [count], valid until
+     * the next call. Also writes the draft into the mirror: its tokens after the committed ones, their number `drafted`, and `cached` for the tokens
+     * that were fed. */
     enum status (*propose)(void *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
     /* One step: a token or more for each job, at most draft_jobs of them. It goes on with outputs of before. A branch for which there is nothing to
      * draft gets a `wanted` of 0. NULL: the kind cannot run ahead. */
@@ -55,6 +57,8 @@ struct draft_kind {
     enum status (*read)(void *state, struct mirror *mirror, int rows);
     /* Copies the cache of `count` places. Not NULL where `read` or `step` is not. */
     void (*copy)(void *state, struct cache_place from, struct cache_place to, int count);
+    /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
+    void (*stop)(void *state, const struct stopping *stopping);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
     void (*draw_wrong)(void *state, enum breakage breakage);
     void (*close)(void *state);
@@ -83,6 +87,8 @@ enum status draft_open_lookup(struct draft *draft, const struct options_draft *w
 /* Microseconds of a step of so many sequences, at most draft_parts.slots, each its first token; the least of a few tries. To be called before the
  * first sequence is begun, and leaves nothing behind. 0 of a kind without a model. STATUS_INTERNAL without memory. */
 enum status draft_time_step(struct draft *draft, int sequences, double *us);
+/* When it is to stop before a proposal is full; at first never. No effect on a kind without a distribution. */
+void draft_stop(struct draft *draft, const struct stopping *stopping);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

@@ -138,6 +138,7 @@ struct row_query draft_model_query(const struct model_draft *state, const struct
                               .best = state->best + (size_t)a * (size_t)room_of(state->support, state->outputs)};
 
     choice_ask(&mirror->sampling, state->support, !listed ? 0 : mirror->sampling.temperature == 0 ? MIRROR_GUESSES + 1 : LISTED, &query);
+    stopping_ask(&state->stopping, &query);
     return query;
 }
 
@@ -174,6 +175,19 @@ static void list(const struct model_draft *state, const struct draft_job *job, c
     if (!has_winner)
         listed->best[listed->count++] = (struct scored_token){
             .score = query->winner.score - rng_gumbel(&query->key, query->purpose, (uint32_t)query->winner.token), .token = query->winner.token};
+}
+
+/* The draft, or the branch, ends before the job's next token, of which the query tells. */
+static int stops(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+{
+    struct branch *branch = job->branch < 0 ? NULL : &job->mirror->ahead.branch[job->branch];
+
+    if (!stopping_ends(&state->stopping, &query->stats))
+        return 0;
+    if (branch == NULL)
+        return job->mirror->is_stopped = 1;
+    branch->wanted = branch->count;
+    return branch->is_stopped = 1;
 }
 
 /* Draws the next token of a job from the answer to its query. */
@@ -252,7 +266,7 @@ static enum status model_step(void *opaque, const struct draft_job *jobs, int co
             here = answer_here(state, &jobs[a], a);
         if (state->outputs > 1)
             list(state, &jobs[a], query);
-        if (jobs[a].branch != JOB_LOOK)
+        if (jobs[a].branch != JOB_LOOK && !stops(state, &jobs[a], query))
             choose(state, &jobs[a], query);
     }
     return STATUS_OK;
@@ -288,7 +302,7 @@ static enum status propose_here(struct model_draft *state, struct mirror *const 
     do {
         asking = 0;
         for (int i = 0; i < count; i++)
-            if (mirrors[i]->drafted < mirrors[i]->wanted)
+            if (mirrors[i]->drafted < mirrors[i]->wanted && !mirrors[i]->is_stopped)
                 jobs[asking++] = (struct draft_job){mirrors[i], JOB_DRAFT, outputs[i]};
         if (asking > 0)
             TRY(model_step(state, jobs, asking));
@@ -327,6 +341,11 @@ static void model_break(void *opaque, enum breakage breakage)
     ((struct model_draft *)opaque)->breakage = breakage;
 }
 
+static void model_stop(void *opaque, const struct stopping *stopping)
+{
+    ((struct model_draft *)opaque)->stopping = *stopping;
+}
+
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
     return draft_open_model(draft, terms->model, terms->slots, terms->support, terms->runs_ahead);
@@ -339,6 +358,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .guess = model_guess,
                                             .read = model_read,
                                             .copy = model_copy,
+                                            .stop = model_stop,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};
 

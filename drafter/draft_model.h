@@ -33,6 +33,7 @@ struct model_draft {
     struct listed *listed;      /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
     struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
     int support;
+    struct stopping stopping;
     enum breakage breakage;
 };
 

@@ -147,6 +147,7 @@ static enum status load(struct parts *parts)
                                      .context = parts->context,
                                      .runs_ahead = runs_ahead(parts)};
     TRY(draft_open(&parts->draft, &mine));
+    draft_stop(&parts->draft, &options->rounds.stopping);
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }

@@ -57,8 +57,8 @@ int mirror_open(struct mirror *mirror, const struct open_message *open)
     mirror->length = open->count;
     mirror->digest = digest_tokens(DIGEST_EMPTY, open->tokens, open->count);
     mirror->cached = same < open->count ? same : open->count - 1;
-    mirror->wanted = (int)open->draft_length;
-    mirror->drafted = mirror->begun = 0;
+    mirror->wanted = mirror->asked = (int)open->draft_length;
+    mirror->drafted = mirror->begun = mirror->is_stopped = 0;
     drop_branches(mirror);
     mirror->asked_ns = clock_ns();
     return 1;
@@ -68,7 +68,7 @@ void mirror_close(struct mirror *mirror)
 {
     mirror->open = 0;
     mirror->wanted = 0;
-    mirror->drafted = 0;
+    mirror->drafted = mirror->is_stopped = 0;
     drop_branches(mirror);
 }
 
@@ -78,15 +78,20 @@ static int straight_place(const struct mirror *mirror)
     return mirror->length + mirror->drafted;
 }
 
+int mirror_branch_length(const struct mirror *mirror)
+{
+    return mirror->is_stopped ? mirror->asked : mirror->drafted;
+}
+
 /* The next place for another branch, which is to be copied: beyond all places that it may be copied to. Each has room for its guess and as many
  * drafts. */
 static int next_place(const struct mirror *mirror)
 {
-    int place = straight_place(mirror) + mirror->drafted + 1;
+    int room = mirror_branch_length(mirror) + 1, place = straight_place(mirror) + room;
 
     for (int i = 0; i < mirror->ahead.branches; i++)
         if (mirror->ahead.branch[i].place != straight_place(mirror))
-            place += mirror->drafted + 1;
+            place += room;
     return place;
 }
 
@@ -106,12 +111,12 @@ static int free_output(const struct mirror *mirror)
 int mirror_branch(struct mirror *mirror, int after, int guess)
 {
     int is_straight = after == mirror->drafted && guess == 0, place = is_straight ? straight_place(mirror) : next_place(mirror);
-    int end = place + mirror->drafted;
+    int wanted = mirror_branch_length(mirror), end = place + wanted;
     struct branch *branch = &mirror->ahead.branch[mirror->ahead.branches];
 
     if (mirror->ahead.branches == MIRROR_BRANCHES || end - mirror->length > MIRROR_ROOM || end >= mirror->context)
         return 0;
-    *branch = (struct branch){.after = after, .guess = guess, .place = place, .wanted = mirror->drafted, .output = free_output(mirror)};
+    *branch = (struct branch){.after = after, .guess = guess, .place = place, .wanted = wanted, .output = free_output(mirror)};
     mirror->tokens[place] = mirror->ahead.guesses[after].token[guess];
     branch->digest = digest_tokens(digest_tokens(mirror->digest, mirror->tokens + mirror->length, after), mirror->tokens + place, 1);
     mirror->ahead.branches++;
@@ -144,6 +149,7 @@ static void take_branch(struct mirror *mirror, const struct branch *branch, stru
     if (branch->place != mirror->length - 1)
         *move = (struct mirror_move){branch->place, mirror->length - 1, drafted};
     mirror->drafted = mirror->begun = drafted;
+    mirror->is_stopped = branch->is_stopped && drafted < mirror->asked;
     mirror->output = branch->output;
     mirror->wanted = branch->is_sent ? 0 : mirror->wanted;
     mirror->cached = mirror->length - 1 + drafted;
@@ -170,8 +176,8 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mir
     memcpy(mirror->tokens + mirror->length, commit->tokens, (size_t)commit->count * sizeof *commit->tokens);
     mirror->length += commit->count;
     mirror->digest = commit->digest;
-    mirror->drafted = mirror->begun = 0;
-    mirror->wanted = (int)commit->draft_length;
+    mirror->drafted = mirror->begun = mirror->is_stopped = 0;
+    mirror->wanted = mirror->asked = (int)commit->draft_length;
     mirror->cached = mirror->cached < keep ? mirror->cached : keep;
     if (mirror->cached > mirror->length - 1)
         mirror->cached = mirror->length - 1;

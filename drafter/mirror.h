@@ -24,7 +24,7 @@ struct branch {
     int place;  /* tokens[place] is the guess */
     int count;  /* tokens drafted: tokens[place + 1 .. place + count]; as many from `place` on are in the cache */
     int wanted; /* and so many shall be; 0: nothing can be drafted for this text before it is committed */
-    int is_sent;
+    int is_sent, is_stopped;
     int output;      /* which of the slot's outputs has them */
     uint64_t digest; /* of the text */
 };
@@ -50,7 +50,9 @@ struct mirror {
     uint64_t digest; /* of the committed tokens */
     int cached;
     int wanted;      /* tokens to draft; 0: none are asked for */
+    int asked;       /* so many were asked for with the text that is committed */
     int drafted;     /* tokens of the draft in progress: tokens[length .. length + drafted) */
+    int is_stopped;  /* the draft ends there, however many were asked for (stopping.h) */
     int output;      /* which of the slot's outputs has it */
     int begun;       /* of these drafted before the Commit that asked for them */
     int64_t asked_ns;
@@ -74,10 +76,12 @@ void mirror_init(struct mirror *mirror, struct arena *arena, int slot, int conte
 /* Starts or restarts the mirror from an Open; the cache of a common prefix stays. Returns 0 when the text does not fit the context. */
 int mirror_open(struct mirror *mirror, const struct open_message *open);
 void mirror_close(struct mirror *mirror);
+/* Tokens that a branch of its draft may have. */
+int mirror_branch_length(const struct mirror *mirror);
 /* How many of these leading tokens the cache holds.  tokens: [count] */
 int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count);
 /* Adds a branch for the text in which the first `after` drafts are accepted and the given guess there follows. Returns 0 where the context, or a step
- * of the backend, has no room for as many drafts as the draft has. */
+ * of the backend, has no room for that many drafts. */
 int mirror_branch(struct mirror *mirror, int after, int guess);
 /* The branch of the text that the Commit makes, -1: there is none. */
 int mirror_expected(const struct mirror *mirror, const struct commit *commit);

@@ -58,7 +58,7 @@ struct draft_output *run_ahead_output(const struct run_ahead *ahead, const struc
 /* Is its draft with the lead? */
 static int is_waiting(const struct mirror *mirror)
 {
-    return mirror->open && mirror->wanted == 0 && mirror->drafted > 0;
+    return mirror->open && mirror->wanted == 0 && (mirror->drafted > 0 || mirror->is_stopped);
 }
 
 static int size_of(int rows)
@@ -128,7 +128,7 @@ static void plan_all(struct run_ahead *ahead)
     for (int i = 0; i < ahead->slots; i++)
         if (is_waiting(&ahead->mirror[i])) {
             drafts++;
-            longest = ahead->mirror[i].drafted > longest ? ahead->mirror[i].drafted : longest;
+            longest = mirror_branch_length(&ahead->mirror[i]) > longest ? mirror_branch_length(&ahead->mirror[i]) : longest;
         }
     for (int i = 0, branches = drafts > 0 ? affordable(ahead, drafts, longest) : 0; i < ahead->slots; i++)
         if (is_waiting(&ahead->mirror[i]) && !ahead->mirror[i].ahead.is_planned) {
@@ -156,6 +156,8 @@ static int is_to_look(const struct mirror *mirror)
 /* The jobs of a mirror, as far as there is room. */
 static int add_jobs(struct run_ahead *ahead, struct mirror *mirror, int count)
 {
+    if (is_to_look(mirror) && mirror->is_stopped && mirror->cached == mirror->length + mirror->drafted)
+        plan_bonuses(ahead, mirror); /* what it stopped at is behind its last token */
     if (is_to_look(mirror) && count < ahead->most_jobs)
         ahead->job[count++] = (struct draft_job){mirror, JOB_LOOK, run_ahead_output(ahead, mirror)};
     for (int b = 0; b < mirror->ahead.branches && count < ahead->most_jobs; b++) {

@@ -200,6 +200,14 @@ static enum status check_choices(const struct options *options)
     return STATUS_USAGE;
 }
 
+static enum status read_stopping(struct options *options)
+{
+    if (options->rounds.stop_drafting == NULL || stopping_read(options->rounds.stop_drafting, &options->rounds.stopping))
+        return STATUS_OK;
+    log_error("--stop-drafting is '%s', expected " STOPPING_NAMES, options->rounds.stop_drafting);
+    return STATUS_USAGE;
+}
+
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
@@ -227,6 +235,10 @@ static enum status check_together(const struct options *options)
                          options->checks.breakage == BREAKAGE_BRANCH_NOISE)) {
         log_error("--break %s is a fault in how a draft model draws, and --draft %s draws nothing", breakage_table[options->checks.breakage].name,
                   kind->name);
+        return STATUS_USAGE;
+    }
+    if (!kind->draws && options->rounds.stopping.kind != STOPPING_NEVER) {
+        log_error("--stop-drafting %s is about a draft model's distribution, and --draft %s has none", options->rounds.stop_drafting, kind->name);
         return STATUS_USAGE;
     }
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
@@ -365,6 +377,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
         options.limits.draft_deadline_ms = options.checks.size != CHECK_OFF ? CHECK_DEADLINE_MS : DEADLINE_MS;
     TRY_TO(find_draft(&options), release);
     TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
+    TRY_TO(read_stopping(&options), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
         TRY_TO(find_model(&options, "target", &options.model.target), release);

@@ -9,6 +9,7 @@
 #include "common/options/options_draft.h"
 #include "common/sample/bias.h"
 #include "common/sample/sampling.h"
+#include "common/sample/stopping.h"
 #include <stdio.h>
 
 enum {
@@ -121,6 +122,8 @@ struct options {
         int support;
         int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
         double draft_temperature; /* of a draft model's q; -1: the request's */
+        const char *stop_drafting; /* as it was given, and what it says */
+        struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */
         int max_sequences;

@@ -18,6 +18,8 @@
 #endif
 
 enum { SLOTS = 8, ROUNDS = 8, BRANCHES = 5 };
+#define CONFIDENCE 0.25
+#define ENTROPY    0.35
 
 static char model_path[GOLDEN_PATH];
 
@@ -44,16 +46,20 @@ struct sides {
     struct draft_rig ahead, behind;
     struct run_ahead running;
     int hits, begun; /* commits of a text that was drafted for, whole and in part */
+    int stopped[3];  /* drafts that stopped before they were full: at once, later, and those of them that were a branch's */
 };
 
 /* The steps that one of them is timed by leave nothing behind. */
-static void open_sides(struct sides *sides)
+static void open_sides(struct sides *sides, struct stopping stopping)
 {
     double us = 0;
 
+    memset(sides, 0, sizeof *sides);
     sides->ahead.runs_ahead = 1;
     draft_rig_open(&sides->ahead, model_path, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_stop(&sides->ahead.draft, &stopping);
+    draft_stop(&sides->behind.draft, &stopping);
     for (int rows = 1; rows <= SLOTS; rows += SLOTS - 1) {
         assert_int_equal(draft_time_step(&sides->ahead.draft, rows, &us), STATUS_OK);
         assert_true(us > 0);
@@ -101,8 +107,13 @@ static void propose(struct sides *sides)
     for (int s = 0; s < SLOTS; s++) {
         struct mirror *ahead = &sides->ahead.mirror[s], *behind = &sides->behind.mirror[s];
 
+        int was = ahead->wanted;
+
         ahead->wanted = behind->wanted = 0;
-        assert_in_range(ahead->drafted, 1, sides->behind.output[s].count); /* fewer where a branch was made for as many as its draft had */
+        assert_in_range(ahead->drafted, !behind->is_stopped, sides->behind.output[s].count); /* fewer where a branch had as many as its draft */
+        assert_true(!ahead->is_stopped || (behind->is_stopped && ahead->drafted == sides->behind.output[s].count));
+        sides->stopped[ahead->drafted > 0] += ahead->is_stopped;
+        sides->stopped[2] += ahead->is_stopped && was == 0;
         sides->behind.output[s].count = ahead->drafted;
         compare(run_ahead_output(&sides->running, ahead), &sides->behind.output[s]);
         assert_memory_equal(ahead->tokens + ahead->length, behind->tokens + behind->length, (size_t)ahead->drafted * sizeof *ahead->tokens);
@@ -153,25 +164,49 @@ static void commit(struct sides *sides, int s, int round)
     sides->begun += had > 0 && mirror->wanted > 0;
 }
 
+static void run_rounds(struct sides *sides)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        propose(sides);
+        run(sides, round % 4 == 3 ? 2 : INT_MAX); /* a message comes in between, or does not */
+        for (int s = 0; s < SLOTS; s++)
+            commit(sides, s, round);
+    }
+}
+
 static void test_run_ahead__drafts_for_a_text_as_if_it_were_committed(void **state)
 {
     static struct sides sides;
 
     (void)state;
-    open_sides(&sides);
-    for (int round = 0; round < ROUNDS; round++) {
-        propose(&sides);
-        run(&sides, round % 4 == 3 ? 2 : INT_MAX); /* a message comes in between, or does not */
-        for (int s = 0; s < SLOTS; s++)
-            commit(&sides, s, round);
-    }
+    open_sides(&sides, (struct stopping){0});
+    run_rounds(&sides);
     assert_true(sides.hits >= SLOTS && sides.begun > 0);
     close_sides(&sides);
 }
 
+/* The bounds lie amid what this model's distributions have. */
+static void test_run_ahead__stops_where_a_draft_for_the_committed_text_does(void **state)
+{
+    static const struct stopping stopping[] = {{STOPPING_CONFIDENCE, CONFIDENCE}, {STOPPING_ENTROPY, ENTROPY}};
+    static struct sides sides;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_sides(&sides, stopping[i]);
+        run_rounds(&sides);
+        print_message("stopped at once %d, later %d, in a branch %d; hits %d\n", sides.stopped[0], sides.stopped[1], sides.stopped[2], sides.hits);
+        assert_true(sides.stopped[0] > 0 && sides.stopped[1] > 0 && sides.stopped[2] > 0 && sides.hits > 0);
+        close_sides(&sides);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_run_ahead__drafts_for_a_text_as_if_it_were_committed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_run_ahead__drafts_for_a_text_as_if_it_were_committed),
+        cmocka_unit_test(test_run_ahead__stops_where_a_draft_for_the_committed_text_does),
+    };
 
     golden_path("tests/golden/models/qwen3", model_path);
     return cmocka_run_group_tests(tests, NULL, NULL);

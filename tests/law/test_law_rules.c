@@ -14,14 +14,14 @@
 
 #include <cmocka.h>
 
-enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12 };
+enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 4 };
 enum { QUICK_REQUESTS = 40000, REQUESTS = 100000, WIDE_REQUESTS = 150000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
 
 static struct law_options options;
 static struct toy_law law;
 static struct toy_exact exact;
 static double target[MOST_CELLS];
-static int64_t counts[MOST_CELLS], drafted, accepted;
+static int64_t counts[MOST_CELLS], drafted, accepted, rounds;
 
 static void count_end(void *user, uint32_t request, const int32_t *tokens)
 {
@@ -33,6 +33,7 @@ static void count_outcome(void *user, const struct sequence *sequence, const str
 {
     (void)user;
     (void)sequence;
+    rounds++;
     drafted += outcome->drafted;
     accepted += outcome->accepted;
 }
@@ -64,7 +65,7 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
     setting->run.count = count_of_requests();
 }
 
-static void check(int n, int accept)
+static void check(int n, int accept, struct stopping stopping)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
@@ -73,6 +74,7 @@ static void check(int n, int accept)
     int cells, df = -1;
 
     fill_setting(n, accept, &setting);
+    setting.run.stopping = stopping;
     toy_law_fill(&law, &setting.terms);
     cells = toy_exact_cells(&law, &setting.run);
     assert_in_range(cells, 2, MOST_CELLS);
@@ -81,11 +83,12 @@ static void check(int n, int accept)
     for (int i = 0; i < cells; i++)
         df += target[i] > 0;
     memset(counts, 0, sizeof counts);
-    drafted = accepted = 0;
+    drafted = accepted = rounds = 0;
     toy_round_run(&round, &overlap);
     assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
-    print_message("%s, %s: N %d, %.0f %% of drafts accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept), setting.name, setting.run.count,
+    print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
+                  stopping.kind == STOPPING_NEVER ? "" : ", stopping", setting.name, setting.run.count, (double)drafted / (double)rounds,
                   100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
     assert_int_equal(fit.impossible, 0);
@@ -101,14 +104,31 @@ static void test_law_rules__committed_tokens_follow_the_targets_law(void **state
     for (int accept = 0; accept < ACCEPT_MODES; accept++)
         for (int n = 0; is_shown_here(accept) && n < settings; n++, compared += 2)
             if (n % options.parts == options.part)
-                check(n, accept);
+                check(n, accept, (struct stopping){0});
     assert_in_range(compared, 1, BUDGET_RULES);
+}
+
+/* What stops a draft is known before its next token is drawn, and is a function of the text: so whether a token is sent tells nothing of it. A rule
+ * that looked at the token would keep back those that it finds unlikely (mutant stops_at_an_unlikely_token). */
+static void test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law(void **state)
+{
+    static const struct stopping stopping[] = {{STOPPING_CONFIDENCE, 0.5}, {STOPPING_ENTROPY, 0.5}};
+    int least = options.parts > 1 ? 1 : 2;
+
+    (void)state;
+    for (int n = 0; n < STOPPING_SETTINGS; n++)
+        if (n % options.parts == options.part) {
+            check(n, ACCEPT_REJECTION, stopping[n % 2]);
+            least--;
+        }
+    assert_true(least <= 0);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_rules__committed_tokens_follow_the_targets_law),
+        cmocka_unit_test(test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law),
     };
 
     options = law_options_read(argc, argv);

@@ -59,6 +59,7 @@ static void open_drafter(struct toy_round *round)
     group_open_self(&parts->alone);
     toy_model_init(&parts->draft_model, round->law, 1, &parts->alone, parts->context, MAX_ASKED);
     assert_int_equal(draft_open_model(&parts->draft, &parts->draft_model.model, TOY_SLOTS, round->run->support, 1), STATUS_OK);
+    draft_stop(&parts->draft, &round->run->stopping);
     assert_int_equal(message_space_open(&parts->lead_space), STATUS_OK);
     assert_int_equal(message_space_open(&parts->drafter_space), STATUS_OK);
 }

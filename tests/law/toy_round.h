@@ -26,6 +26,7 @@ struct toy_run {
     int support;      /* most tokens of a q */
     int length;       /* tokens to commit */
     int beyond;       /* tokens that a request may have beyond them, which are cut off */
+    struct stopping stopping; /* of the drafter */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */

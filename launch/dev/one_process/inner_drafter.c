@@ -52,7 +52,9 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
                                       .context = inner->context};
-    return draft_open(&inner->draft, &parts);
+    TRY(draft_open(&inner->draft, &parts));
+    draft_stop(&inner->draft, &options->rounds.stopping);
+    return STATUS_OK;
 }
 
 enum status inner_drafter_open(struct inner_drafter *inner, const struct options *options, const struct tokenizer *tokenizer, int threads)

@@ -52,6 +52,7 @@ drafted lenient --accept lenience --lenience 0.2
 drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
 drafted threshold --accept threshold --threshold 0.03
 drafted typical --accept typical --typical-epsilon 0.02 --temperature 0.8 --seed 5
+drafted stopping --stop-drafting confidence=0.6
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
 job banned --solo --verifiers 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits || fail "banned: exit $?"
@@ -63,6 +64,7 @@ same one_together one_model
 same one_lookup one_model
 same one_layers one_model
 same one_frequent one_model
+same one_stopping one_model
 same one_no_word one_model
 checks=$((checks + 2))
 [ "$(figure one_no_word accepted)" = 0 ] && [ "$(figure one_no_word drafted)" -gt 0 ] || fail "no text has id 0, and yet a draft of nothing else stood"
