@@ -28,7 +28,7 @@ struct forecast_draft {
 struct forecast_ranks {
     struct forecast_line verify;  /* the target's step, sums included, by rows */
     struct forecast_line rest;    /* all else of its round, by sequences */
-    struct forecast_line outside; /* what no round has, for each request, by sequences */
+    struct forecast_line outside; /* for each request, by sequences: what no round has, and the reading of its prompt in the first */
     struct forecast_line wire;    /* a commit there and a proposal back, by draft length */
     int ahead;                    /* drafters run ahead: ranks have cores of their own */
     int branches;                 /* that they draft at most; 0: by time */

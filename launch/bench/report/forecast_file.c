@@ -41,8 +41,8 @@ static enum status time_rounds(const struct making *making, const struct run_pla
     return STATUS_OK;
 }
 
-/* What no round has, for each request. */
-static double outside_us(const struct making *making, const struct run_placement *placement, int cell)
+/* What no round has, for each request, and what its first one, which reads its prompt, has beyond a usual round. */
+static double outside_us(const struct making *making, const struct run_placement *placement, int cell, double usual_us)
 {
     double us = 0, requests = 0;
 
@@ -52,9 +52,11 @@ static double outside_us(const struct making *making, const struct run_placement
             requests += placement->pass[i].ends;
         }
     for (int i = 0; i < making->rounds.count; i++) {
-        const struct run_pass *pass = &placement->pass[making->rounds.round[i].pass];
+        const struct round *round = &making->rounds.round[i];
+        const struct run_pass *pass = &placement->pass[round->pass];
 
-        us -= pass->cell == cell && !pass->warm_up && pass->traced ? making->rounds.round[i].us : 0;
+        if (pass->cell == cell && !pass->warm_up && pass->traced)
+            us -= round->opens ? usual_us : round->us;
     }
     return requests > 0 && us > 0 ? us / requests : 0;
 }
@@ -76,9 +78,11 @@ static enum status time_ranks(const struct making *making, const struct run_plac
             continue;
         status = time_rounds(making, placement, i, &verify, &rest);
         if (status == STATUS_OK && verify.count >= FEW_ROUNDS) {
-            forecast_line_add(&ranks->verify, sequences, statistics_trimmed(&verify));
-            forecast_line_add(&ranks->rest, sequences, statistics_trimmed(&rest));
-            forecast_line_add(&ranks->outside, sequences, outside_us(making, placement, i));
+            double step = statistics_trimmed(&verify), others = statistics_trimmed(&rest);
+
+            forecast_line_add(&ranks->verify, sequences, step);
+            forecast_line_add(&ranks->rest, sequences, others);
+            forecast_line_add(&ranks->outside, sequences, outside_us(making, placement, i, step + others));
         }
         statistics_release(&verify);
         statistics_release(&rest);
