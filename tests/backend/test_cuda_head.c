@@ -209,7 +209,7 @@ static void test_cuda_head__tells_what_its_logits_would(void **state)
     cuda_rig_order(0);
 }
 
-/* The largest in order take the logits themselves, and so does a question that leaves rows out. */
+/* The largest in order take the logits themselves, and so do what lies below the largest and a question that leaves rows out. */
 static void test_cuda_head__keeps_logits_that_are_asked_for(void **state)
 {
     static struct head head;
@@ -223,6 +223,10 @@ static void test_cuda_head__keeps_logits_that_are_asked_for(void **state)
     assert_false(ask_before(&head));
     assert_int_equal(head.query[1].query.best_count, 2);
     assert_same_bits(&best[0].score, &head.query[1].query.stats.max, 1);
+    write_queries(&head);
+    head.query[2].query.sums = ROW_SUMS_BELOW;
+    assert_false(ask_before(&head));
+    assert_true(head.query[2].query.stats.below > 0);
     write_queries(&head);
     begin_step(&head);
     (void)backend_cuda.output.ask_begin(head.rig.cuda, FIRST, head.query + 1, 2);
