@@ -46,7 +46,7 @@ static enum status time_once(struct draft *draft, struct timed *timed, struct dr
         mirror->sampling.temperature = 0;
         bias_init(&mirror->bias);
         timed[i].output.count = 0;
-        jobs[i] = (struct draft_job){mirror, JOB_DRAFT, &timed[i].output};
+        jobs[i] = (struct draft_job){.mirror = mirror, .branch = JOB_DRAFT, .output = &timed[i].output};
     }
     began = clock_ns();
     TRY(draft->kind->step(draft->state, jobs, sequences));
@@ -79,6 +79,12 @@ void draft_stop(struct draft *draft, const struct stopping *stopping)
 {
     if (draft->kind->stop != NULL)
         draft->kind->stop(draft->state, stopping);
+}
+
+void draft_shape(struct draft *draft, const struct tree_shape *shape)
+{
+    if (draft->kind->shape != NULL)
+        draft->kind->shape(draft->state, shape);
 }
 
 void draft_break(struct draft *draft, enum breakage breakage)

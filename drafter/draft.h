@@ -9,6 +9,7 @@
 #include "common/model/model.h"
 #include "common/options/options_draft.h"
 #include "common/sample/stopping.h"
+#include "common/sample/tree_shape.h"
 #include "drafter/mirror.h"
 
 /* The drafted tokens of one mirror and their distributions, laid out as in a proposal; the supports lie in the draft's memory. */
@@ -29,15 +30,16 @@ struct draft_parts {
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */
-    int runs_ahead; /* room for branches is made */
+    int runs_ahead; /* room for branches is made, and for trees */
 };
 
 /* One token of one text: the next one of a mirror's draft, or of one of its branches, or none. */
-enum { JOB_DRAFT = -1, JOB_LOOK = -2 };
+enum { JOB_DRAFT = -1, JOB_LOOK = -2, JOB_TREE = -3 };
 struct draft_job {
     struct mirror *mirror;
     int branch;                  /* of the mirror; JOB_DRAFT: the draft itself; JOB_LOOK: feeds its last token, so that guesses behind it are known */
     struct draft_output *output; /* what it is drafted into; of JOB_LOOK, what the draft is in */
+    int node;                    /* of JOB_TREE: a token of the mirror's tree, which is fed; -1: its root, the newest committed token */
 };
 
 struct draft_kind {
@@ -57,6 +59,8 @@ struct draft_kind {
     enum status (*read)(void *state, struct mirror *mirror, int rows);
     /* Copies the cache of `count` places. Not NULL where `read` or `step` is not. */
     void (*copy)(void *state, struct cache_place from, struct cache_place to, int count);
+    /* What it proposes where the rule decides about trees, from then on; at first chains. NULL: the kind knows chains alone. */
+    void (*shape)(void *state, const struct tree_shape *shape);
     /* When it is to stop before a proposal is full. NULL: the kind has no distribution to tell by. */
     void (*stop)(void *state, const struct stopping *stopping);
     /* Makes it draw wrongly on purpose, for `tandem check --break`. NULL: the kind draws nothing. */
@@ -89,6 +93,9 @@ enum status draft_open_lookup(struct draft *draft, const struct options_draft *w
 enum status draft_time_step(struct draft *draft, int sequences, double *us);
 /* When it is to stop before a proposal is full; at first never. No effect on a kind without a distribution. */
 void draft_stop(struct draft *draft, const struct stopping *stopping);
+/* What it proposes where the rule decides about trees; at first chains. A tree needs the room that running ahead does. No effect on a kind that knows
+ * chains alone. */
+void draft_shape(struct draft *draft, const struct tree_shape *shape);
 /* Makes it draw wrongly on purpose, for `tandem check --break`. No effect on a kind that draws nothing. */
 void draft_break(struct draft *draft, enum breakage breakage);
 void draft_close(struct draft *draft);

@@ -88,6 +88,11 @@ static struct history text_of(const struct draft_job *job)
     const struct mirror *mirror = job->mirror;
     const struct branch *branch = &mirror->ahead.branch[job->branch < 0 ? 0 : job->branch];
 
+    if (job->branch == JOB_TREE)
+        return (struct history){.tokens = mirror->tokens,
+                                .base = mirror->length,
+                                .ancestors = job->node < 0 ? 0 : mirror->tree.path[job->node],
+                                .prompt_count = mirror->prompt_count};
     if (job->branch < 0)
         return (struct history){.tokens = mirror->tokens, .base = mirror->length + mirror->drafted, .prompt_count = mirror->prompt_count};
     return (struct history){.tokens = mirror->tokens,
@@ -96,25 +101,34 @@ static struct history text_of(const struct draft_job *job)
                             .prompt_count = mirror->prompt_count};
 }
 
-/* The rows that a job needs: of a draft's chain what the cache lacks, of a branch its newest token. */
-static void add_job(struct model_draft *state, const struct draft_job *job)
+/* A row that sees the committed tokens, and of those behind them the job's own text. */
+static void add_apart(struct model_draft *state, const struct draft_job *job, int place, int position)
 {
     struct rows *rows = &state->rows;
-    struct mirror *mirror = job->mirror;
-
-    if (job->branch < 0) {
-        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->model->max_rows);
-        return;
-    }
-    const struct branch *branch = &mirror->ahead.branch[job->branch];
     int r = rows->count++;
 
-    rows->token[r] = token_at(state, mirror, branch->place + branch->count);
-    rows->position[r] = mirror->length + branch->after + branch->count;
-    rows->slot[r] = mirror->slot;
-    rows->place[r] = branch->place + branch->count;
-    rows->base[r] = mirror->length;
+    rows->token[r] = token_at(state, job->mirror, place);
+    rows->position[r] = position;
+    rows->slot[r] = job->mirror->slot;
+    rows->place[r] = place;
+    rows->base[r] = job->mirror->length;
     rows->ancestors[r] = text_of(job).ancestors;
+}
+
+/* The rows that a job needs: of a draft's chain, and of the root of a tree, what the cache lacks, of a branch or a tree its newest token. */
+static void add_job(struct model_draft *state, const struct draft_job *job)
+{
+    struct mirror *mirror = job->mirror;
+
+    if (job->branch >= 0) {
+        const struct branch *branch = &mirror->ahead.branch[job->branch];
+
+        add_apart(state, job, branch->place + branch->count, mirror->length + branch->after + branch->count);
+    } else if (job->branch == JOB_TREE && job->node >= 0) {
+        add_apart(state, job, mirror->length + job->node, mirror->length - 1 + mirror->tree.depth[job->node]);
+    } else {
+        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->model->max_rows);
+    }
 }
 
 static struct rng_key key_at(const struct mirror *mirror, int position)
@@ -127,6 +141,10 @@ static int base_of(const struct draft_job *job, int *depth)
 {
     const struct mirror *mirror = job->mirror;
 
+    if (job->branch == JOB_TREE) {
+        *depth = job->node < 0 ? 0 : mirror->tree.depth[job->node];
+        return mirror->length;
+    }
     *depth = job->branch < 0 ? mirror->drafted : mirror->ahead.branch[job->branch].count;
     return mirror->length + (job->branch < 0 ? 0 : mirror->ahead.branch[job->branch].after + 1);
 }
@@ -158,14 +176,11 @@ static int32_t draw_broken(const struct model_draft *state, const struct branch 
     return q->count > 0 ? draft_broken_draw(q, state->breakage, rng_coin16(&query->key, RNG_DRAFT, query->coin)) : token;
 }
 
-/* Keeps what is known of the row behind the job's drafts so far. The winner of the noise may be none of the largest. */
-static void list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+/* The winner of the noise may be none of the largest. */
+void draft_model_list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, struct listed *listed)
 {
-    struct listed *listed =
-        draft_model_listed(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
     int has_winner = !query->gumbel || query->winner.token < 0;
 
-    listed += job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count;
     listed->count = choice_listed(&job->mirror->sampling, state->model->vocab, query, state->p);
     listed->count = listed->count < LISTED ? listed->count : LISTED;
     for (int i = 0; i < listed->count; i++) {
@@ -175,6 +190,15 @@ static void list(const struct model_draft *state, const struct draft_job *job, c
     if (!has_winner)
         listed->best[listed->count++] = (struct scored_token){
             .score = query->winner.score - rng_gumbel(&query->key, query->purpose, (uint32_t)query->winner.token), .token = query->winner.token};
+}
+
+/* Keeps what is known of the row behind the job's drafts so far. */
+static void list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+{
+    struct listed *listed =
+        draft_model_listed(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
+
+    draft_model_list(state, job, query, listed + (job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count));
 }
 
 /* The draft, or the branch, ends before the job's next token, of which the query tells. */
@@ -246,9 +270,8 @@ static struct row_query answer_here(struct model_draft *state, const struct draf
     return query;
 }
 
-static enum status model_step(void *opaque, const struct draft_job *jobs, int count)
+enum status draft_model_step(struct model_draft *state, const struct draft_job *jobs, int count, draft_model_taking *take)
 {
-    struct model_draft *state = opaque;
     int queries = 0;
 
     state->rows.count = 0;
@@ -264,12 +287,22 @@ static enum status model_step(void *opaque, const struct draft_job *jobs, int co
             query = &state->queries[queries++].query;
         else
             here = answer_here(state, &jobs[a], a);
-        if (state->outputs > 1)
-            list(state, &jobs[a], query);
-        if (jobs[a].branch != JOB_LOOK && !stops(state, &jobs[a], query))
-            choose(state, &jobs[a], query);
+        take(state, &jobs[a], query);
     }
     return STATUS_OK;
+}
+
+static void take_token(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
+{
+    if (state->outputs > 1)
+        list(state, job, query);
+    if (job->branch != JOB_LOOK && !stops(state, job, query))
+        choose(state, job, query);
+}
+
+static enum status model_step(void *opaque, const struct draft_job *jobs, int count)
+{
+    return draft_model_step(opaque, jobs, count, take_token);
 }
 
 /* Where the device drafted, of a row q alone is known, and of a point mass nothing. */
@@ -290,7 +323,7 @@ static void model_guess(void *opaque, const struct mirror *mirror, int after, st
 
     if (after < mirror->drafted && listed->count == 0)
         list_support(&draft_model_q(state, mirror, mirror->output)[after], listed);
-    guesses->count = choice_rank(&mirror->sampling, &key, drafted, listed->best, listed->count, MIRROR_GUESSES, guesses->token);
+    guesses->count = choice_rank(&mirror->sampling, &key, drafted, listed->best, listed->count, MIRROR_GUESSES, guesses->token, NULL);
 }
 
 /* Step by step, as long as any of them wants a token. */
@@ -303,27 +336,47 @@ static enum status propose_here(struct model_draft *state, struct mirror *const 
         asking = 0;
         for (int i = 0; i < count; i++)
             if (mirrors[i]->drafted < mirrors[i]->wanted && !mirrors[i]->is_stopped)
-                jobs[asking++] = (struct draft_job){mirrors[i], JOB_DRAFT, outputs[i]};
+                jobs[asking++] = (struct draft_job){.mirror = mirrors[i], .branch = JOB_DRAFT, .output = outputs[i]};
         if (asking > 0)
             TRY(model_step(state, jobs, asking));
     } while (asking > 0);
     return STATUS_OK;
 }
 
-static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
+static enum status propose_chains(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
-    struct model_draft *state = opaque;
     int drafted = 0;
 
     for (int i = 0; i < count; i++) {
         outputs[i]->count = mirrors[i]->drafted;
         drafted += mirrors[i]->drafted;
-        while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
-            TRY(model_read(state, mirrors[i], mirrors[i]->length));
     }
     if (drafted == 0 && draft_model_is_left_to_device(state, mirrors, count))
         return draft_model_propose_on_device(state, mirrors, count, outputs);
     return propose_here(state, mirrors, count, outputs);
+}
+
+static enum status model_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
+{
+    struct model_draft *state = opaque;
+
+    for (int i = 0; i < count; i++)
+        while (mirrors[i]->length - mirrors[i]->cached > 2) /* one or two tokens, as usual after a commit, are fed in the first step */
+            TRY(model_read(state, mirrors[i], mirrors[i]->length));
+    for (int trees = 0; trees < 2; trees++) {
+        struct draft_output *to[count];
+        struct mirror *some[count];
+        int which = 0;
+
+        for (int i = 0; i < count; i++)
+            if (draft_model_grows(state, mirrors[i]) == trees) {
+                some[which] = mirrors[i];
+                to[which++] = outputs[i];
+            }
+        if (which > 0)
+            TRY(trees ? draft_model_propose_trees(state, some, which, to) : propose_chains(state, some, which, to));
+    }
+    return STATUS_OK;
 }
 
 static void model_draft_close(void *opaque)
@@ -346,6 +399,14 @@ static void model_stop(void *opaque, const struct stopping *stopping)
     ((struct model_draft *)opaque)->stopping = *stopping;
 }
 
+static void model_shape(void *opaque, const struct tree_shape *shape)
+{
+    struct model_draft *state = opaque;
+
+    if (state->tree != NULL)
+        state->shape = *shape;
+}
+
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
     return draft_open_model(draft, terms->model, terms->slots, terms->support, terms->runs_ahead);
@@ -358,6 +419,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
                                             .guess = model_guess,
                                             .read = model_read,
                                             .copy = model_copy,
+                                            .shape = model_shape,
                                             .stop = model_stop,
                                             .draw_wrong = model_break,
                                             .close = model_draft_close};
@@ -367,11 +429,12 @@ static enum status lay_out(struct model_draft *state, int slots)
     size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)room_of(state->support, state->outputs);
     size_t words = arena_round(rows * sizeof(int32_t)), jobs = (size_t)state->jobs, outputs = (size_t)(slots * state->outputs);
     size_t supports = outputs * MESSAGE_MAX_DRAFT, lists = state->outputs > 1 ? outputs * (MESSAGE_MAX_DRAFT + 1) : 0;
+    size_t trees = state->outputs > 1 ? (size_t)slots : 0;
     size_t bytes = 5 * words + arena_round(rows * sizeof(uint64_t)) + arena_round(jobs * sizeof(int32_t)) +
                    arena_round(jobs * vocab * sizeof(float)) + arena_round(vocab * sizeof(int32_t)) + arena_round(jobs * sizeof(struct kept_query)) +
                    arena_round(jobs * list * sizeof(struct scored_token)) + arena_round(list * sizeof(double)) +
                    arena_round(supports * sizeof(struct sparse_q)) + arena_round(lists * sizeof(struct listed)) +
-                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice));
+                   arena_round((size_t)slots * MESSAGE_MAX_DRAFT * sizeof(struct kept_choice)) + arena_round(trees * sizeof *state->tree);
 
     TRY(arena_open(&state->arena, bytes, "the draft's rows"));
     arena_expect_gaps(&state->arena);
@@ -390,6 +453,7 @@ static enum status lay_out(struct model_draft *state, int slots)
     state->q = arena_take(&state->arena, supports * sizeof *state->q);
     state->listed = arena_take(&state->arena, lists * sizeof *state->listed);
     state->choice = arena_take(&state->arena, (size_t)slots * MESSAGE_MAX_DRAFT * sizeof *state->choice);
+    state->tree = trees > 0 ? arena_take(&state->arena, trees * sizeof *state->tree) : NULL;
     return STATUS_OK;
 }
 

@@ -1,11 +1,12 @@
-/* A draft model's state, and what its files share. draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft. They
- * alone include this. */
+/* A draft model's state, and what its files share. draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft;
+ * draft_model_tree.c drafts trees. They alone include this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 
 #include "common/model/forward.h"
 #include "common/sample/choice.h"
 #include "drafter/draft.h"
+#include "drafter/draft_tree.h"
 
 enum { LISTED = 64 }; /* of a row's largest logits, from which guesses are ranked */
 
@@ -33,6 +34,8 @@ struct model_draft {
     struct listed *listed;      /* [slots][outputs][MESSAGE_MAX_DRAFT + 1], where it runs ahead: the row behind so many drafts */
     struct kept_choice *choice; /* [slots][MESSAGE_MAX_DRAFT] a choice where the device drafts */
     int support;
+    struct draft_tree *tree; /* [slots], where it runs ahead: trees in the making */
+    struct tree_shape shape;
     struct stopping stopping;
     enum breakage breakage;
 };
@@ -48,6 +51,18 @@ void draft_model_add_chain(struct model_draft *state, struct mirror *mirror, int
 struct row_query draft_model_query(const struct model_draft *state, const struct mirror *mirror, int base, int depth, int a, int listed);
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
 int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror);
+
+/* What becomes of the answer about a job's row. */
+typedef void draft_model_taking(struct model_draft *state, const struct draft_job *job, const struct row_query *query);
+/* One step of at most state->jobs jobs, and so many rows as the model takes. */
+enum status draft_model_step(struct model_draft *state, const struct draft_job *jobs, int count, draft_model_taking *take);
+/* The largest logits of a job's row, the winner of its noise among them. */
+void draft_model_list(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, struct listed *listed);
+
+/* Is a tree to be drafted for the mirror? */
+int draft_model_grows(const struct model_draft *state, const struct mirror *mirror);
+/* As propose of struct draft_kind, for mirrors that lack few committed tokens and for which a tree is to be drafted. */
+enum status draft_model_propose_trees(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs);
 
 /* Can the device draft all of this by itself? */
 int draft_model_is_left_to_device(const struct model_draft *state, struct mirror *const *mirrors, int count);

@@ -56,11 +56,18 @@ static const char *take_open(struct drafter *drafter, struct frame frame)
     return NULL;
 }
 
+static void copy(const struct drafter *drafter, const struct mirror *mirror, const struct mirror_move *move)
+{
+    drafter->terms.draft->kind->copy(drafter->terms.draft->state, (struct cache_place){mirror->slot, move->from},
+                                     (struct cache_place){mirror->slot, move->to}, move->count);
+}
+
 static const char *take_commit(struct drafter *drafter, struct frame frame)
 {
-    struct mirror_move move;
+    struct mirror_move move, path[MESSAGE_MAX_COMMIT];
     struct commit commit;
     struct mirror *mirror;
+    int paths = 0;
     int64_t began = trace_begin();
     const char *wrong = message_unpack_commit(drafter->space, frame, drafter->terms.vocab, &commit);
 
@@ -69,13 +76,16 @@ static const char *take_commit(struct drafter *drafter, struct frame frame)
     if (commit.run != drafter->terms.run)
         return "of another run";
     mirror = find(drafter, commit.request);
-    if (mirror != NULL)
+    if (mirror != NULL) {
         run_ahead_learn(&drafter->ahead, mirror, &commit);
+        paths = mirror_path(mirror, &commit, path);
+    }
     if (mirror == NULL || !mirror_commit(mirror, &commit, &move))
         drafter->unfitting++; /* a message was lost: waits for an Open with all tokens */
     else if (move.count > 0) /* of a text that ends, too: the next one in the slot may begin with the same tokens */
-        drafter->terms.draft->kind->copy(drafter->terms.draft->state, (struct cache_place){mirror->slot, move.from},
-                                         (struct cache_place){mirror->slot, move.to}, move.count);
+        copy(drafter, mirror, &move);
+    for (int i = 0; i < paths; i++)
+        copy(drafter, mirror, &path[i]);
     if (mirror != NULL && commit.finish != 0)
         mirror_close(mirror);
     trace_end(TRACE_TRUNCATE, began, commit.request, (int)commit.old_length, commit.count, 0, 0);

@@ -145,9 +145,10 @@ static enum status load(struct parts *parts)
                                      .slots = options->rounds.max_sequences,
                                      .support = options->rounds.support,
                                      .context = parts->context,
-                                     .runs_ahead = runs_ahead(parts)};
+                                     .runs_ahead = runs_ahead(parts) || options->rounds.shape.kind != TREE_CHAIN};
     TRY(draft_open(&parts->draft, &mine));
     draft_stop(&parts->draft, &options->rounds.stopping);
+    draft_shape(&parts->draft, &options->rounds.shape);
     draft_break(&parts->draft, (enum breakage)options->checks.breakage);
     return channel_open_mpi(&parts->world, &parts->channel);
 }

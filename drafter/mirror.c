@@ -4,8 +4,6 @@
 #include "common/base/digest.h"
 #include <string.h>
 
-enum { MIRROR_ROOM = 64 }; /* places that a row of a step can see one by one: BACKEND_MAX_ROWS */
-
 size_t mirror_bytes(int context)
 {
     return arena_round((size_t)(context + MESSAGE_MAX_DRAFT + 1) * sizeof(int32_t));
@@ -30,6 +28,7 @@ static void drop_branches(struct mirror *mirror)
 {
     mirror->ahead.is_planned = mirror->ahead.has_looked = 0;
     mirror->ahead.branches = 0;
+    mirror->tree.count = 0;
 }
 
 int mirror_open(struct mirror *mirror, const struct open_message *open)
@@ -132,6 +131,51 @@ int mirror_expected(const struct mirror *mirror, const struct commit *commit)
     return -1;
 }
 
+int mirror_grow(struct mirror *mirror, int parent, int32_t token)
+{
+    struct mirror_tree *tree = &mirror->tree;
+    int i = tree->count;
+
+    if (i == MIRROR_ROOM || mirror->length + i >= mirror->context)
+        return -1;
+    mirror->tokens[mirror->length + i] = token;
+    tree->parent[i] = (int8_t)parent;
+    tree->depth[i] = (int8_t)(parent < 0 ? 1 : tree->depth[parent] + 1);
+    tree->path[i] = (parent < 0 ? 0 : tree->path[parent]) | UINT64_C(1) << i;
+    return tree->count++;
+}
+
+/* The token of the tree that follows its `at`-th and is this one; -1: there is none. */
+static int child_of(const struct mirror *mirror, int at, int32_t token)
+{
+    for (int i = at + 1; i < mirror->tree.count; i++)
+        if (mirror->tree.parent[i] == at && mirror->tokens[mirror->length + i] == token)
+            return i;
+    return -1;
+}
+
+/* How many of the tokens are a path of the tree.  path: [count] the tokens of the tree that they are */
+static int path_of(const struct mirror *mirror, const int32_t *tokens, int count, int *path)
+{
+    int found = 0;
+
+    for (int at = -1; found < count && (at = child_of(mirror, at, tokens[found])) >= 0; found++)
+        path[found] = at;
+    return found;
+}
+
+int mirror_path(const struct mirror *mirror, const struct commit *commit, struct mirror_move *moves)
+{
+    int path[MESSAGE_MAX_COMMIT], count = 0, found = 0;
+
+    if ((int)commit->old_length == mirror->length)
+        found = path_of(mirror, commit->tokens, commit->count, path);
+    for (int i = 0; i < found; i++)
+        if (path[i] != i)
+            moves[count++] = (struct mirror_move){mirror->length + path[i], mirror->length + i, 1};
+    return count;
+}
+
 /* Has the mirror all of this already? So it is when a Commit comes twice, or after a later one. */
 static int is_known(const struct mirror *mirror, const struct commit *commit)
 {
@@ -157,7 +201,7 @@ static void take_branch(struct mirror *mirror, const struct branch *branch, stru
 
 int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mirror_move *move)
 {
-    int keep = (int)commit->keep, expected = mirror_expected(mirror, commit);
+    int keep = (int)commit->keep, expected = mirror_expected(mirror, commit), path[MESSAGE_MAX_COMMIT];
 
     *move = (struct mirror_move){0};
     if (is_known(mirror, commit))
@@ -173,6 +217,8 @@ int mirror_commit(struct mirror *mirror, const struct commit *commit, struct mir
     for (int i = 0; i < commit->count; i++)
         if (mirror->length + i < mirror->cached && mirror->tokens[mirror->length + i] != commit->tokens[i])
             mirror->cached = mirror->length + i;
+    if (mirror->tree.count > 0)
+        mirror->cached = mirror->length + path_of(mirror, commit->tokens, commit->count, path);
     memcpy(mirror->tokens + mirror->length, commit->tokens, (size_t)commit->count * sizeof *commit->tokens);
     mirror->length += commit->count;
     mirror->digest = commit->digest;

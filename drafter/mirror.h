@@ -12,6 +12,7 @@
 #include "common/wire/message.h"
 
 enum {
+    MIRROR_ROOM = 64,     /* places that a row of a step can see one by one: BACKEND_MAX_ROWS */
     MIRROR_BRANCHES = 12, /* of one draft at most */
     MIRROR_GUESSES = 8,   /* tokens that may come in the place of one draft, at most */
 };
@@ -35,6 +36,14 @@ struct guesses {
     int32_t token[MIRROR_GUESSES];
 };
 
+/* The tokens of a tree that are in the cache behind the committed ones, as rows of a step have them: tokens[length + i] is the i-th. */
+struct mirror_tree {
+    int count;
+    int8_t parent[MIRROR_ROOM]; /* one of these; -1: the newest committed token */
+    int8_t depth[MIRROR_ROOM];  /* tokens of its path */
+    uint64_t path[MIRROR_ROOM]; /* those that lead to it, and it */
+};
+
 struct mirror {
     int open;
     int slot;
@@ -56,6 +65,7 @@ struct mirror {
     int output;      /* which of the slot's outputs has it */
     int begun;       /* of these drafted before the Commit that asked for them */
     int64_t asked_ns;
+    struct mirror_tree tree; /* where a tree was drafted and no chain */
     struct {
         int is_planned;                                /* branches were chosen for this draft */
         int bonuses;                                   /* of these, how many go on from all of the draft */
@@ -85,6 +95,11 @@ int mirror_common(const struct mirror *mirror, const int32_t *tokens, int count)
 int mirror_branch(struct mirror *mirror, int after, int guess);
 /* The branch of the text that the Commit makes, -1: there is none. */
 int mirror_expected(const struct mirror *mirror, const struct commit *commit);
+/* Adds a token of a tree behind the one at `parent` (-1: the newest committed one). Returns its index, -1 where there is no room. */
+int mirror_grow(struct mirror *mirror, int parent, int32_t token);
+/* The Commit's tokens that are in the cache as a path of the tree, and not where they belong: one move for each, to be done in order. To be called
+ * before mirror_commit, which counts them as cached. Returns how many.  moves: [MESSAGE_MAX_COMMIT] */
+int mirror_path(const struct mirror *mirror, const struct commit *commit, struct mirror_move *moves);
 /* Applies a Commit: appends the tokens, truncates the cache. A Commit of tokens that the mirror has already changes nothing. Where a branch is of
  * this text, what was drafted in it is the draft now, nothing more is wanted if it was sent, and *move says what is to be copied in the cache before
  * its next use; else move->count is 0. Returns 0, and closes the mirror until the next Open, when the Commit does not continue its tokens. */

@@ -208,6 +208,45 @@ static enum status read_stopping(struct options *options)
     return STATUS_USAGE;
 }
 
+static enum status read_tree(struct options *options)
+{
+    if (options->rounds.tree == NULL)
+        return STATUS_OK;
+    if (!tree_read(options->rounds.tree, &options->rounds.shape)) {
+        log_error("--tree is '%s', expected " TREE_NAMES, options->rounds.tree);
+        return STATUS_USAGE;
+    }
+    if (options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length < 0)
+        options->rounds.draft_length = TREE_USUAL;
+    return STATUS_OK;
+}
+
+/* A tree needs a drafter that makes one and a rule that decides about it. */
+static enum status check_tree(const struct options *options)
+{
+    const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
+    const struct rule *rule = rule_of(&options->request.sampling);
+    const char *tree = options->rounds.tree;
+
+    if (options->rounds.shape.kind == TREE_CHAIN && options->checks.breakage == BREAKAGE_STALE_PATH)
+        log_error("--break %s is a fault in how the path of a tree is kept, expected --tree dynamic or top-k",
+                  breakage_table[BREAKAGE_STALE_PATH].name);
+    else if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
+        return STATUS_OK;
+    else if (!kind->trees)
+        log_error("--tree %s is for a draft model, and --draft %s proposes chains", tree, kind->name);
+    else if (rule != NULL && !rule->trees)
+        log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled or walk, or a lossless rule at temperature 0", tree,
+                  rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature");
+    else if (options->rounds.stopping.kind != STOPPING_NEVER)
+        log_error("--tree %s has as many tokens as are asked for, expected no --stop-drafting %s", tree, options->rounds.stop_drafting);
+    else if (options->rounds.synthetic_acceptance >= 0)
+        log_error("--tree %s: a path is that of the target's own tokens, expected no --synthetic-acceptance", tree);
+    else
+        return STATUS_OK;
+    return STATUS_USAGE;
+}
+
 static enum status check_together(const struct options *options)
 {
     const struct options_draft_kind *kind = options_draft_kind(&options->model.draft_way);
@@ -241,6 +280,7 @@ static enum status check_together(const struct options *options)
         log_error("--stop-drafting %s is about a draft model's distribution, and --draft %s has none", options->rounds.stop_drafting, kind->name);
         return STATUS_USAGE;
     }
+    TRY(check_tree(options));
     if (options->results.resume && (options->results.path == NULL || strcmp(options->results.path, "-") == 0)) {
         log_error("--resume needs --output with a file, beside which the journal is");
         return STATUS_USAGE;
@@ -378,6 +418,7 @@ enum status options_parse(int argc, char **argv, struct options *out)
     TRY_TO(find_draft(&options), release);
     TRY_TO(options_draft_read(options.model.draft, &options.model.draft_way), release);
     TRY_TO(read_stopping(&options), release);
+    TRY_TO(read_tree(&options), release);
     if (options.print == OPTIONS_PRINT_NOTHING) {
         TRY_TO(check_together(&options), release);
         TRY_TO(find_model(&options, "target", &options.model.target), release);

@@ -10,6 +10,7 @@
 #include "common/sample/bias.h"
 #include "common/sample/sampling.h"
 #include "common/sample/stopping.h"
+#include "common/sample/tree_shape.h"
 #include <stdio.h>
 
 enum {
@@ -122,7 +123,9 @@ struct options {
         int support;
         int draft_vocabulary; /* ids that are drafted: the first so many; 0: all */
         double draft_temperature; /* of a draft model's q; -1: the request's */
-        const char *stop_drafting; /* as it was given, and what it says */
+        const char *tree;         /* as it was given, and what it says */
+        struct tree_shape shape;
+        const char *stop_drafting; /* the same */
         struct stopping stopping;
         int run_ahead;        /* enum run_ahead_when */
         int branches;         /* texts that are drafted for at once, of each draft; 0: as many as time allows */

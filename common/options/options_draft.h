@@ -34,6 +34,7 @@ struct options_draft_kind {
     int own_model;      /* reads the model that --draft names, which needs a target to be named, too */
     int target_model;   /* reads the target's file */
     int needs_features; /* of the target, for each committed token; no kind does, and no message carries them */
+    int trees;          /* it can propose trees */
     int draws;          /* q is more than a point mass: a fault in how it draws is one */
     const char *architecture; /* in a bench's record, where no config.json has it; NULL: its model's */
     struct options_draft usual; /* where no key says otherwise */

@@ -20,7 +20,7 @@ static enum status check_self(const struct options_draft *draft)
 
 const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
     /* This kind is chosen by giving a model's path, never by its name. */
-    [DRAFT_MODEL] = {.name = "model", .own_model = 1, .draws = 1, .usual = {.kind = DRAFT_MODEL}},
+    [DRAFT_MODEL] = {.name = "model", .own_model = 1, .trees = 1, .draws = 1, .usual = {.kind = DRAFT_MODEL}},
     [DRAFT_LOOKUP] = {.name = "lookup",
                       .architecture = "copies",
                       .usual = {.kind = DRAFT_LOOKUP, .min = 1, .max = 4},
@@ -29,6 +29,7 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                       .check = check_lookup},
     [DRAFT_SELF] = {.name = "self",
                     .target_model = 1,
+                    .trees = 1,
                     .draws = 1,
                     .usual = {.kind = DRAFT_SELF},
                     .key = {{"bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},

@@ -18,9 +18,9 @@ int choice_listed(const struct sampling *sampling, int vocab, const struct row_q
 /* From the list of a row: the tokens that the target would most probably come to there by itself, most probable first, without `drafted` (-1: none is
  * left out). A correction or bonus token is an argmax with the noise of the target's own token (RNG_NOISE) or, where q is drawn from, with one that
  * no draft and no coin uses (RNG_RESIDUAL): the draft's row with that noise tells which it may be. Returns how many.  key: of the row's query  best:
- * [count], overwritten  tokens: [most] */
+ * [count], overwritten  tokens: [most]  scores: [most] what they are ranked by, falling; NULL: not asked for */
 int choice_rank(const struct sampling *sampling, const struct rng_key *key, int32_t drafted, struct scored_token *best, int count, int most,
-                int32_t *tokens);
+                int32_t *tokens, float *scores);
 
 /* The parts of choice_draw where q is the row itself, cut to its most probable tokens: whether that is so, and p of the i-th of these. */
 DEVICE_CODE int choice_is_plain(const struct sampling *sampling);

@@ -18,7 +18,7 @@ int choice_listed(const struct sampling *sampling, int vocab, const struct row_q
 }
 
 int choice_rank(const struct sampling *sampling, const struct rng_key *key, int32_t drafted, struct scored_token *best, int count, int most,
-                int32_t *tokens)
+                int32_t *tokens, float *scores)
 {
     enum rng_purpose purpose = rule_of(sampling)->matches ? RNG_NOISE : RNG_RESIDUAL;
     float largest = -INFINITY;
@@ -36,6 +36,8 @@ int choice_rank(const struct sampling *sampling, const struct rng_key *key, int3
                 winner = i;
         if (winner < 0)
             break;
+        if (scores != NULL)
+            scores[ranked] = best[winner].score;
         tokens[ranked++] = best[winner].token;
         best[winner].score = -INFINITY;
     }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .draw = RULE_DRAWS_ARGMAX};
+static const struct rule greedy = {.name = "greedy", .lossless = 1, .matches = 1, .overlaps = 1, .trees = 1, .draw = RULE_DRAWS_ARGMAX};
 
 /* [accept] */
 static const struct rule rules[] = {
@@ -23,6 +23,7 @@ static const struct rule rules[] = {
                         .lossless = 1,
                         .matches = 1,
                         .overlaps = 1,
+                        .trees = 1,
                         .usual = 1,
                         .draw = RULE_DRAWS_NOISE},
     [ACCEPT_WALK] = {.name = "walk",
@@ -31,6 +32,7 @@ static const struct rule rules[] = {
                      .lossless = 1,
                      .matches = 1,
                      .overlaps = 1,
+                     .trees = 1,
                      .draw = RULE_DRAWS_ARGMAX},
     [ACCEPT_BLOCK] = {.name = "block",
                       .what = "the drafts of a proposal are judged together: never fewer are accepted on average than by rejection",

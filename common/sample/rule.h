@@ -23,6 +23,7 @@ struct rule {
     int depends_on_drafts; /* the text, not only its distribution, depends on what was drafted */
     int matches;           /* a draft is accepted if it is the target's own token, which is drawn with RNG_NOISE */
     int overlaps;          /* the overlap of the rows that are tested (accept_overlap) tells how often a tested draft is accepted */
+    int trees;             /* it decides about trees, too: any will do, as what comes out does not depend on them */
     int looks_on;          /* drafts behind the last accepted one are looked at, too: rule_coin */
     int cold;              /* it is another one than greedy at temperature 0, too, where p is that of temperature 1 */
     int usual;             /* a benchmark measures it if it is not told what to measure */

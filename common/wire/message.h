@@ -98,6 +98,12 @@ struct proposal {
     uint32_t draft_us;       /* the drafter's own time for it, from the trigger to the send */
 };
 
+/* The token that the i-th follows, by its index; -1: the newest committed one. */
+static inline int proposal_parent(const struct proposal *proposal, int i)
+{
+    return proposal->is_tree ? proposal->parent[i] : i - 1;
+}
+
 struct commit {
     uint64_t run;
     uint32_t request;

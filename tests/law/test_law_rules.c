@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 4 };
+enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 4, TREE_SETTINGS = 8, TREE_MORE = 4 };
 enum { QUICK_REQUESTS = 40000, REQUESTS = 100000, WIDE_REQUESTS = 150000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
 
 static struct law_options options;
@@ -65,7 +65,7 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
     setting->run.count = count_of_requests();
 }
 
-static void check(int n, int accept, struct stopping stopping)
+static void check(int n, int accept, struct stopping stopping, struct tree_shape shape)
 {
     struct toy_setting setting;
     struct toy_round round = {.law = &law, .run = &setting.run, .on_end = count_end, .on_outcome = count_outcome, .user = &setting.run};
@@ -75,6 +75,8 @@ static void check(int n, int accept, struct stopping stopping)
 
     fill_setting(n, accept, &setting);
     setting.run.stopping = stopping;
+    setting.run.shape = shape;
+    setting.run.draft_length += shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
     cells = toy_exact_cells(&law, &setting.run);
     assert_in_range(cells, 2, MOST_CELLS);
@@ -88,8 +90,11 @@ static void check(int n, int accept, struct stopping stopping)
     assert_int_equal(overlap.tested > 0, rule_row(accept)->overlaps); /* nothing is said of what it does not tell */
     fit = bounds_compare(counts, target, cells);
     print_message("%s%s, %s: N %d, %.2f drafts a round, %.0f %% accepted, G %.0f < %.0f, cell %.1f < %.1f\n", rule_name(accept),
-                  stopping.kind == STOPPING_NEVER ? "" : ", stopping", setting.name, setting.run.count, (double)drafted / (double)rounds,
-                  100.0 * (double)accepted / (double)drafted, fit.g, bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
+                  stopping.kind != STOPPING_NEVER ? ", stopping"
+                  : shape.kind != TREE_CHAIN      ? ", a tree"
+                                                  : "",
+                  setting.name, setting.run.count, (double)drafted / (double)rounds, 100.0 * (double)accepted / (double)drafted, fit.g,
+                  bounds_g(df, BUDGET_ALARM), fit.cell, bounds_cell(df, BUDGET_ALARM));
     assert_true(accepted > 0 && accepted < drafted); /* else nothing was shown */
     assert_int_equal(fit.impossible, 0);
     assert_true(fit.g < bounds_g(df, BUDGET_ALARM));
@@ -104,7 +109,7 @@ static void test_law_rules__committed_tokens_follow_the_targets_law(void **state
     for (int accept = 0; accept < ACCEPT_MODES; accept++)
         for (int n = 0; is_shown_here(accept) && n < settings; n++, compared += 2)
             if (n % options.parts == options.part)
-                check(n, accept, (struct stopping){0});
+                check(n, accept, (struct stopping){0}, (struct tree_shape){0});
     assert_in_range(compared, 1, BUDGET_RULES);
 }
 
@@ -118,10 +123,25 @@ static void test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_la
     (void)state;
     for (int n = 0; n < STOPPING_SETTINGS; n++)
         if (n % options.parts == options.part) {
-            check(n, ACCEPT_REJECTION, stopping[n % 2]);
+            check(n, ACCEPT_REJECTION, stopping[n % 2], (struct tree_shape){0});
             least--;
         }
     assert_true(least <= 0);
+}
+
+/* Rules that decide about trees, and several sequences in one step, each with a tree of its own. */
+static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **state)
+{
+    static const int accept[] = {ACCEPT_WALK, ACCEPT_COUPLED};
+    int checked = 0;
+
+    (void)state;
+    for (int n = 0; n < TREE_SETTINGS; n++)
+        if (n % options.parts == options.part) {
+            check(n, accept[n % 2], (struct stopping){0}, (struct tree_shape){.kind = n % 4 < 2 ? TREE_DYNAMIC : TREE_TOP_K});
+            checked++;
+        }
+    assert_true(checked > 0);
 }
 
 int main(int argc, char **argv)
@@ -129,6 +149,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_rules__committed_tokens_follow_the_targets_law),
         cmocka_unit_test(test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_law),
+        cmocka_unit_test(test_law_rules__the_path_of_a_tree_follows_the_targets_law),
     };
 
     options = law_options_read(argc, argv);

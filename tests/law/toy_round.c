@@ -60,6 +60,7 @@ static void open_drafter(struct toy_round *round)
     toy_model_init(&parts->draft_model, round->law, 1, &parts->alone, parts->context, MAX_ASKED);
     assert_int_equal(draft_open_model(&parts->draft, &parts->draft_model.model, TOY_SLOTS, round->run->support, 1), STATUS_OK);
     draft_stop(&parts->draft, &round->run->stopping);
+    draft_shape(&parts->draft, &round->run->shape);
     assert_int_equal(message_space_open(&parts->lead_space), STATUS_OK);
     assert_int_equal(message_space_open(&parts->drafter_space), STATUS_OK);
 }
@@ -140,8 +141,9 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
                                 .draft_length = (uint32_t)sequence_wants(sequence)};
     struct mirror *mirror = &round->parts->mirror[sequence->slot];
     const struct draft *draft = &round->parts->draft;
-    struct mirror_move move;
+    struct mirror_move move, path[MESSAGE_MAX_COMMIT];
     struct commit commit;
+    int paths;
 
     if (is_lost(round, sequence, 1)) {
         mirror->wanted = 0;
@@ -150,12 +152,15 @@ static void send_commit(struct toy_round *round, struct sequence *sequence, cons
     assert_null(
         message_unpack_commit(round->parts->drafter_space, message_pack_commit(round->parts->lead_space, &sent), toy_law_ids(round->law), &commit));
     run_ahead_learn(&round->parts->ahead, mirror, &commit);
+    paths = mirror_path(mirror, &commit, path);
     if (!mirror_commit(mirror, &commit, &move)) {
         send_open(round, sequence);
         return;
     }
     if (move.count > 0)
         draft->kind->copy(draft->state, (struct cache_place){mirror->slot, move.from}, (struct cache_place){mirror->slot, move.to}, move.count);
+    for (int i = 0; i < paths; i++)
+        draft->kind->copy(draft->state, (struct cache_place){mirror->slot, path[i].from}, (struct cache_place){mirror->slot, path[i].to}, 1);
     sequence->link.wanted = sequence_wants(sequence);
     round->fetched += draft_link_fetch(&sequence->link, sequence->length, sequence->digest);
 }
@@ -169,11 +174,13 @@ static enum offer offer(struct toy_round *round, const struct mirror *mirror, in
                             .base_length = (uint32_t)length,
                             .base_digest = digest,
                             .sampling_digest = mirror->sampling_digest,
-                            .count = output->count};
+                            .count = output->count,
+                            .is_tree = output->is_tree};
     struct proposal proposal;
 
     memcpy(sent.token, output->token, sizeof sent.token);
     memcpy(sent.q, output->q, sizeof sent.q);
+    memcpy(sent.parent, output->parent, sizeof sent.parent);
     assert_null(message_unpack_proposal(parts->lead_space, message_pack_proposal(parts->drafter_space, &sent), toy_law_ids(round->law), &proposal));
     return sequence_offer(&parts->sequence[mirror->slot], &proposal);
 }
@@ -219,6 +226,7 @@ static void draft_some(struct toy_round *round, int begun)
         if (parts->sequence[i].request == NULL || !mirror->open || mirror->wanted == 0 || (mirror->drafted > 0) != begun)
             continue;
         each[count] = run_ahead_output(&parts->ahead, mirror);
+        each[count]->is_tree = 0;
         batch[count++] = mirror;
     }
     if (count == 0)

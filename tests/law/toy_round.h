@@ -27,6 +27,7 @@ struct toy_run {
     int length;       /* tokens to commit */
     int beyond;       /* tokens that a request may have beyond them, which are cut off */
     struct stopping stopping; /* of the drafter */
+    struct tree_shape shape;  /* of what it proposes */
     int run_ahead;    /* the drafter does, after each proposal, for 1 to 6 texts, until a message comes */
     double loss;      /* share of proposals, and of commits to the drafter, that get lost */
     uint32_t first;   /* number of the first request */

@@ -40,13 +40,13 @@ void draft_link_reset(struct draft_link *link)
     link->drafter = -1;
 }
 
-/* May it be used at all? Every rule verifies chains. */
+/* May it be used at all? */
 static int fits(const struct draft_link *link, const struct proposal *proposal)
 {
     for (int i = 0; i < proposal->count; i++)
         if (proposal->q[i].count > link->support_room)
             return 0;
-    return !proposal->is_tree;
+    return 1;
 }
 
 static void copy(const struct draft_link *link, const struct draft_supports *supports, const struct proposal *from, struct proposal *to)

@@ -43,7 +43,7 @@ size_t draft_link_bytes(int support_room);
 void draft_link_init(struct draft_link *link, struct arena *arena, int support_room);
 /* For a new request: no drafter yet, nothing sent, nothing asked. */
 void draft_link_reset(struct draft_link *link);
-/* Takes over (copies) a proposal for the committed tokens, if any was asked for, it is a chain and its supports have room; of more tokens than were
+/* Takes over (copies) a proposal for the committed tokens, if any was asked for and its supports have room; of more tokens than were
  * asked for the first ones. Returns whether it did. */
 int draft_link_take(struct draft_link *link, const struct proposal *proposal);
 /* The same for tokens that are not committed yet: it lies on the shelf. Where that is full, what came first goes: the drafter may still have sent for

@@ -32,7 +32,8 @@ void lead_choose_length(struct lead *lead, int64_t wait_ns, int64_t decided_ns)
         round.longest = outcome->drafted > round.longest ? outcome->drafted : round.longest;
         round.caught_up |= lead->slots.ready[i]->link.opened;
         adaptive |= lead->slots.ready[i]->request->adaptive;
-        adaptive_add_verdict(&lead->drafting.adaptive, outcome->drafted, outcome->accepted);
+        /* What nothing followed was accepted as far as it went. */
+        adaptive_add_verdict(&lead->drafting.adaptive, outcome->refused < 0 ? outcome->accepted : outcome->drafted, outcome->accepted);
     }
     adaptive_add_round(&lead->drafting.adaptive, &round);
     if (adaptive)

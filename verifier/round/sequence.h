@@ -66,7 +66,8 @@ void sequence_close(struct sequence *sequence);
 
 /* What becomes of a proposal that is offered. */
 enum offer { OFFER_REFUSED, OFFER_TAKEN, OFFER_KEPT };
-/* Copies a proposal into the link if it was computed on exactly the committed tokens with exactly the request's sampling, or onto its shelf if it
+/* Copies a proposal into the link if it was computed on exactly the committed tokens with exactly the request's sampling, and is no tree where the
+ * rule decides about chains alone, or onto its shelf if it
  * begins with more tokens, which may be committed next. */
 enum offer sequence_offer(struct sequence *sequence, const struct proposal *proposal);
 /* Appends committed tokens and drops the proposal. */

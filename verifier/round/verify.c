@@ -33,8 +33,9 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
                    arena_round(outputs * sizeof(struct target_row)) + arena_round(outputs * verify->width * sizeof(struct scored_token)) +
                        arena_round(outputs * verify->width * sizeof(double)) + arena_round((size_t)max_ids * sizeof(float)) +
                        arena_round(vocab * sizeof(float)) + 4 * arena_round(sequences * sizeof(struct verdict)) +
-                       arena_round(outputs * sizeof(struct commit_note)) + arena_round(sequences * sizeof(struct prompt_part)) +
-                       arena_round(outputs * sizeof(struct logprob_order)) + arena_round(outputs * sizeof(struct logprob)),
+                       arena_round(outputs * sizeof(struct commit_note)) + arena_round(outputs * sizeof(struct keep_order)) +
+                       arena_round(sequences * sizeof(struct prompt_part)) + arena_round(outputs * sizeof(struct logprob_order)) +
+                       arena_round(outputs * sizeof(struct logprob)),
                    "the target rows of a step"));
     verify->target_row = arena_take(&verify->arena, outputs * sizeof(struct target_row));
     verify->best = arena_take(&verify->arena, outputs * verify->width * sizeof(struct scored_token));
@@ -46,6 +47,7 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     verify->drawn = arena_take(&verify->arena, sequences * sizeof *verify->drawn);
     verify->verdict = arena_take(&verify->arena, sequences * sizeof *verify->verdict);
     verify->notes = arena_take(&verify->arena, outputs * sizeof *verify->notes);
+    verify->keep = arena_take(&verify->arena, outputs * sizeof *verify->keep);
     verify->part = arena_take(&verify->arena, sequences * sizeof *verify->part);
     verify->asked = arena_take(&verify->arena, outputs * sizeof *verify->asked);
     verify->logprobs = arena_take(&verify->arena, outputs * sizeof *verify->logprobs);
@@ -78,6 +80,19 @@ enum status verify_warm_up(struct verify *verify, const struct sampling *samplin
     return STATUS_OK;
 }
 
+/* The newest committed token, and the drafts that follow it. */
+static int feed(struct step *step, const struct sequence *sequence, const struct proposal *proposal)
+{
+    int place = sequence->length - 1;
+    int32_t fed[MESSAGE_MAX_COMMIT];
+
+    if (proposal->is_tree)
+        return step_add_tree(step, sequence->slot, place, sequence->tokens[place], proposal->token, proposal->parent, proposal->count);
+    fed[0] = sequence->tokens[place];
+    memcpy(fed + 1, proposal->token, (size_t)proposal->count * sizeof *fed);
+    return step_add_chain(step, sequence->slot, place, fed, proposal->count + 1);
+}
+
 /* Lays out the step: for each sequence its newest token and its drafts, all of them output rows; then the prompt rows. */
 static void build(struct verify *verify, struct sequence *const *sequences, int count)
 {
@@ -95,11 +110,8 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
     for (int s = 0; s < count; s++) {
         const struct sequence *sequence = sequences[s];
         const struct proposal *proposal = proposal_of(sequence);
-        int32_t fed[MESSAGE_MAX_COMMIT];
+        int first = feed(step, sequence, proposal);
 
-        fed[0] = sequence->tokens[sequence->length - 1];
-        memcpy(fed + 1, proposal->token, (size_t)proposal->count * sizeof *fed);
-        int first = step_add_chain(step, sequence->slot, sequence->length - 1, fed, proposal->count + 1);
         for (int i = 0; i <= proposal->count; i++) {
             const struct support *q = &proposal->q[i];
             int size = i < proposal->count ? support_size(&sequence->sampling, q) : 0;
@@ -186,16 +198,23 @@ static enum status redraw_empty(struct verify *verify, const int *first_output, 
     return STATUS_OK;
 }
 
-/* Tested drafts are those of the path and the one rejected at its end. */
+/* Of all drafts that follow a row, of which one is accepted or none. */
+static double overlap_behind(const struct target_row *targets, const struct proposal *proposal, int row)
+{
+    double overlap = 0;
+
+    for (int node = row; node < proposal->count; node++)
+        if (proposal_parent(proposal, node) == row - 1)
+            overlap += accept_overlap(&targets[row], &proposal->q[node], proposal->token[node]);
+    return overlap;
+}
+
+/* Tested drafts are those of the path and what was rejected at its end. */
 static void add_overlaps(struct verify *verify, const struct target_row *targets, const struct proposal *proposal, const struct verdict *verdict)
 {
-    for (int depth = 0; depth <= verdict->accepted; depth++) {
-        int node = depth < verdict->accepted ? verdict->node[depth] : verdict->refused;
-        double overlap;
+    for (int depth = 0; depth < verdict->accepted + (verdict->refused >= 0); depth++) {
+        double overlap = overlap_behind(targets, proposal, verdict_row(verdict, depth));
 
-        if (node < 0)
-            return;
-        overlap = accept_overlap(&targets[verdict_row(verdict, depth)], &proposal->q[node], proposal->token[node]);
         verify->overlap += overlap;
         verify->overlap_variance += overlap * (1 - overlap);
         verify->overlaps++;
@@ -251,6 +270,23 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
     return STATUS_OK;
 }
 
+/* The accepted tokens of trees go to the places that those of a chain lie at. Each comes from behind its place, so that none is overwritten before it
+ * is moved. */
+static enum status keep_paths(struct verify *verify, struct sequence *const *sequences, int count)
+{
+    int keeps = 0;
+
+    for (int s = 0; s < count; s++) {
+        const struct verdict *verdict = &verify->verdict[s];
+
+        for (int i = 0; i < verdict->accepted; i++)
+            if (verdict->node[i] != i)
+                verify->keep[keeps++] =
+                    (struct keep_order){.slot = sequences[s]->slot, .from = sequences[s]->length + verdict->node[i], .to = sequences[s]->length + i};
+    }
+    return keeps > 0 && verify->breakage != BREAKAGE_STALE_PATH ? team_keep(verify->team, verify->keep, keeps) : STATUS_OK;
+}
+
 enum status verify_round(struct verify *verify, struct sequence *const *sequences, int count, struct outcome *outcomes)
 {
     int64_t start = clock_ns(), stepped;
@@ -277,6 +313,7 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
             outcome->token[i] = proposal->token[verdict->node[i]];
         outcome->token[verdict->accepted] = verdict->token;
     }
+    TRY(keep_paths(verify, sequences, count));
     clock_add(&verify->decide, clock_ns() - stepped);
     trace_end(TRACE_DECIDE, began, (uint32_t)sequences[0]->ticket, sequences[0]->length, count, 0, 0);
     return verify_end_prompts(verify); /* behind all that reads the step's evidence, whose memory it uses */

@@ -38,6 +38,7 @@ struct verify {
     int *drawn;                 /* [max_sequences] which sequence an order is for */
     struct verdict *verdict;    /* [max_sequences] */
     struct commit_note *notes;  /* [max_outputs] */
+    struct keep_order *keep;    /* [max_outputs] accepted tokens of trees that are not where they belong */
     struct logprob_order *asked; /* [max_outputs], and what is answered: */
     struct logprob *logprobs;
     struct prompt_part *part;   /* [max_sequences] prompt rows of the next step */

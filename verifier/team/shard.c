@@ -64,6 +64,16 @@ void shard_copy(struct shard *shard, const struct copy_order *order)
     memcpy(history_at(shard, order->to, order->first), history_at(shard, order->from, order->first), (size_t)order->count * sizeof(int32_t));
 }
 
+void shard_keep(struct shard *shard, const struct keep_order *orders, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct keep_order *order = &orders[i];
+
+        kv_cache_copy(&shard->cache, (struct cache_place){order->slot, order->from}, (struct cache_place){order->slot, order->to}, 1);
+        *history_at(shard, order->slot, order->to) = *history_at(shard, order->slot, order->from);
+    }
+}
+
 static const struct slot_terms *terms_of(const struct shard *shard, const struct step *step, int output)
 {
     return &shard->terms[step->rows.slot[step->output_row[output]]];

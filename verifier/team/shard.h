@@ -75,6 +75,12 @@ struct copy_order {
     int32_t first, count;
 };
 void shard_copy(struct shard *shard, const struct copy_order *order);
+/* A token of a tree that was accepted goes to the place of its position: cache and history of one place of the slot. */
+struct keep_order {
+    int32_t slot;
+    int32_t from, to; /* places, to < from */
+};
+void shard_keep(struct shard *shard, const struct keep_order *orders, int count);
 /* Bytes of the evidence of all output rows of a step. */
 size_t shard_evidence_bytes(const struct shard *shard, const struct step *step);
 /* Collective over the model's group. One forward pass, then the evidence of the output rows, one after the other, into `evidence`. */

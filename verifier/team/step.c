@@ -65,3 +65,21 @@ int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens
     }
     return start;
 }
+
+int step_add_tree(struct step *step, int slot, int first, int32_t token, const int32_t *tokens, const int8_t *parent, int count)
+{
+    struct rows *rows = &step->rows;
+    int start = step_add_chain(step, slot, first, &token, 1);
+
+    for (int i = 0; i < count; i++) {
+        int r = rows->count++, before = start + 1 + parent[i];
+
+        rows->token[r] = tokens[i];
+        rows->position[r] = rows->position[before] + 1;
+        rows->slot[r] = slot;
+        rows->place[r] = first + 1 + i;
+        rows->base[r] = first;
+        rows->ancestors[r] = rows->ancestors[before] | UINT64_C(1) << (i + 1);
+    }
+    return start;
+}

@@ -29,5 +29,8 @@ void step_adopt(struct step *step);
 
 /* Adds a chain: `count` tokens of `slot` at places first .. first + count - 1. Returns the index of its first row. */
 int step_add_chain(struct step *step, int slot, int first, const int32_t *tokens, int count);
+/* Adds a token of `slot` at place `first`, and a tree of `count` tokens, at most BACKEND_MAX_ROWS - 1, that follow it, at the places behind: each
+ * sees those that lead to it.  parent: [count] as of struct proposal. Returns the index of its first row. */
+int step_add_tree(struct step *step, int slot, int first, int32_t token, const int32_t *tokens, const int8_t *parent, int count);
 
 #endif

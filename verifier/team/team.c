@@ -8,7 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-enum order_kind { ORDER_OPEN_SLOT = 1, ORDER_COPY, ORDER_STEP, ORDER_DRAWS, ORDER_WHOLE_ROW, ORDER_NOTE, ORDER_LOGPROBS, ORDER_HASH, ORDER_END };
+enum order_kind {
+    ORDER_OPEN_SLOT = 1,
+    ORDER_COPY,
+    ORDER_KEEP,
+    ORDER_STEP,
+    ORDER_DRAWS,
+    ORDER_WHOLE_ROW,
+    ORDER_NOTE,
+    ORDER_LOGPROBS,
+    ORDER_HASH,
+    ORDER_END
+};
 
 /* Small orders are sent within the head, so that most orders take one broadcast. */
 enum { INLINE_BYTES = 1000 };
@@ -55,6 +66,7 @@ void team_close(struct team *team)
 static const char *const ordered[] = {
     [ORDER_OPEN_SLOT] = "orders to open a slot",
     [ORDER_COPY] = "orders a copy of a prefix",
+    [ORDER_KEEP] = "orders to keep paths, # bytes",
     [ORDER_STEP] = "orders a step, # bytes",
     [ORDER_DRAWS] = "orders draws, # bytes",
     [ORDER_WHOLE_ROW] = "orders a whole row",
@@ -64,15 +76,11 @@ static const char *const ordered[] = {
     [ORDER_END] = "orders the end",
 };
 static const char *const followed[] = {
-    [ORDER_OPEN_SLOT] = "opened a slot as ordered",
-    [ORDER_COPY] = "copied a prefix as ordered",
-    [ORDER_STEP] = "did a step of # bytes as ordered",
-    [ORDER_DRAWS] = "drew as ordered, # bytes",
-    [ORDER_WHOLE_ROW] = "gave a whole row as ordered",
-    [ORDER_NOTE] = "noted commits as ordered, # bytes",
-    [ORDER_LOGPROBS] = "gave log p as ordered, # bytes",
-    [ORDER_HASH] = "gave its hash as ordered",
-    [ORDER_END] = "is told of the end",
+    [ORDER_OPEN_SLOT] = "opened a slot as ordered",     [ORDER_COPY] = "copied a prefix as ordered",
+    [ORDER_KEEP] = "kept paths as ordered, # bytes",    [ORDER_STEP] = "did a step of # bytes as ordered",
+    [ORDER_DRAWS] = "drew as ordered, # bytes",         [ORDER_WHOLE_ROW] = "gave a whole row as ordered",
+    [ORDER_NOTE] = "noted commits as ordered, # bytes", [ORDER_LOGPROBS] = "gave log p as ordered, # bytes",
+    [ORDER_HASH] = "gave its hash as ordered",          [ORDER_END] = "is told of the end",
 };
 
 /* Broadcasts an order to the followers, of which a group of one has none. */
@@ -104,6 +112,13 @@ enum status team_copy(struct team *team, const struct copy_order *copy)
 {
     TRY(order(team, ORDER_COPY, copy, sizeof *copy));
     shard_copy(&team->shard, copy);
+    return STATUS_OK;
+}
+
+enum status team_keep(struct team *team, const struct keep_order *orders, int count)
+{
+    TRY(order(team, ORDER_KEEP, orders, (size_t)count * sizeof *orders));
+    shard_keep(&team->shard, orders, count);
     return STATUS_OK;
 }
 
@@ -260,6 +275,9 @@ static enum status follow_one(struct team *team, const struct order *head, const
         return STATUS_OK;
     case ORDER_COPY:
         shard_copy(&team->shard, bytes);
+        return STATUS_OK;
+    case ORDER_KEEP:
+        shard_keep(&team->shard, bytes, head->bytes / (int)sizeof(struct keep_order));
         return STATUS_OK;
     case ORDER_STEP:
         memmove(team->step.words, bytes, (size_t)head->bytes);

@@ -28,6 +28,8 @@ void team_close(struct team *team);
 /* Collective over the group, down to team_end: called on the lead, carried out by team_follow on the others. */
 enum status team_open_slot(struct team *team, const struct slot_terms *terms);
 enum status team_copy(struct team *team, const struct copy_order *order);
+/* In order: what was moved to a place is read there by none that comes after it.  orders: [count], at most max_outputs of team_open */
+enum status team_keep(struct team *team, const struct keep_order *orders, int count);
 /* Runs team->step. Afterwards rank r's evidence begins at team->gathered + r * *bytes. */
 enum status team_step(struct team *team, size_t *bytes);
 /* winners: [count] the best over all shards; token -1: none */

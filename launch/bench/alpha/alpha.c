@@ -221,7 +221,7 @@ static int guess_of(const struct drafted *drafted, int vocab, int32_t without, i
 
     count = count < LISTED ? count : LISTED;
     memcpy(best, drafted->query.best, (size_t)count * sizeof *best);
-    count = choice_rank(&drafted->sampling, &drafted->query.key, without, best, count, ALPHA_GUESSES, guess);
+    count = choice_rank(&drafted->sampling, &drafted->query.key, without, best, count, ALPHA_GUESSES, guess, NULL);
     for (int i = 0; i < count; i++)
         if (guess[i] == token)
             return i;

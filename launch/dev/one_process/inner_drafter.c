@@ -51,9 +51,11 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
                                       .model = inner->model,
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
-                                      .context = inner->context};
+                                      .context = inner->context,
+                                      .runs_ahead = options->rounds.shape.kind != TREE_CHAIN};
     TRY(draft_open(&inner->draft, &parts));
     draft_stop(&inner->draft, &options->rounds.stopping);
+    draft_shape(&inner->draft, &options->rounds.shape);
     return STATUS_OK;
 }
 

@@ -79,9 +79,11 @@ awk -v lenient="$(variation_of lenient)" -v strict="$(variation_of strict)" 'BEG
     fail "off beyond chance: lenience 0.2 by $(variation_of lenient), 1 by $(variation_of strict)"
 breaks q-temperature draws --law-contexts 2
 breaks accept-all equality --law-contexts 2
+breaks stale-path equality --tree dynamic --law-contexts 2
 [ "$amount" = small ] || breaks residual-p law --law-samples 1600 # its power needs the samples
 if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
+    passes tree --verifiers 2 --tree top-k --law-contexts 3
     passes block --verifiers 2 --accept block --law-contexts 3 --temperature 1
     passes walk --verifiers 1 --accept walk --law-contexts 3
     passes frequent --verifiers 1 --draft-vocabulary 600 --law-contexts 3 --temperature 1

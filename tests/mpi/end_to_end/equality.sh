@@ -62,6 +62,7 @@ small) # for builds that run fifty times slower
     plan && cell 8 1 $few && placement 2 2
     plan && cell 1 8 $few && placement 4 1
     plan && cell 4 8 $few && placement 1 1 --draft lookup
+    plan && cell 12 8 $few && placement 2 1 --tree dynamic
     ;;
 long)
     solo $all
@@ -82,6 +83,9 @@ long)
         plan && cell 5 1 "$all" && placement 2 2
     fi
     grid $few
+    plan && cell 12 8 $few && cell 31 1 $few && placement 1 2 --tree dynamic
+    plan && cell 9 8 $few && cell 32 1 $few && placement 2 1 --tree top-k
+    plan && cell 2 1 $few && cell 16 8 $few && placement 4 1 --tree dynamic:depth=3
     plan && cell 8 8 $few && placement 2 1 --draft lookup --run-ahead on # which has nothing to propose in many rounds
     plan && cell 3 1 $few && placement 1 2 --draft lookup:min=2,max=3
     plan && cell 4 8 $few && placement 2 1 --draft self:layers=3

@@ -53,6 +53,8 @@ drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
 drafted threshold --accept threshold --threshold 0.03
 drafted typical --accept typical --typical-epsilon 0.02 --temperature 0.8 --seed 5
 drafted stopping --stop-drafting confidence=0.6
+drafted tree --tree dynamic --draft-length 10
+drafted trees --tree top-k:depth=4 --draft-length 9 --max-sequences 5 --cache bf16
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
 job banned --solo --verifiers 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --temperature 0.8 --hash-logits || fail "banned: exit $?"
@@ -60,11 +62,19 @@ one one_banned 1 --prompts "$WORK/banned.in" --max-tokens 8 --accept coupled --t
     fail "one_banned: exit $?"
 same one_banned banned
 drafted coupled --accept coupled --temperature 0.8 --seed 5
+drafted tree_coupled --accept coupled --temperature 0.8 --seed 5 --tree dynamic --max-sequences 3
+same one_tree_coupled one_coupled
+walked=(--accept walk --temperature 0.8 --seed 5 --repetition-penalty 1.2 --top-p 0.9) # what a node's penalties count is its own path
+job walked --solo --verifiers 1 "${over[@]}" "${walked[@]}" || fail "walked: exit $?"
+drafted tree_walk "${walked[@]}" --tree dynamic --draft-length 16
+same one_tree_walk walked
 same one_together one_model
 same one_lookup one_model
 same one_layers one_model
 same one_frequent one_model
 same one_stopping one_model
+same one_tree one_model
+same one_trees one_narrow
 same one_no_word one_model
 checks=$((checks + 2))
 [ "$(figure one_no_word accepted)" = 0 ] && [ "$(figure one_no_word drafted)" -gt 0 ] || fail "no text has id 0, and yet a draft of nothing else stood"

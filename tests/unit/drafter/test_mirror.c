@@ -123,6 +123,77 @@ static void test_mirror__commit_of_another_draft_keeps_what_agrees(void **state)
     }
 }
 
+/* A tree whose tokens are 100 and on, of which the even ones follow the committed text or an even one, and the odd ones an odd one. */
+static void grow(int count)
+{
+    open_anew();
+    mirror.cached = PROMPT;
+    for (int i = 0; i < count; i++)
+        assert_int_equal(mirror_grow(&mirror, i - 2 < 0 ? -1 : i - 2, 100 + i), i);
+}
+
+static void test_mirror__the_path_of_a_tree_is_moved_to_where_it_belongs(void **state)
+{
+    (void)state;
+    for (int side = 0; side < 2; side++)
+        for (int accepted = 0; accepted <= 4; accepted++) {
+            struct mirror_move moves[MESSAGE_MAX_COMMIT];
+            int32_t tokens[MOST];
+            int count;
+
+            grow(8);
+            for (int i = 0; i < accepted; i++)
+                tokens[i] = 100 + 2 * i + side;
+            tokens[accepted] = 7;
+            const struct commit commit = committing(tokens, accepted + 1, accepted);
+
+            count = mirror_path(&mirror, &commit, moves);
+            assert_int_equal(count, accepted - (side == 0 && accepted > 0)); /* the first token of the first side is where it belongs */
+            for (int m = 0; m < count; m++) {
+                int depth = m + accepted - count;
+
+                assert_int_equal(moves[m].from, PROMPT + 2 * depth + side);
+                assert_int_equal(moves[m].to, PROMPT + depth);
+                assert_int_equal(moves[m].count, 1);
+            }
+            assert_true(mirror_commit(&mirror, &commit, &move));
+            assert_int_equal(move.count, 0);
+            assert_int_equal(mirror.cached, PROMPT + accepted);
+            assert_int_equal(mirror.length, PROMPT + accepted + 1);
+            assert_int_equal(mirror.tree.count, 0);
+        }
+}
+
+/* A Commit of something else than it drafted, or one that comes twice, moves nothing that it does not know. */
+static void test_mirror__a_tree_is_of_one_text(void **state)
+{
+    const int32_t tokens[] = {101, 100}, other[] = {55, 101};
+    struct mirror_move moves[MESSAGE_MAX_COMMIT];
+
+    (void)state;
+    grow(8);
+    const struct commit first = committing(other, 2, 0);
+    assert_int_equal(mirror_path(&mirror, &first, moves), 0);
+    assert_true(mirror_commit(&mirror, &first, &move));
+    assert_int_equal(mirror.cached, PROMPT);
+    grow(8);
+    const struct commit second = committing(tokens, 2, 1); /* 100 does not follow 101 there */
+    assert_int_equal(mirror_path(&mirror, &second, moves), 1);
+    assert_true(mirror_commit(&mirror, &second, &move));
+    assert_int_equal(mirror.cached, PROMPT + 1);
+    assert_int_equal(mirror_path(&mirror, &second, moves), 0);
+    assert_true(mirror_commit(&mirror, &second, &move));
+    assert_int_equal(mirror.cached, PROMPT + 1);
+}
+
+static void test_mirror__a_tree_ends_where_there_is_no_room(void **state)
+{
+    (void)state;
+    grow(CONTEXT - PROMPT);
+    assert_int_equal(mirror_grow(&mirror, -1, 5), -1);
+    assert_int_equal(mirror.tree.depth[CONTEXT - PROMPT - 1], (CONTEXT - PROMPT) / 2);
+}
+
 /* Two guesses behind each number of drafts, and a branch for each of them, in which `ahead` of as many tokens as there are drafts are drafted: 200
  * and on in the first branch, 210 in the second. */
 static void run_ahead(int drafts, int ahead, int is_sent)
@@ -375,6 +446,9 @@ static int close_arena(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mirror__the_path_of_a_tree_is_moved_to_where_it_belongs),
+        cmocka_unit_test(test_mirror__a_tree_is_of_one_text),
+        cmocka_unit_test(test_mirror__a_tree_ends_where_there_is_no_room),
         cmocka_unit_test(test_mirror__a_commit_of_a_branchs_text_takes_what_was_drafted_there),
         cmocka_unit_test(test_mirror__a_commit_of_another_text_drops_what_was_drafted_ahead),
         cmocka_unit_test(test_mirror__of_what_was_drafted_ahead_as_much_counts_as_is_asked_for),

@@ -268,7 +268,7 @@ static int branch_behind(struct rig *rig, int min, int max, int after, int commi
         memcpy(text, rig->mirror.tokens, (size_t)(length - 1) * sizeof *text);
         text[length - 1] = guesses->token[g];
         expect_of(min, max, text, length, &expected);
-        const struct draft_job job = {&rig->mirror, 0, &output};
+        const struct draft_job job = {.mirror = &rig->mirror, .branch = 0, .output = &output};
         assert_int_equal(rig->draft.kind->step(rig->draft.state, &job, 1), STATUS_OK);
         assert_int_equal(branch->count, branch->wanted);
         assert_int_equal(branch->count, output.count);

@@ -369,6 +369,29 @@ static void test_options__numbers_that_do_not_fit_are_refused(void **state)
     }
 }
 
+static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(void **state)
+{
+    struct options options;
+
+    (void)state;
+    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k or dynamic"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
+            {"--tree dynamic --temperature 0.8", "--tree dynamic: --accept rejection decides about chains alone at this temperature; expected"},
+            {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
+            {"--target m --draft lookup --tree top-k", "--tree top-k is for a draft model, and --draft lookup proposes chains"},
+            {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
+            {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
+            {"--check brief --break stale-path", "--break stale-path is a fault in how the path of a tree is kept, expected --tree"});
+    assert_taken("--tree dynamic", &options);
+    assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options.rounds.draft_length == TREE_USUAL);
+    options_release(&options);
+    assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
+    assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
+    options_release(&options);
+    assert_taken("--tree chain", &options);
+    assert_true(options.rounds.shape.kind == TREE_CHAIN && options.rounds.draft_length < 0);
+    options_release(&options);
+}
+
 static void test_options__open_ends_of_ranges_are_refused(void **state)
 {
     (void)state;
@@ -974,6 +997,7 @@ int main(void)
         cmocka_unit_test(test_options__what_is_no_option_is_refused),
         cmocka_unit_test(test_options__a_missing_value_is_refused),
         cmocka_unit_test(test_options__numbers_that_do_not_fit_are_refused),
+        cmocka_unit_test(test_options__a_tree_needs_who_makes_it_and_who_decides_about_it),
         cmocka_unit_test(test_options__open_ends_of_ranges_are_refused),
         cmocka_unit_test(test_options__one_range_is_told),
         cmocka_unit_test(test_options__of_two_texts_to_complete_none_is_lost),

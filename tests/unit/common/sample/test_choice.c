@@ -52,7 +52,7 @@ static void assert_ranks(const struct sampling *sampling, const struct row_query
     memcpy(best, query->best, sizeof best);
     if (drafted >= 0)
         marked[drafted] = 1;
-    count = choice_rank(sampling, &query->key, drafted, best, kept, VOCAB, tokens);
+    count = choice_rank(sampling, &query->key, drafted, best, kept, VOCAB, tokens, NULL);
     for (int i = 0; i < count; i++) {
         assert_int_equal(tokens[i], best_with(query, kept, purpose, marked));
         marked[tokens[i]] = 1;
@@ -99,7 +99,7 @@ static void test_choice__at_temperature_0_guesses_are_the_largest(void **state)
 
     assert_int_equal(choice_listed(&sampling, VOCAB, &query, p), VOCAB);
     best[0].score = 2;
-    assert_int_equal(choice_rank(&sampling, &query.key, 4, best, VOCAB, 4, tokens), 4);
+    assert_int_equal(choice_rank(&sampling, &query.key, 4, best, VOCAB, 4, tokens, NULL), 4);
     assert_memory_equal(tokens, expected + 1, 4 * sizeof *tokens);
 }
 
@@ -113,7 +113,7 @@ static void test_choice__what_is_banned_is_not_guessed(void **state)
 
     (void)state;
     sampling.temperature = 0;
-    assert_int_equal(choice_rank(&sampling, &key, -1, best, 3, 3, tokens), 1);
+    assert_int_equal(choice_rank(&sampling, &key, -1, best, 3, 3, tokens, NULL), 1);
     assert_int_equal(tokens[0], 2);
 }
 

@@ -88,6 +88,58 @@ static void test_accept__winners_stand_while_they_match(void **state)
     }
 }
 
+/* The path of a tree, found by asking at each token for the child that is the target's own, by those rules that decide about trees. */
+static void test_accept__the_path_of_a_tree_is_that_of_the_targets_tokens(void **state)
+{
+    enum { NODES = 12, TRIALS = 2000, TOKENS = 3 };
+    static const struct {
+        double temperature;
+        int accept;
+    } rule[] = {{0, ACCEPT_REJECTION}, {1, ACCEPT_COUPLED}, {1, ACCEPT_WALK}};
+    int longest = 0, aside = 0;
+    uint32_t random = 5;
+
+    (void)state;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        struct proposal proposal = {.count = NODES, .is_tree = 1};
+        struct target_row rows[NODES + 1] = {0};
+        struct sampling sampling = sampling_default;
+        const struct rng_key key = {.seed = 3};
+        int at = -1, accepted = 0, refused;
+        struct verdict verdict;
+
+        for (int i = 0; i <= NODES; i++) {
+            random = random * 1664525U + 1013904223U;
+            rows[i].winner = (int32_t)(random >> 16) % TOKENS;
+            if (i < NODES) {
+                proposal.token[i] = (int32_t)(random >> 20) % TOKENS;
+                proposal.parent[i] = (int8_t)((int)(random >> 8) % (i + 1) - 1);
+            }
+        }
+        sampling.temperature = rule[trial % 3].temperature;
+        sampling.accept = rule[trial % 3].accept;
+        verdict = accept_decide(&sampling, rows, &proposal, NODES, &key);
+        for (int next = 0; next >= 0; at = next >= 0 ? next : at) {
+            next = refused = -1;
+            for (int i = NODES - 1; i >= 0; i--)
+                if (proposal.parent[i] == at) {
+                    refused = i;
+                    next = proposal.token[i] == rows[at + 1].winner ? i : next;
+                }
+            assert_true(next < 0 || verdict.node[accepted] == next);
+            aside += next > accepted;
+            accepted += next >= 0;
+        }
+        assert_int_equal(verdict.accepted, accepted);
+        assert_int_equal(verdict.refused, refused); /* the first of those that followed, of which none stands */
+        assert_int_equal(verdict.draw, DRAW_NONE);
+        assert_int_equal(verdict.token, rows[at + 1].winner);
+        assert_int_equal(verdict_row(&verdict, accepted), at + 1);
+        longest = accepted > longest ? accepted : longest;
+    }
+    assert_true(longest > 3 && aside > TRIALS / 4);
+}
+
 /* At temperature 0 they know p of temperature 1, and the best token. */
 static void test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p(void **state)
 {
@@ -285,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_accept__q_is_the_weight_or_the_point_mass),
         cmocka_unit_test(test_accept__p_is_of_the_list_or_the_support),
         cmocka_unit_test(test_accept__winners_stand_while_they_match),
+        cmocka_unit_test(test_accept__the_path_of_a_tree_is_that_of_the_targets_tokens),
         cmocka_unit_test(test_accept__rules_that_are_not_greedy_at_temperature_0_look_at_p),
         cmocka_unit_test(test_accept__typical_asks_less_where_the_target_is_unsure),
         cmocka_unit_test(test_accept__rejection_uses_the_coin_of_each_position),

@@ -174,6 +174,7 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
 {
     struct rig *rig = *state;
 
+    rig->sequence.sampling.temperature = 0.8;
     for (int i = 0; i < 6; i++) {
         struct proposal proposal = fitting(rig);
 
@@ -186,7 +187,7 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
         else if (i == 3)
             rig->sequence.link.wanted = 0; /* nothing was asked for */
         else if (i == 4)
-            proposal.is_tree = 1; /* two first tokens, of which a chain has one */
+            proposal.is_tree = 1; /* which rejection does not decide about */
         else
             proposal.q[1].count = ROOM + 1;
         assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_REFUSED);
@@ -194,6 +195,30 @@ static void test_sequence__offer_refuses_what_was_drafted_on_something_else(void
         for (int k = 0; k < DRAFT_SHELF; k++)
             assert_false(rig->sequence.link.shelf[k].is_there);
         rig->sequence.link.wanted = 4;
+    }
+}
+
+/* By a rule that decides about any tree; the first of its tokens are a tree, too. */
+static void test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about_it(void **state)
+{
+    static const struct {
+        double temperature;
+        int accept;
+    } rule[] = {{0, ACCEPT_REJECTION}, {0.8, ACCEPT_COUPLED}, {0.8, ACCEPT_WALK}};
+    struct rig *rig = *state;
+
+    for (int i = 0; i < 3; i++) {
+        struct proposal proposal = fitting(rig);
+
+        proposal.is_tree = 1;
+        proposal.parent[0] = proposal.parent[1] = -1;
+        rig->sequence.sampling.temperature = rule[i].temperature;
+        rig->sequence.sampling.accept = rule[i].accept;
+        rig->sequence.link.wanted = 1 + i % 2;
+        assert_int_equal(sequence_offer(&rig->sequence, &proposal), OFFER_TAKEN);
+        assert_true(rig->sequence.link.proposal.is_tree);
+        assert_int_equal(rig->sequence.link.proposal.count, 1 + i % 2);
+        assert_int_equal(rig->sequence.link.proposal.parent[0], -1);
     }
 }
 
@@ -378,6 +403,7 @@ int main(void)
         RIGGED(test_sequence__open_gathers_what_is_asked_of_tokens),
         RIGGED(test_sequence__offer_copies_what_fits),
         RIGGED(test_sequence__offer_refuses_what_was_drafted_on_something_else),
+        RIGGED(test_sequence__offer_of_a_tree_is_taken_where_the_rule_decides_about_it),
         RIGGED(test_sequence__offer_of_more_than_was_asked_for_is_cut),
         RIGGED(test_sequence__what_is_drafted_ahead_lies_on_the_shelf_until_its_tokens_are_committed),
         RIGGED(test_sequence__of_several_texts_that_which_is_committed_is_taken),

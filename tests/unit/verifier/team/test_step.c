@@ -48,6 +48,42 @@ static void test_step__chains_follow_one_another(void **state)
     assert_int_equal(step.rows.ancestors[3], 1);
 }
 
+/* A node sees the token in front of the tree, those that lead to it, and itself; its position is by its depth, its place by its number. */
+static void test_step__rows_of_a_tree_see_their_own_path(void **state)
+{
+    enum { COUNT = 63 };
+    struct step step = {.words = words};
+    int32_t tokens[COUNT];
+    int8_t parent[COUNT];
+    uint32_t random = 3;
+
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        random = random * 1664525U + 1013904223U;
+        tokens[i] = 100 + i;
+        parent[i] = (int8_t)((int)(random >> 8) % (i + 1) - 1);
+    }
+    step_layout(&step, 2 + COUNT + 1, 0, 0);
+    assert_int_equal(step_add_chain(&step, 1, 4, tokens, 2), 0);
+    assert_int_equal(step_add_tree(&step, 3, 20, 7, tokens, parent, COUNT), 2);
+    assert_int_equal(step.rows.count, 2 + COUNT + 1);
+    assert_int_equal(step.rows.token[2], 7);
+    assert_int_equal(step.rows.position[2], 20);
+    for (int i = 0; i < COUNT; i++) {
+        int row = 3 + i, depth = 0;
+        uint64_t sees = 1;
+
+        for (int at = i; at >= 0; at = parent[at], depth++)
+            sees |= UINT64_C(1) << (at + 1);
+        assert_int_equal(step.rows.token[row], tokens[i]);
+        assert_int_equal(step.rows.slot[row], 3);
+        assert_int_equal(step.rows.place[row], 21 + i);
+        assert_int_equal(step.rows.position[row], 20 + depth);
+        assert_int_equal(step.rows.base[row], 20);
+        assert_true(step.rows.ancestors[row] == sees);
+    }
+}
+
 static void test_step__block_carries_all_of_it(void **state)
 {
     const int32_t tokens[4] = {1, 2, 3, 4};
@@ -107,9 +143,8 @@ static void test_step__block_carries_scored_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_step__chain_rows_see_their_ancestors),
-        cmocka_unit_test(test_step__chains_follow_one_another),
-        cmocka_unit_test(test_step__block_carries_all_of_it),
+        cmocka_unit_test(test_step__chain_rows_see_their_ancestors),    cmocka_unit_test(test_step__chains_follow_one_another),
+        cmocka_unit_test(test_step__rows_of_a_tree_see_their_own_path), cmocka_unit_test(test_step__block_carries_all_of_it),
         cmocka_unit_test(test_step__block_carries_scored_rows),
     };
 

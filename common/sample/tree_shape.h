@@ -1,0 +1,33 @@
+/* The shapes of what a drafter proposes: a chain, or a tree of which a rule that compares tokens accepts one path (SpecInfer, Miao et al. 2024). A
+ * tree has as many nodes as --draft-length says; which they are is chosen by a share of each child: how probable it is that the target comes to it,
+ * once it has come to its parent. The nodes of the largest products of shares along their paths give the most accepted tokens (Sequoia, Chen et al.
+ * 2024, whose dynamic program has the same optimum where shares do not depend on what is chosen beside them). Plain data; pure. */
+#ifndef TANDEM_COMMON_SAMPLE_TREE_SHAPE_H
+#define TANDEM_COMMON_SAMPLE_TREE_SHAPE_H
+
+enum tree_kind {
+    TREE_CHAIN,   /* each token follows the one before it */
+    TREE_TOP_K,   /* a child's share is that of its rank, measured once: the same tree in every round (Medusa, Cai et al. 2024) */
+    TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
+    TREE_KINDS
+};
+
+enum { TREE_CHILDREN = 8 /* of a node at most */, TREE_USUAL = 12 /* nodes, where no draft length is given */, TREE_DEEPEST = 32 };
+
+struct tree_shape {
+    enum tree_kind kind;
+    int depth; /* nodes of the longest path at most; 0: any number */
+};
+
+/* The names, for help and for whoever is told another one. */
+#define TREE_NAMES "chain, top-k or dynamic, or one of these two with :depth=N, N from 1 to 32"
+
+/* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
+int tree_read(const char *text, struct tree_shape *shape);
+/* Levels that a tree of so many nodes may have: steps of the draft model. */
+int tree_depth(const struct tree_shape *shape, int nodes);
+/* The logarithms of the shares of a node's children, the most probable first.  is_greedy: at temperature 0, else with the target's noise  scores:
+ * [count] of the draft model, on the scale of logarithms of probabilities but for a constant, falling  shares: [count], at most 0 */
+void tree_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares);
+
+#endif

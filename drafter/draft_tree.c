@@ -1,0 +1,70 @@
+#include "drafter/draft_tree.h"
+
+void draft_tree_begin(struct draft_tree *tree, int wanted)
+{
+    tree->wanted = wanted;
+    tree->count = 0;
+}
+
+int draft_tree_at(const struct draft_tree *tree, int place)
+{
+    for (int i = 0; i < tree->count; i++)
+        if (tree->node[i].place == place)
+            return i;
+    return -1;
+}
+
+/* The one that goes first: of the least share, and of those the deepest, so that no child of it is there. */
+static int worst_of(const struct draft_tree *tree)
+{
+    int worst = 0;
+
+    for (int i = 1; i < tree->count; i++) {
+        const struct draft_tree_node *node = &tree->node[i], *least = &tree->node[worst];
+
+        if (node->share < least->share || (node->share == least->share && node->depth > least->depth))
+            worst = i;
+    }
+    return worst;
+}
+
+/* A place among the best for a node of this share; NULL: it is none of them. A parent is never less than its child, so it keeps its place. */
+static struct draft_tree_node *room_for(struct draft_tree *tree, float share)
+{
+    int worst;
+
+    if (tree->count < tree->wanted)
+        return &tree->node[tree->count++];
+    worst = worst_of(tree);
+    return share > tree->node[worst].share ? &tree->node[worst] : NULL;
+}
+
+void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, const float *shares, int count)
+{
+    const struct draft_tree_node above = parent < 0 ? (struct draft_tree_node){0} : tree->node[parent];
+
+    for (int i = 0; i < count; i++) {
+        struct draft_tree_node *node = room_for(tree, above.share + shares[i]);
+
+        if (node != NULL)
+            *node = (struct draft_tree_node){
+                .token = tokens[i], .parent = parent, .depth = above.depth + 1, .place = -1, .share = above.share + shares[i]};
+    }
+}
+
+void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents)
+{
+    int8_t written[MESSAGE_MAX_DRAFT];
+    int count = 0;
+
+    for (int depth = 1; count < tree->count; depth++)
+        for (int i = 0; i < tree->count; i++) {
+            const struct draft_tree_node *node = &tree->node[i];
+
+            if (node->depth != depth)
+                continue;
+            tokens[count] = node->token;
+            parents[count] = node->parent < 0 ? -1 : written[node->parent];
+            written[i] = (int8_t)count++;
+        }
+}

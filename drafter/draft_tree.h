@@ -1,0 +1,31 @@
+/* A tree of drafts in the making: the tokens of the largest products of shares along their paths, as many as are wanted. It owns its nodes.
+ * Invariant: no node that was left out is better than one that is here, and the parent of each is here. Pure: never allocates, knows no model. */
+#ifndef TANDEM_DRAFTER_DRAFT_TREE_H
+#define TANDEM_DRAFTER_DRAFT_TREE_H
+
+#include "common/wire/message.h"
+
+struct draft_tree_node {
+    int32_t token;
+    int parent;  /* index of a node; -1: the committed text */
+    int depth;   /* tokens of its path */
+    int place;   /* behind the committed text in the draft model's cache; -1: it is not there */
+    float share; /* logarithm of the product of the shares along its path */
+};
+
+struct draft_tree {
+    int wanted;
+    int count;
+    struct draft_tree_node node[MESSAGE_MAX_DRAFT]; /* [count] in no order */
+};
+
+/* wanted: 1 .. MESSAGE_MAX_DRAFT nodes */
+void draft_tree_begin(struct draft_tree *tree, int wanted);
+/* The node at this place of the cache; -1: it is not among the best any more. */
+int draft_tree_at(const struct draft_tree *tree, int place);
+/* Adds the children of a node (-1: of the committed text), each once, that are among the best.  shares: [count] logarithms, at most 0 */
+void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, const float *shares, int count);
+/* Writes the nodes into a proposal, parents first.  tokens, parents: [tree->count] */
+void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents);
+
+#endif

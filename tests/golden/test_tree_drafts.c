@@ -1,0 +1,142 @@
+/* The trees that a draft model proposes: after any path of them was committed, a drafter that moved the path in its cache proposes just what one does
+ * that reads the text anew. */
+#include "common/base/digest.h"
+#include "common/sample/rule.h"
+#include "tests/support/draft_rig.h"
+#include "tests/support/golden.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#ifndef BACKEND
+#define BACKEND backend_cpu
+#endif
+
+enum { SLOTS = 6, ROUNDS = 6, NODES = 14 };
+
+static char model_path[GOLDEN_PATH];
+static struct draft_rig rig, anew;
+
+/* Greedy, coupled and walk, some that penalties or truncation leave to the host (a node's own path is what they count), and one that draws from q,
+ * whose drafts are chains. */
+static struct sampling sampling_of(int slot)
+{
+    struct sampling sampling = sampling_default;
+
+    sampling.seed = 9;
+    sampling.temperature = slot < 2 ? 0.0 : 0.9;
+    sampling.accept = slot == 5 ? ACCEPT_REJECTION : slot == 4 ? ACCEPT_WALK : ACCEPT_COUPLED;
+    if (slot == 1 || slot == 3)
+        sampling.repetition_penalty = 1.4;
+    if (slot == 4)
+        sampling.top_k = 6;
+    return sampling;
+}
+
+static void open_rig(struct draft_rig *opened)
+{
+    const struct tree_shape shape = {.kind = TREE_DYNAMIC};
+
+    memset(opened, 0, sizeof *opened);
+    opened->runs_ahead = 1;
+    draft_rig_open(opened, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_shape(&opened->draft, &shape);
+    for (int s = 0; s < SLOTS; s++)
+        opened->mirror[s].wanted = NODES - s;
+}
+
+static void is_as_drafted_anew(int s)
+{
+    const struct draft_output *a = &rig.output[s], *b = &anew.output[s];
+    int is_tree = rule_of(&rig.mirror[s].sampling)->trees;
+
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->count, rig.mirror[s].wanted);
+    assert_int_equal(a->is_tree != 0, is_tree);
+    assert_memory_equal(a->token, b->token, (size_t)a->count * sizeof *a->token);
+    for (int i = 0; i < a->count && is_tree; i++) {
+        assert_int_equal(a->q[i].count, 0);
+        assert_int_equal(a->parent[i], b->parent[i]);
+        for (int k = 0; k < i; k++) /* siblings are different tokens */
+            assert_true(a->parent[k] != a->parent[i] || a->token[k] != a->token[i]);
+    }
+}
+
+/* The tokens of the path to a node of the tree, or of the chain. Returns how many. */
+static int path_to(const struct draft_output *output, int node, int32_t *tokens)
+{
+    int depth = 0, at = node;
+
+    for (; at >= 0; at = output->is_tree ? output->parent[at] : at - 1)
+        depth++;
+    for (int i = depth - 1, to = node; i >= 0; i--) {
+        tokens[i] = output->token[to];
+        to = output->is_tree ? output->parent[to] : to - 1;
+    }
+    return depth;
+}
+
+/* Commits the path to that node and another token, on the one side by moving what is in the cache, on the other by reading all of it again. Returns
+ * how many moves it took. */
+static int commit(int s, int node, int32_t token)
+{
+    struct mirror *mirror = &rig.mirror[s], *other = &anew.mirror[s];
+    struct mirror_move move, path[MESSAGE_MAX_COMMIT];
+    int32_t tokens[MESSAGE_MAX_COMMIT];
+    int accepted = path_to(&rig.output[s], node, tokens), moves;
+
+    tokens[accepted] = token;
+    const struct commit commit = {.request = mirror->request,
+                                  .old_length = (uint32_t)mirror->length,
+                                  .accepted = (uint32_t)accepted,
+                                  .tokens = tokens,
+                                  .count = accepted + 1,
+                                  .keep = (uint32_t)(mirror->length + accepted),
+                                  .digest = digest_tokens(mirror->digest, tokens, (uint32_t)accepted + 1),
+                                  .draft_length = (uint32_t)(NODES - s)};
+
+    moves = mirror_path(mirror, &commit, path);
+    assert_true(mirror_commit(mirror, &commit, &move));
+    for (int i = 0; i < moves; i++)
+        rig.draft.kind->copy(rig.draft.state, (struct cache_place){s, path[i].from}, (struct cache_place){s, path[i].to}, path[i].count);
+    assert_true(mirror_commit(other, &commit, &move));
+    other->cached = 0;
+    return moves;
+}
+
+static void test_tree_drafts__are_the_same_after_any_path(void **state)
+{
+    int moves = 0, aside = 0;
+
+    (void)state;
+    open_rig(&rig);
+    open_rig(&anew);
+    for (int round = 0; round < ROUNDS; round++) {
+        draft_rig_propose(&rig);
+        draft_rig_propose(&anew);
+        for (int s = 0; s < SLOTS; s++) {
+            int node = (5 * round + 3 * s) % rig.output[s].count;
+
+            is_as_drafted_anew(s);
+            aside += rig.output[s].is_tree && rig.output[s].parent[node] != node - 1;
+            moves += commit(s, round == 0 && s == 0 ? -1 : node, (int32_t)(31 * round + s) % 128);
+        }
+    }
+    print_message("%d paths that are no chain from the first node on, %d moves\n", aside, moves);
+    assert_true(aside > 5 && moves > 5);
+    draft_rig_close(&rig);
+    draft_rig_close(&anew);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tree_drafts__are_the_same_after_any_path),
+    };
+
+    golden_path("tests/golden/models/qwen3", model_path);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* Shapes of trees: as they are asked for, and what share a child has. */
+#include "common/sample/tree_shape.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void test_tree_shape__texts_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        struct tree_shape shape;
+    } told[] = {{"chain", {TREE_CHAIN, 0}},
+                {"dynamic", {TREE_DYNAMIC, 0}},
+                {"dynamic:depth=1", {TREE_DYNAMIC, 1}},
+                {"dynamic:depth=32", {TREE_DYNAMIC, 32}},
+                {"top-k", {TREE_TOP_K, 0}},
+                {"top-k:depth=5", {TREE_TOP_K, 5}}};
+    static const char *const wrong[] = {
+        "",        "dyn",      "dynamics", "dynamic:",      "dynamic:depth=",   "dynamic:depth=0",  "dynamic:depth=33",
+        "top-k:5", ":depth=3", "topk",     "chain:depth=2", "dynamic:depth=3x", "dynamic:depth=-3", "dynamic:depth= 3"};
+    struct tree_shape shape;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        assert_true(tree_read(told[i].text, &shape));
+        assert_true(shape.kind == told[i].shape.kind && shape.depth == told[i].shape.depth);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        shape = (struct tree_shape){TREE_TOP_K, 7};
+        assert_false(tree_read(wrong[i], &shape));
+        assert_true(shape.kind == TREE_TOP_K && shape.depth == 7);
+    }
+}
+
+static void test_tree_shape__no_path_is_longer_than_all_nodes(void **state)
+{
+    (void)state;
+    for (int nodes = 1; nodes <= 32; nodes++) {
+        assert_int_equal(tree_depth(&(struct tree_shape){TREE_DYNAMIC, 0}, nodes), nodes);
+        assert_int_equal(tree_depth(&(struct tree_shape){TREE_DYNAMIC, 5}, nodes), nodes < 5 ? nodes : 5);
+    }
+}
+
+/* They fall as the scores do; the dynamic ones add up to 1 and depend on differences of scores alone, the others on the rank alone. */
+static void test_tree_shape__shares_are_of_one_row(void **state)
+{
+    const float scores[TREE_CHILDREN] = {9, 8.5f, 7, 7, 4, 3, 2, -1}, moved[TREE_CHILDREN] = {-1, -1.5f, -3, -3, -6, -7, -8, -11};
+    float shares[TREE_CHILDREN], again[TREE_CHILDREN];
+
+    (void)state;
+    for (int kind = TREE_TOP_K; kind < TREE_KINDS; kind++)
+        for (int is_greedy = 0; is_greedy < 2; is_greedy++)
+            for (int count = 1; count <= TREE_CHILDREN; count++) {
+                const struct tree_shape shape = {.kind = (enum tree_kind)kind};
+                double sum = 0;
+
+                tree_shares(&shape, is_greedy, scores, count, shares);
+                tree_shares(&shape, is_greedy, moved, count, again);
+                for (int i = 0; i < count; i++) {
+                    assert_true(shares[i] <= 0 && shares[i] == again[i]);
+                    assert_true(i == 0 || shares[i] <= shares[i - 1]);
+                    sum += exp((double)shares[i]);
+                }
+                assert_true(kind == TREE_DYNAMIC ? fabs(sum - 1) < 1e-6 : sum < 1);
+            }
+    /* A difference of a half, to the fourth power at temperature 0. */
+    tree_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 1, scores, 2, shares);
+    assert_true(fabsf(shares[0] - shares[1] - 2) < 1e-5f);
+    tree_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 0, scores, 2, shares);
+    assert_true(fabsf(shares[0] - shares[1] - 0.75f) < 1e-5f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tree_shape__texts_are_read),
+        cmocka_unit_test(test_tree_shape__no_path_is_longer_than_all_nodes),
+        cmocka_unit_test(test_tree_shape__shares_are_of_one_row),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
