@@ -1,32 +1,66 @@
-/* Trees of drafts, for rules that decide about any tree: level by level, those tokens of a level that are among the best of all so far are fed in one
- * step, each seeing its own path. Of a row the tokens that the target would most probably come to are its children (choice_rank), with shares by the
- * tree's shape. */
+/* Trees of drafts, for rules that decide about them: level by level, those tokens of a level that are among the best of all so far are fed in one
+ * step, each seeing its own path. For rules that compare tokens the children of a row are the tokens that the target would most probably come to
+ * (choice_rank), with shares by the tree's shape. For those that ask for q they are drawn from it, and how many there are is known before. */
 #include "drafter/draft_model.h"
 
 #include "common/base/try.h"
 #include "common/sample/choice.h"
-#include "common/sample/rule.h"
+#include "common/sample/siblings.h"
 
 int draft_model_grows(const struct model_draft *state, const struct mirror *mirror)
 {
     return state->shape.kind != TREE_CHAIN && mirror->wanted > 1 && rule_of(&mirror->sampling)->trees;
 }
 
-/* Adds the children that the row says. */
+/* The q of the row of a node of the mirror's tree; -1: of its root. There are no branches beside a tree, so all outputs of the slot are free. */
+static struct sparse_q *q_behind(const struct model_draft *state, const struct mirror *mirror, int place)
+{
+    return draft_model_q(state, mirror, 0) + place + 1;
+}
+
+_Static_assert((1 + MIRROR_BRANCHES) * MESSAGE_MAX_DRAFT > MIRROR_ROOM, "a q for each token of a tree in the cache, and its root");
+
+/* Returns how many.  tokens, shares: [TREE_CHILDREN] */
+static int rank_children(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, int32_t *tokens, float *shares)
+{
+    const struct sampling *sampling = &job->mirror->sampling;
+    float scores[TREE_CHILDREN];
+    struct listed listed;
+    int count;
+
+    draft_model_list(state, job, query, &listed);
+    count = choice_rank(sampling, &query->key, -1, listed.best, listed.count, TREE_CHILDREN, tokens, scores);
+    if (count > 0)
+        tree_shares(&state->shape, sampling->temperature == 0, scores, count, shares);
+    return count;
+}
+
+/* The same of those that are drawn. */
+static int draw_children(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, int32_t *tokens, float *shares)
+{
+    const struct sampling *sampling = &job->mirror->sampling;
+    struct sparse_q *q = q_behind(state, job->mirror, job->node);
+    int count = 0;
+
+    choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);
+    const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
+
+    while (count < TREE_CHILDREN && (tokens[count] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, count, &query->key)) >= 0)
+        count++;
+    tree_shares_drawn(count, shares);
+    return count;
+}
+
 static void take_children(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     struct draft_tree *tree = &state->tree[job->mirror->slot];
-    int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), count;
-    float scores[TREE_CHILDREN], shares[TREE_CHILDREN];
+    int draws = rule_of(&job->mirror->sampling)->siblings != RULE_SIBLINGS_ANY, at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), count;
+    float shares[TREE_CHILDREN];
     int32_t tokens[TREE_CHILDREN];
-    struct listed listed;
 
     if (at < 0 && job->node >= 0)
         return; /* others of its level have better children */
-    draft_model_list(state, job, query, &listed);
-    count = choice_rank(&job->mirror->sampling, &query->key, -1, listed.best, listed.count, TREE_CHILDREN, tokens, scores);
-    if (count > 0)
-        tree_shares(&state->shape, job->mirror->sampling.temperature == 0, scores, count, shares);
+    count = draws ? draw_children(state, job, query, tokens, shares) : rank_children(state, job, query, tokens, shares);
     draft_tree_add(tree, at, tokens, shares, count);
 }
 
@@ -68,6 +102,24 @@ static enum status grow(struct model_draft *state, struct mirror *const *mirrors
     return STATUS_OK;
 }
 
+/* Of drafts that were drawn the first of each row has the row's q. */
+static void write_tree(const struct model_draft *state, const struct mirror *mirror, struct draft_output *output)
+{
+    const struct draft_tree *tree = &state->tree[mirror->slot];
+    int draws = rule_of(&mirror->sampling)->siblings != RULE_SIBLINGS_ANY;
+    int8_t nodes[MESSAGE_MAX_DRAFT];
+
+    output->count = tree->count;
+    output->is_tree = 1;
+    draft_tree_write(tree, output->token, output->parent, nodes);
+    for (int i = 0; i < tree->count; i++) {
+        const struct draft_tree_node *node = &tree->node[nodes[i]];
+        const struct sparse_q *q = q_behind(state, mirror, node->parent < 0 ? -1 : tree->node[node->parent].place);
+
+        output->q[i] = draws && node->number == 0 ? (struct support){.count = q->count, .id = q->id, .weight = q->weight} : (struct support){0};
+    }
+}
+
 enum status draft_model_propose_trees(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
     int most = state->model->max_rows < BACKEND_MAX_ROWS ? state->model->max_rows : BACKEND_MAX_ROWS; /* at most state->jobs, where there are trees */
@@ -79,14 +131,7 @@ enum status draft_model_propose_trees(struct model_draft *state, struct mirror *
             rows += mirrors[next]->wanted;
         TRY(grow(state, mirrors + first, next - first));
     }
-    for (int i = 0; i < count; i++) {
-        const struct draft_tree *tree = &state->tree[mirrors[i]->slot];
-
-        outputs[i]->count = tree->count;
-        outputs[i]->is_tree = 1;
-        for (int k = 0; k < tree->count; k++)
-            outputs[i]->q[k] = (struct support){0};
-        draft_tree_write(tree, outputs[i]->token, outputs[i]->parent);
-    }
+    for (int i = 0; i < count; i++)
+        write_tree(state, mirrors[i], outputs[i]);
     return STATUS_OK;
 }

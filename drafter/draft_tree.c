@@ -1,5 +1,7 @@
 #include "drafter/draft_tree.h"
 
+#include <string.h>
+
 void draft_tree_begin(struct draft_tree *tree, int wanted)
 {
     tree->wanted = wanted;
@@ -48,23 +50,34 @@ void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, 
 
         if (node != NULL)
             *node = (struct draft_tree_node){
-                .token = tokens[i], .parent = parent, .depth = above.depth + 1, .place = -1, .share = above.share + shares[i]};
+                .token = tokens[i], .parent = parent, .depth = above.depth + 1, .number = i, .place = -1, .share = above.share + shares[i]};
     }
 }
 
-void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents)
+/* Does a node come before another one, of the same depth or less? Of the same depth their parents are written. */
+static int comes_before(const struct draft_tree_node *a, const struct draft_tree_node *b, const int8_t *written)
+{
+    int parent_a = a->parent < 0 ? -1 : written[a->parent], parent_b = b->parent < 0 ? -1 : written[b->parent];
+
+    if (a->depth != b->depth)
+        return a->depth < b->depth;
+    return parent_a != parent_b ? parent_a < parent_b : a->number < b->number;
+}
+
+void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents, int8_t *nodes)
 {
     int8_t written[MESSAGE_MAX_DRAFT];
-    int count = 0;
 
-    for (int depth = 1; count < tree->count; depth++)
-        for (int i = 0; i < tree->count; i++) {
-            const struct draft_tree_node *node = &tree->node[i];
+    memset(written, -1, sizeof written);
+    for (int count = 0; count < tree->count; count++) {
+        int next = -1;
 
-            if (node->depth != depth)
-                continue;
-            tokens[count] = node->token;
-            parents[count] = node->parent < 0 ? -1 : written[node->parent];
-            written[i] = (int8_t)count++;
-        }
+        for (int i = 0; i < tree->count; i++)
+            if (written[i] < 0 && (next < 0 || comes_before(&tree->node[i], &tree->node[next], written)))
+                next = i;
+        tokens[count] = tree->node[next].token;
+        parents[count] = tree->node[next].parent < 0 ? -1 : written[tree->node[next].parent];
+        nodes[count] = (int8_t)next;
+        written[next] = (int8_t)count;
+    }
 }

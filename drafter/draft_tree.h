@@ -9,6 +9,7 @@ struct draft_tree_node {
     int32_t token;
     int parent;  /* index of a node; -1: the committed text */
     int depth;   /* tokens of its path */
+    int number;  /* among its siblings */
     int place;   /* behind the committed text in the draft model's cache; -1: it is not there */
     float share; /* logarithm of the product of the shares along its path */
 };
@@ -25,7 +26,7 @@ void draft_tree_begin(struct draft_tree *tree, int wanted);
 int draft_tree_at(const struct draft_tree *tree, int place);
 /* Adds the children of a node (-1: of the committed text), each once, that are among the best.  shares: [count] logarithms, at most 0 */
 void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, const float *shares, int count);
-/* Writes the nodes into a proposal, parents first.  tokens, parents: [tree->count] */
-void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents);
+/* Writes the nodes into a proposal, parents first, and siblings by their number.  tokens, parents, nodes: [tree->count]; nodes: which node each is */
+void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents, int8_t *nodes);
 
 #endif

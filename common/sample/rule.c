@@ -74,6 +74,26 @@ static const struct rule rules[] = {
                         .depends_on_drafts = 1,
                         .draw = RULE_DRAWS_ARGMAX,
                         .number = offsetof(struct sampling, typical_epsilon)},
+    [ACCEPT_MULTISTEP] =
+        {.name = "multistep",
+         .what = "as rejection on a chain; in a tree (--tree top-k) several drafts that follow one text are drawn from q and tested one after "
+                 "the other, each against what the one before it has left of p",
+         .source = "Miao et al. 2024, SpecInfer",
+         .lossless = 1,
+         .needs_q = 1,
+         .depends_on_drafts = 1,
+         .trees = 1,
+         .siblings = RULE_SIBLINGS_AGAIN,
+         .draw = RULE_DRAWS_Q},
+    [ACCEPT_WITHOUT_REPLACEMENT] = {.name = "without-replacement",
+                                    .what = "as multistep, but none of the drafts that follow one text is drawn twice",
+                                    .source = "Jeon et al. 2024, RSD; Chen et al. 2024, Sequoia",
+                                    .lossless = 1,
+                                    .needs_q = 1,
+                                    .depends_on_drafts = 1,
+                                    .trees = 1,
+                                    .siblings = RULE_SIBLINGS_WITHOUT,
+                                    .draw = RULE_DRAWS_Q},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -14,6 +14,13 @@ enum rule_draw {
     RULE_DRAWS_Q,      /* from q, which is sent */
 };
 
+/* How the drafts that follow one text in a tree are drawn from its q, one after the other. */
+enum rule_siblings {
+    RULE_SIBLINGS_ANY,     /* the rule asks for no q */
+    RULE_SIBLINGS_AGAIN,   /* each from q: the same token may come twice */
+    RULE_SIBLINGS_WITHOUT, /* each from q without the tokens of those before it: no token comes twice */
+};
+
 struct rule {
     const char *name;
     const char *what;      /* one line, for whoever asks for the list */
@@ -23,7 +30,8 @@ struct rule {
     int depends_on_drafts; /* the text, not only its distribution, depends on what was drafted */
     int matches;           /* a draft is accepted if it is the target's own token, which is drawn with RNG_NOISE */
     int overlaps;          /* the overlap of the rows that are tested (accept_overlap) tells how often a tested draft is accepted */
-    int trees;             /* it decides about trees, too: any will do, as what comes out does not depend on them */
+    int trees;             /* it decides about trees, too: where it matches any will do, as what comes out does not depend on them; else .. */
+    enum rule_siblings siblings; /* .. the drafts that follow one text are drawn in this way */
     int looks_on;          /* drafts behind the last accepted one are looked at, too: rule_coin */
     int cold;              /* it is another one than greedy at temperature 0, too, where p is that of temperature 1 */
     int usual;             /* a benchmark measures it if it is not told what to measure */
@@ -39,7 +47,7 @@ struct rule_asked {
 enum { RULE_TEXT = 48 };
 
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
-#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical"
+#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical|multistep|without-replacement"
 
 /* The row that holds for this sampling: at temperature 0 all lossless rules are one, greedy, which nobody can ask for by name. NULL where `accept` is
  * none. */

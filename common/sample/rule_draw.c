@@ -10,6 +10,8 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
     case ACCEPT_BLOCK:
     case ACCEPT_CLASSIC:
     case ACCEPT_LENIENCE:
+    case ACCEPT_MULTISTEP:
+    case ACCEPT_WITHOUT_REPLACEMENT:
         return RULE_DRAWS_Q;
     case ACCEPT_COUPLED:
         return RULE_DRAWS_NOISE;

@@ -46,7 +46,7 @@ int tree_depth(const struct tree_shape *shape, int nodes)
     return depth < nodes ? depth : nodes;
 }
 
-static void share_by_rank(int count, float *shares)
+void tree_shares_drawn(int count, float *shares)
 {
     for (int i = 0; i < count; i++)
         shares[i] = logf(by_rank[i < TREE_CHILDREN ? i : TREE_CHILDREN - 1]);
@@ -57,7 +57,7 @@ void tree_shares(const struct tree_shape *shape, int is_greedy, const float *sco
     double power = is_greedy ? SHARPER_GREEDY : SHARPER_NOISE, sum = 0;
 
     if (shape->kind == TREE_TOP_K) {
-        share_by_rank(count, shares);
+        tree_shares_drawn(count, shares);
         return;
     }
     for (int i = 0; i < count; i++)

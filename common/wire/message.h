@@ -91,7 +91,7 @@ struct proposal {
     uint64_t sampling_digest;
     int count;               /* drafted tokens, 0 .. MESSAGE_MAX_DRAFT */
     int32_t token[MESSAGE_MAX_DRAFT];
-    struct support q[MESSAGE_MAX_DRAFT];
+    struct support q[MESSAGE_MAX_DRAFT]; /* of those that follow one token the first has their q, and none of the others one */
     int is_tree;             /* 0: a chain, each token follows the one before it, and parent is not read */
     int8_t parent[MESSAGE_MAX_DRAFT]; /* the token that each follows, an earlier one by its index; -1: the newest committed one */
     uint32_t ahead;                   /* tokens drafted before the text was committed, 0 .. count */
@@ -102,6 +102,17 @@ struct proposal {
 static inline int proposal_parent(const struct proposal *proposal, int i)
 {
     return proposal->is_tree ? proposal->parent[i] : i - 1;
+}
+
+/* The first token from the `from`-th on that follows that one (-1: the newest committed one); -1: there is none. */
+static inline int proposal_child(const struct proposal *proposal, int parent, int from)
+{
+    if (!proposal->is_tree)
+        return parent + 1 >= from && parent + 1 < proposal->count ? parent + 1 : -1;
+    for (int i = from; i < proposal->count; i++)
+        if (proposal->parent[i] == parent)
+            return i;
+    return -1;
 }
 
 struct commit {

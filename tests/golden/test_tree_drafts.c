@@ -15,20 +15,24 @@
 #define BACKEND backend_cpu
 #endif
 
-enum { SLOTS = 6, ROUNDS = 6, NODES = 14 };
+enum { SLOTS = 8, ROUNDS = 6, NODES = 14 };
 
 static char model_path[GOLDEN_PATH];
 static struct draft_rig rig, anew;
 
-/* Greedy, coupled and walk, some that penalties or truncation leave to the host (a node's own path is what they count), and one that draws from q,
- * whose drafts are chains. */
+/* Greedy, coupled and walk, some that penalties or truncation leave to the host (a node's own path is what they count), one whose drafts are chains,
+ * and two that draw siblings from q. */
 static struct sampling sampling_of(int slot)
 {
     struct sampling sampling = sampling_default;
 
     sampling.seed = 9;
     sampling.temperature = slot < 2 ? 0.0 : 0.9;
-    sampling.accept = slot == 5 ? ACCEPT_REJECTION : slot == 4 ? ACCEPT_WALK : ACCEPT_COUPLED;
+    sampling.accept = slot == 7   ? ACCEPT_WITHOUT_REPLACEMENT
+                      : slot == 6 ? ACCEPT_MULTISTEP
+                      : slot == 5 ? ACCEPT_REJECTION
+                      : slot == 4 ? ACCEPT_WALK
+                                  : ACCEPT_COUPLED;
     if (slot == 1 || slot == 3)
         sampling.repetition_penalty = 1.4;
     if (slot == 4)
@@ -38,7 +42,7 @@ static struct sampling sampling_of(int slot)
 
 static void open_rig(struct draft_rig *opened)
 {
-    const struct tree_shape shape = {.kind = TREE_DYNAMIC};
+    const struct tree_shape shape = {.kind = TREE_TOP_K};
 
     memset(opened, 0, sizeof *opened);
     opened->runs_ahead = 1;
@@ -58,10 +62,17 @@ static void is_as_drafted_anew(int s)
     assert_int_equal(a->is_tree != 0, is_tree);
     assert_memory_equal(a->token, b->token, (size_t)a->count * sizeof *a->token);
     for (int i = 0; i < a->count && is_tree; i++) {
-        assert_int_equal(a->q[i].count, 0);
+        int draws = rule_of(&rig.mirror[s].sampling)->siblings != RULE_SIBLINGS_ANY, is_first = 1;
+
         assert_int_equal(a->parent[i], b->parent[i]);
-        for (int k = 0; k < i; k++) /* siblings are different tokens */
-            assert_true(a->parent[k] != a->parent[i] || a->token[k] != a->token[i]);
+        for (int k = 0; k < i; k++) {
+            is_first &= a->parent[k] != a->parent[i];
+            /* siblings are different tokens, unless each is drawn from all of q */
+            assert_true(s == 6 || a->parent[k] != a->parent[i] || a->token[k] != a->token[i]);
+        }
+        assert_int_equal(a->q[i].count > 0, draws && is_first);
+        assert_int_equal(a->q[i].count, b->q[i].count);
+        assert_memory_equal(a->q[i].weight, b->q[i].weight, (size_t)a->q[i].count * sizeof *a->q[i].weight);
     }
 }
 

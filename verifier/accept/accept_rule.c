@@ -14,6 +14,8 @@ static const struct accept_rule rules[] = {
     [ACCEPT_LENIENCE] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .cold = EVIDENCE_BEST_SUPPORT, .decide = accept_lenience},
     [ACCEPT_THRESHOLD] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .cold = EVIDENCE_BEST_SUPPORT, .decide = accept_threshold},
     [ACCEPT_TYPICAL] = {.evidence = EVIDENCE_ENTROPY_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_typical},
+    [ACCEPT_MULTISTEP] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_siblings},
+    [ACCEPT_WITHOUT_REPLACEMENT] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_siblings},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

@@ -1,7 +1,7 @@
 #include "verifier/check/check_draws.h"
 
 #include "common/base/rng.h"
-#include "common/sample/rule.h"
+#include "common/sample/siblings.h"
 
 /* The token at u of the weights' distribution function; -1 when they do not reach u. */
 static int32_t token_at(const struct support *q, uint32_t u)
@@ -16,18 +16,43 @@ static int32_t token_at(const struct support *q, uint32_t u)
     return -1;
 }
 
+/* Tokens of its path in front of it. */
+static int depth_of(const struct proposal *proposal, int node)
+{
+    int depth = 0;
+
+    while ((node = proposal_parent(proposal, node)) >= 0)
+        depth++;
+    return depth;
+}
+
+/* What a draft is that was drawn after others from their q. */
+static int32_t sibling_of(enum rule_siblings how, const struct proposal *proposal, int node, int first, const struct rng_key *key)
+{
+    const struct support *q = &proposal->q[first];
+    const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
+    int32_t before[MESSAGE_MAX_DRAFT];
+    int number = 0;
+
+    for (int i = first; i < node; i = proposal_child(proposal, proposal_parent(proposal, first), i + 1))
+        before[number++] = proposal->token[i];
+    return siblings_draw(&drawn_from, how, before, number, key);
+}
+
 void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
                      const struct proposal *proposal)
 {
     for (int i = 0; i < proposal->count; i++) {
-        const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + i)};
+        int first = proposal_child(proposal, proposal_parent(proposal, i), 0), depth = depth_of(proposal, i);
+        const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + depth)};
         int32_t expected;
 
-        if (proposal->q[i].count == 0) {
+        if (proposal->q[first].count == 0) {
             draws->certain++;
             continue;
         }
-        expected = token_at(&proposal->q[i], rng_coin16(&key, RNG_DRAFT, rule_coin(sampling, i)));
+        expected = first == i ? token_at(&proposal->q[i], rng_coin16(&key, RNG_DRAFT, rule_coin(sampling, depth)))
+                              : sibling_of(rule_of(sampling)->siblings, proposal, i, first, &key);
         draws->drawn++;
         if (expected == proposal->token[i])
             continue;

@@ -150,7 +150,7 @@ static void see_proposal(void *state, const struct sequence *sequence)
     struct trial *trial = state;
     const struct proposal *proposal = &sequence->link.proposal;
     int32_t before = -1;
-    int row = sequence->length == trial->count ? 1 : 0, i;
+    int row = 0, i; /* the draft whose q is that of the second token */
 
     check_draws_add(&trial->check->draws, &sequence->request->sampling, sequence->request->index, sequence->length, proposal);
     trial->check->sample.drafted += proposal->count;
@@ -158,10 +158,11 @@ static void see_proposal(void *state, const struct sequence *sequence)
         take_q(&proposal->q[0], proposal->token[0], trial->q1);
         trial->check->sample.tested++;
         before = proposal->token[0];
+        row = proposal_child(proposal, 0, 1);
     } else if (sequence->length == trial->count + 1) {
         before = sequence->tokens[trial->count];
     }
-    i = before >= 0 && row < proposal->count ? check_law_followed(&trial->law, before) : -1;
+    i = before >= 0 && row >= 0 && row < proposal->count ? check_law_followed(&trial->law, before) : -1;
     if (i >= 0)
         take_q(&proposal->q[row], proposal->token[row], trial->q2 + (size_t)i * (size_t)trial->law.vocab);
 }
@@ -292,12 +293,12 @@ static void sum_up(struct check_sample *sample)
     sample->lean_seen = check_share_found(bounds_mean_found(1, n, ALARM), sample->tested, sample->samples);
 }
 
-/* Drafts of the half of the requests that has more than one. */
+/* Drafts of the half of the requests that has more than one: so many in a tree that siblings are among them. */
 static int longer_draft(const struct check *check)
 {
-    int asked = check->job->options->rounds.draft_length;
+    int asked = check->job->options->rounds.draft_length, most = check->job->options->rounds.shape.kind == TREE_CHAIN ? 4 : TREE_USUAL;
 
-    return asked < 2 ? 2 : asked < 4 ? asked : 4;
+    return asked < 2 ? 2 : asked < most ? asked : most;
 }
 
 int64_t check_sample_tokens(const struct check *check)

@@ -15,6 +15,12 @@ static int support_size(const struct sampling *sampling, const struct support *q
     return q->count == 0 ? 1 : q->count; /* the point mass on the drafted token */
 }
 
+/* The draft whose q the row in front of it, of this number, is asked about; -1: none follows it. */
+static int node_behind(const struct proposal *proposal, int row)
+{
+    return proposal_child(proposal, row - 1, row);
+}
+
 static const struct proposal *proposal_of(const struct sequence *sequence)
 {
     static const struct proposal none = {0};
@@ -103,8 +109,8 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         const struct proposal *proposal = proposal_of(sequences[s]);
 
         rows += proposal->count + 1;
-        for (int i = 0; i < proposal->count; i++)
-            ids += support_size(&sequences[s]->sampling, &proposal->q[i]);
+        for (int i = 0; i <= proposal->count; i++)
+            ids += node_behind(proposal, i) < 0 ? 0 : support_size(&sequences[s]->sampling, &proposal->q[node_behind(proposal, i)]);
     }
     step_layout_scored(step, rows + verify_prompt_rows(verify), rows, verify_scored_rows(verify), ids);
     for (int s = 0; s < count; s++) {
@@ -113,11 +119,12 @@ static void build(struct verify *verify, struct sequence *const *sequences, int 
         int first = feed(step, sequence, proposal);
 
         for (int i = 0; i <= proposal->count; i++) {
-            const struct support *q = &proposal->q[i];
-            int size = i < proposal->count ? support_size(&sequence->sampling, q) : 0;
+            int node = node_behind(proposal, i);
+            const struct support *q = &proposal->q[node < 0 ? 0 : node];
+            int size = node < 0 ? 0 : support_size(&sequence->sampling, q);
 
             if (size > 0)
-                memcpy(step->id + used, q->count == 0 ? &proposal->token[i] : q->id, (size_t)size * sizeof *step->id);
+                memcpy(step->id + used, q->count == 0 ? &proposal->token[node] : q->id, (size_t)size * sizeof *step->id);
             step->output_row[output] = verify->breakage == BREAKAGE_STALE_ROW && i > 0 ? first + i - 1 : first + i;
             used += size;
             step->support_first[++output] = used;

@@ -79,7 +79,7 @@ static void test_draft_tree__has_the_best_of_all(void **state)
     for (int trial = 0; trial < TRIALS; trial++) {
         int wanted = 1 + trial % MESSAGE_MAX_DRAFT, at[ALL];
         int32_t tokens[MESSAGE_MAX_DRAFT];
-        int8_t parents[MESSAGE_MAX_DRAFT];
+        int8_t parents[MESSAGE_MAX_DRAFT], nodes[MESSAGE_MAX_DRAFT];
         float own[MESSAGE_MAX_DRAFT];
         struct draft_tree tree;
 
@@ -89,7 +89,7 @@ static void test_draft_tree__has_the_best_of_all(void **state)
         assert_int_equal(tree.count, wanted);
         memcpy(sorted, share, sizeof sorted);
         qsort(sorted, ALL, sizeof *sorted, by_share);
-        draft_tree_write(&tree, tokens, parents);
+        draft_tree_write(&tree, tokens, parents, nodes);
         memset(at, -1, sizeof at);
         for (int i = 0; i < wanted; i++) {
             int parent = tokens[i] / CHILDREN - 1; /* of all nodes */
@@ -98,6 +98,9 @@ static void test_draft_tree__has_the_best_of_all(void **state)
             assert_int_equal(at[tokens[i]], -1); /* each once */
             assert_int_equal(parents[i], parent < 0 ? -1 : at[parent]);
             assert_true(parents[i] < i && (parent < 0 || parents[i] >= 0));
+            for (int k = 0; k < i; k++) /* siblings by their number, which their tokens rise with */
+                assert_true(parents[k] != parents[i] || tokens[k] < tokens[i]);
+            assert_int_equal(tree.node[nodes[i]].token, tokens[i]);
             at[tokens[i]] = i;
             own[i] = share[tokens[i]];
         }

@@ -181,6 +181,8 @@ static void test_mirror__a_tree_is_of_one_text(void **state)
     assert_int_equal(mirror_path(&mirror, &second, moves), 1);
     assert_true(mirror_commit(&mirror, &second, &move));
     assert_int_equal(mirror.cached, PROMPT + 1);
+    assert_int_equal(mirror_grow(&mirror, -1, 55), 0);
+    assert_int_equal(mirror_grow(&mirror, -1, tokens[0]), 1); /* may follow this text, too */
     assert_int_equal(mirror_path(&mirror, &second, moves), 0);
     assert_true(mirror_commit(&mirror, &second, &move));
     assert_int_equal(mirror.cached, PROMPT + 1);

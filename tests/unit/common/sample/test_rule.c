@@ -26,7 +26,7 @@ static void test_rule__an_unknown_one_is_none(void **state)
     struct sampling sampling = sampling_default;
 
     (void)state;
-    assert_int_equal(rule_find("multistep", 9), -1);
+    assert_int_equal(rule_find("multistage", 10), -1);
     assert_int_equal(rule_find("rejection", 6), -1);
     assert_int_equal(rule_find("", 0), -1);
     assert_null(rule_name(-1));
