@@ -31,7 +31,7 @@ static int rank_children(const struct model_draft *state, const struct draft_job
     draft_model_list(state, job, query, &listed);
     count = choice_rank(sampling, &query->key, -1, listed.best, listed.count, TREE_CHILDREN, tokens, scores);
     if (count > 0)
-        tree_shares(&state->shape, sampling->temperature == 0, scores, count, shares);
+        tree_shape_shares(&state->shape, sampling->temperature == 0, scores, count, shares);
     return count;
 }
 
@@ -47,7 +47,7 @@ static int draw_children(const struct model_draft *state, const struct draft_job
 
     while (count < TREE_CHILDREN && (tokens[count] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, count, &query->key)) >= 0)
         count++;
-    tree_shares_drawn(count, shares);
+    tree_shape_shares_drawn(count, shares);
     return count;
 }
 
@@ -69,7 +69,7 @@ static int add_level(struct model_draft *state, struct mirror *mirror, int level
 {
     struct draft_tree *tree = &state->tree[mirror->slot];
 
-    for (int i = 0; i < tree->count && level < tree_depth(&state->shape, mirror->wanted); i++) {
+    for (int i = 0; i < tree->count && level < tree_shape_depth(&state->shape, mirror->wanted); i++) {
         struct draft_tree_node *node = &tree->node[i];
         int parent = node->parent < 0 ? -1 : tree->node[node->parent].place;
 

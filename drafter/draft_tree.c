@@ -43,7 +43,8 @@ static struct draft_tree_node *room_for(struct draft_tree *tree, float share)
 
 void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, const float *shares, int count)
 {
-    const struct draft_tree_node above = parent < 0 ? (struct draft_tree_node){0} : tree->node[parent];
+    static const struct draft_tree_node root = {0};
+    const struct draft_tree_node above = parent < 0 ? root : tree->node[parent];
 
     for (int i = 0; i < count; i++) {
         struct draft_tree_node *node = room_for(tree, above.share + shares[i]);

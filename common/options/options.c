@@ -212,7 +212,7 @@ static enum status read_tree(struct options *options)
 {
     if (options->rounds.tree == NULL)
         return STATUS_OK;
-    if (!tree_read(options->rounds.tree, &options->rounds.shape)) {
+    if (!tree_shape_read(options->rounds.tree, &options->rounds.shape)) {
         log_error("--tree is '%s', expected " TREE_NAMES, options->rounds.tree);
         return STATUS_USAGE;
     }

@@ -15,7 +15,7 @@ _Static_assert(sizeof names / sizeof names[0] == TREE_KINDS, "a name for each");
 /* How often the target's own token was the draft model's first, second .. at a node that it had come to: launch/bench/results/trees.md. */
 static const float by_rank[TREE_CHILDREN] = {0.69F, 0.13F, 0.055F, 0.03F, 0.02F, 0.014F, 0.01F, 0.008F};
 
-int tree_read(const char *text, struct tree_shape *shape)
+int tree_shape_read(const char *text, struct tree_shape *shape)
 {
     static const char key[] = ":depth=";
     size_t length = strcspn(text, ":");
@@ -39,25 +39,25 @@ int tree_read(const char *text, struct tree_shape *shape)
     return 0;
 }
 
-int tree_depth(const struct tree_shape *shape, int nodes)
+int tree_shape_depth(const struct tree_shape *shape, int nodes)
 {
     int depth = shape->depth > 0 ? shape->depth : nodes;
 
     return depth < nodes ? depth : nodes;
 }
 
-void tree_shares_drawn(int count, float *shares)
+void tree_shape_shares_drawn(int count, float *shares)
 {
     for (int i = 0; i < count; i++)
         shares[i] = logf(by_rank[i < TREE_CHILDREN ? i : TREE_CHILDREN - 1]);
 }
 
-void tree_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares)
+void tree_shape_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares)
 {
     double power = is_greedy ? SHARPER_GREEDY : SHARPER_NOISE, sum = 0;
 
     if (shape->kind == TREE_TOP_K) {
-        tree_shares_drawn(count, shares);
+        tree_shape_shares_drawn(count, shares);
         return;
     }
     for (int i = 0; i < count; i++)

@@ -23,13 +23,13 @@ struct tree_shape {
 #define TREE_NAMES "chain, top-k or dynamic, or one of these two with :depth=N, N from 1 to 32"
 
 /* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
-int tree_read(const char *text, struct tree_shape *shape);
+int tree_shape_read(const char *text, struct tree_shape *shape);
 /* Levels that a tree of so many nodes may have: steps of the draft model. */
-int tree_depth(const struct tree_shape *shape, int nodes);
+int tree_shape_depth(const struct tree_shape *shape, int nodes);
 /* The same of children that are drawn, in the order in which they are, of which nothing else may be asked before they are drawn.  shares: [count] */
-void tree_shares_drawn(int count, float *shares);
+void tree_shape_shares_drawn(int count, float *shares);
 /* The logarithms of the shares of a node's children, the most probable first.  is_greedy: at temperature 0, else with the target's noise  scores:
  * [count] of the draft model, on the scale of logarithms of probabilities but for a constant, falling  shares: [count], at most 0 */
-void tree_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares);
+void tree_shape_shares(const struct tree_shape *shape, int is_greedy, const float *scores, int count, float *shares);
 
 #endif

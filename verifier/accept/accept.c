@@ -71,6 +71,11 @@ double accept_overlap(const struct target_row *target, const struct support *q, 
     return target->kind == TARGET_WINNER ? target->winner == drawn : accept_overlap_of(target, q, drawn, 1);
 }
 
+int accept_takes_trees(const struct sampling *sampling)
+{
+    return rule_of(sampling)->trees;
+}
+
 int accept_overlap_tells(const struct sampling *sampling)
 {
     return rule_of(sampling)->overlaps;

@@ -57,8 +57,8 @@ int verdict_row(const struct verdict *verdict, int depth);
 /* The verdict that accepts the first `accepted` of a chain of `drafted` nodes and rejects the next, if there is one. Its residual is p - q. */
 struct verdict verdict_of_chain(int accepted, int drafted, enum draw_kind draw);
 
-/* Which of the proposal's `drafted` tokens, a chain, are accepted (targets: [drafted + 1], by row; key->position is the position of the first drafted
- * token). An empty proposal's verdict is a plain draw. */
+/* Which of the proposal's `drafted` tokens, a chain or, by rules that take trees, a tree, are accepted (targets: [drafted + 1], by row; key->position
+ * is the position of the first drafted token). An empty proposal's verdict is a plain draw. */
 struct verdict accept_decide(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
                              const struct rng_key *key);
 
@@ -76,6 +76,8 @@ double accept_q(const struct support *q, int32_t drawn, int32_t token);
 /* The sum over tokens of min(p, q): the probability that a token drawn from q is accepted by Algorithm 1 (Leviathan et al. 2023, Corollary 3.6).
  * Exact, because q has no mass outside its support. */
 double accept_overlap(const struct target_row *target, const struct support *q, int32_t drawn);
+/* Does the rule for this sampling decide about trees, too, and not about chains alone? */
+int accept_takes_trees(const struct sampling *sampling);
 /* Does it tell, by the rule for this sampling, how often a tested draft is accepted? */
 int accept_overlap_tells(const struct sampling *sampling);
 /* The same of a share of p: the sum of min(share p, q). Not for TARGET_WINNER. */

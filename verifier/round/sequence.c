@@ -4,7 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/config.h"
-#include "common/sample/rule.h"
+#include "verifier/accept/accept.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ enum offer sequence_offer(struct sequence *sequence, const struct proposal *prop
 {
     uint32_t length = (uint32_t)sequence->length;
 
-    if (proposal->sampling_digest != sequence->sampling_digest || (proposal->is_tree && !rule_of(&sequence->sampling)->trees))
+    if (proposal->sampling_digest != sequence->sampling_digest || (proposal->is_tree && !accept_takes_trees(&sequence->sampling)))
         return OFFER_REFUSED;
     if (proposal->base_length > length && proposal->base_length - length <= MESSAGE_MAX_COMMIT)
         return draft_link_keep(&sequence->link, proposal) ? OFFER_KEPT : OFFER_REFUSED;

@@ -80,7 +80,7 @@ static void test_draft_tree__has_the_best_of_all(void **state)
         int wanted = 1 + trial % MESSAGE_MAX_DRAFT, at[ALL];
         int32_t tokens[MESSAGE_MAX_DRAFT];
         int8_t parents[MESSAGE_MAX_DRAFT], nodes[MESSAGE_MAX_DRAFT];
-        float own[MESSAGE_MAX_DRAFT];
+        float own[MESSAGE_MAX_DRAFT] = {0};
         struct draft_tree tree;
 
         fill(&random);

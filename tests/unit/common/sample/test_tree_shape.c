@@ -27,12 +27,12 @@ static void test_tree_shape__texts_are_read(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-        assert_true(tree_read(told[i].text, &shape));
+        assert_true(tree_shape_read(told[i].text, &shape));
         assert_true(shape.kind == told[i].shape.kind && shape.depth == told[i].shape.depth);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         shape = (struct tree_shape){TREE_TOP_K, 7};
-        assert_false(tree_read(wrong[i], &shape));
+        assert_false(tree_shape_read(wrong[i], &shape));
         assert_true(shape.kind == TREE_TOP_K && shape.depth == 7);
     }
 }
@@ -41,8 +41,8 @@ static void test_tree_shape__no_path_is_longer_than_all_nodes(void **state)
 {
     (void)state;
     for (int nodes = 1; nodes <= 32; nodes++) {
-        assert_int_equal(tree_depth(&(struct tree_shape){TREE_DYNAMIC, 0}, nodes), nodes);
-        assert_int_equal(tree_depth(&(struct tree_shape){TREE_DYNAMIC, 5}, nodes), nodes < 5 ? nodes : 5);
+        assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_DYNAMIC, 0}, nodes), nodes);
+        assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_DYNAMIC, 5}, nodes), nodes < 5 ? nodes : 5);
     }
 }
 
@@ -59,8 +59,8 @@ static void test_tree_shape__shares_are_of_one_row(void **state)
                 const struct tree_shape shape = {.kind = (enum tree_kind)kind};
                 double sum = 0;
 
-                tree_shares(&shape, is_greedy, scores, count, shares);
-                tree_shares(&shape, is_greedy, moved, count, again);
+                tree_shape_shares(&shape, is_greedy, scores, count, shares);
+                tree_shape_shares(&shape, is_greedy, moved, count, again);
                 for (int i = 0; i < count; i++) {
                     assert_true(shares[i] <= 0 && shares[i] == again[i]);
                     assert_true(i == 0 || shares[i] <= shares[i - 1]);
@@ -69,9 +69,9 @@ static void test_tree_shape__shares_are_of_one_row(void **state)
                 assert_true(kind == TREE_DYNAMIC ? fabs(sum - 1) < 1e-6 : sum < 1);
             }
     /* A difference of a half, to the fourth power at temperature 0. */
-    tree_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 1, scores, 2, shares);
+    tree_shape_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 1, scores, 2, shares);
     assert_true(fabsf(shares[0] - shares[1] - 2) < 1e-5f);
-    tree_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 0, scores, 2, shares);
+    tree_shape_shares(&(struct tree_shape){TREE_DYNAMIC, 0}, 0, scores, 2, shares);
     assert_true(fabsf(shares[0] - shares[1] - 0.75f) < 1e-5f);
 }
 
