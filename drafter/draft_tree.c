@@ -71,10 +71,12 @@ void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *pa
 
     memset(written, -1, sizeof written);
     for (int count = 0; count < tree->count; count++) {
-        int next = -1;
+        int next = 0;
 
-        for (int i = 0; i < tree->count; i++)
-            if (written[i] < 0 && (next < 0 || comes_before(&tree->node[i], &tree->node[next], written)))
+        while (written[next] >= 0)
+            next++;
+        for (int i = next + 1; i < tree->count; i++)
+            if (written[i] < 0 && comes_before(&tree->node[i], &tree->node[next], written))
                 next = i;
         tokens[count] = tree->node[next].token;
         parents[count] = tree->node[next].parent < 0 ? -1 : written[tree->node[next].parent];
