@@ -235,6 +235,25 @@ static void print_result(const struct command *command, const struct alpha_resul
     }
 }
 
+/* How wide a tree pays: of a draft that copies its choices are not known here. */
+static void print_best(const struct command *command, const struct alpha_result *result)
+{
+    printf("\nThe target's token is among a draft's first 1, 2, 3 .. choices (--tree):\n%-32s", "draft");
+    for (int n = 0; n < ALPHA_GUESSES; n++)
+        printf("%6d", n + 1);
+    putchar('\n');
+    for (int d = 0; d < command->terms.drafts; d++) {
+        double among = 0;
+
+        printf("%-32.32s", name_of(command, d));
+        for (int n = 0; n < ALPHA_GUESSES; n++) {
+            among += share_mean(&result->draft[d].bonus[n]);
+            print_number(among > 0 ? among : NAN);
+        }
+        putchar('\n');
+    }
+}
+
 /* A table by draft and number of drafts. */
 static void print_rounds(const struct command *command, const struct alpha_result *result, const char *title,
                          void (*cell)(const struct alpha_result *result, int draft, int which))
@@ -267,6 +286,7 @@ static void print_all(const struct command *command, const struct alpha_result *
     char title[160];
 
     print_result(command, result);
+    print_best(command, result);
     print_rounds(command, result, "Tokens of a round with K drafts, by place / if alpha held at each:", print_tokens);
     snprintf(title, sizeof title,
              "Speed over the target alone, predicted for ranks of %d thread%s: each round waits for its drafts / none does:", result->threads,

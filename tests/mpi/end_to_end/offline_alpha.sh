@@ -46,6 +46,10 @@ for temperature in "${temperatures[@]}"; do
     cat "$WORK/$temperature.txt"
     expect "no speed is predicted: $(tail -n 8 "$WORK/$temperature.txt")" \
         '[ "$(grep -c "\"waits\": [0-9]" "$WORK/$temperature.json")" = 12 ] && tail -n 1 "$WORK/$temperature.txt" | grep -Eq "^v, a step with K drafts over one without: K 1 [0-9.]+, K 2 [0-9.]+, K 4 [0-9.]+, K 8 [0-9.]+$"'
+    # The first choice is the greedy one, more of them are no less, and of copies none is known.
+    expect "choices: $(cat "$WORK/$temperature.txt")" 'awk -v t="$temperature" "/^The target.s token is among/ { at = NR } at && NR == at + 2 { first = \$(NF - 7); good = first > 0.3 }
+        at && NR >= at + 2 && NR <= at + 4 && \$NF != \"-\" { for (i = NF - 6; i <= NF; i++) good = good && \$i >= \$(i - 1) && \$i <= 1; rows++ }
+        at && NR > at && NR <= at + 4 && \$NF == \"-\" { unknown++ } END { exit !(good && rows + unknown == 3 && unknown <= 1) }" "$WORK/$temperature.txt"'
     expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
     number=1
     for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
