@@ -1,6 +1,7 @@
 /* Trees of drafts, for rules that decide about them: level by level, those tokens of a level that are among the best of all so far are fed in one
  * step, each seeing its own path. For rules that compare tokens the children of a row are the tokens that the target would most probably come to
- * (choice_rank), with shares by the tree's shape. For those that ask for q they are drawn from it, and how many there are is known before. */
+ * (choice_rank), with shares by the tree's shape. For those that ask for q they are drawn from it, and which there may be
+ * is known before anything is drawn. */
 #include "drafter/draft_model.h"
 
 #include "common/base/try.h"
@@ -35,32 +36,45 @@ static int rank_children(const struct model_draft *state, const struct draft_job
     return count;
 }
 
-/* The same of those that are drawn. */
-static int draw_children(const struct model_draft *state, const struct draft_job *job, const struct row_query *query, int32_t *tokens, float *shares)
+static int draws(const struct mirror *mirror)
+{
+    return rule_of(&mirror->sampling)->siblings != RULE_SIBLINGS_ANY;
+}
+
+/* Those that were planned, as far as q has tokens for them: where it has not, their places stay empty, and all that would follow them. */
+static void draw_children(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     const struct sampling *sampling = &job->mirror->sampling;
+    struct draft_tree *tree = &state->tree[job->mirror->slot];
     struct sparse_q *q = q_behind(state, job->mirror, job->node);
-    int count = 0;
+    int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), child;
+    int32_t tokens[TREE_CHILDREN];
 
     choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);
     const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
 
-    while (count < TREE_CHILDREN && (tokens[count] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, count, &query->key)) >= 0)
-        count++;
-    tree_shape_shares_drawn(count, shares);
-    return count;
+    for (int number = 0; (child = draft_tree_child(tree, at, number)) >= 0; number++) {
+        tokens[number] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, number, &query->key);
+        tree->node[child].token = tokens[number];
+        if (tokens[number] < 0)
+            return;
+    }
 }
 
 static void take_children(struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     struct draft_tree *tree = &state->tree[job->mirror->slot];
-    int draws = rule_of(&job->mirror->sampling)->siblings != RULE_SIBLINGS_ANY, at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), count;
+    int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), count;
     float shares[TREE_CHILDREN];
     int32_t tokens[TREE_CHILDREN];
 
+    if (draws(job->mirror)) {
+        draw_children(state, job, query);
+        return;
+    }
     if (at < 0 && job->node >= 0)
         return; /* others of its level have better children */
-    count = draws ? draw_children(state, job, query, tokens, shares) : rank_children(state, job, query, tokens, shares);
+    count = rank_children(state, job, query, tokens, shares);
     draft_tree_add(tree, at, tokens, shares, count);
 }
 
@@ -73,10 +87,24 @@ static int add_level(struct model_draft *state, struct mirror *mirror, int level
         struct draft_tree_node *node = &tree->node[i];
         int parent = node->parent < 0 ? -1 : tree->node[node->parent].place;
 
+        if (draws(mirror) && (node->token < 0 || draft_tree_child(tree, i, 0) < 0))
+            continue; /* it is not there, or nothing is to follow it */
         if (node->depth == level && node->place < 0 && count < BACKEND_MAX_ROWS && (node->place = mirror_grow(mirror, parent, node->token)) >= 0)
             jobs[count++] = (struct draft_job){.mirror = mirror, .branch = JOB_TREE, .node = node->place};
     }
     return count;
+}
+
+static void begin_tree(struct model_draft *state, const struct mirror *mirror)
+{
+    struct draft_tree *tree = &state->tree[mirror->slot];
+    float shares[TREE_CHILDREN];
+
+    draft_tree_begin(tree, mirror->wanted);
+    if (!draws(mirror))
+        return;
+    tree_shape_shares_drawn(TREE_CHILDREN, shares);
+    draft_tree_plan(tree, mirror->wanted, tree_shape_depth(&state->shape, mirror->wanted), shares, TREE_CHILDREN);
 }
 
 /* As many trees as one step has room for, whatever their levels are. */
@@ -88,7 +116,7 @@ static enum status grow(struct model_draft *state, struct mirror *const *mirrors
     for (int i = 0; i < count; i++) {
         struct mirror *mirror = mirrors[i];
 
-        draft_tree_begin(&state->tree[mirror->slot], mirror->wanted);
+        begin_tree(state, mirror);
         mirror->tree.count = mirror->drafted = 0;
         mirror->cached = mirror->cached < mirror->length ? mirror->cached : mirror->length - 1;
         jobs[asking++] = (struct draft_job){.mirror = mirror, .branch = JOB_TREE, .node = -1};
@@ -106,17 +134,16 @@ static enum status grow(struct model_draft *state, struct mirror *const *mirrors
 static void write_tree(const struct model_draft *state, const struct mirror *mirror, struct draft_output *output)
 {
     const struct draft_tree *tree = &state->tree[mirror->slot];
-    int draws = rule_of(&mirror->sampling)->siblings != RULE_SIBLINGS_ANY;
     int8_t nodes[MESSAGE_MAX_DRAFT];
 
-    output->count = tree->count;
     output->is_tree = 1;
-    draft_tree_write(tree, output->token, output->parent, nodes);
-    for (int i = 0; i < tree->count; i++) {
+    output->count = draft_tree_write(tree, output->token, output->parent, nodes);
+    for (int i = 0; i < output->count; i++) {
         const struct draft_tree_node *node = &tree->node[nodes[i]];
         const struct sparse_q *q = q_behind(state, mirror, node->parent < 0 ? -1 : tree->node[node->parent].place);
 
-        output->q[i] = draws && node->number == 0 ? (struct support){.count = q->count, .id = q->id, .weight = q->weight} : (struct support){0};
+        output->q[i] =
+            draws(mirror) && node->number == 0 ? (struct support){.count = q->count, .id = q->id, .weight = q->weight} : (struct support){0};
     }
 }
 

@@ -65,22 +65,44 @@ static int comes_before(const struct draft_tree_node *a, const struct draft_tree
     return parent_a != parent_b ? parent_a < parent_b : a->number < b->number;
 }
 
-void draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents, int8_t *nodes)
+void draft_tree_plan(struct draft_tree *tree, int wanted, int depth, const float *shares, int count)
+{
+    int32_t tokens[MESSAGE_MAX_DRAFT];
+
+    memset(tokens, -1, sizeof tokens);
+    draft_tree_begin(tree, wanted);
+    draft_tree_add(tree, -1, tokens, shares, count);
+    for (int level = 1; level < depth; level++)
+        for (int i = 0; i < tree->count; i++)
+            if (tree->node[i].depth == level)
+                draft_tree_add(tree, i, tokens, shares, count);
+}
+
+int draft_tree_child(const struct draft_tree *tree, int parent, int number)
+{
+    for (int i = 0; i < tree->count; i++)
+        if (tree->node[i].parent == parent && tree->node[i].number == number)
+            return i;
+    return -1;
+}
+
+int draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents, int8_t *nodes)
 {
     int8_t written[MESSAGE_MAX_DRAFT];
+    int count = 0, next;
 
     memset(written, -1, sizeof written);
-    for (int count = 0; count < tree->count; count++) {
-        int next = 0;
-
-        while (written[next] >= 0)
-            next++;
-        for (int i = next + 1; i < tree->count; i++)
-            if (written[i] < 0 && comes_before(&tree->node[i], &tree->node[next], written))
+    do {
+        next = -1;
+        for (int i = 0; i < tree->count; i++)
+            if (written[i] < 0 && tree->node[i].token >= 0 && (next < 0 || comes_before(&tree->node[i], &tree->node[next], written)))
                 next = i;
+        if (next < 0)
+            break;
         tokens[count] = tree->node[next].token;
         parents[count] = tree->node[next].parent < 0 ? -1 : written[tree->node[next].parent];
         nodes[count] = (int8_t)next;
-        written[next] = (int8_t)count;
-    }
+        written[next] = (int8_t)count++;
+    } while (count < tree->count);
+    return count;
 }

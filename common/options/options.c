@@ -237,10 +237,13 @@ static enum status check_tree(const struct options *options)
         log_error("--tree %s is for a draft model, and --draft %s proposes chains", tree, kind->name);
     else if (rule != NULL && !rule->trees)
         log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep or without-replacement, or a "
-                  "lossless rule at temperature 0",
+                  "rule that is greedy at temperature 0",
                   tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature");
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind != TREE_TOP_K)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k", tree, rule->name);
+    else if (options->checks.breakage != BREAKAGE_NONE && options->checks.breakage != BREAKAGE_STALE_PATH)
+        log_error("--break %s is a fault of chains, expected no --tree %s, of whose faults there is stale-path",
+                  breakage_table[options->checks.breakage].name, tree);
     else if (options->rounds.stopping.kind != STOPPING_NEVER)
         log_error("--tree %s has as many tokens as are asked for, expected no --stop-drafting %s", tree, options->rounds.stop_drafting);
     else if (options->rounds.synthetic_acceptance >= 0)

@@ -1,4 +1,4 @@
-/* The shapes of what a drafter proposes: a chain, or a tree of which a rule that compares tokens accepts one path (SpecInfer, Miao et al. 2024). A
+/* The shapes of what a drafter proposes: a chain, or a tree of which one path is accepted (SpecInfer, Miao et al. 2024). A
  * tree has as many nodes as --draft-length says; which they are is chosen by a share of each child: how probable it is that the target comes to it,
  * once it has come to its parent. The nodes of the largest products of shares along their paths give the most accepted tokens (Sequoia, Chen et al.
  * 2024, whose dynamic program has the same optimum where shares do not depend on what is chosen beside them). Plain data; pure. */
@@ -7,7 +7,7 @@
 
 enum tree_kind {
     TREE_CHAIN,   /* each token follows the one before it */
-    TREE_TOP_K,   /* a child's share is that of its rank, measured once: the same tree in every round (Medusa, Cai et al. 2024) */
+    TREE_TOP_K,   /* a child's share is that of its rank, measured once: as a rule the same tree in every round (Medusa, Cai et al. 2024) */
     TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
     TREE_KINDS
 };

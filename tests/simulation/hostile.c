@@ -126,7 +126,7 @@ static struct frame make_lying_proposal(struct hostile *hostile, struct dice *di
     case 5:
         proposal.count = at;
         break;
-    case 6: /* a tree, which nobody asked for */
+    case 6: /* a tree */
         for (int i = 0; i < proposal.count; i++)
             proposal.parent[i] = (int8_t)(i == at ? -1 : i - 1);
         proposal.is_tree = at > 0;

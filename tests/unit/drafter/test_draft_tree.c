@@ -89,7 +89,7 @@ static void test_draft_tree__has_the_best_of_all(void **state)
         assert_int_equal(tree.count, wanted);
         memcpy(sorted, share, sizeof sorted);
         qsort(sorted, ALL, sizeof *sorted, by_share);
-        draft_tree_write(&tree, tokens, parents, nodes);
+        assert_int_equal(draft_tree_write(&tree, tokens, parents, nodes), wanted);
         memset(at, -1, sizeof at);
         for (int i = 0; i < wanted; i++) {
             int parent = tokens[i] / CHILDREN - 1; /* of all nodes */
@@ -110,9 +110,53 @@ static void test_draft_tree__has_the_best_of_all(void **state)
     }
 }
 
+/* A plan has the best nodes of a tree whose every node has the same shares, none beyond its depth; and what has no token is not written. */
+static void test_draft_tree__plan_is_of_numbers_alone(void **state)
+{
+    static const float shares[CHILDREN] = {-0.4f, -1.9f, -3};
+    int32_t tokens[MESSAGE_MAX_DRAFT];
+    int8_t parents[MESSAGE_MAX_DRAFT], nodes[MESSAGE_MAX_DRAFT];
+    struct draft_tree tree;
+
+    (void)state;
+    for (int wanted = 1; wanted <= MESSAGE_MAX_DRAFT; wanted++)
+        for (int depth = 1; depth <= LEVELS; depth++) {
+            int all = depth == 1 ? 3 : depth == 2 ? 12 : depth == 3 ? 39 : ALL, count = wanted < all ? wanted : all, kept = 0;
+            float own[MESSAGE_MAX_DRAFT] = {0}, sorted[ALL];
+
+            for (int i = 0; i < all; i++)
+                share[i] = (i < CHILDREN ? 0 : share[i / CHILDREN - 1]) + shares[i % CHILDREN];
+            memcpy(sorted, share, sizeof sorted);
+            qsort(sorted, (size_t)all, sizeof *sorted, by_share);
+            draft_tree_plan(&tree, wanted, depth, shares, CHILDREN);
+            assert_int_equal(tree.count, count);
+            assert_int_equal(draft_tree_write(&tree, tokens, parents, nodes), 0);
+            for (int i = 0; i < count; i++) {
+                own[i] = tree.node[i].share;
+                assert_int_equal(draft_tree_child(&tree, tree.node[i].parent, tree.node[i].number), i);
+                assert_in_range(tree.node[i].depth, 1, depth);
+            }
+            qsort(own, (size_t)count, sizeof *own, by_share);
+            for (int i = 0; i < count; i++)
+                assert_true(own[i] - sorted[i] < 1e-4f && sorted[i] - own[i] < 1e-4f);
+            for (int i = 0; i < count; i++) { /* second ones are not there, nor what would follow them */
+                tree.node[i].token = i;
+                for (int at = i; at >= 0; at = tree.node[at].parent)
+                    tree.node[i].token = tree.node[at].number == 1 ? -1 : tree.node[i].token;
+                kept += tree.node[i].token >= 0;
+            }
+            assert_int_equal(draft_tree_write(&tree, tokens, parents, nodes), kept);
+            for (int i = 0; i < kept; i++)
+                assert_true(parents[i] < i && tree.node[nodes[i]].token == tokens[i]);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_draft_tree__has_the_best_of_all)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_draft_tree__has_the_best_of_all),
+        cmocka_unit_test(test_draft_tree__plan_is_of_numbers_alone),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

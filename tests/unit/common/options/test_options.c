@@ -380,6 +380,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--target m --draft lookup --tree top-k", "--tree top-k is for a draft model, and --draft lookup proposes chains"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
             {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
+            {"--check brief --break residual-p --tree dynamic", "--break residual-p is a fault of chains, expected no --tree dynamic"},
             {"--check brief --break stale-path", "--break stale-path is a fault in how the path of a tree is kept, expected --tree"});
     assert_taken("--tree dynamic", &options);
     assert_true(options.rounds.shape.kind == TREE_DYNAMIC && options.rounds.draft_length == TREE_USUAL);
