@@ -162,7 +162,7 @@ refused 64 "--requests is '2.5', expected a whole number from 1 to 100000$" benc
 refused 64 "--noise-limit is 'x', expected a number from 0 to 1000$" bench --noise-limit x --output "$WORK/none"
 refused 64 "--extra-time is '-1', expected a number from 0 to 1e\+06$" bench --extra-time -1 --output "$WORK/none"
 refused 64 "--output is '', expected a new folder" bench --output=
-refused 64 "--accepts is 'multistep', expected at most 16 of rejection|coupled" bench --accepts multistep --output "$WORK/none"
+refused 64 "--accepts is 'multistage', expected at most 16 of rejection|coupled" bench --accepts multistage --output "$WORK/none"
 refused 64 "--task is 'stories', expected NAME=FILE" bench --task stories --output "$WORK/none"
 refused 64 "--task is '=x', expected NAME=FILE" bench --task =x --output "$WORK/none"
 refused 64 "--task is 'a/b=x', expected NAME=FILE, a name of letters" bench --task a/b=x --output "$WORK/none"

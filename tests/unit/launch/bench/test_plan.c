@@ -142,7 +142,7 @@ static void test_plan__wrong_rules_are_refused_and_leave_the_old(void **state)
     static const char *const wrong[] = {"",
                                         ",",
                                         "block,",
-                                        "multistep",
+                                        "multistage",
                                         "lenience=",
                                         "lenience=0",
                                         "lenience=1.5",

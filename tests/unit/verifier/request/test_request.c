@@ -489,7 +489,7 @@ static void test_request__wrong_values_are_named(void **state)
                {"\"repetition_penalty\": 1e-39", "repetition_penalty is 1e-39, expected a number from 0.01 to 100"},
                {"\"presence_penalty\": 3", "presence_penalty is 3"}, {"\"max_tokens\": -1", "max_tokens is -1"},
                {"\"draft_length\": 33", "draft_length is 33"}, {"\"seed\": -1", "seed is -1, expected a whole number from 0 to 9223372036854775807"},
-               {"\"seed\": 0.5", "seed is 0.5"}, {"\"accept\": \"multistep\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
+               {"\"seed\": 0.5", "seed is 0.5"}, {"\"accept\": \"multistage\"", "accept is not"}, {"\"accept\": \"coupled\\u0000\"", "accept is not"},
                {"\"stop\": [\"\"]", "stop is not"}, {"\"stop\": 4", "stop is not"});
 }
 
