@@ -33,6 +33,10 @@ told() {
 # timed_alone NAME: the drafter took the time of its steps when no rank was loading any more, which would have made them several times as slow: behind
 # what all agree on of the command line, of the files, and of what was loaded.
 timed_alone() {
+    if [ "$(wc -l <"$WORK/$1.rec/rank-0000")" -ge 256 ]; then # RECORDER_EVENTS: the first ones are gone
+        echo "$1: when the drafter timed its steps is not looked at: it has had more events since than a recorder keeps"
+        return
+    fi
     expect "$1" "the drafter did not time its steps behind the loading" \
         "[ \$(sed '/times its steps/q' '$WORK/$1.rec/rank-0000' | grep -c 'agree on status') = 3 ] && grep -q 'times its steps' '$WORK/$1.rec/rank-0000'"
 }
