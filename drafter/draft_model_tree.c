@@ -48,13 +48,14 @@ static void draw_children(const struct model_draft *state, const struct draft_jo
     struct draft_tree *tree = &state->tree[job->mirror->slot];
     struct sparse_q *q = q_behind(state, job->mirror, job->node);
     int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), child;
+    uint32_t coin = rule_tree_coin(sampling, at < 0 ? 0 : tree->node[at].depth, at < 0 ? -1 : draft_tree_index(tree, at));
     int32_t tokens[TREE_CHILDREN];
 
     choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);
     const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
 
     for (int number = 0; (child = draft_tree_child(tree, at, number)) >= 0; number++) {
-        tokens[number] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, number, &query->key);
+        tokens[number] = siblings_draw(&drawn_from, rule_of(sampling)->siblings, tokens, number, coin, &query->key);
         tree->node[child].token = tokens[number];
         if (tokens[number] < 0)
             return;

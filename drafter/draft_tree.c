@@ -106,3 +106,14 @@ int draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *par
     } while (count < tree->count);
     return count;
 }
+
+int draft_tree_index(const struct draft_tree *tree, int node)
+{
+    int32_t tokens[MESSAGE_MAX_DRAFT];
+    int8_t parents[MESSAGE_MAX_DRAFT], nodes[MESSAGE_MAX_DRAFT];
+    int count = draft_tree_write(tree, tokens, parents, nodes), index = 0;
+
+    while (index < count && nodes[index] != node)
+        index++;
+    return index;
+}

@@ -35,5 +35,7 @@ void draft_tree_add(struct draft_tree *tree, int parent, const int32_t *tokens, 
 /* Writes the nodes that have a token into a proposal, parents first, and siblings by their number. Returns how many.  tokens, parents, nodes:
  * [tree->count]; nodes: which node each is */
 int draft_tree_write(const struct draft_tree *tree, int32_t *tokens, int8_t *parents, int8_t *nodes);
+/* The index that a node which has a token gets there, whatever follows it in the tree. */
+int draft_tree_index(const struct draft_tree *tree, int node);
 
 #endif

@@ -236,8 +236,8 @@ static enum status check_tree(const struct options *options)
     else if (!kind->trees)
         log_error("--tree %s is for a draft model, and --draft %s proposes chains", tree, kind->name);
     else if (rule != NULL && !rule->trees)
-        log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep or without-replacement, or a "
-                  "rule that is greedy at temperature 0",
+        log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
+                  "k-sequential or traversal, or a rule that is greedy at temperature 0",
                   tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature");
     else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind != TREE_TOP_K)
         log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k", tree, rule->name);

@@ -94,6 +94,28 @@ static const struct rule rules[] = {
                                     .trees = 1,
                                     .siblings = RULE_SIBLINGS_WITHOUT,
                                     .draw = RULE_DRAWS_Q},
+    [ACCEPT_K_SEQUENTIAL] = {.name = "k-sequential",
+                             .what =
+                                 "as multistep, but each of the k drafts that follow one text is tested against all of p, with k or a little less "
+                                 "times its q",
+                             .source = "Sun et al. 2023, SpecTr",
+                             .lossless = 1,
+                             .needs_q = 1,
+                             .depends_on_drafts = 1,
+                             .trees = 1,
+                             .siblings = RULE_SIBLINGS_AGAIN,
+                             .draw = RULE_DRAWS_Q},
+    [ACCEPT_TRAVERSAL] = {.name = "traversal",
+                          .what =
+                              "as block on a chain; a tree is judged from its leaves: a path stands or falls as a whole, before what is beside it",
+                          .source = "Weng et al. 2025, traversal verification",
+                          .lossless = 1,
+                          .needs_q = 1,
+                          .depends_on_drafts = 1,
+                          .trees = 1,
+                          .siblings = RULE_SIBLINGS_WITHOUT,
+                          .looks_on = 1,
+                          .draw = RULE_DRAWS_Q},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 
@@ -107,6 +129,11 @@ const struct rule *rule_of(const struct sampling *sampling)
     const struct rule *own = rule_row(sampling->accept);
 
     return own != NULL && sampling->temperature == 0.0 && !own->cold ? &greedy : own;
+}
+
+uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node)
+{
+    return rule_of(sampling)->looks_on ? (uint32_t)((depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node + 1) : 0;
 }
 
 const char *rule_name(int accept)

@@ -47,7 +47,7 @@ struct rule_asked {
 enum { RULE_TEXT = 48 };
 
 /* The names, in the order of enum accept_mode: for help, and for whoever is told another one. */
-#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical|multistep|without-replacement"
+#define RULE_NAMES "rejection|coupled|walk|block|classic|lenience|threshold|typical|multistep|without-replacement|k-sequential|traversal"
 
 /* The row that holds for this sampling: at temperature 0 all lossless rules are one, greedy, which nobody can ask for by name. NULL where `accept` is
  * none. */
@@ -59,6 +59,9 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
  * for the next proposal, and the position says all (0). Where it looks on, a coin that a decision has seen must not come again in the next one: it
  * belongs to the position and to the text, which is so many tokens before it. */
 DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth);
+/* The same in a tree: where the rule looks on, others for each node, too, and others than a chain has.  node: the parent whose children are drawn, or
+ * the node that is tested, by its index in the proposal; -1: none */
+uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node);
 /* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
 const struct rule *rule_row(int accept);
 const char *rule_name(int accept);

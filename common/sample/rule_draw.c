@@ -12,6 +12,8 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
     case ACCEPT_LENIENCE:
     case ACCEPT_MULTISTEP:
     case ACCEPT_WITHOUT_REPLACEMENT:
+    case ACCEPT_K_SEQUENTIAL:
+    case ACCEPT_TRAVERSAL:
         return RULE_DRAWS_Q;
     case ACCEPT_COUPLED:
         return RULE_DRAWS_NOISE;
@@ -27,5 +29,5 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling)
 
 DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth)
 {
-    return sampling->temperature > 0.0 && sampling->accept == ACCEPT_BLOCK ? (uint32_t)depth : 0;
+    return sampling->temperature > 0.0 && (sampling->accept == ACCEPT_BLOCK || sampling->accept == ACCEPT_TRAVERSAL) ? (uint32_t)depth : 0;
 }

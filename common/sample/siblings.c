@@ -17,16 +17,16 @@ uint32_t siblings_left(const struct siblings_q *q, enum rule_siblings how, const
     return left;
 }
 
-int32_t siblings_draw(const struct siblings_q *q, enum rule_siblings how, const int32_t *before, int number, const struct rng_key *key)
+int32_t siblings_draw(const struct siblings_q *q, enum rule_siblings how, const int32_t *before, int number, uint32_t coin, const struct rng_key *key)
 {
     uint32_t left = siblings_left(q, how, before, number), upto = 0, words[4], u;
 
     if (left == 0)
         return -1;
     if (number == 0) {
-        u = rng_coin16(key, RNG_DRAFT, 0);
+        u = rng_coin16(key, RNG_DRAFT, coin);
     } else {
-        rng_words(key, RNG_TREE, (uint32_t)number, words);
+        rng_words(key, RNG_TREE, coin * SAMPLING_MAX_DRAFT + (uint32_t)number, words);
         u = (uint32_t)((uint64_t)words[0] * left >> 32);
     }
     for (int i = 0; i < q->count; i++) {

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 4, TREE_SETTINGS = 12, TREE_RULES = 6, TREE_MORE = 4 };
+enum { MOST_CELLS = 256, SETTINGS = 8, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 4, TREE_SETTINGS = 14, TREE_RULES = 7, TREE_MORE = 4 };
 enum { QUICK_REQUESTS = 40000, REQUESTS = 100000, WIDE_REQUESTS = 150000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
 
 static struct law_options options;
@@ -132,14 +132,16 @@ static void test_law_rules__a_draft_that_stops_by_its_distribution_leaves_the_la
 /* Rules that decide about trees, and several sequences in one step, each with a tree of its own. */
 static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **state)
 {
-    static const int accept[] = {ACCEPT_WALK,      ACCEPT_WITHOUT_REPLACEMENT, ACCEPT_COUPLED,
-                                 ACCEPT_MULTISTEP, ACCEPT_WITHOUT_REPLACEMENT, ACCEPT_MULTISTEP};
+    static const int accept[TREE_RULES] = {ACCEPT_WALK,      ACCEPT_TRAVERSAL, ACCEPT_COUPLED,     ACCEPT_WITHOUT_REPLACEMENT,
+                                           ACCEPT_MULTISTEP, ACCEPT_TRAVERSAL, ACCEPT_K_SEQUENTIAL};
     int checked = 0;
 
     (void)state;
     for (int n = 0; n < TREE_SETTINGS; n++)
         if (n % options.parts == options.part) {
-            check(n, accept[n % TREE_RULES], (struct stopping){0}, (struct tree_shape){.kind = n % 4 == 0 ? TREE_DYNAMIC : TREE_TOP_K});
+            check(n, accept[n % TREE_RULES], (struct stopping){0},
+                  (struct tree_shape){.kind =
+                                          rule_row(accept[n % TREE_RULES])->siblings == RULE_SIBLINGS_ANY && n % 4 == 0 ? TREE_DYNAMIC : TREE_TOP_K});
             checked++;
         }
     assert_true(checked > 0);

@@ -177,7 +177,9 @@ static void play(struct hand *hand, const struct pair *pair, double weight)
     assert_int_equal(verdict.refused, 0);
     assert_int_equal(verdict.draw, DRAW_RESIDUAL);
     for (int v = 0; v < VOCAB; v++) {
-        left[v] = fmax(0, pair->p[v] - verdict.residual.of_q * pair->q[v] / MESSAGE_Q_SUM);
+        double q = (double)pair->q[v] / MESSAGE_Q_SUM, most = verdict.residual.most > 0 ? verdict.residual.most * pair->p[v] : 1;
+
+        left[v] = fmax(0, pair->p[v] - verdict.residual.of_q * fmin(q, most));
         sum += left[v];
     }
     for (int v = 0; v < VOCAB && sum > 1e-12; v++)
@@ -216,15 +218,17 @@ static void test_law_siblings_exact__the_token_follows_the_targets_law(void **st
     static const struct {
         int accept;
         enum rule_siblings how;
-    } rule[] = {{ACCEPT_MULTISTEP, RULE_SIBLINGS_AGAIN}, {ACCEPT_WITHOUT_REPLACEMENT, RULE_SIBLINGS_WITHOUT}};
+    } rule[] = {
+        {ACCEPT_MULTISTEP, RULE_SIBLINGS_AGAIN}, {ACCEPT_WITHOUT_REPLACEMENT, RULE_SIBLINGS_WITHOUT}, {ACCEPT_K_SEQUENTIAL, RULE_SIBLINGS_AGAIN}};
+    enum { RULES = sizeof rule / sizeof *rule };
     static struct hand hand;
-    double sum[2][MOST + 1] = {{0}};
+    double sum[RULES][MOST + 1] = {{0}};
     struct pair pair;
 
     (void)state;
     for (int seed = 0; seed < ROWS_TRIED; seed++)
-        for (int r = 0; r < 2; r++)
-            for (int siblings = 1; siblings <= MOST - (r == 0); siblings++) {
+        for (int r = 0; r < RULES; r++)
+            for (int siblings = 1; siblings <= MOST - (rule[r].how == RULE_SIBLINGS_AGAIN); siblings++) {
                 double before = 0;
 
                 fill_pair(&pair, (uint64_t)seed);
@@ -239,14 +243,17 @@ static void test_law_siblings_exact__the_token_follows_the_targets_law(void **st
                 sum[r][siblings] += hand.accepted / ROWS_TRIED;
             }
     for (int siblings = 1; siblings < MOST; siblings++)
-        print_message("%d siblings: one is accepted with %.3f drawn again, %.3f without replacement\n", siblings, sum[0][siblings], sum[1][siblings]);
-    assert_true(fabs(sum[0][1] - sum[1][1]) < NEAR);
-    for (int siblings = 2; siblings < MOST; siblings++)
+        print_message("%d siblings: one is accepted with %.3f drawn again, %.3f without replacement, %.3f against all of p\n", siblings,
+                      sum[0][siblings], sum[1][siblings], sum[2][siblings]);
+    assert_true(fabs(sum[0][1] - sum[1][1]) < NEAR && fabs(sum[0][1] - sum[2][1]) < NEAR);
+    for (int siblings = 2; siblings < MOST; siblings++) {
         assert_true(sum[0][siblings] > sum[0][siblings - 1] && sum[1][siblings] > sum[0][siblings]);
+        assert_true(sum[2][siblings] > sum[2][siblings - 1]);
+    }
     assert_int_equal(deal.wrong, 0);
 }
 
-/* On a chain both are Algorithm 1: the same verdict by the same coins. */
+/* On a chain all are Algorithm 1: the same verdict by the same coins. */
 static void test_law_siblings_exact__a_chain_is_that_of_rejection(void **state)
 {
     static struct hand hand;
@@ -255,7 +262,7 @@ static void test_law_siblings_exact__a_chain_is_that_of_rejection(void **state)
 
     (void)state;
     for (int seed = 0; seed < 4 * ROWS_TRIED; seed++)
-        for (int accept = ACCEPT_MULTISTEP; accept <= ACCEPT_WITHOUT_REPLACEMENT; accept++) {
+        for (int accept = ACCEPT_MULTISTEP; accept <= ACCEPT_K_SEQUENTIAL; accept++) {
             struct verdict verdict, expected;
 
             fill_pair(&pair, (uint64_t)seed);
@@ -269,7 +276,7 @@ static void test_law_siblings_exact__a_chain_is_that_of_rejection(void **state)
             assert_int_equal(verdict.accepted, expected.accepted);
             assert_int_equal(verdict.refused, expected.refused);
             assert_int_equal(verdict.draw, expected.draw);
-            assert_true(verdict.draw != DRAW_RESIDUAL || (verdict.residual.of_p == 1 && verdict.residual.of_q == 1));
+            assert_true(verdict.draw != DRAW_RESIDUAL || (verdict.residual.of_p == 1 && fabs(verdict.residual.of_q - 1) < 1e-12));
         }
     assert_int_equal(deal.wrong, 0);
 }

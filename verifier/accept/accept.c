@@ -117,7 +117,9 @@ struct verdict accept_decide(const struct sampling *sampling, const struct targe
 
 static double weight_of(const struct residual *residual, double p, double q)
 {
-    return q > 0 ? residual->of_p * p - residual->of_q * q : p;
+    double taken = residual->most > 0 ? fmin(q, residual->most * p) : q;
+
+    return q > 0 ? residual->of_p * p - residual->of_q * taken : p;
 }
 
 int32_t accept_draw_list(const struct target_row *target, const struct support *q, int32_t drawn, const struct residual *residual,

@@ -35,9 +35,11 @@ enum draw_kind {
     DRAW_RESIDUAL, /* drawn from what is left of p there, with q of the rejected node */
 };
 
-/* What is left of p once the accepted drafts have had their share of it: norm(max(0, of_p p - of_q q)) on q's support, and p outside of it. */
+/* What is left of p once the accepted drafts have had their share of it: norm(max(0, of_p p - of_q min(q, most p))) on q's support, and p outside of
+ * it. */
 struct residual {
     double of_p, of_q;
+    double most; /* 0: q, however little p is */
 };
 
 /* A path through the proposal's nodes (its drafted tokens, by index) from the newest committed token down, each node the child of the one before it.

@@ -16,6 +16,8 @@ static const struct accept_rule rules[] = {
     [ACCEPT_TYPICAL] = {.evidence = EVIDENCE_ENTROPY_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_typical},
     [ACCEPT_MULTISTEP] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_siblings},
     [ACCEPT_WITHOUT_REPLACEMENT] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_siblings},
+    [ACCEPT_K_SEQUENTIAL] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_k_sequential},
+    [ACCEPT_TRAVERSAL] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_traversal},
 };
 _Static_assert(sizeof rules / sizeof rules[0] == ACCEPT_MODES, "a row for each rule");
 

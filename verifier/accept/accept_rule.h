@@ -20,6 +20,7 @@ struct accept_rule {
 /* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0, but for rules that are others there. */
 const struct accept_rule *accept_rule(const struct sampling *sampling);
 
-accept_by accept_rejection, accept_block, accept_classic, accept_match, accept_lenience, accept_threshold, accept_typical, accept_siblings;
+accept_by accept_rejection, accept_block, accept_classic, accept_match, accept_lenience, accept_threshold, accept_typical, accept_siblings,
+    accept_k_sequential, accept_traversal;
 
 #endif

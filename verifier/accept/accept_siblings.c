@@ -5,51 +5,105 @@
  *
  * As max(0, max(0, a - b) - c) = max(0, a - (b + c)) for b, c >= 0, what is left is max(0, p - m q) but for its norm, with m the sum over the
  * rejected siblings of the norm of p_k over the share of q that was left; a rejected token, which q_(k+1) may lack, has nothing left in either form.
- */
+ *
+ * Or, drawn again, each of the k against all of p (SpecTr, Sun et al. 2023, k-SEQ): with probability min(1, p(x) / (rho q(x))). A token is then
+ * accepted with probability min(q, p / rho) (1 - (1 - b)^k) / b, b = the sum of min(q, p / rho), and what p has more is drawn where none stands. */
 #include "verifier/accept/accept_rule.h"
 
 #include "common/sample/rule.h"
 
 #include <math.h>
 
-/* The siblings that follow one token. Returns the one that is accepted, else -1, and in *rejected what of q is taken from p. */
-static int test(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first, const struct rng_key *key,
-                double *rejected)
+enum { RHO_HALVINGS = 12 };
+
+static int next_of(const struct proposal *proposal, int node)
+{
+    return proposal_child(proposal, proposal_parent(proposal, node), node + 1);
+}
+
+/* Tests the siblings that follow one token, from the first on. Returns the one that is accepted, else -1, and what is left of p. */
+typedef int tests(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first, const struct rng_key *key,
+                  struct residual *residual);
+
+static int against_what_is_left(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first,
+                                const struct rng_key *key, struct residual *residual)
 {
     const struct support *q = &proposal->q[first];
     int32_t drawn = proposal->token[first];
-    double norm = 1, left = 1;
+    double norm = 1, left = 1, rejected = 0;
     uint32_t number = 0;
 
-    *rejected = 0;
-    for (int node = first; node >= 0 && left > 0; node = proposal_child(proposal, proposal_parent(proposal, first), node + 1)) {
+    for (int node = first; node >= 0 && left > 0; node = next_of(proposal, node)) {
         int32_t token = proposal->token[node];
         double of_q = accept_q(q, drawn, token);
 
-        if (of_q > 0 && accept_test(rng_coin(key, RNG_ACCEPT, number++), norm * of_q / left, accept_p(target, q, token) - *rejected * of_q))
+        if (of_q > 0 && accept_test(rng_coin(key, RNG_ACCEPT, number++), norm * of_q / left, accept_p(target, q, token) - rejected * of_q))
             return node;
-        *rejected += norm / left;
-        norm = fmax(0, 1 - *rejected * accept_overlap_of(target, q, drawn, 1 / *rejected));
+        rejected += norm / left;
+        norm = fmax(0, 1 - rejected * accept_overlap_of(target, q, drawn, 1 / rejected));
         left -= how == RULE_SIBLINGS_WITHOUT ? of_q : 0;
     }
+    *residual = (struct residual){.of_p = 1, .of_q = rejected};
     return -1;
 }
 
-struct verdict accept_siblings(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
-                               const struct rng_key *key)
+/* The least rho for which k draws from q, each accepted with probability min(1, p / (rho q)), take no more of any token than p has: 1 - (1 - b)^k =
+ * rho b, with b the chance of one. Any greater one is lossless, too, and k always serves: so what halving finds from above does.
+ * Writes into *beta that chance. */
+static double least_rho(const struct target_row *target, const struct support *q, int32_t drawn, int k, double *beta)
+{
+    double low = 1, rho = k;
+
+    *beta = accept_overlap_of(target, q, drawn, 1 / rho);
+    for (int h = 0; h < RHO_HALVINGS && k > 1; h++) {
+        double middle = (low + rho) / 2, of_middle = accept_overlap_of(target, q, drawn, 1 / middle);
+
+        if (1 - pow(1 - of_middle, k) <= middle * of_middle) {
+            rho = middle;
+            *beta = of_middle;
+        } else {
+            low = middle;
+        }
+    }
+    return rho;
+}
+
+static int against_all_of_p(enum rule_siblings how, const struct target_row *target, const struct proposal *proposal, int first,
+                            const struct rng_key *key, struct residual *residual)
+{
+    const struct support *q = &proposal->q[first];
+    int32_t drawn = proposal->token[first];
+    double rho, beta;
+    uint32_t number = 0;
+    int k = 0;
+
+    (void)how;
+    for (int node = first; node >= 0; node = next_of(proposal, node))
+        k++;
+    rho = least_rho(target, q, drawn, k, &beta);
+    for (int node = first; node >= 0; node = next_of(proposal, node)) {
+        int32_t token = proposal->token[node];
+
+        if (accept_test(rng_coin(key, RNG_ACCEPT, number++), rho * accept_q(q, drawn, token), accept_p(target, q, token)))
+            return node;
+    }
+    *residual = (struct residual){.of_p = 1, .of_q = beta > 0 ? (1 - pow(1 - beta, k)) / beta : 1, .most = 1 / rho};
+    return -1;
+}
+
+static struct verdict descend(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                              const struct rng_key *key, tests *test)
 {
     struct verdict verdict = {.refused = -1, .draw = DRAW_PLAIN, .residual = {.of_p = 1, .of_q = 1}};
     int at = -1, first = drafted > 0 ? proposal_child(proposal, -1, 0) : -1;
 
     while (first >= 0) {
         const struct rng_key here = accept_key(key, verdict.accepted);
-        double rejected;
 
         verdict.refused = (int8_t)first;
-        at = test(rule_of(sampling)->siblings, &targets[at + 1], proposal, first, &here, &rejected);
+        at = test(rule_of(sampling)->siblings, &targets[at + 1], proposal, first, &here, &verdict.residual);
         if (at < 0) {
             verdict.draw = DRAW_RESIDUAL;
-            verdict.residual.of_q = rejected;
             return verdict;
         }
         verdict.node[verdict.accepted++] = (int8_t)at;
@@ -57,4 +111,16 @@ struct verdict accept_siblings(const struct sampling *sampling, const struct tar
         first = proposal_child(proposal, at, at + 1);
     }
     return verdict;
+}
+
+struct verdict accept_siblings(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                               const struct rng_key *key)
+{
+    return descend(sampling, targets, proposal, drafted, key, against_what_is_left);
+}
+
+struct verdict accept_k_sequential(const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal, int drafted,
+                                   const struct rng_key *key)
+{
+    return descend(sampling, targets, proposal, drafted, key, against_all_of_p);
 }

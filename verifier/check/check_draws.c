@@ -27,7 +27,7 @@ static int depth_of(const struct proposal *proposal, int node)
 }
 
 /* What a draft is that was drawn after others from their q. */
-static int32_t sibling_of(enum rule_siblings how, const struct proposal *proposal, int node, int first, const struct rng_key *key)
+static int32_t sibling_of(enum rule_siblings how, const struct proposal *proposal, int node, int first, uint32_t coin, const struct rng_key *key)
 {
     const struct support *q = &proposal->q[first];
     const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
@@ -36,7 +36,7 @@ static int32_t sibling_of(enum rule_siblings how, const struct proposal *proposa
 
     for (int i = first; i < node; i = proposal_child(proposal, proposal_parent(proposal, first), i + 1))
         before[number++] = proposal->token[i];
-    return siblings_draw(&drawn_from, how, before, number, key);
+    return siblings_draw(&drawn_from, how, before, number, coin, key);
 }
 
 void check_draws_add(struct check_draws *draws, const struct sampling *sampling, uint32_t request, int length,
@@ -45,14 +45,15 @@ void check_draws_add(struct check_draws *draws, const struct sampling *sampling,
     for (int i = 0; i < proposal->count; i++) {
         int first = proposal_child(proposal, proposal_parent(proposal, i), 0), depth = depth_of(proposal, i);
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + depth)};
+        uint32_t coin = proposal->is_tree ? rule_tree_coin(sampling, depth, proposal_parent(proposal, i)) : rule_coin(sampling, depth);
         int32_t expected;
 
         if (proposal->q[first].count == 0) {
             draws->certain++;
             continue;
         }
-        expected = first == i ? token_at(&proposal->q[i], rng_coin16(&key, RNG_DRAFT, rule_coin(sampling, depth)))
-                              : sibling_of(rule_of(sampling)->siblings, proposal, i, first, &key);
+        expected = first == i ? token_at(&proposal->q[i], rng_coin16(&key, RNG_DRAFT, coin))
+                              : sibling_of(rule_of(sampling)->siblings, proposal, i, first, coin, &key);
         draws->drawn++;
         if (expected == proposal->token[i])
             continue;

@@ -93,6 +93,10 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         pass->baseline = (int)json_integer_value(json_object_get(from, "baseline"));
     if (!is_index(pass->baseline))
         pass->baseline = pass->cell;
+    if (pass->draft_length < 0 && sweep->job->options->rounds.shape.kind != TREE_CHAIN) {
+        log_error("--sweep: a pass leaves the draft length open, expected a number: a tree has as many drafts as are asked for");
+        return STATUS_DATA;
+    }
     if (!rule_read(accept, strlen(accept), &pass->rule)) {
         log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES ", or one with its number, as lenience=0.5", accept);
         return STATUS_DATA;

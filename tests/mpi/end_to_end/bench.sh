@@ -155,6 +155,10 @@ for limit in 0 1000; do
 done
 expect "further repetitions are not said" 'grep -qE "and more of those that were noisy: ([3-9]|[0-9]{2,}) to" "$WORK/again0/report.md"'
 
+# How many drafts of a tree there are may not depend on what became of those before: they are drawn beside each other.
+"$tandem" bench "${again[@]}" --tree top-k --accepts multistep --temperatures 1 --draft-lengths auto --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" && fail "a tree of any number of drafts was measured"
+expect "not said why not: $(cat "$WORK/err")" 'grep -q "leaves the draft length open, expected a number: a tree has" "$WORK/err"'
+
 # What is refused before anything is started.
 refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 32 or auto" bench --draft-lengths 1,x --output "$WORK/none"
 refused 64 "--repetitions is '0', expected a whole number from 1 to 1000$" bench --repetitions 0 --output "$WORK/none"

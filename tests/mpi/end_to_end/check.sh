@@ -85,6 +85,8 @@ if [ "$amount" != small ] && [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ]; then
     passes exit --verifiers 1 --draft self:layers=3 --law-contexts 3
     passes siblings --verifiers 2 --accept without-replacement --tree top-k --temperature 1 --law-contexts 3
     passes again --verifiers 1 --accept multistep --tree top-k:depth=2 --temperature 1 --law-contexts 3
+    passes leaves --verifiers 2 --accept traversal --tree top-k --temperature 1 --law-contexts 3
+    passes sequential --verifiers 1 --accept k-sequential --tree top-k:depth=3 --temperature 1 --law-contexts 3
     passes tree --verifiers 2 --tree top-k --law-contexts 3
     passes block --verifiers 2 --accept block --law-contexts 3 --temperature 1
     passes walk --verifiers 1 --accept walk --law-contexts 3

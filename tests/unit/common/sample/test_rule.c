@@ -77,6 +77,8 @@ static void test_rule__each_promises_what_it_keeps(void **state)
     assert_promises(ACCEPT_LENIENCE, 0, 1);
     assert_promises(ACCEPT_THRESHOLD, 0, 1);
     assert_promises(ACCEPT_TYPICAL, 0, 1);
+    assert_promises(ACCEPT_K_SEQUENTIAL, 1, 1);
+    assert_promises(ACCEPT_TRAVERSAL, 1, 1);
 }
 
 /* What is written apart from the table says what the table says. */
@@ -95,8 +97,12 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
             assert_int_equal(rule_draw(&sampling), warm ? rule_of(&sampling)->draw : RULE_DRAWS_ARGMAX);
             assert_int_equal(rule_of(&sampling)->needs_q, rule_of(&sampling)->draw == RULE_DRAWS_Q);
             assert_true(!rule_of(&sampling)->matches || rule_of(&sampling)->draw != RULE_DRAWS_Q);
-            for (int depth = 0; depth < 3; depth++)
+            for (int depth = 0; depth < 3; depth++) {
                 assert_int_equal(rule_coin(&sampling, depth), rule_of(&sampling)->looks_on ? depth : 0);
+                for (int node = -1; node < SAMPLING_MAX_DRAFT; node++) /* other ones for each, and none of a chain's */
+                    assert_int_equal(rule_tree_coin(&sampling, depth, node),
+                                     rule_of(&sampling)->looks_on ? (depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node + 1 : 0);
+            }
         }
     }
     assert_string_equal(names, RULE_NAMES);

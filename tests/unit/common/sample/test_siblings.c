@@ -30,7 +30,7 @@ static void test_siblings__come_once_or_again(void **state)
             int32_t tokens[MOST];
             int count = 0;
 
-            while (count < MOST && (tokens[count] = siblings_draw(&q, (enum rule_siblings)how, tokens, count, &key)) >= 0) {
+            while (count < MOST && (tokens[count] = siblings_draw(&q, (enum rule_siblings)how, tokens, count, 0, &key)) >= 0) {
                 assert_true(sparse_q_weight(ids, weights, TOKENS, tokens[count]) > 0);
                 for (int before = 0; before < count; before++) {
                     assert_true(how == RULE_SIBLINGS_AGAIN || tokens[before] != tokens[count]);
@@ -61,7 +61,7 @@ static void test_siblings__follow_the_weights(void **state)
         assert_true(left == (how == RULE_SIBLINGS_AGAIN ? SPARSE_Q_SUM : SPARSE_Q_SUM - 40000));
         for (int i = 0; i < KEYS; i++) {
             const struct rng_key key = key_of(i);
-            int32_t token = siblings_draw(&q, (enum rule_siblings)how, first, 1, &key);
+            int32_t token = siblings_draw(&q, (enum rule_siblings)how, first, 1, 0, &key);
 
             for (int v = 0; v < TOKENS; v++)
                 counts[v] += ids[v] == token;
@@ -82,9 +82,9 @@ static void test_siblings__none_is_left_of_one(void **state)
     const struct rng_key key = key_of(1);
 
     (void)state;
-    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_WITHOUT, id, 0, &key), 6);
-    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_WITHOUT, id, 1, &key), -1);
-    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_AGAIN, id, 1, &key), 6);
+    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_WITHOUT, id, 0, 0, &key), 6);
+    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_WITHOUT, id, 1, 0, &key), -1);
+    assert_int_equal(siblings_draw(&one, RULE_SIBLINGS_AGAIN, id, 1, 0, &key), 6);
 }
 
 int main(void)

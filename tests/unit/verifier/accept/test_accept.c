@@ -314,6 +314,32 @@ static void test_accept__list_whose_residual_is_empty_is_drawn_from_p(void **sta
     }
 }
 
+/* No more than a part of p was taken, where q has more: a fifth, three tenths and a half of what is left, within six deviations. */
+static void test_accept__a_residual_takes_no_more_than_its_part_of_p(void **state)
+{
+    enum { KEYS = 20000 };
+    static const struct scored_token best[] = {{0, 2}, {0, 5}, {0, 9}};
+    static const double p[] = {0.2, 0.3, 0.5};
+    static const struct residual half = {.of_p = 1, .of_q = 1.5, .most = 0.5};
+    const struct target_row list = {.kind = TARGET_LIST, .count = 3, .best = best, .p = p};
+    const float logit[] = {(float)log(0.2), (float)log(0.3), (float)log(0.5)};
+    const struct target_row support = {.kind = TARGET_SUPPORT, .count = 3, .logit = logit};
+    int counts[2][10] = {{0}};
+
+    (void)state;
+    for (uint32_t r = 0; r < KEYS; r++) {
+        const struct rng_key key = {.seed = 6, .request = r};
+
+        counts[0][accept_draw_list(&list, &q, 2, &half, &key, RNG_RESIDUAL)]++;
+        counts[1][accept_gumbel_max_support(&support, &q, 2, &half, &key).token]++;
+    }
+    for (int i = 0; i < 6; i++) {
+        double share = p[i % 3], off = counts[i / 3][ids[i % 3]] - KEYS * share;
+
+        assert_true(off * off <= 36 * KEYS * share * (1 - share));
+    }
+}
+
 static void test_accept__overlap_is_the_sum_of_the_smaller(void **state)
 {
     const struct scored_token best[] = {{0, 2}, {0, 3}};
@@ -347,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_accept__race_over_the_support_has_the_residuals_scores),
         cmocka_unit_test(test_accept__race_of_an_empty_residual_has_no_winner),
         cmocka_unit_test(test_accept__list_whose_residual_is_empty_is_drawn_from_p),
+        cmocka_unit_test(test_accept__a_residual_takes_no_more_than_its_part_of_p),
         cmocka_unit_test(test_accept__overlap_is_the_sum_of_the_smaller),
     };
 
