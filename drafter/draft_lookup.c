@@ -1,35 +1,50 @@
 /* Prompt lookup (Saxena 2023; Yang et al. 2023, LLMA): finds the newest earlier occurrence of the longest n-gram at the end of the committed tokens,
  * and proposes the tokens that followed it there. Where the copy reaches the end of the text it goes on copying from itself, so a loop is continued.
  * Without an earlier occurrence the proposal is empty. q is the point mass on each copied token. The proposal depends on the committed tokens alone,
- * not on the request's sampling. */
+ * not on the request's sampling; with job=1 on those of the job's other sequences, too, where a longer n-gram occurred there. */
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "drafter/draft.h"
-#include "drafter/ngram_index.h"
+#include "drafter/lookup_store.h"
 #include <stdlib.h>
 
 struct lookup_draft {
     struct arena arena;
     struct ngram_index *index; /* [slots] */
+    int of_job;                /* it copies from what is in the store, too */
+    struct lookup_store store;
 };
 
 /* Makes the index know all but the newest token. A mirror's `cached` says, as of a KV cache, which of its tokens are still those that were there. */
-static struct ngram_index *catch_up(const struct lookup_draft *state, const struct mirror *mirror)
+static struct ngram_index *catch_up(struct lookup_draft *state, const struct mirror *mirror)
 {
     struct ngram_index *index = &state->index[mirror->slot];
 
-    if (mirror->cached < index->count)
-        ngram_index_clear(index); /* tokens were replaced: the index has no truncation */
+    if (mirror->cached < index->count) { /* tokens were replaced: the index has no truncation */
+        if (state->of_job)
+            lookup_store_end(&state->store, mirror->slot, index->count);
+        ngram_index_clear(index);
+    }
+    if (state->of_job)
+        lookup_store_grow(&state->store, mirror->slot, mirror->tokens, index->count, mirror->length - 1);
     ngram_index_grow(index, mirror->tokens, mirror->length - 1);
     return index;
 }
 
-/* Copies `wanted` tokens that follow at `from` in the text to where it goes on. Returns how many: none where from is 0. */
-static int copy_on(const struct ngram_text *text, int from, int wanted, int32_t *to, struct draft_output *output)
+/* Copies `wanted` tokens of what followed the longest n-gram to where the text goes on, fewer where another text that it comes from ends. Returns how
+ * many. */
+static int copy_on(struct lookup_draft *state, const struct mirror *mirror, const struct ngram_text *text, int wanted, int32_t *to,
+                   struct draft_output *output)
 {
-    output->count = from > 0 ? wanted : 0;
+    const struct ngram_index *index = catch_up(state, mirror);
+    int places[NGRAM_LONGEST], found = ngram_index_list(index, text, places), others = 0;
+    const int32_t *from = NULL;
+
+    if (state->of_job)
+        others = lookup_store_find(&state->store, state->index, mirror->slot, text, found > 0 ? index->min + found - 1 : 0, wanted, &from);
+    output->count = others > 0 ? others : found > 0 ? wanted : 0;
     for (int k = 0; k < output->count; k++) {
-        output->token[k] = to[k] = ngram_text_at(text, from + k);
+        output->token[k] = to[k] = others > 0 ? from[k] : ngram_text_at(text, places[0] + k);
         output->q[k] = (struct support){0};
     }
     return output->count;
@@ -37,26 +52,26 @@ static int copy_on(const struct ngram_text *text, int from, int wanted, int32_t 
 
 static enum status lookup_propose(void *opaque, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
-    const struct lookup_draft *state = opaque;
+    struct lookup_draft *state = opaque;
 
     for (int i = 0; i < count; i++) {
         struct mirror *mirror = mirrors[i];
         int32_t *end = mirror->tokens + mirror->length;
         const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length, .tail = end};
 
-        mirror->drafted = copy_on(&text, ngram_index_find(catch_up(state, mirror), &text), mirror->wanted, end, outputs[i]);
+        mirror->drafted = copy_on(state, mirror, &text, mirror->wanted, end, outputs[i]);
         mirror->cached = mirror->length + mirror->drafted;
     }
     return STATUS_OK;
 }
 
 /* All tokens of a branch at once, the same as if its text were committed; or none, where nothing of its end occurred before. */
-static void draft_branch(const struct lookup_draft *state, const struct mirror *mirror, struct branch *branch, struct draft_output *output)
+static void draft_branch(struct lookup_draft *state, const struct mirror *mirror, struct branch *branch, struct draft_output *output)
 {
     int32_t *guess = mirror->tokens + branch->place;
     const struct ngram_text text = {.tokens = mirror->tokens, .length = mirror->length + branch->after, .tail = guess, .more = 1};
 
-    branch->count = branch->wanted = copy_on(&text, ngram_index_find(catch_up(state, mirror), &text), branch->wanted, guess + 1, output);
+    branch->count = branch->wanted = copy_on(state, mirror, &text, branch->wanted, guess + 1, output);
 }
 
 static enum status lookup_step(void *opaque, const struct draft_job *jobs, int count)
@@ -124,10 +139,14 @@ enum status draft_open_lookup(struct draft *draft, const struct options_draft *w
         log_error("no memory for a draft");
         return STATUS_INTERNAL;
     }
-    TRY_TO(arena_open(&state->arena, indices + (size_t)slots * bytes, "the n-grams"), release);
+    state->of_job = way->job;
+    bytes = (size_t)slots * bytes + (way->job ? lookup_store_bytes(way->min, way->max, slots, context) : 0);
+    TRY_TO(arena_open(&state->arena, indices + bytes, "the n-grams"), release);
     state->index = arena_take(&state->arena, (size_t)slots * sizeof *state->index);
     for (int i = 0; i < slots; i++)
         ngram_index_init(&state->index[i], &state->arena, way->min, way->max, context);
+    if (way->job)
+        lookup_store_init(&state->store, &state->arena, way->min, way->max, slots, context);
     *draft = (struct draft){.kind = &draft_lookup_kind, .state = state};
     return STATUS_OK;
 

@@ -86,7 +86,7 @@ static int find_behind(const struct ngram_index *index, const struct ngram_text 
     return 0;
 }
 
-int ngram_index_list(const struct ngram_index *index, const struct ngram_text *text, int *places)
+int ngram_index_list_in(const struct ngram_index *index, const int32_t *tokens, const struct ngram_text *text, int *places)
 {
     int32_t last[NGRAM_LONGEST], found[NGRAM_LONGEST];
     int length = text->length + text->more, count = 0;
@@ -100,9 +100,9 @@ int ngram_index_list(const struct ngram_index *index, const struct ngram_text *t
         hash = hash_of(hash, last[NGRAM_LONGEST - n]);
         if (n < index->min)
             continue;
-        place = find_behind(index, text, key, n);
+        place = tokens == text->tokens ? find_behind(index, text, key, n) : 0;
         if (place == 0)
-            place = *entry_of(index, text->tokens, key, n, hash);
+            place = *entry_of(index, tokens, key, n, hash);
         if (place == 0)
             break; /* so no longer one occurred either */
         found[count++] = place;
@@ -110,6 +110,11 @@ int ngram_index_list(const struct ngram_index *index, const struct ngram_text *t
     for (int i = 0; i < count; i++)
         places[i] = found[count - 1 - i];
     return count;
+}
+
+int ngram_index_list(const struct ngram_index *index, const struct ngram_text *text, int *places)
+{
+    return ngram_index_list_in(index, text->tokens, text, places);
 }
 
 int ngram_index_find(const struct ngram_index *index, const struct ngram_text *text)

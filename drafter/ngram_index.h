@@ -38,5 +38,7 @@ int32_t ngram_text_at(const struct ngram_text *text, int i);
 int ngram_index_find(const struct ngram_index *index, const struct ngram_text *text);
 /* The same for each n-gram that occurred, the longest first. Returns how many.  places: [NGRAM_LONGEST] */
 int ngram_index_list(const struct ngram_index *index, const struct ngram_text *text, int *places);
+/* The same in another text, whose first index->count tokens these are: also of the n-gram at its end, behind which nothing is. */
+int ngram_index_list_in(const struct ngram_index *index, const int32_t *tokens, const struct ngram_text *text, int *places);
 
 #endif

@@ -14,6 +14,7 @@ enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = 64, OPTIONS_DRAFT_KEYS =
 struct options_draft {
     enum drafter_kind kind;
     int min, max; /* lookup: tokens that must be the same, and as many as are looked for: 1 .. OPTIONS_DRAFT_LONGEST */
+    int job;      /* lookup: 1: it copies from the job's other sequences, too, and from those that ended */
     int bits;     /* self: 4 or 8 of the target's weights; 0: all that it has */
     int layers;   /* self: the first so many of the target's; 0: all */
 };
@@ -48,8 +49,8 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "self:bits=4", "self:layers=12", or a path; NULL is one. STATUS_USAGE with a line that names the key or its
- * value. */
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", or a path; NULL is one. STATUS_USAGE with a line that names the
+ * key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path.  text: [OPTIONS_DRAFT_TEXT] */
 void options_draft_write(const struct options_draft *draft, char *text);

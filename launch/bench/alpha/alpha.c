@@ -496,6 +496,10 @@ static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)
     size_t all = arena_round((size_t)alpha->slots * sizeof *draft->index) +
                  (size_t)alpha->slots * ngram_index_bytes(way->min, way->max, alpha->target.model->longest);
 
+    if (way->job) {
+        log_error("--draft lookup:job=1 copies from what else a job has by then, expected lookup without it: alpha drafts nothing");
+        return STATUS_USAGE;
+    }
     TRY(arena_open(&draft->arena, all, "the n-grams"));
     draft->index = arena_take(&draft->arena, (size_t)alpha->slots * sizeof *draft->index);
     for (int i = 0; i < alpha->slots; i++)

@@ -38,6 +38,16 @@ drafted model
 same one_model solo
 drafted together --max-sequences 5
 drafted lookup --draft lookup
+# What a job has written before is copied where it comes again: the tokens of the job that does not copy it, in less than two thirds of the rounds. Which drafts
+# there are depends on when a text ends.
+cat "$WORK/eight.in" "$WORK/eight.in" "$WORK/eight.in" >"$WORK/again.in"
+again=(--drafters 1 --verifiers 1 --draft-deadline 60000 "${over[@]}" --prompts "$WORK/again.in" --max-sequences 1)
+job again_own "${again[@]}" --draft lookup || fail "again_own: exit $?"
+job again_job "${again[@]}" --draft lookup:job=1 || fail "again_job: exit $?"
+same again_own again_job
+checks=$((checks + 1))
+[ $((3 * $(figure again_job rounds))) -lt $((2 * $(figure again_own rounds))) ] ||
+    fail "lookup:job=1 has $(figure again_job rounds) rounds, lookup $(figure again_own rounds)"
 drafted layers --draft self:layers=3 --threads 2
 drafted fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16

@@ -1,7 +1,7 @@
 #include "common/base/digest.h"
 #include "common/base/rng.h"
 #include "drafter/draft.h"
-#include "drafter/ngram_index.h"
+#include "drafter/lookup_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,6 +311,87 @@ static void test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit(voi
     assert_true(branches > 4 * RUNS);
 }
 
+static void open_slots(struct arena *arena, struct mirror *mirrors, struct draft *draft, int slots, int job)
+{
+    const struct options_draft way = {.kind = DRAFT_LOOKUP, .min = 1, .max = 4, .job = job};
+
+    assert_int_equal(arena_open(arena, (size_t)slots * mirror_bytes(CONTEXT), "mirrors"), STATUS_OK);
+    for (int i = 0; i < slots; i++)
+        mirror_init(&mirrors[i], arena, i, CONTEXT);
+    assert_int_equal(draft_open_lookup(draft, &way, slots, CONTEXT), STATUS_OK);
+}
+
+/* A text of this slot from the beginning, and what is drafted for it; -1 ends what is expected. */
+static void assert_drafts_of(struct draft *draft, struct mirror *mirror, const int32_t *text, int length, const int32_t *expected)
+{
+    const struct open_message open = {.request = 1, .prompt_count = (uint32_t)length, .tokens = text, .count = length, .draft_length = WANTED};
+    struct draft_output output, *outputs[] = {&output};
+    int count = 0;
+
+    assert_true(mirror_open(mirror, &open));
+    mirror->wanted = WANTED;
+    assert_int_equal(draft->kind->propose(draft->state, &mirror, 1, outputs), STATUS_OK);
+    for (; expected[count] >= 0; count++) {
+        assert_true(count < output.count);
+        assert_int_equal(output.token[count], expected[count]);
+        assert_int_equal(mirror->tokens[length + count], expected[count]);
+        assert_int_equal(output.q[count].count, 0);
+    }
+    assert_int_equal(output.count, count);
+}
+
+static void test_lookup_store__the_job_is_copied_from_where_it_has_more_in_common(void **state)
+{
+    static const int32_t first[] = {1, 2, 3, 4, 50, 51, 52, 53, 54, 55, 56, 57}, second[] = {9, 2, 3, 60, 61, 62}, third[] = {8, 2, 3};
+    static const int32_t own[] = {3, 70, 71, 2, 3, 72, 73, 9, 2, 3}, none[] = {-1}, end[] = {7, 56};
+    struct mirror mirrors[3];
+    struct arena arena;
+    struct draft draft;
+
+    (void)state;
+    open_slots(&arena, mirrors, &draft, 3, 1);
+    assert_drafts_of(&draft, &mirrors[0], first, 12, none);
+    assert_drafts_of(&draft, &mirrors[1], third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1}); /* behind 2 3 of a slot that is not its own */
+    assert_drafts_of(&draft, &mirrors[2], end, 2, none);                                     /* of 57 the index does not know yet */
+    assert_drafts_of(&draft, &mirrors[2], second, 6, none);
+    assert_drafts_of(&draft, &mirrors[1], own, 10, (int32_t[]){60, 61, -1});      /* 9 2 3 is more than its own 2 3, and that text ends */
+    assert_drafts_of(&draft, &mirrors[1], own, 5, (int32_t[]){72, 73, 9, 2, -1}); /* behind 70 71 2 3 of what it had itself */
+    assert_drafts_of(&draft, &mirrors[2], third, 3, (int32_t[]){4, 50, 51, 52, 53, 54, -1});
+    assert_drafts_of(&draft, &mirrors[0], none, 0 + 1, none); /* what the first slot had has ended */
+    assert_drafts_of(&draft, &mirrors[2], first, 5, (int32_t[]){51, 52, 53, 54, 55, 56, -1});
+    draft_close(&draft);
+    arena_close(&arena);
+    open_slots(&arena, mirrors, &draft, 3, 0);
+    assert_drafts_of(&draft, &mirrors[0], first, 12, none);
+    assert_drafts_of(&draft, &mirrors[1], third, 3, none); /* its own alone */
+    draft_close(&draft);
+    arena_close(&arena);
+}
+
+/* More texts than there is room for: the newest are there, and nothing is copied from one into the next. */
+static void test_lookup_store__begins_anew_where_it_is_full(void **state)
+{
+    enum { LENGTH = 200 };
+    int32_t text[LENGTH];
+    struct mirror mirrors[2];
+    struct arena arena;
+    struct draft draft;
+
+    (void)state;
+    open_slots(&arena, mirrors, &draft, 2, 1);
+    for (int n = 0; n < 2 * LOOKUP_ENDED / LENGTH; n++) {
+        int before = (n - 1) * LENGTH;
+
+        for (int i = 0; i < LENGTH; i++)
+            text[i] = n * LENGTH + i;
+        assert_drafts_of(&draft, &mirrors[0], text, LENGTH, (int32_t[]){-1});
+        if (n % 100 == 99) /* the text before, to its end: the index does not have its newest token */
+            assert_drafts_of(&draft, &mirrors[1], (int32_t[]){before + LENGTH - 4}, 1, (int32_t[]){before + LENGTH - 3, before + LENGTH - 2, -1});
+    }
+    draft_close(&draft);
+    arena_close(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +401,8 @@ int main(void)
         cmocka_unit_test(test_draft_lookup__copies_the_newest_of_the_longest),
         cmocka_unit_test(test_draft_lookup__follows_what_is_committed),
         cmocka_unit_test(test_draft_lookup__a_branch_has_what_is_drafted_after_its_commit),
+        cmocka_unit_test(test_lookup_store__the_job_is_copied_from_where_it_has_more_in_common),
+        cmocka_unit_test(test_lookup_store__begins_anew_where_it_is_full),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -939,6 +939,7 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --draft lookup", DRAFT_LOOKUP, "lookup:min=1,max=4");
     assert_way("--prompt a --draft=lookup:max=7", DRAFT_LOOKUP, "lookup:min=1,max=7");
     assert_way("--prompt a --draft lookup:max=16,min=16", DRAFT_LOOKUP, "lookup:min=16,max=16");
+    assert_way("--prompt a --draft lookup:job=1", DRAFT_LOOKUP, "lookup:min=1,max=4,job=1");
     assert_way("--prompt a --draft self:layers=12", DRAFT_SELF, "self:layers=12");
     assert_way("--prompt a --target b --draft self:layers=1", DRAFT_SELF, "self:layers=1");
     assert_way("--prompt a --draft self:bits=4", DRAFT_SELF, "self:bits=4");
@@ -955,31 +956,22 @@ static void test_options_draft__ways_and_paths(void **state)
 static void test_options_draft__what_is_wrong_is_named(void **state)
 {
     (void)state;
-    REFUSED({"--draft ./lookup", "--draft needs --target where it is a model, as './lookup' would be"},
-            {"--target a --draft=", "--draft is '', expected a model"},
-            {"--target=", "--target is '', expected a model"},
-            {"--draft lookup:", "--draft lookup has no key ''"},
-            {"--draft lookup:mim=2", "--draft lookup has no key 'mim'; did you mean 'min'?"},
-            {"--draft lookup:layers=2", "--draft lookup has no key 'layers'"},
-            {"--draft lookup:min=0", "min is '0', expected a whole number from 1 to 16"},
-            {"--draft lookup:max=17", "max is '17', expected a whole number from 1 to 16"},
-            {"--draft lookup:max=4294967297", "max is '4294967297'"},
-            {"--draft lookup:min=2x", "min is '2x'"},
-            {"--draft lookup:min=-1", "min is '-1'"},
-            {"--draft lookup:min", "min is ''"},
-            {"--draft lookup:min=3,,max=4", "has no key ''"},
-            {"--draft lookup:min=3,max=2", "min is 3 and max is 2, expected min <= max"},
-            {"--draft lookup:min=5", "min is 5 and max is 4"},
-            {"--draft self", "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N"},
-            {"--draft self:bits=5", "--draft self: bits is '5', expected 4 or 8"},
-            {"--draft self:bits=0", "bits is '0', expected 4 or 8"},
-            {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"},
-            {"--draft self:bits", "bits is '', expected 4 or 8"},
-            {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"},
-            {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
-            {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"},
-            {"--draft self:layer=3", "did you mean 'layers'?"},
-            {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
+    REFUSED(
+        {"--draft ./lookup", "--draft needs --target where it is a model, as './lookup' would be"},
+        {"--target a --draft=", "--draft is '', expected a model"}, {"--target=", "--target is '', expected a model"},
+        {"--draft lookup:", "--draft lookup has no key ''"}, {"--draft lookup:mim=2", "--draft lookup has no key 'mim'; did you mean 'min'?"},
+        {"--draft lookup:layers=2", "--draft lookup has no key 'layers'"},
+        {"--draft lookup:min=0", "min is '0', expected a whole number from 1 to 16"}, {"--draft lookup:job=0", "job is '0', expected 1"},
+        {"--draft lookup:max=17", "max is '17', expected a whole number from 1 to 16"}, {"--draft lookup:max=4294967297", "max is '4294967297'"},
+        {"--draft lookup:min=2x", "min is '2x'"}, {"--draft lookup:min=-1", "min is '-1'"}, {"--draft lookup:min", "min is ''"},
+        {"--draft lookup:min=3,,max=4", "has no key ''"}, {"--draft lookup:min=3,max=2", "min is 3 and max is 2, expected min <= max"},
+        {"--draft lookup:min=5", "min is 5 and max is 4"},
+        {"--draft self", "--draft self needs bits=4 or bits=8, to which the target's weights are rounded, or layers=N"},
+        {"--draft self:bits=5", "--draft self: bits is '5', expected 4 or 8"}, {"--draft self:bits=0", "bits is '0', expected 4 or 8"},
+        {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"}, {"--draft self:bits", "bits is '', expected 4 or 8"},
+        {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
+        {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
+        {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
 }
 
 int main(void)
