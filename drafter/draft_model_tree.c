@@ -48,7 +48,7 @@ static void draw_children(const struct model_draft *state, const struct draft_jo
     struct draft_tree *tree = &state->tree[job->mirror->slot];
     struct sparse_q *q = q_behind(state, job->mirror, job->node);
     int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), child;
-    uint32_t coin = rule_tree_coin(sampling, at < 0 ? 0 : tree->node[at].depth, at < 0 ? -1 : draft_tree_index(tree, at));
+    uint32_t coin = rule_tree_coin(sampling, at < 0 ? 0 : tree->node[at].depth, at < 0 ? 0 : draft_tree_index(tree, at) + 1);
     int32_t tokens[TREE_CHILDREN];
 
     choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);
@@ -99,13 +99,16 @@ static int add_level(struct model_draft *state, struct mirror *mirror, int level
 static void begin_tree(struct model_draft *state, const struct mirror *mirror)
 {
     struct draft_tree *tree = &state->tree[mirror->slot];
+    int depth = tree_shape_depth(&state->shape, mirror->wanted);
     float shares[TREE_CHILDREN];
 
-    draft_tree_begin(tree, mirror->wanted);
-    if (!draws(mirror))
-        return;
     tree_shape_shares_drawn(TREE_CHILDREN, shares);
-    draft_tree_plan(tree, mirror->wanted, tree_shape_depth(&state->shape, mirror->wanted), shares, TREE_CHILDREN);
+    if (!draws(mirror))
+        draft_tree_begin(tree, mirror->wanted);
+    else if (state->shape.kind == TREE_IID)
+        draft_tree_plan_paths(tree, mirror->wanted, depth);
+    else
+        draft_tree_plan(tree, mirror->wanted, depth, shares, TREE_CHILDREN);
 }
 
 /* As many trees as one step has room for, whatever their levels are. */

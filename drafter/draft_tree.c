@@ -1,5 +1,7 @@
 #include "drafter/draft_tree.h"
 
+#include "common/sample/tree_shape.h"
+
 #include <string.h>
 
 void draft_tree_begin(struct draft_tree *tree, int wanted)
@@ -76,6 +78,19 @@ void draft_tree_plan(struct draft_tree *tree, int wanted, int depth, const float
         for (int i = 0; i < tree->count; i++)
             if (tree->node[i].depth == level)
                 draft_tree_add(tree, i, tokens, shares, count);
+}
+
+void draft_tree_plan_paths(struct draft_tree *tree, int wanted, int depth)
+{
+    static const int32_t tokens[TREE_CHILDREN] = {-1, -1, -1, -1, -1, -1, -1, -1};
+    static const float shares[TREE_CHILDREN] = {0};
+    int paths = (wanted + depth - 1) / depth;
+
+    draft_tree_begin(tree, wanted);
+    draft_tree_add(tree, -1, tokens, shares, paths < TREE_CHILDREN ? paths : TREE_CHILDREN);
+    for (int i = 0; i < tree->count; i++) /* level by level, for what is added comes last */
+        if (tree->node[i].depth < depth)
+            draft_tree_add(tree, i, tokens, shares, 1);
 }
 
 int draft_tree_child(const struct draft_tree *tree, int parent, int number)

@@ -26,6 +26,8 @@ void draft_tree_begin(struct draft_tree *tree, int wanted);
  * alone, as it must be where children are drawn. Were a place of a child that cannot be drawn given to another node, it would depend on the coins of
  * later positions which drafts there are.  shares: [count] logarithms, falling, at most 0 */
 void draft_tree_plan(struct draft_tree *tree, int wanted, int depth, const float *shares, int count);
+/* The same of chains that begin at the committed text, of at most `depth` nodes each, as many as there are nodes for. */
+void draft_tree_plan_paths(struct draft_tree *tree, int wanted, int depth);
 /* The child of this node of this number; -1: there is none. */
 int draft_tree_child(const struct draft_tree *tree, int parent, int number);
 /* The node at this place of the cache; -1: it is not among the best any more. */

@@ -237,10 +237,15 @@ static enum status check_tree(const struct options *options)
         log_error("--tree %s is for a draft model, and --draft %s proposes chains", tree, kind->name);
     else if (rule != NULL && !rule->trees)
         log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
-                  "k-sequential or traversal, or a rule that is greedy at temperature 0",
-                  tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature");
-    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind != TREE_TOP_K)
-        log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k", tree, rule->name);
+                  "k-sequential or traversal%s",
+                  tree, rule->name, options->request.sampling.temperature == 0 ? "" : " at this temperature",
+                  options->request.sampling.temperature == 0 ? "" : ", or --temperature 0");
+    else if (rule != NULL && rule->siblings != RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_DYNAMIC)
+        log_error("--tree %s chooses drafts by what they are, and --accept %s draws them; expected --tree top-k or iid", tree, rule->name);
+    else if (rule != NULL && rule->siblings == RULE_SIBLINGS_ANY && options->rounds.shape.kind == TREE_IID)
+        log_error("--tree %s is of drafts that are drawn, and by %s none is%s; expected --tree top-k or dynamic", tree,
+                  options->request.sampling.temperature == 0 ? "any rule" : rule->name,
+                  options->request.sampling.temperature == 0 ? " at temperature 0" : "");
     else if (options->checks.breakage != BREAKAGE_NONE && options->checks.breakage != BREAKAGE_STALE_PATH)
         log_error("--break %s is a fault of chains, expected no --tree %s, of whose faults there is stale-path",
                   breakage_table[options->checks.breakage].name, tree);

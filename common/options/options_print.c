@@ -121,7 +121,8 @@ static void print_rules(FILE *to)
     char more[512];
 
     for (int accept = 0; (rule = rule_row(accept)) != NULL; accept++) {
-        snprintf(more, sizeof more, "%s; %s; %s. %s", rule->lossless ? "lossless" : "NOT LOSSLESS", rule->needs_q ? "needs q" : "needs no q",
+        snprintf(more, sizeof more, "%s; %s; decides about %s; %s. %s", rule->lossless ? "lossless" : "NOT LOSSLESS",
+                 rule->needs_q ? "needs q" : "needs no q", rule->trees ? "trees, too" : "chains",
                  !rule->lossless           ? "the text and its distribution depend on drafts"
                  : rule->depends_on_drafts ? "the text depends on drafts, its distribution does not"
                                            : "the text is that of --solo with this rule",

@@ -174,8 +174,9 @@ const struct option_entry option_table[] = {
     {"tree", "SHAPE", OPTION_TEXT, OPTION_SPECULATION, AT(rounds.tree), 0, 0, NULL, 0, RESULTS_DRAFTED, RANKS_ALWAYS,
      "what a draft model proposes: chain (the default), or a tree of --draft-length tokens (12 where that is not given), of which the target's own "
      "path is accepted: dynamic (the tokens of the likeliest paths by the draft model) or top-k (the same tree, by how often a first, "
-     "second .. choice is right), either with :depth=N, the longest path. With --accept coupled and walk, and at temperature 0 with every rule that "
-     "is greedy there, where the text is the same, and top-k with --accept multistep, without-replacement, k-sequential and traversal"},
+     "second .. choice is right), each with :depth=N, the longest path. With --accept coupled and walk, and at temperature 0 with every rule that "
+     "is greedy there, where the text is the same, and top-k, or iid (chains beside each other), with --accept "
+     "multistep, without-replacement, k-sequential and traversal; a line whose rule decides about chains alone gets chains"},
     {"solo", NULL, OPTION_FLAG, OPTION_SPECULATION, AT(rounds.solo), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
      "decode with the target alone: the baseline and the oracle"},
     {"synthetic-acceptance", "R", OPTION_DOUBLE, OPTION_SPECULATION, AT(rounds.synthetic_acceptance), 0, 1, NULL, 0, RESULTS_FROM_0, RANKS_ALWAYS,

@@ -133,7 +133,9 @@ const struct rule *rule_of(const struct sampling *sampling)
 
 uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node)
 {
-    return rule_of(sampling)->looks_on ? (uint32_t)((depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node + 1) : 0;
+    if (!rule_of(sampling)->looks_on)
+        return 0;
+    return (uint32_t)(node == depth ? depth : (depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node);
 }
 
 const char *rule_name(int accept)

@@ -59,8 +59,9 @@ DEVICE_CODE enum rule_draw rule_draw(const struct sampling *sampling);
  * for the next proposal, and the position says all (0). Where it looks on, a coin that a decision has seen must not come again in the next one: it
  * belongs to the position and to the text, which is so many tokens before it. */
 DEVICE_CODE uint32_t rule_coin(const struct sampling *sampling, int depth);
-/* The same in a tree: where the rule looks on, others for each node, too, and others than a chain has.  node: the parent whose children are drawn, or
- * the node that is tested, by its index in the proposal; -1: none */
+/* The same of a node of a tree, where the rule looks on others for each. Nodes with one at each depth before them have a chain's, so that it does not
+ * matter whether a chain is told as a tree.  node: the one that is tested, or the one after the parent whose children are drawn, by the index in the
+ * proposal */
 uint32_t rule_tree_coin(const struct sampling *sampling, int depth, int node);
 /* The rule's own row and name, whatever the temperature; NULL where `accept` is none. */
 const struct rule *rule_row(int accept);

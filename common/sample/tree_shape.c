@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {[TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic"};
+static const char *const names[] = {[TREE_CHAIN] = "chain", [TREE_TOP_K] = "top-k", [TREE_DYNAMIC] = "dynamic", [TREE_IID] = "iid"};
 _Static_assert(sizeof names / sizeof names[0] == TREE_KINDS, "a name for each");
 
 /* A draft model is surer of its best token than its distribution says where the target takes its best, too, and where both see the same noise: shares
@@ -41,8 +41,11 @@ int tree_shape_read(const char *text, struct tree_shape *shape)
 
 int tree_shape_depth(const struct tree_shape *shape, int nodes)
 {
-    int depth = shape->depth > 0 ? shape->depth : nodes;
+    int square = 1, depth;
 
+    while (square * square < nodes)
+        square++;
+    depth = shape->depth > 0 ? shape->depth : shape->kind == TREE_IID ? square : nodes;
     return depth < nodes ? depth : nodes;
 }
 
@@ -56,7 +59,7 @@ void tree_shape_shares(const struct tree_shape *shape, int is_greedy, const floa
 {
     double power = is_greedy ? SHARPER_GREEDY : SHARPER_NOISE, sum = 0;
 
-    if (shape->kind == TREE_TOP_K) {
+    if (shape->kind != TREE_DYNAMIC) {
         tree_shape_shares_drawn(count, shares);
         return;
     }

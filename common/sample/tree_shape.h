@@ -9,6 +9,7 @@ enum tree_kind {
     TREE_CHAIN,   /* each token follows the one before it */
     TREE_TOP_K,   /* a child's share is that of its rank, measured once: as a rule the same tree in every round (Medusa, Cai et al. 2024) */
     TREE_DYNAMIC, /* it is what the draft model says of it in its row (EAGLE-2, Li et al. 2024) */
+    TREE_IID,     /* several chains that begin at the newest token, of drafts that are drawn (SpecInfer; SpecTr, Sun et al. 2023) */
     TREE_KINDS
 };
 
@@ -16,11 +17,11 @@ enum { TREE_CHILDREN = 8 /* of a node at most */, TREE_USUAL = 12 /* nodes, wher
 
 struct tree_shape {
     enum tree_kind kind;
-    int depth; /* nodes of the longest path at most; 0: any number */
+    int depth; /* nodes of the longest path at most; 0: any number, of iid as many as there are paths */
 };
 
 /* The names, for help and for whoever is told another one. */
-#define TREE_NAMES "chain, top-k or dynamic, or one of these two with :depth=N, N from 1 to 32"
+#define TREE_NAMES "chain, top-k, dynamic or iid, or one of these three with :depth=N, N from 1 to 32"
 
 /* Reads such a text, as "dynamic:depth=5". 1, or 0 with *shape as it was. */
 int tree_shape_read(const char *text, struct tree_shape *shape);

@@ -139,9 +139,10 @@ static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **st
     (void)state;
     for (int n = 0; n < TREE_SETTINGS; n++)
         if (n % options.parts == options.part) {
-            check(n, accept[n % TREE_RULES], (struct stopping){0},
-                  (struct tree_shape){.kind =
-                                          rule_row(accept[n % TREE_RULES])->siblings == RULE_SIBLINGS_ANY && n % 4 == 0 ? TREE_DYNAMIC : TREE_TOP_K});
+            int draws = rule_row(accept[n % TREE_RULES])->siblings != RULE_SIBLINGS_ANY;
+            enum tree_kind other = draws ? TREE_IID : TREE_DYNAMIC;
+
+            check(n, accept[n % TREE_RULES], (struct stopping){0}, (struct tree_shape){.kind = n >= TREE_RULES ? other : TREE_TOP_K});
             checked++;
         }
     assert_true(checked > 0);

@@ -281,11 +281,38 @@ static void test_law_siblings_exact__a_chain_is_that_of_rejection(void **state)
     assert_int_equal(deal.wrong, 0);
 }
 
+/* No drafter that is in order proposes them; the coin would let any token stand that has a p. */
+static void test_law_siblings_exact__a_sibling_that_q_lacks_is_passed_over(void **state)
+{
+    static const struct pair pair = {.p = {0.01, 0.98, 0.01}, .q = {MESSAGE_Q_SUM / 2, MESSAGE_Q_SUM / 2}};
+    static struct hand hand;
+
+    (void)state;
+    for (int accept = ACCEPT_MULTISTEP; accept <= ACCEPT_K_SEQUENTIAL; accept++)
+        for (int kind = TARGET_LIST; kind <= TARGET_SUPPORT; kind++)
+            for (int point = 0; point < 2; point++) {
+                struct verdict verdict;
+
+                fill_hand(&hand, &pair, (enum target_row_kind)kind, accept, 2);
+                hand.proposal.token[1] = 2;
+                if (point) { /* the first is all that there is of q */
+                    hand.proposal.q[0] = (struct support){0};
+                    hand.target[0].count = kind == TARGET_SUPPORT ? 1 : hand.target[0].count;
+                }
+                deal.coin[0] = nextafter(1, 0);
+                deal.coin[1] = deal.coin[2] = deal.coin[3] = 0;
+                verdict = decide(&hand);
+                assert_int_equal(verdict.accepted, 0);
+                assert_int_equal(verdict.refused, 0);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law_siblings_exact__the_token_follows_the_targets_law),
         cmocka_unit_test(test_law_siblings_exact__a_chain_is_that_of_rejection),
+        cmocka_unit_test(test_law_siblings_exact__a_sibling_that_q_lacks_is_passed_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

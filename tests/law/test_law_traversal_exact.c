@@ -38,8 +38,7 @@ double rng_coin(const struct rng_key *key, enum rng_purpose purpose, uint32_t in
     for (int node = 0; node < deal.proposal->count && purpose == RNG_ACCEPT; node++) {
         int depth = depth_of(deal.proposal, node);
 
-        if (key->position == (uint32_t)depth &&
-            index == (deal.proposal->is_tree ? rule_tree_coin(deal.sampling, depth, node) : rule_coin(deal.sampling, depth)))
+        if (key->position == (uint32_t)depth && index == rule_tree_coin(deal.sampling, depth, node))
             return deal.coin[node];
     }
     deal.wrong++;

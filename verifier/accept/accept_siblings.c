@@ -83,8 +83,9 @@ static int against_all_of_p(enum rule_siblings how, const struct target_row *tar
     rho = least_rho(target, q, drawn, k, &beta);
     for (int node = first; node >= 0; node = next_of(proposal, node)) {
         int32_t token = proposal->token[node];
+        double of_q = accept_q(q, drawn, token);
 
-        if (accept_test(rng_coin(key, RNG_ACCEPT, number++), rho * accept_q(q, drawn, token), accept_p(target, q, token)))
+        if (of_q > 0 && accept_test(rng_coin(key, RNG_ACCEPT, number++), rho * of_q, accept_p(target, q, token)))
             return node;
     }
     *residual = (struct residual){.of_p = 1, .of_q = beta > 0 ? (1 - pow(1 - beta, k)) / beta : 1, .most = 1 / rho};

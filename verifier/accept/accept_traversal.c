@@ -26,14 +26,11 @@ struct place {
     double norm, taken, left; /* the sum of max(0, p - taken q), and what of q is not drawn yet */
 };
 
-/* Each node has a coin of its own; on a chain they are those that the drafts were drawn with. */
 static double coin_of(const struct traversal *traversal, const struct place *place)
 {
     const struct rng_key here = accept_key(traversal->key, place->depth - 1);
 
-    return rng_coin(&here, RNG_ACCEPT,
-                    traversal->proposal->is_tree ? rule_tree_coin(traversal->sampling, place->depth - 1, place->node)
-                                                 : rule_coin(traversal->sampling, place->depth - 1));
+    return rng_coin(&here, RNG_ACCEPT, rule_tree_coin(traversal->sampling, place->depth - 1, place->node));
 }
 
 static void take_away(struct place *place, const struct target_row *target, const struct support *q, int32_t drawn, double of_q)

@@ -33,11 +33,12 @@ static struct check_sizes sizes_of(const struct options *options)
 
 int check_rule(const struct check *check, int depends_on_drafts)
 {
-    int asked = check->job->options->request.sampling.accept, first = 0;
+    int asked = check->job->options->request.sampling.accept, first = 0, trees = check->job->options->rounds.shape.kind != TREE_CHAIN;
 
-    if (rule_row(asked)->depends_on_drafts == depends_on_drafts)
+    if (rule_row(asked)->depends_on_drafts == depends_on_drafts && rule_row(asked)->trees >= trees)
         return asked;
-    while (!rule_row(first)->lossless || rule_row(first)->depends_on_drafts != depends_on_drafts) /* there is one of each sort (test_rule) */
+    while (!rule_row(first)->lossless || rule_row(first)->depends_on_drafts != depends_on_drafts ||
+           rule_row(first)->trees < trees) /* there is one of each sort (test_rule) */
         first++;
     return first;
 }
@@ -189,6 +190,9 @@ enum status check_run(struct job *job, struct peers *peers, const struct request
 
     if (job->options->checks.breakage != BREAKAGE_NONE)
         log_warn("NOT LOSSLESS: broken on purpose by --break %s", breakage_table[job->options->checks.breakage].name);
+    if (job->options->rounds.shape.kind != TREE_CHAIN)
+        log_info("the law of trees is tested by --accept %s%s", rule_name(check_rule(&check, 1)),
+                 job->options->rounds.shape.kind == TREE_DYNAMIC ? " and --tree top-k, for dynamic chooses drafts by what they are" : "");
     status = run_checks(&check);
     check_equal_release(&check.equal);
     check_sample_release(&check.sample);

@@ -45,7 +45,7 @@ void check_draws_add(struct check_draws *draws, const struct sampling *sampling,
     for (int i = 0; i < proposal->count; i++) {
         int first = proposal_child(proposal, proposal_parent(proposal, i), 0), depth = depth_of(proposal, i);
         const struct rng_key key = {.seed = sampling->seed, .request = request, .position = (uint32_t)(length + depth)};
-        uint32_t coin = proposal->is_tree ? rule_tree_coin(sampling, depth, proposal_parent(proposal, i)) : rule_coin(sampling, depth);
+        uint32_t coin = rule_tree_coin(sampling, depth, proposal_parent(proposal, i) + 1);
         int32_t expected;
 
         if (proposal->q[first].count == 0) {

@@ -177,8 +177,9 @@ static void warn_of_cost(const struct job *job, const struct figures *figures, c
         return;
     if (terms != NULL)
         why_write(terms, with / without, why);
-    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --draft-length out, or --solo%s%s",
-             job->options->rounds.draft_length, with, without, *why != '\0' ? ": " : "", why);
+    log_warn("drafts of %d cost speed here: %.0f tokens/s while decoding, without them about %.0f; leave --%s out, or --solo%s%s",
+             job->options->rounds.draft_length, with, without, job->options->rounds.shape.kind == TREE_CHAIN ? "draft-length" : "tree",
+             *why != '\0' ? ": " : "", why);
 }
 
 /* Says why, where the draft length was left to the lead and most rounds were without drafts. */
@@ -274,7 +275,8 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
             TRY(status);
         adaptive = &job->learnt; /* by the last pass */
     }
-    known = peers->count > 0 && adaptive_explain(adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
+    known = peers->count > 0 && job->options->rounds.shape.kind == TREE_CHAIN && /* it is of chains */
+            adaptive_explain(adaptive, at_once(&lead.figures), job->options->rounds.draft_length, &terms);
     if (passes != NULL)
         TRY(report_passes(job, drafters, passes, known ? &terms : NULL));
     else

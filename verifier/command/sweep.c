@@ -93,10 +93,6 @@ static enum status read_pass(const struct sweep *sweep, json_t *from, struct swe
         pass->baseline = (int)json_integer_value(json_object_get(from, "baseline"));
     if (!is_index(pass->baseline))
         pass->baseline = pass->cell;
-    if (pass->draft_length < 0 && sweep->job->options->rounds.shape.kind != TREE_CHAIN) {
-        log_error("--sweep: a pass leaves the draft length open, expected a number: a tree has as many drafts as are asked for");
-        return STATUS_DATA;
-    }
     if (!rule_read(accept, strlen(accept), &pass->rule)) {
         log_error("--sweep: a pass has the acceptance rule '%s', expected one of " RULE_NAMES ", or one with its number, as lenience=0.5", accept);
         return STATUS_DATA;
@@ -135,7 +131,7 @@ static enum status fill(const struct sweep *sweep, const struct sweep_pass *pass
         request->index = (uint32_t)list->count++;
         request->sampling.temperature = pass->temperature;
         rule_set(&pass->rule, &request->sampling);
-        request->adaptive = pass->draft_length < 0;
+        request->adaptive = pass->draft_length < 0 && sweep->job->options->rounds.shape.kind == TREE_CHAIN;
         request->draft_length = pass->draft_length >= 0 ? pass->draft_length : request->draft_length > 0 ? request->draft_length : 4;
     }
     return STATUS_OK;

@@ -67,7 +67,7 @@ drafted tree --tree dynamic --draft-length 10
 drafted siblings --accept without-replacement --temperature 0.8 --seed 5 --tree top-k --draft-length 12 --max-sequences 2
 drafted again --accept multistep --temperature 1.2 --top-k 30 --seed 5 --tree top-k --draft-length 9
 drafted leaves --accept traversal --temperature 0.9 --seed 5 --tree top-k --draft-length 10
-drafted sequential --accept k-sequential --temperature 0.9 --top-p 0.9 --seed 5 --tree top-k --draft-length 8 --max-sequences 3
+drafted sequential --accept k-sequential --temperature 0.9 --top-p 0.9 --seed 5 --tree iid --draft-length 8 --max-sequences 3
 drafted trees --tree top-k:depth=4 --draft-length 9 --max-sequences 5 --cache bf16
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted

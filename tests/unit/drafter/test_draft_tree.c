@@ -151,11 +151,40 @@ static void test_draft_tree__plan_is_of_numbers_alone(void **state)
         }
 }
 
+/* Chains of the same length but for one node, which share nothing: all nodes are there. */
+static void test_draft_tree__paths_begin_at_the_text_and_part_there(void **state)
+{
+    static struct draft_tree tree;
+
+    (void)state;
+    for (int wanted = 1; wanted <= MESSAGE_MAX_DRAFT; wanted++)
+        for (int depth = wanted / 8 + 1; depth <= wanted; depth++) {
+            int paths = 0, longest = 0, shortest = MESSAGE_MAX_DRAFT;
+
+            draft_tree_plan_paths(&tree, wanted, depth);
+            assert_int_equal(tree.count, wanted);
+            for (int i = 0; i < wanted; i++) {
+                int child = draft_tree_child(&tree, i, 0);
+
+                assert_int_equal(tree.node[i].token, -1);
+                paths += tree.node[i].parent < 0;
+                assert_true(tree.node[i].parent < 0 || tree.node[i].number == 0);
+                assert_int_equal(draft_tree_child(&tree, i, 1), -1);
+                longest = child < 0 && tree.node[i].depth > longest ? tree.node[i].depth : longest;
+                shortest = child < 0 && tree.node[i].depth < shortest ? tree.node[i].depth : shortest;
+            }
+            assert_int_equal(paths, (wanted + depth - 1) / depth);
+            assert_in_range(longest - shortest, 0, 1);
+            assert_in_range(longest, 1, depth);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draft_tree__has_the_best_of_all),
         cmocka_unit_test(test_draft_tree__plan_is_of_numbers_alone),
+        cmocka_unit_test(test_draft_tree__paths_begin_at_the_text_and_part_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

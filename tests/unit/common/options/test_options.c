@@ -374,8 +374,11 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     struct options options;
 
     (void)state;
-    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k or dynamic"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
+    REFUSED({"--tree bush", "--tree is 'bush', expected chain, top-k, dynamic or iid"}, {"--tree dynamic:depth=0", "--tree is 'dynamic:depth=0'"},
             {"--tree dynamic --temperature 0.8", "--tree dynamic: --accept rejection decides about chains alone at this temperature; expected"},
+            {"--tree dynamic --temperature 0.8 --accept traversal", "and --accept traversal draws them; expected --tree top-k or iid"},
+            {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
+            {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k or dynamic"},
             {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
             {"--target m --draft lookup --tree top-k", "--tree top-k is for a draft model, and --draft lookup proposes chains"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
@@ -387,6 +390,9 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
     options_release(&options);
     assert_taken("--tree top-k:depth=3 --draft-length 7 --temperature 0.8 --accept coupled", &options);
     assert_true(options.rounds.shape.kind == TREE_TOP_K && options.rounds.shape.depth == 3 && options.rounds.draft_length == 7);
+    options_release(&options);
+    assert_taken("--tree iid:depth=4 --temperature 0.8 --accept multistep", &options);
+    assert_true(options.rounds.shape.kind == TREE_IID && options.rounds.shape.depth == 4 && options.rounds.draft_length == TREE_USUAL);
     options_release(&options);
     assert_taken("--tree chain", &options);
     assert_true(options.rounds.shape.kind == TREE_CHAIN && options.rounds.draft_length < 0);

@@ -99,9 +99,10 @@ static void test_rule__names_and_draws_are_those_of_the_rows(void **state)
             assert_true(!rule_of(&sampling)->matches || rule_of(&sampling)->draw != RULE_DRAWS_Q);
             for (int depth = 0; depth < 3; depth++) {
                 assert_int_equal(rule_coin(&sampling, depth), rule_of(&sampling)->looks_on ? depth : 0);
-                for (int node = -1; node < SAMPLING_MAX_DRAFT; node++) /* other ones for each, and none of a chain's */
-                    assert_int_equal(rule_tree_coin(&sampling, depth, node),
-                                     rule_of(&sampling)->looks_on ? (depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node + 1 : 0);
+                for (int node = depth; node < SAMPLING_MAX_DRAFT; node++) /* other ones for each; a chain's are those of a chain */
+                    assert_int_equal(rule_tree_coin(&sampling, depth, node), !rule_of(&sampling)->looks_on ? 0
+                                                                             : node == depth               ? depth
+                                                                                             : (depth + 1) * (SAMPLING_MAX_DRAFT + 1) + node);
             }
         }
     }

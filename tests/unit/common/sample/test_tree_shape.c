@@ -19,7 +19,9 @@ static void test_tree_shape__texts_are_read(void **state)
                 {"dynamic:depth=1", {TREE_DYNAMIC, 1}},
                 {"dynamic:depth=32", {TREE_DYNAMIC, 32}},
                 {"top-k", {TREE_TOP_K, 0}},
-                {"top-k:depth=5", {TREE_TOP_K, 5}}};
+                {"top-k:depth=5", {TREE_TOP_K, 5}},
+                {"iid", {TREE_IID, 0}},
+                {"iid:depth=3", {TREE_IID, 3}}};
     static const char *const wrong[] = {
         "",        "dyn",      "dynamics", "dynamic:",      "dynamic:depth=",   "dynamic:depth=0",  "dynamic:depth=33",
         "top-k:5", ":depth=3", "topk",     "chain:depth=2", "dynamic:depth=3x", "dynamic:depth=-3", "dynamic:depth= 3"};
@@ -43,6 +45,8 @@ static void test_tree_shape__no_path_is_longer_than_all_nodes(void **state)
     for (int nodes = 1; nodes <= 32; nodes++) {
         assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_DYNAMIC, 0}, nodes), nodes);
         assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_DYNAMIC, 5}, nodes), nodes < 5 ? nodes : 5);
+        assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_IID, 5}, nodes), nodes < 5 ? nodes : 5);
+        assert_int_equal(tree_shape_depth(&(struct tree_shape){TREE_IID, 0}, nodes), ceil(sqrt(nodes)));
     }
 }
 
