@@ -31,6 +31,9 @@ drafted() {
     done
 }
 
+# As drafted, where TANDEM_WIDE=1 asks for more.
+more() { [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || drafted "$@"; }
+
 head -n 8 "$PROMPTS" >"$WORK/eight.in"
 over=(--prompts "$WORK/eight.in" --max-tokens 40 --hash-logits --draft-length 4)
 job solo --solo --verifiers 1 "${over[@]}" || fail "solo: exit $?"
@@ -49,7 +52,7 @@ checks=$((checks + 1))
 [ $((3 * $(figure again_job rounds))) -lt $((2 * $(figure again_own rounds))) ] ||
     fail "lookup:job=1 has $(figure again_job rounds) rounds, lookup $(figure again_own rounds)"
 drafted layers --draft self:layers=3 --threads 2
-drafted fewer_bits --quantise q8_0 --draft self:bits=4
+more fewer_bits --quantise q8_0 --draft self:bits=4
 drafted narrow --cache bf16
 drafted rounded --draft-quantise q4_0
 ! grep -q "rounds nothing" "$WORK/job_rounded.err" || fail "rounded: $(cat "$WORK/job_rounded.err")"
@@ -59,15 +62,15 @@ grep -q -- "--draft-quantise rounds nothing here: what drafts has no weights" "$
     fail "in_vain: $(cat "$WORK/in_vain.err")"
 drafted frequent --draft-vocabulary 600
 drafted lenient --accept lenience --lenience 0.2
-drafted lenient_drawn --accept lenience --temperature 0.8 --seed 5
+more lenient_drawn --accept lenience --temperature 0.8 --seed 5
 drafted threshold --accept threshold --threshold 0.03
-drafted typical --accept typical --typical-epsilon 0.02 --temperature 0.8 --seed 5
+more typical --accept typical --typical-epsilon 0.02 --temperature 0.8 --seed 5
 drafted stopping --stop-drafting confidence=0.6
 drafted tree --tree dynamic --draft-length 10
 drafted siblings --accept without-replacement --temperature 0.8 --seed 5 --tree top-k --draft-length 12 --max-sequences 2
-drafted again --accept multistep --temperature 1.2 --top-k 30 --seed 5 --tree top-k --draft-length 9
+more again --accept multistep --temperature 1.2 --top-k 30 --seed 5 --tree top-k --draft-length 9
 drafted leaves --accept traversal --temperature 0.9 --seed 5 --tree top-k --draft-length 10
-drafted sequential --accept k-sequential --temperature 0.9 --top-p 0.9 --seed 5 --tree iid --draft-length 8 --max-sequences 3
+more sequential --accept k-sequential --temperature 0.9 --top-p 0.9 --seed 5 --tree iid --draft-length 8 --max-sequences 3
 drafted trees --tree top-k:depth=4 --draft-length 9 --max-sequences 5 --cache bf16
 one one_no_word 1 "${over[@]}" --draft-vocabulary 1 || fail "one_no_word: exit $?"
 echo '{"prompt": "The sea", "bad_words": [[0], [1]]}' >"$WORK/banned.in" # all that may be drafted
