@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { MOST_CELLS = 256, SETTINGS = 5, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 2, TREE_RULES = 7, TREE_SETTINGS = TREE_RULES, TREE_MORE = 4 };
+enum { MOST_CELLS = 256, SETTINGS = 5, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 2, TREE_RULES = 7, TREE_SETTINGS = TREE_RULES + 2, TREE_MORE = 4 };
 enum { QUICK_REQUESTS = 40000, REQUESTS = 100000, WIDE_REQUESTS = 150000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
 
 static struct law_options options;
@@ -135,7 +135,7 @@ static void test_law_rules__the_path_of_a_tree_follows_the_targets_law(void **st
     static const int accept[TREE_RULES] = {ACCEPT_WALK,      ACCEPT_TRAVERSAL, ACCEPT_COUPLED,     ACCEPT_WITHOUT_REPLACEMENT,
                                            ACCEPT_MULTISTEP, ACCEPT_TRAVERSAL, ACCEPT_K_SEQUENTIAL};
     static const int has_the_other_shape[TREE_RULES] = {1, 0, 0, 0, 0, 1, 1}; /* which the wide form changes in its second half */
-    int checked = 0, settings = TREE_SETTINGS * (options.is_wide || options.is_long ? 2 : 1);
+    int checked = 0, settings = options.is_wide || options.is_long ? 2 * TREE_RULES : TREE_SETTINGS;
 
     (void)state;
     for (int n = 0; n < settings; n++)
