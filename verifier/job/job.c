@@ -181,6 +181,15 @@ enum status job_read_requests(struct job *job, struct request_list *requests)
     return status;
 }
 
+/* Passes that are measured begin alike, and verdicts that are wrong on purpose say nothing about drafts. */
+static int keeps_drafts(const struct job *job)
+{
+    const struct options *options = job->options;
+
+    return options->rounds.draft_length < 0 && options->report.sweep == NULL && options->checks.size == CHECK_OFF &&
+           options->rounds.synthetic_acceptance < 0;
+}
+
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)
 {
     enum status status;
@@ -199,7 +208,8 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     lead->drain.seconds = job->options->limits.drain_s;
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
-    lead->drafting.earlier = &job->times;
+    lead->drafting.earlier = &job->times.steps;
+    lead->drafting.past = keeps_drafts(job) && peers->count > 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -209,7 +219,9 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
 
 void job_close_lead(struct job *job, struct lead *lead)
 {
-    job->has_times |= adaptive_work_leave(&lead->drafting.adaptive.work, &job->times);
+    job->has_times |= adaptive_work_leave(&lead->drafting.adaptive.work, &job->times.steps);
+    if (lead->drafting.past != NULL)
+        adaptive_leave(&lead->drafting.adaptive, &job->times.drafts);
     if (job->learns && lead->peers->count > 0)
         job->learnt = lead->drafting.adaptive;
     lead_close(lead);
@@ -261,14 +273,15 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
-    char of[TIMES_OF], path[PATH_MAX];
+    char of[TIMES_OF], by[TIMES_BY], path[PATH_MAX];
     struct peers peers;
     enum status status, ended;
     int keeps = job->world.drafters > 0 && paths_cache("times.json", path, sizeof path);
 
     if (keeps) {
         job_words_kind(job, of, sizeof of);
-        times_read(path, of, &job->times);
+        job_words_terms(job, by, sizeof by);
+        times_read(path, of, by, &job->times);
     }
     TRY(peers_open(&peers, job->channel, job->world.drafter_rank, job->world.drafters, job->hello[0].run, job->model->vocab,
                    job->options->limits.draft_deadline_ms));
@@ -286,7 +299,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
     if (keeps && job->has_times)
-        times_write(path, of, &job->times);
+        times_write(path, of, by, &job->times);
     if (status == STATUS_DRAINED && command->keeps_results)
         job_words_drained(job, requests.count);
     /* Whatever happened, the others are told that it is over. */

@@ -12,5 +12,7 @@ void job_words_requests(struct job *job, const struct request_list *requests);
 void job_words_drained(const struct job *job, int count);
 /* All that the times of its rounds depend on, as far as it does not change within a job. */
 void job_words_kind(const struct job *job, char *text, size_t size);
+/* What its drafts depend on besides, as far as the job's options say it. */
+void job_words_terms(const struct job *job, char *text, size_t size);
 
 #endif

@@ -12,9 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_BYTES = 256 << 10, DEPTH = 8, VALUES = TIMES_MOST * 4 * (ADAPTIVE_KNOTS + 8), MOST_ROWS = 1 << 16 };
+enum {
+    FILE_BYTES = 1 << 20,
+    DEPTH = 8,
+    VALUES_OF = 4 * (ADAPTIVE_KNOTS + 8),
+    VALUES_BY = 8 * (ADAPTIVE_MOST + 4),
+    VALUES = TIMES_MOST * (VALUES_OF + TIMES_BY_MOST * VALUES_BY),
+    MOST_ROWS = 1 << 16,
+};
 #define LONGEST_US  1e9
 #define SHORTEST_US 1e-3 /* so that one time over another is a number */
+#define LONGEST_REST_US 1e12
+#define MOST_VERDICTS   1e6
+#define MOST_BURDEN     16.0
 
 /* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
 static json_t *read_list(const char *path)
@@ -37,9 +47,18 @@ static json_t *read_list(const char *path)
 }
 
 /* name: as json_text_string writes it, which escapes what is no text */
-static int is_of(const json_t *entry, const json_t *name)
+static int has(const json_t *entry, const char *key, const json_t *name)
 {
-    return name != NULL && json_equal(json_object_get(entry, "of"), name);
+    return name != NULL && json_equal(json_object_get(entry, key), name);
+}
+
+/* The one of the list that has this name. */
+static json_t *find(const json_t *list, const char *key, const json_t *name)
+{
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (has(json_array_get(list, i), key, name))
+            return json_array_get(list, i);
+    return NULL;
 }
 
 /* A time; 0 where it is none. */
@@ -59,7 +78,7 @@ static int take_pair(const json_t *pair, double *us)
     return n >= 1 && n <= MOST_ROWS && *us > 0 ? (int)n : 0;
 }
 
-static int take(const json_t *entry, struct adaptive_times *times)
+static int take_steps(const json_t *entry, struct adaptive_times *times)
 {
     const json_t *steps = json_object_get(entry, "step_us");
 
@@ -75,21 +94,78 @@ static int take(const json_t *entry, struct adaptive_times *times)
     return times->us[0] > 0;
 }
 
-void times_read(const char *path, const char *of, struct adaptive_times *times)
+/* A number that lies within these; 0 where it is none. */
+static int within(const json_t *value, double least, double most, double *x)
 {
-    json_t *list = read_list(path), *name = json_text_string(of);
-    int taken = 0;
+    *x = json_number_value(value);
+    return json_is_number(value) && *x >= least && *x <= most;
+}
 
-    for (size_t i = 0; !taken && i < json_array_size(list); i++)
-        taken = is_of(json_array_get(list, i), name) && take(json_array_get(list, i), times);
-    if (!taken)
-        *times = (struct adaptive_times){0};
+/* [tested, accepted] of each place of a proposal. */
+static int take_verdicts(const json_t *list, struct adaptive_past *past)
+{
+    size_t places = json_array_size(list);
+    int right = places >= 1 && places <= ADAPTIVE_MOST;
+
+    for (size_t i = 0; right && i < places; i++) {
+        const json_t *place = json_array_get(list, i);
+
+        right = within(json_array_get(place, 0), 0, MOST_VERDICTS, &past->tested[i]) &&
+                within(json_array_get(place, 1), 0, past->tested[i], &past->accepted[i]);
+    }
+    return right;
+}
+
+/* [length, rounds, us] of each length that was waited for. */
+static int take_waits(const json_t *list, struct adaptive_wait *wait)
+{
+    int right = json_is_array(list);
+
+    for (size_t i = 0; right && i < json_array_size(list); i++) {
+        const json_t *of = json_array_get(list, i);
+        double length, rounds, us;
+
+        right = within(json_array_get(of, 0), 1, ADAPTIVE_MOST, &length) && within(json_array_get(of, 1), 1, MOST_VERDICTS, &rounds) &&
+                within(json_array_get(of, 2), 0, LONGEST_US, &us);
+        if (right) {
+            wait->us[(int)length] = us;
+            wait->rounds[(int)length] = (int)rounds;
+        }
+    }
+    return right;
+}
+
+static void take_drafts(const json_t *entry, struct adaptive_past *past)
+{
+    double rests;
+
+    *past = (struct adaptive_past){0};
+    if (take_verdicts(json_object_get(entry, "accepted"), past) && take_waits(json_object_get(entry, "wait_us"), &past->wait) &&
+        within(json_object_get(entry, "burden"), 0, MOST_BURDEN, &past->burden) && (past->burden == 0 || past->burden >= 1 / MOST_BURDEN) &&
+        within(json_object_get(entry, "rest_us"), 0, LONGEST_REST_US, &past->rest_us) &&
+        within(json_object_get(entry, "alone_us"), 0, LONGEST_REST_US, &past->alone_us) &&
+        within(json_object_get(entry, "rests"), 0, ADAPTIVE_RESTS, &rests))
+        past->rests = (int)rests;
+    else
+        *past = (struct adaptive_past){0};
+}
+
+void times_read(const char *path, const char *of, const char *by, struct times *times)
+{
+    json_t *list = read_list(path), *name = json_text_string(of), *terms = json_text_string(by);
+    const json_t *entry = find(list, "of", name);
+
+    *times = (struct times){0};
+    if (take_steps(entry, &times->steps))
+        take_drafts(find(json_object_get(entry, "drafts"), "by", terms), &times->drafts);
+    else
+        times->steps = (struct adaptive_times){0};
+    json_decref(terms);
     json_decref(name);
     json_decref(list);
 }
 
-/* name: borrowed */
-static json_t *entry_of(json_t *name, const struct adaptive_times *times)
+static json_t *steps_of(const struct adaptive_times *times)
 {
     json_t *steps = json_array();
     int failed = steps == NULL;
@@ -97,18 +173,56 @@ static json_t *entry_of(json_t *name, const struct adaptive_times *times)
     for (int i = 0; i < ADAPTIVE_KNOTS; i++)
         if (times->us[i] > 0)
             failed |= json_array_append_new(steps, json_pack("[i, f]", adaptive_work_knot_rows(i), times->us[i]));
-    return json_pack("{s:O, s:o}", "of", name, "step_us", json_text_whole(steps, failed));
+    return json_text_whole(steps, failed);
+}
+
+/* terms: borrowed */
+static json_t *drafts_of(json_t *terms, const struct adaptive_past *past)
+{
+    json_t *accepted = json_array(), *waits = json_array();
+    int failed = accepted == NULL || waits == NULL;
+
+    for (int i = 0; i < ADAPTIVE_MOST && (i == 0 || past->tested[i] > 0); i++)
+        failed |= json_array_append_new(accepted, json_pack("[f, f]", past->tested[i], past->accepted[i]));
+    for (int i = 1; i <= ADAPTIVE_MOST; i++)
+        if (past->wait.rounds[i] > 0)
+            failed |= json_array_append_new(waits, json_pack("[i, i, f]", i, past->wait.rounds[i], past->wait.us[i]));
+    return json_text_whole(json_pack("{s:O, s:o, s:o, s:f, s:f, s:f, s:i}", "by", terms, "accepted", accepted, "wait_us", waits, "burden",
+                                     past->burden, "rest_us", past->rest_us, "alone_us", past->alone_us, "rests", past->rests),
+                           failed);
+}
+
+/* Appends what the list has under other names, to `most` entries in all. Returns whether that failed. */
+static int append_others(json_t *list, const json_t *before, const char *key, const json_t *name, size_t most)
+{
+    int failed = 0;
+
+    for (size_t i = 0; i < json_array_size(before) && json_array_size(list) < most; i++)
+        if (json_is_object(json_array_get(before, i)) && !has(json_array_get(before, i), key, name))
+            failed |= json_array_append(list, json_array_get(before, i));
+    return failed;
+}
+
+/* before: the kind's own drafts, by all terms */
+static json_t *drafts_with(const json_t *before, const char *by, const struct adaptive_past *past)
+{
+    json_t *list = json_array(), *terms = json_text_string(by);
+    int is_known = past->tested[0] > 0 || past->rest_us > 0;
+    int failed = is_known && json_array_append_new(list, drafts_of(terms, past)) != 0;
+
+    failed |= append_others(list, before, "by", is_known ? terms : NULL, TIMES_BY_MOST);
+    json_decref(terms);
+    return json_text_whole(list, failed);
 }
 
 /* This kind first, and behind it what there was of others. */
-static json_t *list_with(json_t *before, const char *of, const struct adaptive_times *times)
+static json_t *list_with(const json_t *before, const char *of, const char *by, const struct times *times)
 {
     json_t *list = json_array(), *name = json_text_string(of);
-    int failed = json_array_append_new(list, entry_of(name, times));
+    json_t *drafts = drafts_with(json_object_get(find(before, "of", name), "drafts"), by, &times->drafts);
+    int failed = json_array_append_new(list, json_pack("{s:O, s:o, s:o}", "of", name, "step_us", steps_of(&times->steps), "drafts", drafts));
 
-    for (size_t i = 0; i < json_array_size(before) && json_array_size(list) < TIMES_MOST; i++)
-        if (json_is_object(json_array_get(before, i)) && !is_of(json_array_get(before, i), name))
-            failed |= json_array_append(list, json_array_get(before, i));
+    failed |= append_others(list, before, "of", name, TIMES_MOST);
     json_decref(name);
     return json_text_whole(list, failed);
 }
@@ -138,9 +252,9 @@ static int replace(const char *path, const char *text)
     return file != NULL && new_file_put(file, fprintf(file, "%s\n", text) > 0, beside, path);
 }
 
-void times_write(const char *path, const char *of, const struct adaptive_times *times)
+void times_write(const char *path, const char *of, const char *by, const struct times *times)
 {
-    json_t *before = read_list(path), *list = list_with(before, of, times);
+    json_t *before = read_list(path), *list = list_with(before, of, by, times);
     char *text = json_text_write(list, JSON_REAL_PRECISION(6));
 
     make_folder(path);

@@ -1,17 +1,24 @@
-/* What jobs of this user timed of the target's steps, by what these times depend on (model, machine, ranks), in one small file: so that the next job
- * of the kind knows what its own warm-up had no time for. It owns nothing; the file may be lost, shared or wrong at any time, and then the job
- * measures anew. The lead calls, once when it begins and once when it ends. Local. */
+/* What jobs of this user timed of the target's steps, by what these times depend on (model, machine, ranks), and what they saw of rounds with drafts,
+ * by what these depend on as well (rule, temperature), in one small file: so that the next job of the kind knows what its own warm-up had no time for,
+ * and whether drafts pay. It owns nothing; the file may be lost, shared or wrong at any time, and then the job measures anew. The lead calls, once when
+ * it begins and once when it ends. Local. */
 #ifndef TANDEM_VERIFIER_JOB_TIMES_H
 #define TANDEM_VERIFIER_JOB_TIMES_H
 
 #include "verifier/round/adaptive.h"
 
-enum { TIMES_MOST = 64, TIMES_OF = 1024 };
+enum { TIMES_MOST = 64, TIMES_OF = 1024, TIMES_BY_MOST = 4, TIMES_BY = 256 };
 
-/* The times of jobs `of` this kind; zeros where the file at `path` has none, or is not one. */
-void times_read(const char *path, const char *of, struct adaptive_times *times);
-/* Puts them before those of other kinds, of which the newest TIMES_MOST are kept. The file is replaced as a whole; where that fails it stays as it
- * was. Whichever of two jobs ends last is kept. */
-void times_write(const char *path, const char *of, const struct adaptive_times *times);
+struct times {
+    struct adaptive_times steps;
+    struct adaptive_past drafts;
+};
+
+/* The times of jobs `of` this kind, and the drafts of those among them that drafted `by` these terms; zeros where the file at `path` has none, or is
+ * not one. */
+void times_read(const char *path, const char *of, const char *by, struct times *times);
+/* Puts them before those of other kinds, of which the newest TIMES_MOST are kept, each with its newest TIMES_BY_MOST terms; drafts of which nothing
+ * is known are not put. The file is replaced as a whole; where that fails it stays as it was. Whichever of two jobs ends last is kept. */
+void times_write(const char *path, const char *of, const char *by, const struct times *times);
 
 #endif

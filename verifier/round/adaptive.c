@@ -7,13 +7,15 @@
  * slower or faster than the table by a factor each: a drafter takes caches, memory bandwidth and often a core from the verifiers, so the time of
  * rounds with drafts says little about rounds without. Those are therefore measured by a look: three rounds without drafts, once the drafter sleeps,
  * now and then and always before drafting is given up. When drafting does not pay it rests; after a rest a probe of a few rounds with drafts tries
- * again.
+ * again. A rest goes on in the next job of the kind, which so begins with what the one before knew: in a short job the first probe would cost more
+ * than it could ever give.
  *
  * w is a table, too (adaptive_wait.h), and before anything was waited for the drafter's own measure. The lengths beside the best one are tried now
  * and then, because what a length's wait is only rounds of that length show. */
 #include "verifier/round/adaptive.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SPELL_DECAY 0.98
 #define OUTLIER 2.0
@@ -29,11 +31,12 @@
 
 enum {
     MOST_JUDGED = 256,
+    MOST_RECALLED = 32, /* of an earlier job's, whose text was another one; */
+    WAITS_RECALLED = 4, /* and of rounds that waited */
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
     PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts, */
     FIRST_SHARE = 16,     /* but the first one, without which nothing is known of the drafts, of the time until then */
     HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
-    MOST_RESTS = 5,       /* the rest doubles after each probe that drafting did not survive, at most so often */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them */
     TELLING_ROUNDS = 64,
     SPELL_ROUNDS = 16,    /* rounds with drafts before their total time decides whether drafting pays */
@@ -86,6 +89,41 @@ void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_st
     known->rows = step.rows > known->rows ? step.rows : known->rows; /* of several drafters the slowest counts */
     known->one_us = fmax(known->one_us, step.one_us);
     known->all_us = fmax(known->all_us, step.all_us);
+}
+
+void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past)
+{
+    for (int i = 0; i < ADAPTIVE_MOST; i++) {
+        double share = past->tested[i] > MOST_RECALLED ? MOST_RECALLED / past->tested[i] : 1;
+
+        adaptive->tested[i] = share * past->tested[i];
+        adaptive->accepted[i] = share * past->accepted[i];
+    }
+    if (past->burden > 0)
+        adaptive_work_expect_burden(&adaptive->work, past->burden);
+    for (int i = 0; i <= ADAPTIVE_MOST; i++) {
+        adaptive->wait.us[i] = past->wait.us[i];
+        adaptive->wait.rounds[i] = past->wait.rounds[i] < WAITS_RECALLED ? past->wait.rounds[i] : WAITS_RECALLED;
+    }
+    adaptive->rest_us = past->rest_us;
+    adaptive->alone_us = past->alone_us;
+    adaptive->rests = past->rests;
+    adaptive->recalled = past->tested[0] > 0;
+}
+
+void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past)
+{
+    double burden = adaptive_work_burden(&adaptive->work);
+
+    memcpy(past->tested, adaptive->tested, sizeof past->tested);
+    memcpy(past->accepted, adaptive->accepted, sizeof past->accepted);
+    if (adaptive_wait_longest(&adaptive->wait) > 0)
+        past->wait = adaptive->wait;
+    if (burden > 0)
+        past->burden = burden;
+    past->rest_us = adaptive->drafts ? 0 : adaptive->rest_us;
+    past->alone_us = adaptive->drafts ? 0 : adaptive->alone_us;
+    past->rests = adaptive->rests;
 }
 
 static struct adaptive_wait_guess guess_of(const struct adaptive *adaptive, int sequences)
@@ -253,11 +291,12 @@ static int rest(struct adaptive *adaptive, int sequences)
 {
     double least = PROBE_ROUNDS * (adaptive_work_us(&adaptive->work, 2 * sequences, 1) + wait_of(adaptive, sequences, 1));
     double cost = adaptive->spell.us - adaptive->spell.plain_us;
-    int hopeless = is_hopeless(adaptive, sequences), share = adaptive->drafted.rounds == 0 && !hopeless ? FIRST_SHARE : PROBE_SHARE;
+    int hopeless = is_hopeless(adaptive, sequences), first = adaptive->drafted.rounds == 0 && !adaptive->recalled;
+    double share = first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
 
     cost = cost > least ? cost : least;
     adaptive->rest_us = share * cost * (1 << adaptive->rests) * (hopeless ? HOPELESS_FACTOR : 1);
-    adaptive->rests += adaptive->rests < MOST_RESTS;
+    adaptive->rests += adaptive->rests < ADAPTIVE_RESTS; /* it doubles after each probe that drafting did not survive, at most so often */
     adaptive->alone_us = 0;
     adaptive->drafts = 0;
     return 0;
@@ -268,7 +307,8 @@ static int begin(struct adaptive *adaptive, int length)
     adaptive->spell = (struct adaptive_account){0};
     adaptive->probe_rounds = PROBE_ROUNDS;
     adaptive_work_doubt(&adaptive->work, 1);
-    adaptive->wait = (struct adaptive_wait){0}; /* measured too long ago: a length that then seemed slow would not be tried again */
+    if (!adaptive->recalled || adaptive->drafted.rounds > 0)
+        adaptive->wait = (struct adaptive_wait){0}; /* measured too long ago: a length that then seemed slow would not be tried again */
     adaptive->look_rest = LOOK_FIRST_REST;
     adaptive->since_look = 0;
     adaptive->trial_rounds = 0;

@@ -9,7 +9,7 @@
 #include "verifier/round/adaptive_wait.h"
 #include "verifier/round/adaptive_work.h"
 
-enum { ADAPTIVE_START = 4 };
+enum { ADAPTIVE_START = 4, ADAPTIVE_RESTS = 5 };
 
 /* What a drafter measured before the job: microseconds of a draft step of one row and of `rows` rows. */
 struct adaptive_draft_step {
@@ -27,7 +27,6 @@ struct adaptive {
     struct adaptive_work work;
     struct adaptive_draft_step draft_step;
     struct adaptive_wait wait;
-    struct adaptive_wait earlier;                          /* of an earlier job */
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST]; /* by place in a proposal; halved at a limit */
     struct adaptive_account drafted; /* all rounds with drafts of the run */
     struct adaptive_account spell;   /* rounds with drafts since drafting last began; decayed sums */
@@ -48,6 +47,16 @@ struct adaptive {
     double alone_us;            /* time in rounds without drafts since the last round with drafts */
     double rest_us;             /* how much of that there is to be before the next probe */
     int rests;                  /* probes in a row after which drafting stopped again */
+    int recalled;               /* earlier jobs drafted, so that the first probe tells no more than any other */
+};
+
+/* What rounds with drafts showed, left by one job to the next of its kind; what probes cost is a share of the time of all of them. */
+struct adaptive_past {
+    double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST];
+    struct adaptive_wait wait;
+    double burden;           /* of a round, for having drafts; 0: none had any */
+    double rest_us, alone_us; /* of the rest between two probes, and how much of it is over; 0: drafting went on */
+    int rests;
 };
 
 /* A round as the lead measured it. */
@@ -64,6 +73,10 @@ struct adaptive_round {
 
 /* Records what a drafter measured; of several the slowest counts. */
 void adaptive_add_draft_step(struct adaptive *adaptive, struct adaptive_draft_step step);
+/* Before the first round: as jobs before left it. What they saw of drafts counts for less than what this job sees. */
+void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past);
+/* Puts what is known now in the place of what earlier jobs left, as far as there is anything. */
+void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past);
 void adaptive_add_round(struct adaptive *adaptive, const struct adaptive_round *round);
 /* Records that the first `accepted` of a proposal's `drafted` tokens were accepted. */
 void adaptive_add_verdict(struct adaptive *adaptive, int drafted, int accepted);

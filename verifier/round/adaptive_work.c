@@ -179,6 +179,17 @@ void adaptive_work_look(struct adaptive_work *work, const double *looked)
     (void)follow(work, 0, ADAPTIVE_LOOK, ratio, ratio > CHANGED || CHANGED * ratio < 1 ? 1 : LOOK_SHARE);
 }
 
+double adaptive_work_burden(const struct adaptive_work *work)
+{
+    return work->speed[0].rounds > 0 && work->speed[1].rounds > 0 ? work->speed[1].scale / work->speed[0].scale : 0;
+}
+
+void adaptive_work_expect_burden(struct adaptive_work *work, double burden)
+{
+    work->speed[0] = (struct adaptive_speed){.scale = 1, .rounds = 1};
+    work->speed[1] = (struct adaptive_speed){.scale = burden, .rounds = 1};
+}
+
 void adaptive_work_doubt(struct adaptive_work *work, int drafted)
 {
     struct adaptive_speed *speed = &work->speed[drafted];

@@ -49,6 +49,10 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
 /* Rounds without drafts took so many times what was expected. The median counts, because in the first one the drafter has only just stopped.
  * looked: [ADAPTIVE_LOOK] */
 void adaptive_work_look(struct adaptive_work *work, const double *looked);
+/* How many times as long a round takes for having drafts, beside its rows; 0: no round had any, or all did. */
+double adaptive_work_burden(const struct adaptive_work *work);
+/* So it is taken to be before the first round, as earlier jobs had it. */
+void adaptive_work_expect_burden(struct adaptive_work *work, double burden);
 /* The speed of this kind of round was measured too long ago to tell an outlier by it. */
 void adaptive_work_doubt(struct adaptive_work *work, int drafted);
 

@@ -58,6 +58,7 @@ struct lead_drain {
 struct lead_pacing {
     struct adaptive adaptive;
     const struct adaptive_times *earlier; /* borrowed: what earlier jobs timed; NULL: nobody knows */
+    const struct adaptive_past *past;     /* borrowed: what they saw of drafts; NULL: nothing is to be known */
     int least;          /* where somebody looks at drafts, so many are made where none would pay, too */
     int length;         /* last choice */
     int64_t decided_ns; /* when the last round was decided; 0: the next round does not follow it directly */

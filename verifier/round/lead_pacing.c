@@ -77,6 +77,8 @@ static enum status time_all_steps(struct lead *lead, const struct request *first
         }
     if (lead->drafting.earlier != NULL)
         adaptive_work_recall(&lead->drafting.adaptive.work, lead->drafting.earlier);
+    if (lead->drafting.past != NULL)
+        adaptive_recall(&lead->drafting.adaptive, lead->drafting.past);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a job's warm-up timed is kept for the next one with the same model, draft, ranks and number of sequences, and for no other; what the next one does
-# not time itself stays. The file is one that a job may find damaged, missing, or in a folder that it may not write to.
+# not time itself stays. So is what drafts gave, for the next one that drafts by the same rule at the same temperature, where the draft length is left to
+# the job and nothing is measured or drawn. The file is one that a job may find damaged, missing, or in a folder that it may not write to.
 . "$(dirname "$0")/job.sh"
 export XDG_CACHE_HOME=$WORK/cache
 KEPT=$XDG_CACHE_HOME/tandem/times.json
@@ -21,7 +22,7 @@ has() {
 
 decodes first
 has 1 "1 drafters, 1 verifiers, 1 threads, 4 sequences"
-sed -i 's/]]}/], [96, 12345.5]]}/' "$KEPT" # which no warm-up of 4 sequences times
+sed -i 's/]], "drafts"/], [96, 12345.5]], "drafts"/' "$KEPT" # which no warm-up of 4 sequences times
 has 1 "4 sequences" 96
 decodes second
 has 1 "4 sequences" 96
@@ -34,6 +35,35 @@ has 4 ""
 decodes alone --solo
 has 4 ""
 same second first
+
+# An earlier job's file says that drafts give nothing, or that they give all: so the next job drafts never, or from its first rounds on.
+of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences[^"]*"' "$KEPT" | head -n 1)
+# keep BY BURDEN REST_US: so it is kept.
+keep() {
+    printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"
+    printf '"burden": %s, "rest_us": %s, "alone_us": 0, "rests": 1}]}]' "$2" "$3" >>"$KEPT"
+}
+# drafted NAME TEST: of the job's figure of drafted tokens.
+drafted() {
+    checks=$((checks + 1))
+    [ "$(figure "$1" drafted)" $2 ] || fail "$1 drafted $(figure "$1" drafted) tokens, expected $2"
+}
+keep "greedy, temperature 0" 16 1e11
+decodes never
+drafted never "= 0"
+keep "greedy, temperature 0" 0.5 0
+decodes always
+drafted always "-gt 0"
+keep "greedy, temperature 0" 16 1e11
+for other in "fixed --draft-length 2" "drawn --synthetic-acceptance 0.5"; do
+    decodes $other
+    checks=$((checks + 1))
+    grep -q '"burden": 16, "rest_us": 1e11, "alone_us": 0,' "$KEPT" || fail "$other changed what earlier jobs saw of drafts: $(cat "$KEPT")"
+done
+keep "rejection, temperature 0" 0.5 0
+decodes coupled --temperature 0.8 --accept coupled
+checks=$((checks + 1))
+grep -q '"by": "rejection, temperature 0,' "$KEPT" || fail "what drafts gave by another rule is lost: $(cat "$KEPT")"
 
 printf '[{"of": 7' >"$KEPT"
 decodes damaged

@@ -8,6 +8,7 @@ SOURCE=$(cd "$HERE/../../.." && pwd)
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 export TMPDIR=$WORK # so that what a broken job leaves behind goes as well
+export XDG_CACHE_HOME=/dev/null # no folder: each job begins as the first one does, whatever others timed and saw of drafts
 export SHELL=/bin/bash # script's, which is given words as this one quotes them
 PROMPTS=$HERE/prompts.jsonl
 FEW=$WORK/few.in # a job of 16 lines

@@ -100,9 +100,9 @@ SLOW_RANK=1 SLOW_ROW=1 on_terminal "$WORK/slow/tandem run --compare $long"
 expect "the pass that measures solo has a line that is cleared" has "measuring solo: ([0-9]+ of [0-9]+ prompt tokens read, )?[0-9]+ of at most 5 tokens"$'\r'"$ESCAPE\[K"
 
 # Rows that cost as much as steps, and more than what else the machine does: drafts of a length that was asked for cost speed, and the warning has the
-# numbers. Nothing is known of earlier jobs, whose rows took other times.
+# numbers.
 echo '{"prompt": "The sea was", "max_tokens": 200, "ignore_eos": true}' >"$WORK/one.jsonl"
-XDG_CACHE_HOME=$WORK/unknown SLOW_RANK=1 SLOW_ROW=4 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 >"$WORK/text" 2>"$WORK/typed"
+SLOW_RANK=1 SLOW_ROW=4 "$WORK/slow/tandem" run --prompts "$WORK/one.jsonl" --verifiers 1 --draft-length 4 >"$WORK/text" 2>"$WORK/typed"
 expect "drafts that cost speed are told of, with numbers" \
     has "drafts of 4 cost speed here: .*: with K = 4 a step of 5 rows takes [0-9.]+ of the time of one of 1 \(v\), each draft with its wire [0-9.]+ \(c\), and of tested drafts [0-9]+ % are expected to be accepted"
 

@@ -1,4 +1,5 @@
-/* What jobs leave of their times: what was written is read, by its own kind alone, and a file that is damaged, hostile or not there is none. */
+/* What jobs leave of their times and drafts: what was written is read, by its own kind and terms alone, and a file that is damaged, hostile or not
+ * there is none. */
 #include "verifier/job/times.h"
 
 #include <limits.h>
@@ -17,27 +18,50 @@
 
 static char folder[] = "/tmp/tandem-times-XXXXXX", path[PATH_MAX];
 
-static struct adaptive_times some(double us)
+static const char by[] = "greedy";
+
+static struct times some(double us)
 {
-    return (struct adaptive_times){.us = {[0] = us + 3, [1] = us + 50, [9] = 10 * us}};
+    return (struct times){.steps.us = {[0] = us + 3, [1] = us + 50, [9] = 10 * us},
+                          .drafts = {.tested = {40, 30.5}, .accepted = {us / 10, 0}, .wait = {.us = {[2] = us, [12] = 0}, .rounds = {[2] = 3, [12] = 1}},
+                                     .burden = 1.25, .rest_us = 100 * us, .alone_us = us, .rests = 5}};
 }
 
-static int are_equal(const struct adaptive_times *a, const struct adaptive_times *b)
+static int are_close(const double *a, const double *b, int count)
 {
-    int equal = 1;
+    int close = 1;
 
-    for (int i = 0; i < ADAPTIVE_KNOTS; i++)
-        equal &= fabs(a->us[i] - b->us[i]) < 1e-2;
-    return equal;
+    for (int i = 0; i < count; i++)
+        close &= fabs(a[i] - b[i]) < 1e-2;
+    return close;
+}
+
+static int are_equal(const struct times *a, const struct times *b)
+{
+    const struct adaptive_past *x = &a->drafts, *y = &b->drafts;
+
+    return are_close(a->steps.us, b->steps.us, ADAPTIVE_KNOTS) && are_close(x->tested, y->tested, ADAPTIVE_MOST) &&
+           are_close(x->accepted, y->accepted, ADAPTIVE_MOST) && are_close(x->wait.us, y->wait.us, ADAPTIVE_MOST + 1) &&
+           memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && are_close(&x->burden, &y->burden, 1) &&
+           are_close(&x->rest_us, &y->rest_us, 1) && are_close(&x->alone_us, &y->alone_us, 1) && x->rests == y->rests;
 }
 
 static int is_none(const char *of)
 {
-    static const struct adaptive_times none;
-    struct adaptive_times times = some(7);
+    static const struct times none;
+    struct times times = some(7);
 
-    times_read(path, of, &times);
+    times_read(path, of, by, &times);
     return memcmp(&times, &none, sizeof none) == 0;
+}
+
+/* The burden of the kind's drafts by these terms; 0: it has none. */
+static double burden(const char *of, const char *terms)
+{
+    struct times times = some(7);
+
+    times_read(path, of, terms, &times);
+    return times.drafts.burden;
 }
 
 static void write_text(const char *text)
@@ -90,22 +114,22 @@ static int remove_all(void **state)
 
 static void test_times__are_those_of_their_kind_and_the_last(void **state)
 {
-    const struct adaptive_times a = some(100), b = some(333), c = some(105);
-    struct adaptive_times times;
+    const struct times a = some(100), b = some(333), c = some(105);
+    struct times times;
 
     (void)state;
     assert_true(is_none("a")); /* no folder yet */
-    times_write(path, "a", &a);
-    times_write(path, "b \xff", &b); /* a path that is no text */
-    times_read(path, "a", &times);
+    times_write(path, "a", by, &a);
+    times_write(path, "b \xff", by, &b); /* a path that is no text */
+    times_read(path, "a", by, &times);
     assert_true(are_equal(&times, &a));
-    times_read(path, "b \xff", &times);
+    times_read(path, "b \xff", by, &times);
     assert_true(are_equal(&times, &b));
     assert_true(is_none("c"));
-    times_write(path, "b \xff", &b); /* in the place of what there was */
+    times_write(path, "b \xff", by, &b); /* in the place of what there was */
     assert_int_equal(kinds(), 2);
-    times_write(path, "a", &c);
-    times_read(path, "a", &times);
+    times_write(path, "a", by, &c);
+    times_read(path, "a", by, &times);
     assert_true(are_equal(&times, &c));
 }
 
@@ -115,14 +139,79 @@ static void test_times__the_newest_kinds_are_kept(void **state)
 
     (void)state;
     for (int i = 0; i < TIMES_MOST + 3; i++) {
-        const struct adaptive_times times = some(i + 1);
+        const struct times times = some(i + 1);
 
         snprintf(of, sizeof of, "kind %d", i);
-        times_write(path, of, &times);
+        times_write(path, of, by, &times);
     }
     assert_true(is_none("kind 2"));
     assert_false(is_none("kind 3"));
     assert_false(is_none("kind 66"));
+}
+
+static void test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept(void **state)
+{
+    const struct times without = {.steps.us = {100, 120}};
+    struct times with = some(100);
+    char terms[32];
+
+    (void)state;
+    for (int i = 0; i < TIMES_BY_MOST + 1; i++) {
+        snprintf(terms, sizeof terms, "temperature %d", i);
+        with.drafts.burden = 2 + i;
+        times_write(path, "c", terms, &with);
+    }
+    times_write(path, "c", "temperature 2", &without); /* which drafted nothing */
+    assert_true(burden("c", "temperature 0") == 0);
+    for (int i = 1; i < TIMES_BY_MOST + 1; i++) {
+        snprintf(terms, sizeof terms, "temperature %d", i);
+        assert_true(burden("c", terms) == 2 + i);
+    }
+    with.drafts.burden = 7;
+    times_write(path, "c", "temperature 2", &with); /* in the place of what there was */
+    assert_true(burden("c", "temperature 2") == 7 && burden("c", "temperature 1") == 3);
+}
+
+/* The times of steps are right, and stay. */
+static void test_times__drafts_that_are_wrong_are_none(void **state)
+{
+#define STEPS "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
+#define DRAFTS(accepted, waits, rest) STEPS "[{\"by\": \"greedy\", \"accepted\": " accepted ", \"wait_us\": " waits ", " rest "}]}]"
+#define REST "\"burden\": 1.5, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
+    static const char *const wrong[] = {
+        STEPS "7}]",
+        STEPS "[7]}]",
+        STEPS "[{\"by\": \"greedy\"}]}]",
+        DRAFTS("[]", "[]", REST),
+        DRAFTS("[[4, 5]]", "[]", REST),
+        DRAFTS("[[4, -1]]", "[]", REST),
+        DRAFTS("[[1e300, 1]]", "[]", REST),
+        DRAFTS("[[1, 1], \"x\"]", "[]", REST),
+        DRAFTS("[[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1],[1,1]]", "[]", REST),
+        DRAFTS("[[4, 3]]", "5", REST),
+        DRAFTS("[[4, 3]]", "[[0, 1, 5]]", REST),
+        DRAFTS("[[4, 3]]", "[[13, 1, 5]]", REST),
+        DRAFTS("[[4, 3]]", "[[-1e300, 1, 5]]", REST),
+        DRAFTS("[[4, 3]]", "[[1, 1e300, 5]]", REST),
+        DRAFTS("[[4, 3]]", "[[1, 1, -5]]", REST),
+        DRAFTS("[[4, 3]]", "[]", "\"burden\": 0.01, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1e9, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": -5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": 5, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 31"),
+    };
+    static const struct adaptive_past none;
+
+    (void)state;
+    write_text(DRAFTS("[[4, 3]]", "[[1, 1, 5]]", REST));
+    assert_true(burden("a", by) == 1.5);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct times times = some(7);
+
+        write_text(wrong[i]);
+        times_read(path, "a", by, &times);
+        assert_true(times.steps.us[0] == 5 && memcmp(&times.drafts, &none, sizeof none) == 0);
+    }
 }
 
 static void test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew(void **state)
@@ -144,15 +233,15 @@ static void test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew(
         "[{\"of\": \"a\", \"step_us\": [[1, 5], \"x\"]}]",
         "[{\"of\": \"a\", \"step_us\": 5}]",
     };
-    const struct adaptive_times a = some(100);
-    struct adaptive_times times;
+    const struct times a = some(100);
+    struct times times;
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         write_text(wrong[i]);
         assert_true(is_none("a"));
-        times_write(path, "a", &a);
-        times_read(path, "a", &times);
+        times_write(path, "a", by, &a);
+        times_read(path, "a", by, &times);
         assert_true(are_equal(&times, &a));
     }
 }
@@ -160,7 +249,7 @@ static void test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew(
 /* A pipe there would block whoever opens it, and a link would lead the writer elsewhere: it is replaced. */
 static void test_times__what_lies_there_instead_of_a_file_is_replaced(void **state)
 {
-    const struct adaptive_times a = some(100);
+    const struct times a = some(100);
     char other[PATH_MAX + 8];
     struct stat found;
 
@@ -170,7 +259,7 @@ static void test_times__what_lies_there_instead_of_a_file_is_replaced(void **sta
         unlink(path);
         assert_int_equal(is_link ? symlink(other, path) : mkfifo(path, 0600), 0);
         assert_true(is_none("a"));
-        times_write(path, "a", &a);
+        times_write(path, "a", by, &a);
         assert_false(is_none("a"));
         assert_int_equal(lstat(path, &found), 0);
         assert_true(S_ISREG(found.st_mode) && (found.st_mode & 077) == 0);
@@ -183,6 +272,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times__are_those_of_their_kind_and_the_last),
         cmocka_unit_test(test_times__the_newest_kinds_are_kept),
+        cmocka_unit_test(test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept),
+        cmocka_unit_test(test_times__drafts_that_are_wrong_are_none),
         cmocka_unit_test(test_times__of_a_file_that_is_wrong_are_none_and_it_is_written_anew),
         cmocka_unit_test(test_times__what_lies_there_instead_of_a_file_is_replaced),
     };

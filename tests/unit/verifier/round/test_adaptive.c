@@ -77,6 +77,15 @@ static const struct machine machines[] = {
 };
 enum { MACHINES = sizeof machines / sizeof *machines };
 
+static const struct machine *machine_of(const char *name)
+{
+    for (int m = 0; m < MACHINES; m++)
+        if (strcmp(machines[m].name, name) == 0)
+            return &machines[m];
+    fail_msg("no machine '%s'", name);
+    return NULL;
+}
+
 static double step_us(const struct machine *machine, int rows)
 {
     int high = 1;
@@ -138,8 +147,9 @@ static double slowness(const struct job *job)
     return slow > 0 ? job->round < slow ? 3 : 1 : job->round < -slow ? 1.0 / 3 : 1;
 }
 
-/* timed: how many numbers of rows there is time for; earlier: what jobs before left, NULL: nobody knows. */
-static void begin_after(struct job *job, const struct machine *machine, int sequences, int timed, const struct adaptive_times *earlier)
+/* timed: how many numbers of rows there is time for; earlier, past: what jobs before left, NULL: nobody knows. */
+static void begin_after(struct job *job, const struct machine *machine, int sequences, int timed, const struct adaptive_times *earlier,
+                        const struct adaptive_past *past)
 {
     *job = (struct job){.machine = machine, .sequences = sequences};
     if (!machine->cold)
@@ -148,12 +158,14 @@ static void begin_after(struct job *job, const struct machine *machine, int sequ
         adaptive_work_add_step(&job->adaptive.work, adaptive_work_warm_up_rows(i), slowness(job) * step_us(machine, adaptive_work_warm_up_rows(i)));
     if (earlier != NULL)
         adaptive_work_recall(&job->adaptive.work, earlier);
+    if (past != NULL)
+        adaptive_recall(&job->adaptive, past);
     job->length = adaptive_choose(&job->adaptive, sequences);
 }
 
 static void begin(struct job *job, const struct machine *machine, int sequences)
 {
-    begin_after(job, machine, sequences, ADAPTIVE_KNOTS, NULL);
+    begin_after(job, machine, sequences, ADAPTIVE_KNOTS, NULL, NULL);
 }
 
 static int happens(struct job *job, double probability)
@@ -284,11 +296,79 @@ static void test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_
             assert_int_equal(adaptive_work_leave(&whole.adaptive.work, &times), 1);
             for (int i = 0; i < ADAPTIVE_KNOTS; i++)
                 times.us[i] *= slower[s];
-            begin_after(&part, &machines[m], 4, 2, &times);
+            begin_after(&part, &machines[m], 4, 2, &times, NULL);
             for (int rows = 1; rows <= 20; rows++)
                 assert_true(fabs(adaptive_work_us(&part.adaptive.work, rows, 0) / adaptive_work_us(&whole.adaptive.work, rows, 0) - 1) < 1e-9);
             assert_int_equal(part.length, whole.length);
         }
+}
+
+/* Jobs of so many rounds, one after the other: what they give in all. */
+struct row_of_jobs {
+    double us, tokens;
+    int drafted; /* rounds with drafts */
+};
+
+static void take_jobs(struct row_of_jobs *row, const struct machine *machine, int sequences, int jobs, int rounds, struct adaptive_past *past)
+{
+    for (int j = 0; j < jobs; j++) {
+        struct job job;
+
+        begin_after(&job, machine, sequences, ADAPTIVE_KNOTS, NULL, past);
+        job.dice = (uint64_t)j;
+        while (job.round < rounds)
+            take_round(&job);
+        adaptive_leave(&job.adaptive, past);
+        row->us += job.us;
+        row->tokens += job.tokens;
+        row->drafted += job.drafted;
+    }
+}
+
+/* As in one long job the first rounds are soon no matter. */
+static void test_adaptive__short_jobs_in_a_row_are_as_fast_as_one_that_is_long(void **state)
+{
+    static const int sequences[] = {1, 4};
+    int failed = 0;
+
+    (void)state;
+    for (int m = 0; m < MACHINES; m++)
+        for (int s = 0; s < 2 && machines[m].slow == 0 && machines[m].robbed == 0 && !machines[m].cold; s++) {
+            struct adaptive_past past = {0};
+            struct row_of_jobs row = {0};
+            double fast;
+
+            take_jobs(&row, &machines[m], sequences[s], 40, 50, &past);
+            fast = row.tokens / row.us;
+            if (fast < 0.9 * (machines[m].by_chance ? CHANCE : 1) * best_rate(&machines[m], sequences[s]) ||
+                fast < 0.98 * rate(&machines[m], sequences[s], 0)) {
+                failed = 1;
+                print_error("%s, %d sequences: %.3f of the best, %.3f of none; %d with drafts\n", machines[m].name, sequences[s],
+                            fast / best_rate(&machines[m], sequences[s]), fast / rate(&machines[m], sequences[s], 0), row.drafted);
+            }
+        }
+    assert_false(failed);
+}
+
+/* Where drafts do not pay, many short jobs ask for as few as a long one; and what one job saw of its text does not keep the next ones from drafting
+ * for theirs. */
+static void test_adaptive__a_rest_goes_on_in_the_next_job_and_ends_there(void **state)
+{
+    struct machine machine = *machine_of("AVX-512, drafts fall");
+    struct adaptive_past past = {0};
+    struct row_of_jobs row = {0}, falls = {0};
+
+    (void)state;
+    take_jobs(&row, machine_of("drafts as slow as tokens"), 1, 200, 100, &past);
+    assert_in_range(row.drafted, 16, 300);
+    past = (struct adaptive_past){0};
+    take_jobs(&falls, &machine, 1, 4, 50, &past);
+    assert_true(past.rest_us > 0);
+    machine.alpha = 0.9;
+    row = (struct row_of_jobs){0};
+    take_jobs(&row, &machine, 1, 120, 50, &past);
+    assert_true(row.drafted > 20 * 50);
+    assert_true(past.rest_us == 0);
 }
 
 /* Of what is timed anew the newest counts, the rest is kept as it was beside one row; and no step takes less than one of fewer rows. */
@@ -334,15 +414,6 @@ static void test_adaptive__one_slow_step_spoils_nothing_that_is_remembered(void 
     adaptive_work_add_step(&next, 2, 130);
     adaptive_work_recall(&next, &times); /* the smaller of 130 / 120 twice */
     assert_true(fabs(adaptive_work_us(&next, 8, 0) - 325) < 1e-9);
-}
-
-static const struct machine *machine_of(const char *name)
-{
-    for (int m = 0; m < MACHINES; m++)
-        if (strcmp(machines[m].name, name) == 0)
-            return &machines[m];
-    fail_msg("no machine '%s'", name);
-    return NULL;
 }
 
 /* With four sequences there twice the rows take twice the time, and a round of K drafts gives less than K + 1 times the tokens. */
@@ -505,6 +576,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adaptive__what_earlier_jobs_timed_stands_in_for_what_a_job_has_no_time_for),
+        cmocka_unit_test(test_adaptive__short_jobs_in_a_row_are_as_fast_as_one_that_is_long),
+        cmocka_unit_test(test_adaptive__a_rest_goes_on_in_the_next_job_and_ends_there),
         cmocka_unit_test(test_adaptive__what_is_left_is_the_newest_of_each_number_of_rows),
         cmocka_unit_test(test_adaptive__one_slow_step_spoils_nothing_that_is_remembered),
         cmocka_unit_test(test_adaptive__no_drafter_is_asked_where_the_warm_up_says_that_no_draft_can_pay),
