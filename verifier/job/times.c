@@ -24,7 +24,7 @@ enum {
 #define SHORTEST_US 1e-3 /* so that one time over another is a number */
 #define LONGEST_REST_US 1e12
 #define MOST_VERDICTS   1e6
-#define MOST_BURDEN     16.0
+#define MOST_RATIO      1e3
 
 /* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
 static json_t *read_list(const char *path)
@@ -135,13 +135,28 @@ static int take_waits(const json_t *list, struct adaptive_wait *wait)
     return right;
 }
 
+/* [rows without drafts, rows with, of their times]; an empty list where no round had any. */
+static int take_ratio(const json_t *list, struct adaptive_ratio *ratio)
+{
+    double without, with;
+
+    if (json_is_array(list) && json_array_size(list) == 0)
+        return 1;
+    if (!within(json_array_get(list, 0), 1, MOST_ROWS, &without) || !within(json_array_get(list, 1), 1, MOST_ROWS, &with) ||
+        !within(json_array_get(list, 2), 1 / MOST_RATIO, MOST_RATIO, &ratio->of_time))
+        return 0;
+    ratio->rows[0] = (int)without;
+    ratio->rows[1] = (int)with;
+    return 1;
+}
+
 static void take_drafts(const json_t *entry, struct adaptive_past *past)
 {
     double rests;
 
     *past = (struct adaptive_past){0};
     if (take_verdicts(json_object_get(entry, "accepted"), past) && take_waits(json_object_get(entry, "wait_us"), &past->wait) &&
-        within(json_object_get(entry, "burden"), 0, MOST_BURDEN, &past->burden) && (past->burden == 0 || past->burden >= 1 / MOST_BURDEN) &&
+        take_ratio(json_object_get(entry, "ratio"), &past->ratio) &&
         within(json_object_get(entry, "rest_us"), 0, LONGEST_REST_US, &past->rest_us) &&
         within(json_object_get(entry, "alone_us"), 0, LONGEST_REST_US, &past->alone_us) &&
         within(json_object_get(entry, "rests"), 0, ADAPTIVE_RESTS, &rests))
@@ -180,6 +195,7 @@ static json_t *steps_of(const struct adaptive_times *times)
 static json_t *drafts_of(json_t *terms, const struct adaptive_past *past)
 {
     json_t *accepted = json_array(), *waits = json_array();
+    json_t *ratio = past->ratio.of_time > 0 ? json_pack("[i, i, f]", past->ratio.rows[0], past->ratio.rows[1], past->ratio.of_time) : json_array();
     int failed = accepted == NULL || waits == NULL;
 
     for (int i = 0; i < ADAPTIVE_MOST && (i == 0 || past->tested[i] > 0); i++)
@@ -187,8 +203,8 @@ static json_t *drafts_of(json_t *terms, const struct adaptive_past *past)
     for (int i = 1; i <= ADAPTIVE_MOST; i++)
         if (past->wait.rounds[i] > 0)
             failed |= json_array_append_new(waits, json_pack("[i, i, f]", i, past->wait.rounds[i], past->wait.us[i]));
-    return json_text_whole(json_pack("{s:O, s:o, s:o, s:f, s:f, s:f, s:i}", "by", terms, "accepted", accepted, "wait_us", waits, "burden",
-                                     past->burden, "rest_us", past->rest_us, "alone_us", past->alone_us, "rests", past->rests),
+    return json_text_whole(json_pack("{s:O, s:o, s:o, s:o, s:f, s:f, s:i}", "by", terms, "accepted", accepted, "wait_us", waits, "ratio", ratio,
+                                     "rest_us", past->rest_us, "alone_us", past->alone_us, "rests", past->rests),
                            failed);
 }
 

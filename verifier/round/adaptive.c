@@ -15,6 +15,8 @@
 #include "verifier/round/adaptive.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SPELL_DECAY 0.98
@@ -99,8 +101,7 @@ void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past
         adaptive->tested[i] = share * past->tested[i];
         adaptive->accepted[i] = share * past->accepted[i];
     }
-    if (past->burden > 0)
-        adaptive_work_expect_burden(&adaptive->work, past->burden);
+    adaptive_work_expect_ratio(&adaptive->work, &past->ratio);
     for (int i = 0; i <= ADAPTIVE_MOST; i++) {
         adaptive->wait.us[i] = past->wait.us[i];
         adaptive->wait.rounds[i] = past->wait.rounds[i] < WAITS_RECALLED ? past->wait.rounds[i] : WAITS_RECALLED;
@@ -113,14 +114,16 @@ void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past
 
 void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past)
 {
-    double burden = adaptive_work_burden(&adaptive->work);
+    struct adaptive_ratio ratio = adaptive_work_ratio(&adaptive->work);
 
     memcpy(past->tested, adaptive->tested, sizeof past->tested);
     memcpy(past->accepted, adaptive->accepted, sizeof past->accepted);
     if (adaptive_wait_longest(&adaptive->wait) > 0)
         past->wait = adaptive->wait;
-    if (burden > 0)
-        past->burden = burden;
+    if (ratio.of_time > 0 && memcmp(ratio.rows, past->ratio.rows, sizeof ratio.rows) == 0)
+        past->ratio.of_time = sqrt(past->ratio.of_time * ratio.of_time); /* either was measured at a moment */
+    else if (ratio.of_time > 0)
+        past->ratio = ratio;
     past->rest_us = adaptive->drafts ? 0 : adaptive->rest_us;
     past->alone_us = adaptive->drafts ? 0 : adaptive->alone_us;
     past->rests = adaptive->rests;

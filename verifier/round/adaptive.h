@@ -54,7 +54,7 @@ struct adaptive {
 struct adaptive_past {
     double tested[ADAPTIVE_MOST], accepted[ADAPTIVE_MOST];
     struct adaptive_wait wait;
-    double burden;           /* of a round, for having drafts; 0: none had any */
+    struct adaptive_ratio ratio;
     double rest_us, alone_us; /* of the rest between two probes, and how much of it is over; 0: drafting went on */
     int rests;
 };

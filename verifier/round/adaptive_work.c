@@ -34,9 +34,8 @@ int adaptive_work_warm_up_rows(int i)
 }
 
 /* Interpolates between the two known knots around `rows`, or extrapolates from the last two; 0: fewer than two are known. */
-static double shape_of(const struct adaptive_work *work, int rows)
+static double shape_of(const double *shape, int rows)
 {
-    const double *shape = work->shape;
     int low = -1, high = -1;
     double at;
 
@@ -62,7 +61,7 @@ static double scale_of(const struct adaptive_work *work, int drafted)
 
 double adaptive_work_us(const struct adaptive_work *work, int rows, int drafted)
 {
-    return shape_of(work, rows) * scale_of(work, drafted);
+    return shape_of(work->shape, rows) * scale_of(work, drafted);
 }
 
 void adaptive_work_add_step(struct adaptive_work *work, int rows, double us)
@@ -150,7 +149,7 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
         of_speed = fmax(1.0 / (speed->rounds + 1), SPEED_SHARE);
         of_knot = fmax(1.0 / (work->known[knot] + 2), gap < GAP_ROUNDS ? (double)gap / (2 * GAP_ROUNDS) : 0.5);
         if (work->shape[knot] == 0)
-            work->shape[knot] = shape_of(work, adaptive_work_knot_rows(knot));
+            work->shape[knot] = shape_of(work->shape, adaptive_work_knot_rows(knot));
         by = follow(work, drafted, 1, ratio, of_speed);
         if (!in_probe)
             work->speed[!drafted].scale *= by;
@@ -161,6 +160,7 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
         work->shape[knot] = us / speed->scale;
     }
     work->known[knot]++;
+    work->rows[drafted] = rows;
     work->last[knot] = ++work->rounds;
     return us;
 }
@@ -179,15 +179,23 @@ void adaptive_work_look(struct adaptive_work *work, const double *looked)
     (void)follow(work, 0, ADAPTIVE_LOOK, ratio, ratio > CHANGED || CHANGED * ratio < 1 ? 1 : LOOK_SHARE);
 }
 
-double adaptive_work_burden(const struct adaptive_work *work)
+struct adaptive_ratio adaptive_work_ratio(const struct adaptive_work *work)
 {
-    return work->speed[0].rounds > 0 && work->speed[1].rounds > 0 ? work->speed[1].scale / work->speed[0].scale : 0;
+    struct adaptive_ratio ratio = {.rows = {work->rows[0], work->rows[1]}};
+    double without = ratio.rows[0] > 0 && ratio.rows[1] > 0 ? adaptive_work_us(work, ratio.rows[0], 0) : 0;
+
+    ratio.of_time = without > 0 ? adaptive_work_us(work, ratio.rows[1], 1) / without : 0;
+    return ratio;
 }
 
-void adaptive_work_expect_burden(struct adaptive_work *work, double burden)
+void adaptive_work_expect_ratio(struct adaptive_work *work, const struct adaptive_ratio *ratio)
 {
+    double with = shape_of(work->shape, ratio->rows[1]);
+
+    if (ratio->of_time <= 0 || with <= 0)
+        return;
     work->speed[0] = (struct adaptive_speed){.scale = 1, .rounds = 1};
-    work->speed[1] = (struct adaptive_speed){.scale = burden, .rounds = 1};
+    work->speed[1] = (struct adaptive_speed){.scale = ratio->of_time * shape_of(work->shape, ratio->rows[0]) / with, .rounds = 1};
 }
 
 void adaptive_work_doubt(struct adaptive_work *work, int drafted)

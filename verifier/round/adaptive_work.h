@@ -17,6 +17,7 @@ struct adaptive_work {
     int last[ADAPTIVE_KNOTS];       /* and the number of the last of them */
     struct adaptive_speed speed[2]; /* of rounds without drafts, and with */
     int rounds;
+    int rows[2];                 /* of the last round without drafts, and with */
     double step[ADAPTIVE_KNOTS]; /* what the warm-up itself measured; 0: nothing */
 };
 
@@ -49,10 +50,14 @@ double adaptive_work_add(struct adaptive_work *work, int rows, int drafted, int 
 /* Rounds without drafts took so many times what was expected. The median counts, because in the first one the drafter has only just stopped.
  * looked: [ADAPTIVE_LOOK] */
 void adaptive_work_look(struct adaptive_work *work, const double *looked);
-/* How many times as long a round takes for having drafts, beside its rows; 0: no round had any, or all did. */
-double adaptive_work_burden(const struct adaptive_work *work);
-/* So it is taken to be before the first round, as earlier jobs had it. */
-void adaptive_work_expect_burden(struct adaptive_work *work, double burden);
+/* How many times as long as one without drafts a round with drafts takes, of as many rows as the last one of either kind. */
+struct adaptive_ratio {
+    int rows[2];
+    double of_time; /* 0: not known */
+};
+struct adaptive_ratio adaptive_work_ratio(const struct adaptive_work *work);
+/* So it is taken to be before the first round, as earlier jobs had it: the warm-up cannot know what drafting costs the verifiers. */
+void adaptive_work_expect_ratio(struct adaptive_work *work, const struct adaptive_ratio *ratio);
 /* The speed of this kind of round was measured too long ago to tell an outlier by it. */
 void adaptive_work_doubt(struct adaptive_work *work, int drafted);
 

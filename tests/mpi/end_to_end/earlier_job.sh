@@ -38,10 +38,10 @@ same second first
 
 # An earlier job's file says that drafts give nothing, or that they give all: so the next job drafts never, or from its first rounds on.
 of=$(grep -o '"of": "[^"]*drafted by its own[^"]* 1 verifiers[^"]*4 sequences[^"]*"' "$KEPT" | head -n 1)
-# keep BY BURDEN REST_US: so it is kept.
+# keep BY RATIO REST_US: so it is kept.
 keep() {
     printf '[{%s, "step_us": [[1, 300], [2, 310]], "drafts": [{"by": "%s, run-ahead auto", "accepted": [[40, 39]], "wait_us": [[1, 9, 1]], ' "$of" "$1" >"$KEPT"
-    printf '"burden": %s, "rest_us": %s, "alone_us": 0, "rests": 1}]}]' "$2" "$3" >>"$KEPT"
+    printf '"ratio": [4, 8, %s], "rest_us": %s, "alone_us": 0, "rests": 1}]}]' "$2" "$3" >>"$KEPT"
 }
 # drafted NAME TEST: of the job's figure of drafted tokens.
 drafted() {
@@ -58,7 +58,7 @@ keep "greedy, temperature 0" 16 1e11
 for other in "fixed --draft-length 2" "drawn --synthetic-acceptance 0.5"; do
     decodes $other
     checks=$((checks + 1))
-    grep -q '"burden": 16, "rest_us": 1e11, "alone_us": 0,' "$KEPT" || fail "$other changed what earlier jobs saw of drafts: $(cat "$KEPT")"
+    grep -Eq '"ratio": \[4, 8, 16(.0)?\], "rest_us": 1e11, "alone_us": 0(.0)?,' "$KEPT" || fail "$other changed what earlier jobs saw of drafts: $(cat "$KEPT")"
 done
 keep "rejection, temperature 0" 0.5 0
 decodes coupled --temperature 0.8 --accept coupled

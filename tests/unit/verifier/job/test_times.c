@@ -24,7 +24,7 @@ static struct times some(double us)
 {
     return (struct times){.steps.us = {[0] = us + 3, [1] = us + 50, [9] = 10 * us},
                           .drafts = {.tested = {40, 30.5}, .accepted = {us / 10, 0}, .wait = {.us = {[2] = us, [12] = 0}, .rounds = {[2] = 3, [12] = 1}},
-                                     .burden = 1.25, .rest_us = 100 * us, .alone_us = us, .rests = 5}};
+                                     .ratio = {{1, 5}, 1.25}, .rest_us = 100 * us, .alone_us = us, .rests = 5}};
 }
 
 static int are_close(const double *a, const double *b, int count)
@@ -42,7 +42,7 @@ static int are_equal(const struct times *a, const struct times *b)
 
     return are_close(a->steps.us, b->steps.us, ADAPTIVE_KNOTS) && are_close(x->tested, y->tested, ADAPTIVE_MOST) &&
            are_close(x->accepted, y->accepted, ADAPTIVE_MOST) && are_close(x->wait.us, y->wait.us, ADAPTIVE_MOST + 1) &&
-           memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && are_close(&x->burden, &y->burden, 1) &&
+           memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && memcmp(x->ratio.rows, y->ratio.rows, sizeof x->ratio.rows) == 0 && are_close(&x->ratio.of_time, &y->ratio.of_time, 1) &&
            are_close(&x->rest_us, &y->rest_us, 1) && are_close(&x->alone_us, &y->alone_us, 1) && x->rests == y->rests;
 }
 
@@ -55,13 +55,13 @@ static int is_none(const char *of)
     return memcmp(&times, &none, sizeof none) == 0;
 }
 
-/* The burden of the kind's drafts by these terms; 0: it has none. */
-static double burden(const char *of, const char *terms)
+/* The ratio of the kind's drafts by these terms; 0: it has none. */
+static double ratio(const char *of, const char *terms)
 {
     struct times times = some(7);
 
     times_read(path, of, terms, &times);
-    return times.drafts.burden;
+    return times.drafts.ratio.of_time;
 }
 
 static void write_text(const char *text)
@@ -158,18 +158,18 @@ static void test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept(
     (void)state;
     for (int i = 0; i < TIMES_BY_MOST + 1; i++) {
         snprintf(terms, sizeof terms, "temperature %d", i);
-        with.drafts.burden = 2 + i;
+        with.drafts.ratio.of_time = 2 + i;
         times_write(path, "c", terms, &with);
     }
     times_write(path, "c", "temperature 2", &without); /* which drafted nothing */
-    assert_true(burden("c", "temperature 0") == 0);
+    assert_true(ratio("c", "temperature 0") == 0);
     for (int i = 1; i < TIMES_BY_MOST + 1; i++) {
         snprintf(terms, sizeof terms, "temperature %d", i);
-        assert_true(burden("c", terms) == 2 + i);
+        assert_true(ratio("c", terms) == 2 + i);
     }
-    with.drafts.burden = 7;
+    with.drafts.ratio.of_time = 7;
     times_write(path, "c", "temperature 2", &with); /* in the place of what there was */
-    assert_true(burden("c", "temperature 2") == 7 && burden("c", "temperature 1") == 3);
+    assert_true(ratio("c", "temperature 2") == 7 && ratio("c", "temperature 1") == 3);
 }
 
 /* The times of steps are right, and stay. */
@@ -177,7 +177,7 @@ static void test_times__drafts_that_are_wrong_are_none(void **state)
 {
 #define STEPS "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
 #define DRAFTS(accepted, waits, rest) STEPS "[{\"by\": \"greedy\", \"accepted\": " accepted ", \"wait_us\": " waits ", " rest "}]}]"
-#define REST "\"burden\": 1.5, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
+#define REST "\"ratio\": [1, 2, 1.5], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
     static const char *const wrong[] = {
         STEPS "7}]",
         STEPS "[7]}]",
@@ -194,17 +194,17 @@ static void test_times__drafts_that_are_wrong_are_none(void **state)
         DRAFTS("[[4, 3]]", "[[-1e300, 1, 5]]", REST),
         DRAFTS("[[4, 3]]", "[[1, 1e300, 5]]", REST),
         DRAFTS("[[4, 3]]", "[[1, 1, -5]]", REST),
-        DRAFTS("[[4, 3]]", "[]", "\"burden\": 0.01, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
-        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1e9, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
-        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": -5, \"alone_us\": 0, \"rests\": 1"),
-        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": 5, \"rests\": 1"),
-        DRAFTS("[[4, 3]]", "[]", "\"burden\": 1, \"rest_us\": 5, \"alone_us\": 0, \"rests\": 31"),
+        DRAFTS("[[4, 3]]", "[]", "\"ratio\": [1, 2, 1e-9], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"ratio\": [1, -2, 1], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"ratio\": [], \"rest_us\": -5, \"alone_us\": 0, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"ratio\": [], \"rest_us\": 5, \"rests\": 1"),
+        DRAFTS("[[4, 3]]", "[]", "\"ratio\": [], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 31"),
     };
     static const struct adaptive_past none;
 
     (void)state;
     write_text(DRAFTS("[[4, 3]]", "[[1, 1, 5]]", REST));
-    assert_true(burden("a", by) == 1.5);
+    assert_true(ratio("a", by) == 1.5);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct times times = some(7);
 
