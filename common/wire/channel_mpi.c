@@ -43,6 +43,7 @@ static enum status wait_for_frame(struct channel *channel, int64_t deadline_ns, 
             world_wait_end(&wait, clock_ns());
         if (frame->count > 0 || *refused || clock_ns() >= deadline_ns)
             return STATUS_OK;
+        wait.settled = wait.naps > 0 && mpi->inbox.under_way == 0 && mpi_outbox_is_empty(&mpi->outbox);
         world_wait_step(mpi->world, &wait, deadline_ns);
     }
 }

@@ -26,13 +26,7 @@ enum status mpi_outbox_open(int peers, struct mpi_outbox *outbox)
 
 void mpi_outbox_close(struct mpi_outbox *outbox)
 {
-    uint64_t left = 0;
-
-    for (int peer = 0; peer < outbox->peers; peer++) {
-        (void)mpi_outbox_reap(outbox, peer); /* on an error, which is logged there, the slot stays busy */
-        left |= outbox->busy[peer];
-    }
-    if (left == 0)
+    if (mpi_outbox_is_empty(outbox)) /* after an error, which is logged there, it is not */
         arena_close(&outbox->arena);
 }
 
@@ -55,6 +49,17 @@ enum status mpi_outbox_reap(struct mpi_outbox *outbox, int peer)
 int mpi_outbox_count(const struct mpi_outbox *outbox, int peer)
 {
     return __builtin_popcountll(outbox->busy[peer]);
+}
+
+int mpi_outbox_is_empty(struct mpi_outbox *outbox)
+{
+    uint64_t left = 0;
+
+    for (int peer = 0; peer < outbox->peers; peer++) {
+        (void)mpi_outbox_reap(outbox, peer);
+        left |= outbox->busy[peer];
+    }
+    return left == 0;
 }
 
 /* The bytes that slot `bit` of the peer sends from; NULL when there is no memory for a large frame. */

@@ -30,6 +30,8 @@ void mpi_outbox_close(struct mpi_outbox *outbox);
 enum status mpi_outbox_send(struct mpi_outbox *outbox, MPI_Comm comm, int peer, struct frame frame, int *taken);
 /* Local. Frees the peer's slots whose frames MPI has sent. */
 enum status mpi_outbox_reap(struct mpi_outbox *outbox, int peer);
+/* Local. Has MPI sent every frame? An error counts as a frame on its way. */
+int mpi_outbox_is_empty(struct mpi_outbox *outbox);
 /* Local. The peer's slots in use, as of the last reap. */
 int mpi_outbox_count(const struct mpi_outbox *outbox, int peer);
 

@@ -76,6 +76,8 @@ struct wait {
     int naps;        /* how often it slept */
     struct wait_usual *usual; /* borrowed; NULL: nobody counts such waits */
     int deaf;        /* what is awaited may ring no doorbell: begin sets it where ranks are on several hosts, and the caller may */
+    int settled;     /* the caller sets it where nothing is on its way that asks for this rank's looks; a ring still ends the sleep at once */
+    int64_t rung_ns; /* when it last rang, or the wait began */
 };
 
 /* Local. */
@@ -85,6 +87,8 @@ void world_wait_begin(const struct world *world, struct wait *wait);
 void world_wait_begin_usual(const struct world *world, struct wait *wait, struct wait_usual *usual);
 /* Local. To be called when what such a wait was for is there, and not when it was given up: its length counts. */
 void world_wait_end(const struct wait *wait, int64_t now);
+/* Pure. How long a sleep that begins now lasts at most. */
+int64_t world_wait_nap_ns(const struct wait *wait, int64_t now);
 /* Local. Spins, yields, then sleeps until the doorbell rings, at most until deadline_ns (clock_ns) and never long. */
 void world_wait_step(const struct world *world, struct wait *wait, int64_t deadline_ns);
 /* Collective over `comm`. Until all have come: before calls of MPI that wait inside the library, where nobody can tell who works from who hangs. */

@@ -64,6 +64,42 @@ static void test_wait__a_ring_is_looked_for_as_often(void **state)
     assert_int_equal(wait.naps, 3);
 }
 
+/* Who waits for frames alone need not look for what no ring tells; but soon after a ring, whose frame may not be there yet. */
+static void test_wait__in_silence_it_sleeps_ever_longer(void **state)
+{
+    const int64_t ms = 1000000;
+    struct wait wait = {.started_ns = 0, .settled = 1};
+
+    (void)state;
+    for (int64_t now = ms, before = 0; now < 100 * ms; now += ms) {
+        int64_t nap = world_wait_nap_ns(&wait, now);
+
+        assert_true(nap >= 2 * ms && nap <= 20 * ms && nap >= before);
+        before = nap;
+    }
+    assert_int_equal(world_wait_nap_ns(&wait, 10 * ms), 5 * ms);
+    assert_int_equal(world_wait_nap_ns(&wait, 99 * ms), 20 * ms);
+    wait.settled = 0;
+    assert_int_equal(world_wait_nap_ns(&wait, 99 * ms), 2 * ms);
+    wait.settled = wait.deaf = 1; /* what is awaited may ring no doorbell */
+    assert_int_equal(world_wait_nap_ns(&wait, 99 * ms), 99 * ms / 64);
+}
+
+static void test_wait__a_ring_ends_the_silence(void **state)
+{
+    struct wait wait;
+
+    (void)state;
+    world_wait_begin(&world, &wait);
+    wait.settled = 1;
+    wait.started_ns = wait.rung_ns = clock_ns() - 1000000000;
+    assert_int_equal(world_wait_nap_ns(&wait, clock_ns()), 20000000);
+    step_off_core(&wait, 4);
+    world_ring(&world, 0);
+    step_off_core(&wait, 1);
+    assert_int_equal(world_wait_nap_ns(&wait, wait.rung_ns), 2000000);
+}
+
 static void test_wait__a_deadline_that_is_over_ends_the_sleep(void **state)
 {
     struct wait wait;
@@ -268,6 +304,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wait__a_rank_that_lost_its_core_looks_again_before_it_sleeps),
         cmocka_unit_test(test_wait__a_ring_is_looked_for_as_often),
+        cmocka_unit_test(test_wait__in_silence_it_sleeps_ever_longer),
+        cmocka_unit_test(test_wait__a_ring_ends_the_silence),
         cmocka_unit_test(test_wait__a_deadline_that_is_over_ends_the_sleep),
         cmocka_unit_test(test_wait__goes_on_while_others_get_something_done),
         cmocka_unit_test(test_wait__is_no_progress_for_others),
