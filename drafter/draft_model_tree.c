@@ -48,7 +48,8 @@ static void draw_children(const struct model_draft *state, const struct draft_jo
     struct draft_tree *tree = &state->tree[job->mirror->slot];
     struct sparse_q *q = q_behind(state, job->mirror, job->node);
     int at = job->node < 0 ? -1 : draft_tree_at(tree, job->node), child;
-    uint32_t coin = rule_tree_coin(sampling, at < 0 ? 0 : tree->node[at].depth, at < 0 ? 0 : draft_tree_index(tree, at) + 1);
+    int is_looked_at = at >= 0 && rule_of(sampling)->looks_on; /* else the position says all */
+    uint32_t coin = is_looked_at ? rule_tree_coin(sampling, tree->node[at].depth, draft_tree_index(tree, at) + 1) : 0;
     int32_t tokens[TREE_CHILDREN];
 
     choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);

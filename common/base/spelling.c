@@ -1,6 +1,9 @@
 #include "common/base/spelling.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { FARTHEST = 2, CHOICE = 32 };
 
 char spelling_fold(char c)
 {
@@ -25,4 +28,24 @@ int spelling_distance(const char *a, const char *b)
         }
     }
     return row[lengths[1]];
+}
+
+void spelling_advise(const char *choices, const char *text, char advice[SPELLING_ADVICE])
+{
+    int least = FARTHEST + 1;
+
+    advice[0] = '\0';
+    for (const char *at = choices; at != NULL;) {
+        const char *bar = strchr(at, '|');
+        int width = bar != NULL ? (int)(bar - at) : (int)strlen(at), distance;
+        char choice[CHOICE];
+
+        snprintf(choice, sizeof choice, "%.*s", width, at);
+        distance = spelling_distance(choice, text);
+        if (distance < least && distance < width) { /* else any other of as few characters would be as near */
+            least = distance;
+            snprintf(advice, SPELLING_ADVICE, "; did you mean '%s'?", choice);
+        }
+        at = bar != NULL ? bar + 1 : NULL;
+    }
 }

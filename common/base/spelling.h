@@ -6,5 +6,8 @@
 char spelling_fold(char c);
 /* Levenshtein distance of two names, over their first 31 characters. */
 int spelling_distance(const char *a, const char *b);
+enum { SPELLING_ADVICE = 64 };
+/* "; did you mean 'NAME'?" for a text that is nearly one of `choices`, which are "a|b|c"; else nothing. */
+void spelling_advise(const char *choices, const char *text, char advice[SPELLING_ADVICE]);
 
 #endif

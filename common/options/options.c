@@ -2,6 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/paths.h"
+#include "common/base/spelling.h"
 #include "common/base/try.h"
 #include "common/options/options_elsewhere.h"
 #include "common/options/options_list.h"
@@ -213,7 +214,10 @@ static enum status read_tree(struct options *options)
     if (options->rounds.tree == NULL)
         return STATUS_OK;
     if (!tree_shape_read(options->rounds.tree, &options->rounds.shape)) {
-        log_error("--tree is '%s', expected " TREE_NAMES, options->rounds.tree);
+        char advice[SPELLING_ADVICE];
+
+        spelling_advise("chain|top-k|dynamic|iid", options->rounds.tree, advice);
+        log_error("--tree is '%s', expected " TREE_NAMES "%s", options->rounds.tree, advice);
         return STATUS_USAGE;
     }
     if (options->rounds.shape.kind != TREE_CHAIN && options->rounds.draft_length < 0)

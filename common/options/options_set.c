@@ -2,13 +2,14 @@
 #include "common/options/options_table.h"
 
 #include "common/base/log.h"
+#include "common/base/spelling.h"
 #include "common/base/try.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE = 96 };
+enum { RANGE = 96, EXPECTED = 256 };
 
 static void *field(struct options *options, const struct option_entry *entry)
 {
@@ -62,6 +63,7 @@ static enum status set_u64(struct options *options, const struct option_entry *e
 /* choices is "a|b|c"; the value is the index of text among them. */
 static enum status set_choice(struct options *options, const struct option_entry *entry, const char *text, const char *where)
 {
+    char advice[SPELLING_ADVICE], expected[EXPECTED];
     size_t length = strlen(text);
     int index = 0;
 
@@ -75,7 +77,9 @@ static enum status set_choice(struct options *options, const struct option_entry
         }
         at = bar != NULL ? bar + 1 : NULL;
     }
-    return refuse(where, entry, text, entry->choices);
+    spelling_advise(entry->choices, text, advice);
+    snprintf(expected, sizeof expected, "%s%s", entry->choices, advice);
+    return refuse(where, entry, text, expected);
 }
 
 static enum status refuse_more(const char *where, const struct option_entry *entry, int most)

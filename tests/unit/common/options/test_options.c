@@ -440,6 +440,10 @@ static void test_options__choices_and_flags_are_spelled_out(void **state)
 {
     (void)state;
     REFUSED({"--accept reject", "--accept is 'reject', expected rejection|coupled"},
+            {"--accept rejecton", "|traversal; did you mean 'rejection'?"},
+            {"--accept without_replacement", "; did you mean 'without-replacement'?"},
+            {"--accept specinfer", "k-sequential|traversal\n"},
+            {"--tree topk", "; did you mean 'top-k'?"},
             {"--accept=", "expected rejection|coupled"},
             {"--colour 1", "expected auto|always|never"},
             {"--colour nevex", "expected auto|always|never"},
