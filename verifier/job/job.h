@@ -32,8 +32,8 @@ struct job {
     double load;                         /* of this host in the minute before it began; 0 or less: not known */
     int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */
     struct adaptive learnt;
-    struct times times; /* as this job and earlier ones measured them */
-    int has_times;      /* this one did, too */
+    struct times times;       /* as this job and earlier ones measured them */
+    int has_times;            /* this one did, too */
     int follows;              /* this rank carries out the lead's orders. The lead is not told when it fails, so main ends the job then. */
     struct drain_relay relay; /* a follower's */
     struct world_trace trace;

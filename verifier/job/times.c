@@ -156,8 +156,7 @@ static void take_drafts(const json_t *entry, struct adaptive_past *past)
 
     *past = (struct adaptive_past){0};
     if (take_verdicts(json_object_get(entry, "accepted"), past) && take_waits(json_object_get(entry, "wait_us"), &past->wait) &&
-        take_ratio(json_object_get(entry, "ratio"), &past->ratio) &&
-        within(json_object_get(entry, "rest_us"), 0, LONGEST_REST_US, &past->rest_us) &&
+        take_ratio(json_object_get(entry, "ratio"), &past->ratio) && within(json_object_get(entry, "rest_us"), 0, LONGEST_REST_US, &past->rest_us) &&
         within(json_object_get(entry, "alone_us"), 0, LONGEST_REST_US, &past->alone_us) &&
         within(json_object_get(entry, "rests"), 0, ADAPTIVE_RESTS, &rests))
         past->rests = (int)rests;

@@ -1,7 +1,7 @@
 /* What jobs of this user timed of the target's steps, by what these times depend on (model, machine, ranks), and what they saw of rounds with drafts,
- * by what these depend on as well (rule, temperature), in one small file: so that the next job of the kind knows what its own warm-up had no time for,
- * and whether drafts pay. It owns nothing; the file may be lost, shared or wrong at any time, and then the job measures anew. The lead calls, once when
- * it begins and once when it ends. Local. */
+ * by what these depend on as well (rule, temperature), in one small file: so that the next job of the kind knows what its own warm-up had no time
+ * for, and whether drafts pay. It owns nothing; the file may be lost, shared or wrong at any time, and then the job measures anew. The lead calls,
+ * once when it begins and once when it ends. Local. */
 #ifndef TANDEM_VERIFIER_JOB_TIMES_H
 #define TANDEM_VERIFIER_JOB_TIMES_H
 

@@ -29,21 +29,22 @@
 #define WORTH_TELLING 1.1
 #define HOPEFUL_ALPHA 0.95 /* a probe is hopeless if drafting would not pay even with this acceptance rate and this share of the wait */
 #define HOPEFUL_WAIT 0.5
+#define LONGEST_LEFT_US 60e6 /* of a rest, to the next job, whose text is another one; but as long as one probe's share of the time */
 #define SETTLE_US      1000.0 /* by then a drafter that is no longer asked usually sleeps */
 
 enum {
     MOST_JUDGED = 256,
-    MOST_RECALLED = 32, /* of an earlier job's, whose text was another one; */
-    WAITS_RECALLED = 4, /* and of rounds that waited */
+    MOST_RECALLED = 32,   /* of an earlier job's, whose text was another one; */
+    WAITS_RECALLED = 4,   /* and of rounds that waited */
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
     PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts, */
     FIRST_SHARE = 16,     /* but the first one, without which nothing is known of the drafts, of the time until then */
     HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
     PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them */
     TELLING_ROUNDS = 64,
-    SPELL_ROUNDS = 16,    /* rounds with drafts before their total time decides whether drafting pays */
-    FRESH_ROUNDS = 12,    /* rounds with drafts for which the result of a look is still valid */
-    LOOK_FIRST_REST = 64, /* rounds with drafts until the next look, doubled after each look */
+    SPELL_ROUNDS = 16,       /* rounds with drafts before their total time decides whether drafting pays */
+    FRESH_ROUNDS = 12,       /* rounds with drafts for which the result of a look is still valid */
+    LOOK_FIRST_REST = 64,    /* rounds with drafts until the next look, doubled after each look */
     LOOK_LONGEST_REST = 256, /* but at most this */
     REACH = 2,               /* lengths above the longest whose wait was measured that may be chosen */
     TRIAL_ROUNDS = 4,        /* the first one is still of another length's drafts, or lacks those that were drafted ahead */
@@ -107,6 +108,7 @@ void adaptive_recall(struct adaptive *adaptive, const struct adaptive_past *past
         adaptive->wait.rounds[i] = past->wait.rounds[i] < WAITS_RECALLED ? past->wait.rounds[i] : WAITS_RECALLED;
     }
     adaptive->rest_us = past->rest_us;
+    adaptive->probe_us = past->rest_us / PROBE_SHARE;
     adaptive->alone_us = past->alone_us;
     adaptive->rests = past->rests;
     adaptive->recalled = past->tested[0] > 0;
@@ -124,7 +126,7 @@ void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past)
         past->ratio.of_time = sqrt(past->ratio.of_time * ratio.of_time); /* either was measured at a moment */
     else if (ratio.of_time > 0)
         past->ratio = ratio;
-    past->rest_us = adaptive->drafts ? 0 : adaptive->rest_us;
+    past->rest_us = adaptive->drafts ? 0 : fmin(adaptive->rest_us, fmax(LONGEST_LEFT_US, PROBE_SHARE * adaptive->probe_us));
     past->alone_us = adaptive->drafts ? 0 : adaptive->alone_us;
     past->rests = adaptive->rests;
 }
@@ -298,6 +300,7 @@ static int rest(struct adaptive *adaptive, int sequences)
     double share = first && !hopeless ? FIRST_SHARE : PROBE_SHARE;
 
     cost = cost > least ? cost : least;
+    adaptive->probe_us = cost;
     adaptive->rest_us = share * cost * (1 << adaptive->rests) * (hopeless ? HOPELESS_FACTOR : 1);
     adaptive->rests += adaptive->rests < ADAPTIVE_RESTS; /* it doubles after each probe that drafting did not survive, at most so often */
     adaptive->alone_us = 0;

@@ -46,6 +46,7 @@ struct adaptive {
     int look_rest;              /* rounds with drafts between the last look and the next */
     double alone_us;            /* time in rounds without drafts since the last round with drafts */
     double rest_us;             /* how much of that there is to be before the next probe */
+    double probe_us;            /* what the last probe is taken to have cost */
     int rests;                  /* probes in a row after which drafting stopped again */
     int recalled;               /* earlier jobs drafted, so that the first probe tells no more than any other */
 };

@@ -23,8 +23,13 @@ static const char by[] = "greedy";
 static struct times some(double us)
 {
     return (struct times){.steps.us = {[0] = us + 3, [1] = us + 50, [9] = 10 * us},
-                          .drafts = {.tested = {40, 30.5}, .accepted = {us / 10, 0}, .wait = {.us = {[2] = us, [12] = 0}, .rounds = {[2] = 3, [12] = 1}},
-                                     .ratio = {{1, 5}, 1.25}, .rest_us = 100 * us, .alone_us = us, .rests = 5}};
+                          .drafts = {.tested = {40, 30.5},
+                                     .accepted = {us / 10, 0},
+                                     .wait = {.us = {[2] = us, [12] = 0}, .rounds = {[2] = 3, [12] = 1}},
+                                     .ratio = {{1, 5}, 1.25},
+                                     .rest_us = 100 * us,
+                                     .alone_us = us,
+                                     .rests = 5}};
 }
 
 static int are_close(const double *a, const double *b, int count)
@@ -42,8 +47,9 @@ static int are_equal(const struct times *a, const struct times *b)
 
     return are_close(a->steps.us, b->steps.us, ADAPTIVE_KNOTS) && are_close(x->tested, y->tested, ADAPTIVE_MOST) &&
            are_close(x->accepted, y->accepted, ADAPTIVE_MOST) && are_close(x->wait.us, y->wait.us, ADAPTIVE_MOST + 1) &&
-           memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && memcmp(x->ratio.rows, y->ratio.rows, sizeof x->ratio.rows) == 0 && are_close(&x->ratio.of_time, &y->ratio.of_time, 1) &&
-           are_close(&x->rest_us, &y->rest_us, 1) && are_close(&x->alone_us, &y->alone_us, 1) && x->rests == y->rests;
+           memcmp(x->wait.rounds, y->wait.rounds, sizeof x->wait.rounds) == 0 && memcmp(x->ratio.rows, y->ratio.rows, sizeof x->ratio.rows) == 0 &&
+           are_close(&x->ratio.of_time, &y->ratio.of_time, 1) && are_close(&x->rest_us, &y->rest_us, 1) && are_close(&x->alone_us, &y->alone_us, 1) &&
+           x->rests == y->rests;
 }
 
 static int is_none(const char *of)
@@ -175,9 +181,9 @@ static void test_times__drafts_are_those_of_their_terms_and_the_newest_are_kept(
 /* The times of steps are right, and stay. */
 static void test_times__drafts_that_are_wrong_are_none(void **state)
 {
-#define STEPS "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
+#define STEPS                         "[{\"of\": \"a\", \"step_us\": [[1, 5]], \"drafts\": "
 #define DRAFTS(accepted, waits, rest) STEPS "[{\"by\": \"greedy\", \"accepted\": " accepted ", \"wait_us\": " waits ", " rest "}]}]"
-#define REST "\"ratio\": [1, 2, 1.5], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
+#define REST                          "\"ratio\": [1, 2, 1.5], \"rest_us\": 5, \"alone_us\": 0, \"rests\": 1"
     static const char *const wrong[] = {
         STEPS "7}]",
         STEPS "[7]}]",

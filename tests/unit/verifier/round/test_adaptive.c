@@ -53,6 +53,7 @@ static const struct machine machines[] = {
     {"AVX-512, drafts fall", AVX512, .wire = 40, .token = 25, .reads = 100, .alpha = 0.3},
     {"slow wire, drafts are accepted", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.9},
     {"slow wire, drafts fall", FAR, .wire = 900, .token = 60, .reads = 2000, .alpha = 0.3},
+    {"drafts that take seconds", .step = {{1, 1e5}, {2, 2e5}, {4, 4e5}}, .wire = 100, .token = 2e6, .reads = 2000, .alpha = 0.8},
     {"drafts as slow as tokens", FAR, .wire = 100, .token = 1000, .reads = 2000, .alpha = 0.8},
     {"drafts half as slow as tokens, ahead", FAR, .wire = 20, .token = 400, .reads = 2000, .alpha = 0.8, .ahead = 0.85},
     {"AVX2, ahead", AVX2, .wire = 40, .token = 30, .reads = 100, .alpha = 0.7, .ahead = 0.9},
@@ -361,6 +362,9 @@ static void test_adaptive__a_rest_goes_on_in_the_next_job_and_ends_there(void **
     (void)state;
     take_jobs(&row, machine_of("drafts as slow as tokens"), 1, 200, 100, &past);
     assert_in_range(row.drafted, 16, 300);
+    past = (struct adaptive_past){0};
+    take_jobs(&row, machine_of("drafts that take seconds"), 1, 1, 20, &past);
+    assert_true(past.rest_us >= 64 * 4 * 2.1e6 && past.rest_us <= 64 * 4 * 2.4e6); /* a probe of four rounds is a 64th of the time */
     past = (struct adaptive_past){0};
     take_jobs(&falls, &machine, 1, 4, 50, &past);
     assert_true(past.rest_us > 0);
