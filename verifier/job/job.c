@@ -5,6 +5,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/options/options_paths.h"
+#include "common/sample/rule.h"
 #include "verifier/job/job_words.h"
 #include "verifier/job/launch_check.h"
 #include "verifier/job/loading.h"
@@ -181,13 +182,15 @@ enum status job_read_requests(struct job *job, struct request_list *requests)
     return status;
 }
 
-/* Passes that are measured begin alike, and verdicts that are wrong on purpose say nothing about drafts. */
+/* Passes that are measured begin alike, and verdicts that are wrong on purpose say nothing about drafts. Where the text depends on what is drafted an
+ * earlier job's verdicts may not say whether to draft: it may have been of the same seed, and what it decided by the coins that are still to be used
+ * here. */
 static int keeps_drafts(const struct job *job)
 {
     const struct options *options = job->options;
 
     return options->rounds.draft_length < 0 && options->report.sweep == NULL && options->checks.size == CHECK_OFF &&
-           options->rounds.synthetic_acceptance < 0;
+           options->rounds.synthetic_acceptance < 0 && !rule_of(&options->request.sampling)->depends_on_drafts && !job->depends_on_drafts;
 }
 
 enum status job_open_lead(struct job *job, struct peers *peers, struct verify *verify, struct lead *lead)
@@ -209,7 +212,7 @@ enum status job_open_lead(struct job *job, struct peers *peers, struct verify *v
     if (job->learns && peers->count > 0)
         lead->drafting.adaptive = job->learnt;
     lead->drafting.earlier = &job->times.steps;
-    lead->drafting.past = keeps_drafts(job) && peers->count > 0 ? &job->times.drafts : NULL;
+    lead->drafting.past = keeps_drafts(job) && peers->count > 0 && lead->drafting.least == 0 ? &job->times.drafts : NULL;
     job->team.shard.forward.group_ns = 0;
     status = lead_open(lead);
     if (status != STATUS_OK)
@@ -270,6 +273,15 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
     return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
+static int depend_on_drafts(const struct request_list *requests)
+{
+    int depend = 0;
+
+    for (int i = 0; i < requests->count; i++)
+        depend |= requests->request[i].error == NULL && rule_of(&requests->request[i].sampling)->depends_on_drafts;
+    return depend;
+}
+
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
@@ -296,6 +308,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     peers.patient = command->is_patient;
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
     job_words_requests(job, &requests);
+    job->depends_on_drafts = depend_on_drafts(&requests);
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
     if (keeps && job->has_times)

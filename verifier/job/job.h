@@ -28,6 +28,7 @@ struct job {
     struct hello *hello; /* [world.size] */
     struct output output; /* the lead's */
     const struct perplexity *perplexity; /* of the text that the job was about, for its report; NULL: of none */
+    int depends_on_drafts;               /* the text of a request does, not only its distribution */
     const struct request *lossy;         /* the first one by a rule that is not lossless; NULL: none */
     double load;                         /* of this host in the minute before it began; 0 or less: not known */
     int learns;              /* passes are over the same requests, so that each begins with what the one before learnt of drafts: */

@@ -22,8 +22,9 @@ enum {
 };
 #define LONGEST_US  1e9
 #define SHORTEST_US 1e-3 /* so that one time over another is a number */
-#define LONGEST_REST_US 1e12
+#define LONGEST_REST_US 1e10
 #define MOST_VERDICTS   1e6
+#define LEAST_RATIO     0.0625
 #define MOST_RATIO      1e3
 
 /* The list in the file; an empty one where there is none, for what the file holds may be lost. NULL without memory. */
@@ -143,7 +144,7 @@ static int take_ratio(const json_t *list, struct adaptive_ratio *ratio)
     if (json_is_array(list) && json_array_size(list) == 0)
         return 1;
     if (!within(json_array_get(list, 0), 1, MOST_ROWS, &without) || !within(json_array_get(list, 1), 1, MOST_ROWS, &with) ||
-        !within(json_array_get(list, 2), 1 / MOST_RATIO, MOST_RATIO, &ratio->of_time))
+        !within(json_array_get(list, 2), LEAST_RATIO, MOST_RATIO, &ratio->of_time))
         return 0;
     ratio->rows[0] = (int)without;
     ratio->rows[1] = (int)with;

@@ -35,12 +35,12 @@
 enum {
     MOST_JUDGED = 256,
     MOST_RECALLED = 32,   /* of an earlier job's, whose text was another one; */
-    WAITS_RECALLED = 4,   /* and of rounds that waited */
+    WAITS_RECALLED = 3,   /* and of rounds that waited: too few to be sure, so that the first quick one says that they were outliers */
     PROBE_ROUNDS = 4,     /* in the first one drafters still read the tokens that they have missed */
     PROBE_SHARE = 64,     /* probes may cost one part in so many of the time without drafts, */
     FIRST_SHARE = 16,     /* but the first one, without which nothing is known of the drafts, of the time until then */
     HOPELESS_FACTOR = 16, /* probes are so much rarer while hopeless: only a change of the machine's speed could make drafting pay */
-    PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them */
+    PLAIN_FIRST = 2,      /* rounds without drafts before the first one with them; one where earlier jobs had some */
     TELLING_ROUNDS = 64,
     SPELL_ROUNDS = 16,       /* rounds with drafts before their total time decides whether drafting pays */
     FRESH_ROUNDS = 12,       /* rounds with drafts for which the result of a look is still valid */
@@ -128,7 +128,7 @@ void adaptive_leave(const struct adaptive *adaptive, struct adaptive_past *past)
         past->ratio = ratio;
     past->rest_us = adaptive->drafts ? 0 : fmin(adaptive->rest_us, fmax(LONGEST_LEFT_US, PROBE_SHARE * adaptive->probe_us));
     past->alone_us = adaptive->drafts ? 0 : adaptive->alone_us;
-    past->rests = adaptive->rests;
+    past->rests = adaptive->drafts && adaptive->probe_rounds == 0 ? 0 : adaptive->rests; /* drafting that goes on has survived its probe */
 }
 
 static struct adaptive_wait_guess guess_of(const struct adaptive *adaptive, int sequences)

@@ -69,16 +69,16 @@ again=(--draft-lengths 2 --batches 1 --repetitions 2 --requests 1 --max-tokens 4
 "$tandem" bench "${again[@]}" --temperatures 0,1 --accepts rejection --alpha "$WORK/alpha.json" --output "$WORK/offline" >"$WORK/out" 2>"$WORK/err" || fail "--alpha: exit $?: $(cat "$WORK/err")"
 expect "--alpha: $(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json")" \
     '[ "$(grep -o "\"cell\": [0-9]*" "$WORK/offline/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 " ] && grep -q "Calibrated on the texts of --alpha" "$WORK/offline/report.md"'
-# One prompt calibrates and is measured. Drawn verdicts are not predicted.
-"$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
-expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
-# The reading of a prompt is predicted, too: some 200 rows are more work than five steps of one.
-"$tandem" bench "${again[@]}" --temperatures 0 --prompt "$(printf 'It was the best of times. %.0s' {1..30})" --output "$WORK/long" >"$WORK/out" 2>"$WORK/err" || fail "a long prompt: exit $?: $(cat "$WORK/err")"
-expect "a long prompt: $(head -n 24 "$WORK/long/prediction.json")" \
-    '[ "$(awk -F "[:,]" "/\"verify_us\"/ { v = \$2 } /\"outside_us\"/ { print (\$2 > 5 * v); exit }" "$WORK/long/prediction.json")" = 1 ]'
-"$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
-expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
-if [ "$2" != small ]; then # other cells of the same sweep
+if [ "$2" != small ]; then # the same code over other cells, prompts and verdicts
+    # One prompt calibrates and is measured. Drawn verdicts are not predicted.
+    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
+    expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
+    # The reading of a prompt is predicted, too: some 200 rows are more work than five steps of one.
+    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "$(printf 'It was the best of times. %.0s' {1..30})" --output "$WORK/long" >"$WORK/out" 2>"$WORK/err" || fail "a long prompt: exit $?: $(cat "$WORK/err")"
+    expect "a long prompt: $(head -n 24 "$WORK/long/prediction.json")" \
+        '[ "$(awk -F "[:,]" "/\"verify_us\"/ { v = \$2 } /\"outside_us\"/ { print (\$2 > 5 * v); exit }" "$WORK/long/prediction.json")" = 1 ]'
+    "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
+    expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
     # A rule that is another one than greedy at temperature 0, too, is a cell of its own there, under its name; and nothing says that it is lossless.
     "$tandem" bench "${again[@]}" --temperatures 0 --accepts rejection,lenience,lenience=0.3 --output "$WORK/cold" >"$WORK/out" 2>"$WORK/err" || fail "cold: exit $?: $(cat "$WORK/err")"
     expect "cold: $(cat "$WORK/cold/report.md")" 'grep -q "^| T 0, K 2 " "$WORK/cold/report.md" && grep -q "^| T 0 lenience, K 2 " "$WORK/cold/report.md" &&
