@@ -2,6 +2,7 @@
  * sleeps in the kernel on its doorbell. A job often has more ranks than cores, and a rank that spins keeps the one that it waits for from
  * running. */
 #include "common/base/clock.h"
+#include "common/base/cores.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
 #include "common/world/doorbells.h"
@@ -9,7 +10,6 @@
 #include "common/world/world.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -148,8 +148,10 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 
     if (now - wait->started_ns < SPIN_NS) {
         spin_a_little();
-    } else if (now < wait->look_ns || wait->looks < LEAST_LOOKS) {
-        sched_yield();
+    } else if (cores_are_taken(now) && wait->looks < LEAST_LOOKS) {
+        spin_a_little();
+    } else if (!cores_are_taken(now) && (now < wait->look_ns || wait->looks < LEAST_LOOKS)) {
+        cores_yield();
     } else if (now < deadline_ns) {
         int64_t nap = world_wait_nap_ns(wait, now);
 

@@ -57,6 +57,7 @@ static enum status start_mpi(int *argc, char ***argv, struct world *world)
     int provided;
 
     load_unwinder();
+    cores_take_short_turns(); /* before MPI starts its threads */
     TRY_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     TRY_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &world->rank));

@@ -273,15 +273,6 @@ enum status job_report(struct job *job, const struct peers *drafters, const stru
     return job->options->report.stats != NULL ? stats_write(&stats, job->options->report.stats) : STATUS_OK;
 }
 
-static int depend_on_drafts(const struct request_list *requests)
-{
-    int depend = 0;
-
-    for (int i = 0; i < requests->count; i++)
-        depend |= requests->request[i].error == NULL && rule_of(&requests->request[i].sampling)->depends_on_drafts;
-    return depend;
-}
-
 static enum status lead_job(struct job *job, const struct job_command *command)
 {
     struct request_list requests = {0};
@@ -308,7 +299,7 @@ static enum status lead_job(struct job *job, const struct job_command *command)
     peers.patient = command->is_patient;
     status = command->takes_prompts ? job_read_requests(job, &requests) : STATUS_OK;
     job_words_requests(job, &requests);
-    job->depends_on_drafts = depend_on_drafts(&requests);
+    job->depends_on_drafts = request_depends_on_drafts(&requests);
     if (status == STATUS_OK)
         status = command->run(job, &peers, &requests);
     if (keeps && job->has_times)

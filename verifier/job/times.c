@@ -62,44 +62,28 @@ static json_t *find(const json_t *list, const char *key, const json_t *name)
     return NULL;
 }
 
-/* A time; 0 where it is none. */
-static double number(const json_t *value)
+/* A number that lies within these; 0 where it is none. */
+static int within(const json_t *value, double least, double most, double *x)
 {
-    double x = json_number_value(value);
-
-    return x >= SHORTEST_US && x < LONGEST_US ? x : 0;
+    *x = json_number_value(value);
+    return json_is_number(value) && *x >= least && *x <= most;
 }
 
-/* [rows, us]. Returns the rows, or 0 where it is something else. */
-static int take_pair(const json_t *pair, double *us)
-{
-    double n = json_number_value(json_array_get(pair, 0));
-
-    *us = number(json_array_get(pair, 1));
-    return n >= 1 && n <= MOST_ROWS && *us > 0 ? (int)n : 0;
-}
-
+/* [rows, us] of each number of rows. */
 static int take_steps(const json_t *entry, struct adaptive_times *times)
 {
     const json_t *steps = json_object_get(entry, "step_us");
 
     *times = (struct adaptive_times){0};
     for (size_t i = 0; i < json_array_size(steps); i++) {
-        double us;
-        int rows = take_pair(json_array_get(steps, i), &us);
+        const json_t *of = json_array_get(steps, i);
+        double rows, us;
 
-        if (rows == 0)
+        if (!within(json_array_get(of, 0), 1, MOST_ROWS, &rows) || !within(json_array_get(of, 1), SHORTEST_US, LONGEST_US, &us))
             return 0;
-        times->us[adaptive_work_knot(rows)] = us;
+        times->us[adaptive_work_knot((int)rows)] = us;
     }
     return times->us[0] > 0;
-}
-
-/* A number that lies within these; 0 where it is none. */
-static int within(const json_t *value, double least, double most, double *x)
-{
-    *x = json_number_value(value);
-    return json_is_number(value) && *x >= least && *x <= most;
 }
 
 /* [tested, accepted] of each place of a proposal. */

@@ -238,6 +238,14 @@ const struct request *request_lossy(const struct request_list *list)
     return NULL;
 }
 
+int request_depends_on_drafts(const struct request_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->request[i].error == NULL && rule_of(&list->request[i].sampling)->depends_on_drafts)
+            return 1;
+    return 0;
+}
+
 void request_release(struct request_list *list)
 {
     for (int i = 0; i < list->count; i++) {

@@ -86,6 +86,8 @@ enum status request_expect_single(const struct request_list *list, const char *w
 int request_drafts(const struct request *request);
 /* The first one that drafts by a rule that is not lossless, or NULL. */
 const struct request *request_lossy(const struct request_list *list);
+/* Does the text of any depend on what was drafted for it? */
+int request_depends_on_drafts(const struct request_list *list);
 void request_release(struct request_list *list);
 
 #endif

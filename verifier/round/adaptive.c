@@ -15,8 +15,6 @@
 #include "verifier/round/adaptive.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SPELL_DECAY 0.98

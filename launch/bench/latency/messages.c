@@ -8,9 +8,11 @@
 #include "launch/bench/latency/latency.h"
 #include <stdlib.h>
 
-enum { VOCAB = 32768, WARM_UP = 50, TIMES = 500, MOST_TEXT = 32 };
+enum { VOCAB = 32768, WARM_UP = 20, LEAST_TIMES = 50, MOST_TIMES = 500, DRAFT_US = 100 };
 #define PATIENCE_NS ((int64_t)10 * 1000000000)
-#define LOOK_NS ((int64_t)100 * 1000000)
+#define LOOK_NS     ((int64_t)100 * 1000000)
+#define ROW_NS      ((int64_t)100 * 1000000) /* a row that has taken so long has no more than LEAST_TIMES: a slow wire would take minutes */
+#define DIGEST      (~0ULL)
 
 enum kind { PROPOSE, COMMIT, ROUND };
 
@@ -44,15 +46,27 @@ static void fill(const struct test *test, struct content *content)
         content->weight[0] += (uint32_t)(MESSAGE_Q_SUM - MESSAGE_Q_SUM / support * support);
     for (int i = 0; i < MESSAGE_MAX_COMMIT; i++)
         content->token[i] = 777 * i % VOCAB;
-    content->proposal = (struct proposal){
-        .run = 1, .request = 1, .base_length = 1000, .base_digest = ~0ULL, .sampling_digest = ~0ULL, .count = test->length, .draft_us = 100};
+    content->proposal =
+        (struct proposal){.run = 1, .request = 1, .base_length = 1000, .base_digest = DIGEST, .sampling_digest = DIGEST, .count = test->length};
     for (int i = 0; i < test->length; i++) {
         content->proposal.token[i] = support > 0 ? content->id[support / 2] : content->token[i];
         content->proposal.q[i] = (struct support){.count = support, .id = content->id, .weight = content->weight};
     }
-    content->commit = (struct commit){.run = 1, .request = 1, .old_length = 1000, .accepted = (uint32_t)test->length, .tokens = content->token,
-                                      .count = test->length + 1, .keep = (uint32_t)(1000 + test->length), .digest = ~0ULL,
+    content->commit = (struct commit){.run = 1,
+                                      .request = 1,
+                                      .old_length = 1000,
+                                      .accepted = (uint32_t)test->length,
+                                      .tokens = content->token,
+                                      .count = test->length + 1,
+                                      .keep = (uint32_t)(1000 + test->length),
                                       .draft_length = (uint32_t)test->length};
+}
+
+/* The last message there of a row says that it is; it is as long as the others. */
+static void mark(struct content *content, int is_last)
+{
+    content->proposal.draft_us = DRAFT_US + is_last;
+    content->commit.digest = DIGEST - (uint64_t)is_last;
 }
 
 static struct frame pack(struct latency *latency, const struct content *content, int commits)
@@ -60,12 +74,15 @@ static struct frame pack(struct latency *latency, const struct content *content,
     return commits ? message_pack_commit(latency->space, &content->commit) : message_pack_proposal(latency->space, &content->proposal);
 }
 
-static const char *unpack(struct latency *latency, struct frame frame, int commits)
+static const char *unpack(struct latency *latency, struct frame frame, int commits, int *is_last)
 {
-    struct proposal proposal;
-    struct commit commit;
+    struct proposal proposal = {0};
+    struct commit commit = {.digest = DIGEST};
+    const char *wrong =
+        commits ? message_unpack_commit(latency->space, frame, VOCAB, &commit) : message_unpack_proposal(latency->space, frame, VOCAB, &proposal);
 
-    return commits ? message_unpack_commit(latency->space, frame, VOCAB, &commit) : message_unpack_proposal(latency->space, frame, VOCAB, &proposal);
+    *is_last = commits ? commit.digest != DIGEST : proposal.draft_us != DRAFT_US;
+    return wrong;
 }
 
 static enum status send(struct latency *latency, int peer, const struct content *content, int commits, size_t *bytes)
@@ -81,7 +98,7 @@ static enum status send(struct latency *latency, int peer, const struct content 
     return STATUS_IO;
 }
 
-static enum status receive(struct latency *latency, int peer, int commits)
+static enum status receive(struct latency *latency, int peer, int commits, int *is_last)
 {
     struct patience patience = patience_begin(2 * LOOK_NS);
     struct frame frame = {0};
@@ -94,7 +111,7 @@ static enum status receive(struct latency *latency, int peer, int commits)
         log_error("rank %d did not answer within %d s", peer, (int)(PATIENCE_NS / 1000000000));
         return STATUS_WATCHDOG;
     }
-    wrong = unpack(latency, frame, commits);
+    wrong = unpack(latency, frame, commits, is_last);
     if (wrong == NULL)
         return STATUS_OK;
     log_error("a message of rank %d is not what was sent: %s", from, wrong);
@@ -106,60 +123,68 @@ static void time_packing(struct latency *latency, const struct content *content,
 {
     int64_t start = clock_ns(), packed;
     struct frame frame = {0};
+    int unused;
 
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < MOST_TIMES; i++)
         frame = pack(latency, content, commits);
     packed = clock_ns();
-    for (int i = 0; i < TIMES; i++)
-        (void)unpack(latency, frame, commits);
-    *pack_us = (double)(packed - start) / 1000 / TIMES;
-    *unpack_us = (double)(clock_ns() - packed) / 1000 / TIMES;
+    for (int i = 0; i < MOST_TIMES; i++)
+        (void)unpack(latency, frame, commits, &unused);
+    *pack_us = (double)(packed - start) / 1000 / MOST_TIMES;
+    *unpack_us = (double)(clock_ns() - packed) / 1000 / MOST_TIMES;
 }
 
-/* The lead's side; the drafter's gives back what it takes. */
-static enum status ping(struct latency *latency, const struct test *test, const struct content *content, double *us, size_t *bytes)
+/* The lead's side; the drafter's gives back what it takes. count: how often, in us[MOST_TIMES]. */
+static enum status ping(struct latency *latency, const struct test *test, struct content *content, double *us, int *count, size_t *bytes)
 {
-    int peer = latency->world.drafter_rank[0], there = test->kind != PROPOSE, back = test->kind == COMMIT;
+    int peer = latency->world.drafter_rank[0], there = test->kind != PROPOSE, back = test->kind == COMMIT, unused_last;
+    int64_t begun = clock_ns();
     size_t unused;
 
-    for (int i = -WARM_UP; i < TIMES; i++) {
+    *count = -WARM_UP;
+    for (int is_last = 0; !is_last;) {
         int64_t start = clock_ns();
 
+        is_last = *count == MOST_TIMES - 1 || (*count >= LEAST_TIMES - 1 && start - begun > ROW_NS);
+        mark(content, is_last);
         TRY(send(latency, peer, content, there, there ? bytes : &unused));
-        TRY(receive(latency, peer, back));
-        if (i >= 0)
-            us[i] = (double)(clock_ns() - start) / (test->kind == ROUND ? 1000 : 2000);
+        TRY(receive(latency, peer, back, &unused_last));
+        if (*count >= 0)
+            us[*count] = (double)(clock_ns() - start) / (test->kind == ROUND ? 1000 : 2000);
+        ++*count;
     }
     if (test->kind != COMMIT) /* what a proposal has, also in a round */
         *bytes = (test->kind == ROUND ? *bytes : 0) + pack(latency, content, 0).count;
     return STATUS_OK;
 }
 
-static enum status pong(struct latency *latency, const struct test *test, const struct content *content)
+static enum status pong(struct latency *latency, const struct test *test, struct content *content)
 {
     int there = test->kind != PROPOSE, back = test->kind == COMMIT;
     size_t unused;
 
-    for (int i = -WARM_UP; i < TIMES; i++) {
-        TRY(receive(latency, latency->world.lead, there));
+    mark(content, 0);
+    for (int is_last = 0; !is_last;) {
+        TRY(receive(latency, latency->world.lead, there, &is_last));
         TRY(send(latency, latency->world.lead, content, back, &unused));
     }
     return STATUS_OK;
 }
 
-static void write_test(struct latency *latency, const struct test *test, const struct content *content, double *us, size_t bytes)
+static void write_test(struct latency *latency, const struct test *test, const struct content *content, double *us, int count, size_t bytes)
 {
-    struct latency_times times = latency_times_of(us, TIMES);
+    struct latency_times times = latency_times_of(us, count);
     double pack_us, unpack_us;
 
     time_packing(latency, content, test->kind == COMMIT, &pack_us, &unpack_us);
     fprintf(latency->text, "%-15zu %.2f\n", bytes, times.avg);
     fflush(latency->text); /* whoever looks on sees each as it comes; close_files asks whether all arrived */
     if (latency->json != NULL)
-        fprintf(latency->json,
-                "{\"kind\":\"message\",\"message\":\"%s\",\"draft_length\":%d,\"support\":%d,\"bytes\":%zu,\"avg_us\":%.3f,\"p50_us\":%.3f,"
-                "\"p99_us\":%.3f,\"min_us\":%.3f,\"pack_us\":%.3f,\"unpack_us\":%.3f}\n",
-                kind_name[test->kind], test->length, test->support, bytes, times.avg, times.p50, times.p99, times.min, pack_us, unpack_us);
+        fprintf(
+            latency->json,
+            "{\"kind\":\"message\",\"message\":\"%s\",\"draft_length\":%d,\"support\":%d,\"bytes\":%zu,\"times\":%d,\"avg_us\":%.3f,\"p50_us\":%.3f,"
+            "\"p99_us\":%.3f,\"min_us\":%.3f,\"pack_us\":%.3f,\"unpack_us\":%.3f}\n",
+            kind_name[test->kind], test->length, test->support, bytes, count, times.avg, times.p50, times.p99, times.min, pack_us, unpack_us);
 }
 
 static void write_head(struct latency *latency, const struct test *test)
@@ -189,13 +214,14 @@ static int list_tests(struct test *tests)
 enum status latency_messages(struct latency *latency)
 {
     struct content *content = calloc(1, sizeof *content);
-    double *us = calloc(TIMES, sizeof *us);
+    double *us = calloc(MOST_TIMES, sizeof *us);
     struct test tests[3 * 4 * 6];
     int count = list_tests(tests);
     enum status status = content != NULL && us != NULL ? STATUS_OK : STATUS_INTERNAL;
 
     for (int i = 0; i < count && status == STATUS_OK; i++) {
         size_t bytes = 0;
+        int times;
 
         progress_made("measuring messages");
         fill(&tests[i], content);
@@ -205,9 +231,9 @@ enum status latency_messages(struct latency *latency)
         }
         if (i == 0 || tests[i].kind != tests[i - 1].kind || tests[i].support != tests[i - 1].support)
             write_head(latency, &tests[i]);
-        status = ping(latency, &tests[i], content, us, &bytes);
+        status = ping(latency, &tests[i], content, us, &times, &bytes);
         if (status == STATUS_OK)
-            write_test(latency, &tests[i], content, us, bytes);
+            write_test(latency, &tests[i], content, us, times, bytes);
     }
     free(content);
     free(us);

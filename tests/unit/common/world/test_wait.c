@@ -64,6 +64,38 @@ static void test_wait__a_ring_is_looked_for_as_often(void **state)
     assert_int_equal(wait.naps, 3);
 }
 
+static int yields, late;
+
+/* The kernel's may come back late. */
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void)
+{
+    yields++;
+    return late ? usleep(3000) : 0;
+}
+
+/* What comes before the first sleep of a wait that began when others had the cores, or not. */
+static int yields_before_a_sleep(void)
+{
+    struct wait wait;
+
+    yields = 0;
+    world_wait_begin(&world, &wait);
+    step_off_core(&wait, 5);
+    assert_int_equal(wait.naps, 1);
+    return yields;
+}
+
+static void test_wait__where_a_yield_came_back_late_it_sleeps_and_does_not_yield(void **state)
+{
+    (void)state;
+    assert_int_equal(yields_before_a_sleep(), 4);
+    late = 1;
+    assert_int_equal(yields_before_a_sleep(), 1); /* the one that shows it */
+    late = 0;
+    assert_int_equal(yields_before_a_sleep(), 0);
+}
+
 /* Who waits for frames alone need not look for what no ring tells; but soon after a ring, whose frame may not be there yet. */
 static void test_wait__in_silence_it_sleeps_ever_longer(void **state)
 {
@@ -275,7 +307,7 @@ static void test_world__threads_are_the_cores_by_who_computes_at_once_and_those_
 
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
-    assert_int_equal(world_threads(&crowd, CPU_COUNT(&all), 0), CPU_COUNT(&all)); /* who asks gets them, */
+    assert_int_equal(world_threads(&crowd, CPU_COUNT(&all), 0), CPU_COUNT(&all));     /* who asks gets them, */
     assert_int_equal(world_threads(&crowd, CPU_COUNT(&all) + 1, 0), CPU_COUNT(&all)); /* but no more than there are */
     if (CPU_COUNT(&all) == cores) {
         assert_int_equal(world_threads(&crowd, 0, 0), cores < 6 ? 1 : cores / 3);
@@ -318,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
         cmocka_unit_test(test_world__too_many_threads_are_warned_of_once_on_a_host),
+        cmocka_unit_test(test_wait__where_a_yield_came_back_late_it_sleeps_and_does_not_yield), /* for a while the others' yields would be naps */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
