@@ -145,12 +145,11 @@ void world_wait_step(const struct world *world, struct wait *wait, int64_t deadl
 {
     struct doorbell *doorbell = world->doorbells->mine;
     int64_t now = clock_ns();
+    int taken = cores_are_taken(now);
 
-    if (now - wait->started_ns < SPIN_NS) {
+    if (taken ? now - wait->rung_ns < LOOK_RUNG_NS || wait->looks < LEAST_LOOKS : now - wait->started_ns < SPIN_NS) {
         spin_a_little();
-    } else if (cores_are_taken(now) && wait->looks < LEAST_LOOKS) {
-        spin_a_little();
-    } else if (!cores_are_taken(now) && (now < wait->look_ns || wait->looks < LEAST_LOOKS)) {
+    } else if (!taken && (now < wait->look_ns || wait->looks < LEAST_LOOKS)) {
         cores_yield();
     } else if (now < deadline_ns) {
         int64_t nap = world_wait_nap_ns(wait, now);

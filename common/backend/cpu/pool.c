@@ -1,10 +1,10 @@
 #include "common/backend/cpu/pool.h"
 
-#include "common/base/clock.h"
 #include "common/base/cores.h"
 #include "common/base/log.h"
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -63,10 +63,10 @@ static void gate_wait(struct gate *gate, unsigned seen, int spins)
             return;
         relax();
     }
-    for (int i = 0; i < YIELDS && !cores_are_taken(clock_ns()); i++) {
+    for (int i = 0; i < YIELDS; i++) {
         if (atomic_load_explicit(&gate->value, memory_order_acquire) != seen)
             return;
-        cores_yield();
+        sched_yield();
     }
     while (atomic_load(&gate->value) == seen)
         gate_sleep(gate, seen);

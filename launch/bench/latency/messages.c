@@ -180,11 +180,10 @@ static void write_test(struct latency *latency, const struct test *test, const s
     fprintf(latency->text, "%-15zu %.2f\n", bytes, times.avg);
     fflush(latency->text); /* whoever looks on sees each as it comes; close_files asks whether all arrived */
     if (latency->json != NULL)
-        fprintf(
-            latency->json,
-            "{\"kind\":\"message\",\"message\":\"%s\",\"draft_length\":%d,\"support\":%d,\"bytes\":%zu,\"times\":%d,\"avg_us\":%.3f,\"p50_us\":%.3f,"
-            "\"p99_us\":%.3f,\"min_us\":%.3f,\"pack_us\":%.3f,\"unpack_us\":%.3f}\n",
-            kind_name[test->kind], test->length, test->support, bytes, count, times.avg, times.p50, times.p99, times.min, pack_us, unpack_us);
+        fprintf(latency->json,
+                "{\"kind\":\"message\",\"message\":\"%s\",\"draft_length\":%d,\"support\":%d,\"bytes\":%zu,\"avg_us\":%.3f,\"p50_us\":%.3f,"
+                "\"p99_us\":%.3f,\"min_us\":%.3f,\"pack_us\":%.3f,\"unpack_us\":%.3f,\"times\":%d}\n",
+                kind_name[test->kind], test->length, test->support, bytes, times.avg, times.p50, times.p99, times.min, pack_us, unpack_us, count);
 }
 
 static void write_head(struct latency *latency, const struct test *test)

@@ -25,6 +25,7 @@ static void lose_the_core(struct wait *wait)
 {
     wait->started_ns -= SECOND_NS;
     wait->look_ns -= SECOND_NS;
+    wait->rung_ns -= SECOND_NS;
 }
 
 static void step_off_core(struct wait *wait, int count)
@@ -66,12 +67,15 @@ static void test_wait__a_ring_is_looked_for_as_often(void **state)
 
 static int yields, late;
 
+static int64_t pretended;
+
 /* The kernel's may come back late. */
 int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
     yields++;
-    return late ? usleep(3000) : 0;
+    pretended += late ? 3000000 : 0;
+    return 0;
 }
 
 /* What comes before the first sleep of a wait that began when others had the cores, or not. */
@@ -86,14 +90,56 @@ static int yields_before_a_sleep(void)
     return yields;
 }
 
+/* Though it could look for long. */
+static int sleeps_after_four_looks(void)
+{
+    struct wait wait;
+
+    world_wait_begin(&world, &wait);
+    wait.look_ns = INT64_MAX;
+    wait.rung_ns -= SECOND_NS;
+    wait.started_ns -= SECOND_NS;
+    for (int i = 0; i < 5; i++)
+        world_wait_step(&world, &wait, INT64_MAX);
+    return wait.naps;
+}
+
 static void test_wait__where_a_yield_came_back_late_it_sleeps_and_does_not_yield(void **state)
 {
     (void)state;
+    pretended = SECOND_NS;
+    clock_pretend(&pretended);
     assert_int_equal(yields_before_a_sleep(), 4);
+    assert_int_equal(sleeps_after_four_looks(), 0);
     late = 1;
     assert_int_equal(yields_before_a_sleep(), 1); /* the one that shows it */
     late = 0;
     assert_int_equal(yields_before_a_sleep(), 0);
+    assert_int_equal(sleeps_after_four_looks(), 1);
+    pretended += SECOND_NS;
+    assert_int_equal(sleeps_after_four_looks(), 0);
+    clock_pretend(NULL);
+}
+
+/* MPI needs several looks to show what rang: they are not naps, for nobody rings again. */
+static void test_wait__soon_after_a_ring_it_sleeps_nowhere(void **state)
+{
+    struct wait wait;
+
+    (void)state;
+    pretended = SECOND_NS;
+    clock_pretend(&pretended);
+    late = 1;
+    (void)yields_before_a_sleep();
+    late = 0;
+    world_wait_begin(&world, &wait);
+    for (int i = 0; i < 9; i++, pretended += 6000)
+        world_wait_step(&world, &wait, INT64_MAX);
+    assert_int_equal(wait.naps, 0);
+    pretended += 60000;
+    world_wait_step(&world, &wait, INT64_MAX);
+    assert_int_equal(wait.naps, 1);
+    clock_pretend(NULL);
 }
 
 /* Who waits for frames alone need not look for what no ring tells; but soon after a ring, whose frame may not be there yet. */
@@ -350,7 +396,8 @@ int main(void)
         cmocka_unit_test(test_world__a_rank_that_is_bound_to_a_core_has_one_thread), /* before this process has learnt its cores */
         cmocka_unit_test(test_world__threads_are_the_cores_by_who_computes_at_once_and_those_it_may_use),
         cmocka_unit_test(test_world__too_many_threads_are_warned_of_once_on_a_host),
-        cmocka_unit_test(test_wait__where_a_yield_came_back_late_it_sleeps_and_does_not_yield), /* for a while the others' yields would be naps */
+        cmocka_unit_test(test_wait__where_a_yield_came_back_late_it_sleeps_and_does_not_yield),
+        cmocka_unit_test(test_wait__soon_after_a_ring_it_sleeps_nowhere),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
