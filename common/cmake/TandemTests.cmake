@@ -1,6 +1,5 @@
-# Every test has a deadline in seconds, five times as long with sanitizers; labels; PLACES, of which `launch/tandem test` fills two for each core and
-# one more, for whole jobs wait as much as they compute (default 1; 2: it keeps two cores busy); and COST, about how many seconds it takes, where they
-# are many: the long ones begin first.
+# Every test has a deadline in seconds, five times as long with sanitizers; labels; and COST, about how many seconds it takes, where they are many:
+# the long ones begin first. `launch/tandem test` runs two for each core and one more, for whole jobs wait as much as they compute.
 # add_cmocka_test(NAME SOURCES ... LINKS ... ARGUMENTS ...): one test program of tests/.
 # add_test_again(NAME PROGRAM ARGUMENTS ...): one more test of a program that there is.
 # add_mpi_test(NAME SOURCES ... LINKS ... RANKS n): the first under mpirun.
@@ -11,7 +10,7 @@
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 set(TANDEM_MPIRUN ${MPIEXEC_EXECUTABLE} -q --allow-run-as-root --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl vader,self)
-set(tandem_test_values TIMEOUT PLACES COST)
+set(tandem_test_values TIMEOUT COST)
 set(tandem_test_lists LABELS ENVIRONMENT)
 set(tandem_amount default)
 if(TANDEM_SANITIZE)
@@ -23,9 +22,6 @@ macro(tandem_test_properties name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  if(NOT ARG_PLACES)
-    set(ARG_PLACES 1)
-  endif()
   if(TANDEM_SANITIZE)
     math(EXPR ARG_TIMEOUT "5 * ${ARG_TIMEOUT}")
     if("mpi" IN_LIST ARG_LABELS) # what MPI keeps to the end of the process is not ours to free
@@ -33,7 +29,7 @@ macro(tandem_test_properties name)
     endif()
   endif()
   list(APPEND ARG_ENVIRONMENT XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache) # what jobs keep of their times is not the user's
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PLACES} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}"
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}"
     SKIP_RETURN_CODE 77)
   if(ARG_COST)
     set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
