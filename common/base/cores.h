@@ -13,8 +13,8 @@ const cpu_set_t *cores_own(void);
 int cores_count_own(void);
 /* Threads for one of `ranks` that share this host's cores, or `asked` where that is above 0; at least 1 and no more than there are of its own. */
 int cores_share(int asked, int ranks);
-/* Before threads start that are to have them. Asks Linux for short turns: then this process, when it wakes or yields, waits microseconds for programs that never
- * sleep, and not milliseconds. Its share of the cores is the same. Kernels before 6.12 have one length of turn for all. */
+/* Before threads start that are to have them. Asks Linux for short turns: then this process, when it wakes or yields, waits microseconds for
+ * programs that never sleep, and not milliseconds. Its share of the cores is the same. Kernels before 6.12 have one length of turn for all. */
 void cores_take_short_turns(void);
 /* How long a turn of the caller's thread is; 0 where the kernel does not tell, or gives it none by its policy. */
 int64_t cores_turn_ns(void);
