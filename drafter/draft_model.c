@@ -1,4 +1,4 @@
-/* The draft model. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
+/* The draft model, or the n-gram table in its place, which has a row of logits for every text at once and nothing to feed. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
  * d_K, which was drawn and never fed), then one row per sequence and step. Where the backend can draft by itself, all steps are given to it at once.
  *
  * q: the request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights, and
@@ -65,8 +65,12 @@ void draft_model_add_chain(struct model_draft *state, struct mirror *mirror, int
 static enum status model_read(void *opaque, struct mirror *mirror, int rows)
 {
     struct model_draft *state = opaque;
-    int most = model_prompt_rows(state->model);
+    int most = state->model != NULL ? model_prompt_rows(state->model) : 0;
 
+    if (state->table != NULL) { /* a text's last tokens are all that a row depends on */
+        mirror->cached = mirror->length - 1;
+        return STATUS_OK;
+    }
     state->rows.count = 0;
     draft_model_add_chain(state, mirror, mirror->length - 1, rows < most ? rows : most);
     return forward_run(&state->forward, &state->rows, state->asked, 0, state->logits);
@@ -74,7 +78,10 @@ static enum status model_read(void *opaque, struct mirror *mirror, int rows)
 
 static void model_copy(void *opaque, struct cache_place from, struct cache_place to, int count)
 {
-    kv_cache_copy(&((struct model_draft *)opaque)->cache, from, to, count);
+    struct model_draft *state = opaque;
+
+    if (state->model != NULL)
+        kv_cache_copy(&state->cache, from, to, count);
 }
 
 static uint64_t low_bits(int count)
@@ -101,6 +108,12 @@ static struct history text_of(const struct draft_job *job)
                             .prompt_count = mirror->prompt_count};
 }
 
+/* Is the job's newest token behind others than those that the cache holds in a row: of a branch, or of a tree below its root? */
+static int is_apart(const struct draft_job *job)
+{
+    return job->branch >= 0 || (job->branch == JOB_TREE && job->node >= 0);
+}
+
 /* A row that sees the committed tokens, and of those behind them the job's own text. */
 static void add_apart(struct model_draft *state, const struct draft_job *job, int place, int position)
 {
@@ -120,14 +133,14 @@ static void add_job(struct model_draft *state, const struct draft_job *job)
 {
     struct mirror *mirror = job->mirror;
 
-    if (job->branch >= 0) {
+    if (!is_apart(job)) {
+        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->max_rows);
+    } else if (job->branch == JOB_TREE) {
+        add_apart(state, job, mirror->length + job->node, mirror->length - 1 + mirror->tree.depth[job->node]);
+    } else {
         const struct branch *branch = &mirror->ahead.branch[job->branch];
 
         add_apart(state, job, branch->place + branch->count, mirror->length + branch->after + branch->count);
-    } else if (job->branch == JOB_TREE && job->node >= 0) {
-        add_apart(state, job, mirror->length + job->node, mirror->length - 1 + mirror->tree.depth[job->node]);
-    } else {
-        draft_model_add_chain(state, mirror, mirror->length + mirror->drafted, state->model->max_rows);
     }
 }
 
@@ -181,7 +194,7 @@ void draft_model_list(const struct model_draft *state, const struct draft_job *j
 {
     int has_winner = !query->gumbel || query->winner.token < 0;
 
-    listed->count = choice_listed(&job->mirror->sampling, state->model->vocab, query, state->p);
+    listed->count = choice_listed(&job->mirror->sampling, state->vocab, query, state->p);
     listed->count = listed->count < LISTED ? listed->count : LISTED;
     for (int i = 0; i < listed->count; i++) {
         listed->best[i] = query->best[i];
@@ -221,7 +234,7 @@ static void choose(struct model_draft *state, const struct draft_job *job, const
     struct branch *branch = job->branch < 0 ? NULL : &mirror->ahead.branch[job->branch];
     struct draft_output *output = job->output;
     struct sparse_q *q = &draft_model_q(state, mirror, branch != NULL ? branch->output : mirror->output)[output->count];
-    int32_t token = choice_draw(&mirror->sampling, state->support, state->model->vocab, query, state->p, q);
+    int32_t token = choice_draw(&mirror->sampling, state->support, state->vocab, query, state->p, q);
 
     if (state->breakage != BREAKAGE_NONE)
         token = draw_broken(state, branch, query, q, token);
@@ -235,16 +248,20 @@ static void choose(struct model_draft *state, const struct draft_job *job, const
 
 int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror)
 {
-    return state->model->backend->output.ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
+    return state->model != NULL && state->backend->output.ask != NULL && logits_are_only_scaled(&mirror->sampling, &mirror->bias);
 }
 
-/* Feeds the rows that were laid out, and has the backend answer the queries that it can; the other rows are copied to the host. */
+/* Lays out and feeds the rows of the jobs, and has the backend answer the queries that it can; the other rows are copied to the host. */
 static enum status run_forward(struct model_draft *state, const struct draft_job *jobs, int count)
 {
-    const struct model *model = state->model;
-    int fetches = model->backend->output.fetch != NULL;
+    int fetches = state->backend->output.fetch != NULL;
     struct forward_questions questions = {.first = 0, .queries = state->queries};
 
+    state->rows.count = 0;
+    for (int a = 0; a < count; a++) {
+        add_job(state, &jobs[a]);
+        state->asked[a] = state->rows.count - 1;
+    }
     for (int a = 0; a < count; a++)
         if (draft_model_is_answered(state, jobs[a].mirror))
             state->queries[questions.count++] =
@@ -252,21 +269,35 @@ static enum status run_forward(struct model_draft *state, const struct draft_job
     TRY(forward_begin(&state->forward, &state->rows, state->asked, count, state->logits, &questions));
     for (int a = 0; fetches && a < count; a++)
         if (!draft_model_is_answered(state, jobs[a].mirror))
-            model->backend->output.fetch(model->context, a, state->logits + (size_t)a * (size_t)model->vocab);
+            state->backend->output.fetch(state->context, a, state->logits + (size_t)a * (size_t)state->vocab);
     return forward_end(&state->forward);
+}
+
+/* The rows of the jobs, from the last tokens of their texts. */
+static enum status look_up(struct model_draft *state, const struct draft_job *jobs, int count)
+{
+    for (int a = 0; a < count; a++) {
+        const struct history text = text_of(&jobs[a]);
+        int32_t last[NGRAM_CONTEXT];
+        int known = history_last(&text, last, NGRAM_CONTEXT);
+
+        if (!is_apart(&jobs[a]))
+            jobs[a].mirror->cached = jobs[a].mirror->length + jobs[a].mirror->drafted;
+        ngram_table_row(state->table, last, known, state->vocab, state->logits + (size_t)a * (size_t)state->vocab);
+    }
+    return STATUS_OK;
 }
 
 /* Answers a query from logits in the host's memory. Penalties count the tokens of the job's text. */
 static struct row_query answer_here(struct model_draft *state, const struct draft_job *job, int a)
 {
-    const struct model *model = state->model;
     const struct mirror *mirror = job->mirror;
     const struct history history = text_of(job);
-    float *logits = state->logits + (size_t)a * (size_t)model->vocab;
+    float *logits = state->logits + (size_t)a * (size_t)state->vocab;
     struct row_query query = query_of_job(state, job, a);
 
-    logits_process(&mirror->sampling, &mirror->bias, &history, logits, 0, model->vocab, state->tally);
-    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
+    logits_process(&mirror->sampling, &mirror->bias, &history, logits, 0, state->vocab, state->tally);
+    backend_answer(state->backend, state->context, logits, 0, state->vocab, NULL, &query);
     return query;
 }
 
@@ -274,12 +305,7 @@ enum status draft_model_step(struct model_draft *state, const struct draft_job *
 {
     int queries = 0;
 
-    state->rows.count = 0;
-    for (int a = 0; a < count; a++) {
-        add_job(state, &jobs[a]);
-        state->asked[a] = state->rows.count - 1;
-    }
-    TRY(run_forward(state, jobs, count));
+    TRY(state->table != NULL ? look_up(state, jobs, count) : run_forward(state, jobs, count));
     for (int a = 0; a < count; a++) {
         struct row_query here, *query = &here;
 
@@ -386,6 +412,8 @@ static void model_draft_close(void *opaque)
     arena_close(&state->arena);
     forward_close(&state->forward);
     kv_cache_close(&state->cache);
+    if (state->table != NULL && state->context != NULL)
+        state->backend->close(state->context);
     free(state);
 }
 
@@ -409,6 +437,8 @@ static void model_shape(void *opaque, const struct tree_shape *shape)
 
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
+    if (terms->table != NULL)
+        return draft_open_table(draft, terms->table, terms);
     return draft_open_model(draft, terms->model, terms->slots, terms->support, terms->runs_ahead);
 }
 
@@ -426,7 +456,7 @@ const struct draft_kind draft_model_kind = {.name = "model",
 
 static enum status lay_out(struct model_draft *state, int slots)
 {
-    size_t rows = (size_t)state->model->max_rows, vocab = (size_t)state->model->vocab, list = (size_t)room_of(state->support, state->outputs);
+    size_t rows = (size_t)state->max_rows, vocab = (size_t)state->vocab, list = (size_t)room_of(state->support, state->outputs);
     size_t words = arena_round(rows * sizeof(int32_t)), jobs = (size_t)state->jobs, outputs = (size_t)(slots * state->outputs);
     size_t supports = outputs * MESSAGE_MAX_DRAFT, lists = state->outputs > 1 ? outputs * (MESSAGE_MAX_DRAFT + 1) : 0;
     size_t trees = state->outputs > 1 ? (size_t)slots : 0;
@@ -462,22 +492,59 @@ int draft_jobs(int slots, int runs_ahead)
     return runs_ahead && slots < BACKEND_MAX_ROWS ? BACKEND_MAX_ROWS : slots;
 }
 
-enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support, int runs_ahead)
+/* What a draft of rows of so many logits has, whoever makes them. NULL, after a line, without memory. */
+static struct model_draft *begin(int vocab, int slots, int support, int runs_ahead)
 {
     struct model_draft *state = calloc(1, sizeof *state);
-    enum status status;
 
     if (state == NULL) {
         log_error("no memory for a draft");
-        return STATUS_INTERNAL;
+        return NULL;
     }
-    state->model = model;
-    state->support = support < model->vocab ? support : model->vocab;
+    state->vocab = vocab;
+    state->support = support < vocab ? support : vocab;
     state->outputs = runs_ahead ? 1 + MIRROR_BRANCHES : 1;
     state->jobs = draft_jobs(slots, runs_ahead);
+    return state;
+}
+
+enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support, int runs_ahead)
+{
+    struct model_draft *state = begin(model->vocab, slots, support, runs_ahead);
+    enum status status;
+
+    if (state == NULL)
+        return STATUS_INTERNAL;
+    state->model = model;
+    state->backend = model->backend;
+    state->context = model->context;
+    state->max_rows = model->max_rows;
     TRY_TO(kv_cache_open(&state->cache, model, slots), release);
     TRY_TO(forward_open(&state->forward, model, &state->cache), release);
     TRY_TO(lay_out(state, slots), release);
+    *draft = (struct draft){.kind = &draft_model_kind, .state = state};
+    return STATUS_OK;
+
+release:
+    model_draft_close(state);
+    return status;
+}
+
+enum status draft_open_table(struct draft *draft, const struct ngram_table *table, const struct draft_parts *terms)
+{
+    int vocab = terms->vocab > 0 && terms->vocab < (int)table->header.vocab ? terms->vocab : (int)table->header.vocab;
+    struct model_draft *state = begin(vocab, terms->slots, terms->support, terms->runs_ahead);
+    enum status status;
+
+    if (state == NULL)
+        return STATUS_INTERNAL;
+    state->table = table;
+    state->backend = &backend_cpu;
+    state->max_rows = state->jobs;
+    const struct backend_options options = {.threads = 1, .max_rows = state->max_rows, .max_vocab = vocab};
+
+    TRY_TO(state->backend->open(&options, &state->context), release);
+    TRY_TO(lay_out(state, terms->slots), release);
     *draft = (struct draft){.kind = &draft_model_kind, .state = state};
     return STATUS_OK;
 

@@ -1,9 +1,10 @@
-/* A draft model's state, and what its files share. draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft;
- * draft_model_tree.c drafts trees. They alone include this. */
+/* The state of a draft whose tokens come from rows of logits, a draft model's or an n-gram table's, and what its files share. draft_model.c drafts step
+ * by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees. They alone include this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 
 #include "common/model/forward.h"
+#include "common/ngram/ngram_table.h"
 #include "common/sample/choice.h"
 #include "drafter/draft.h"
 #include "drafter/draft_tree.h"
@@ -17,7 +18,12 @@ struct listed {
 };
 
 struct model_draft {
-    struct model *model;
+    struct model *model;             /* NULL where rows are those of a table */
+    const struct ngram_table *table; /* NULL where they are a model's */
+    const struct backend *backend;   /* that answers queries about rows */
+    struct backend_context *context;
+    int vocab;    /* ids that are drafted, the length of a row */
+    int max_rows; /* of a step */
     struct kv_cache cache;
     struct forward forward;
     struct arena arena;

@@ -9,14 +9,14 @@ int draft_model_is_left_to_device(const struct model_draft *state, struct mirror
 {
     int rows = 0;
 
-    if (!forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE || state->stopping.kind != STOPPING_NEVER)
+    if (state->model == NULL || !forward_drafts(&state->forward) || state->breakage != BREAKAGE_NONE || state->stopping.kind != STOPPING_NEVER)
         return 0;
     for (int i = 0; i < count; i++) {
         if (!draft_model_is_answered(state, mirrors[i]))
             return 0;
         rows += mirrors[i]->length - mirrors[i]->cached + mirrors[i]->wanted - 1;
     }
-    return rows <= BACKEND_MAX_ROWS && rows <= state->model->max_rows;
+    return rows <= BACKEND_MAX_ROWS && rows <= state->max_rows;
 }
 
 /* Lays out the rows of all steps: the committed tokens that each mirror's cache lacks, then one row for each drafted token but the last. Returns the
@@ -28,7 +28,7 @@ static int lay_out_steps(struct model_draft *state, struct mirror *const *mirror
 
     rows->count = 0;
     for (int i = 0; i < count; i++) {
-        draft_model_add_chain(state, mirrors[i], mirrors[i]->length, state->model->max_rows);
+        draft_model_add_chain(state, mirrors[i], mirrors[i]->length, state->max_rows);
         state->asked[i] = rows->count - 1;
     }
     first_rows = rows->count;

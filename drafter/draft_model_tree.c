@@ -52,7 +52,7 @@ static void draw_children(const struct model_draft *state, const struct draft_jo
     uint32_t coin = is_looked_at ? rule_tree_coin(sampling, tree->node[at].depth, draft_tree_index(tree, at) + 1) : 0;
     int32_t tokens[TREE_CHILDREN];
 
-    choice_draw(sampling, state->support, state->model->vocab, query, state->p, q);
+    choice_draw(sampling, state->support, state->vocab, query, state->p, q);
     const struct siblings_q drawn_from = {.count = q->count, .id = q->id, .weight = q->weight};
 
     for (int number = 0; (child = draft_tree_child(tree, at, number)) >= 0; number++) {
@@ -154,7 +154,7 @@ static void write_tree(const struct model_draft *state, const struct mirror *mir
 
 enum status draft_model_propose_trees(struct model_draft *state, struct mirror *const *mirrors, int count, struct draft_output *const *outputs)
 {
-    int most = state->model->max_rows < BACKEND_MAX_ROWS ? state->model->max_rows : BACKEND_MAX_ROWS; /* at most state->jobs, where there are trees */
+    int most = state->max_rows < BACKEND_MAX_ROWS ? state->max_rows : BACKEND_MAX_ROWS; /* at most state->jobs, where there are trees */
 
     for (int first = 0, next; first < count; first = next) {
         int rows = mirrors[first]->wanted;

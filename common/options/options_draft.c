@@ -99,7 +99,9 @@ enum status options_draft_read(const char *text, struct options_draft *out)
     const struct options_draft_kind *kind = text != NULL ? find_kind(text, name) : &options_draft_kinds[DRAFT_MODEL];
     struct options_draft draft = kind->usual;
 
-    if (draft.kind != DRAFT_MODEL && text[name] == ':')
+    if (kind->own_file)
+        draft.file = text[name] == ':' ? text + name + 1 : NULL;
+    else if (draft.kind != DRAFT_MODEL && text[name] == ':')
         TRY(take_keys(&draft, text + name + 1));
     if (kind->check != NULL)
         TRY(kind->check(&draft));
@@ -113,6 +115,8 @@ void options_draft_write(const struct options_draft *draft, char *text)
     int used = draft->kind != DRAFT_MODEL ? snprintf(text, OPTIONS_DRAFT_TEXT, "%s", kind->name) : 0;
 
     text[used] = '\0';
+    if (draft->file != NULL)
+        snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), ":%s", strrchr(draft->file, '/') != NULL ? strrchr(draft->file, '/') + 1 : draft->file);
     for (int i = 0, some = 0; i < keys_of(kind); i++) {
         int value = *(const int *)(const void *)((const char *)draft + kind->key[i].at);
 

@@ -18,10 +18,25 @@ static enum status check_self(const struct options_draft *draft)
     return STATUS_USAGE;
 }
 
+static enum status check_ngram(const struct options_draft *draft)
+{
+    if (draft->file != NULL && *draft->file != '\0')
+        return STATUS_OK;
+    log_error("--draft ngram needs the file of a table, as ngram:FILE; tandem ngram makes one of texts");
+    return STATUS_USAGE;
+}
+
 const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
     /* This kind is chosen by giving a model's path, never by its name. */
-    [DRAFT_MODEL] = {.name = "model", .own_model = 1, .trees = 1, .draws = 1, .usual = {.kind = DRAFT_MODEL}},
+    [DRAFT_MODEL] = {.name = "model",
+                     .form = "PATH",
+                     .what = "a smaller model of the same tokenizer, which is usually the fastest",
+                     .source = "Leviathan et al. 2023, section 2",
+                     .own_model = 1, .trees = 1, .draws = 1, .usual = {.kind = DRAFT_MODEL}},
     [DRAFT_LOOKUP] = {.name = "lookup",
+                      .form = "lookup[:min=N,max=N,job=1]",
+                      .what = "copies of what followed the last tokens before, in prompt and output, and with job=1 in the job's other texts",
+                      .source = "Saxena 2023, prompt lookup; Yang et al. 2023, LLMA",
                       .architecture = "copies",
                       .usual = {.kind = DRAFT_LOOKUP, .min = 1, .max = 4},
                       .key = {{"min", offsetof(struct options_draft, min), 1, OPTIONS_DRAFT_LONGEST, "a whole number from 1 to 16"},
@@ -29,6 +44,9 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                               {"job", offsetof(struct options_draft, job), 1, 1, "1"}},
                       .check = check_lookup},
     [DRAFT_SELF] = {.name = "self",
+                    .form = "self:[bits=4|8][,layers=N]",
+                    .what = "the target's own weights, rounded to so many bits, or its first layers alone, or both",
+                    .source = "Elhoushi et al. 2024, LayerSkip, without its training",
                     .target_model = 1,
                     .trees = 1,
                     .draws = 1,
@@ -36,4 +54,14 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                     .key = {{"bits", offsetof(struct options_draft, bits), 4, 8, "4 or 8"},
                             {"layers", offsetof(struct options_draft, layers), 1, 4096, "a whole number from 1 to 4096"}},
                     .check = check_self},
+    [DRAFT_NGRAM] = {.name = "ngram",
+                     .form = "ngram:FILE",
+                     .what = "how often each token followed the last ones in texts that tandem ngram counted",
+                     .source = "Leviathan et al. 2023, section 3.6; Kneser and Ney 1995, smoothed as by Chen and Goodman 1998",
+                     .own_file = 1,
+                     .trees = 1,
+                     .draws = 1,
+                     .architecture = "n-grams",
+                     .usual = {.kind = DRAFT_NGRAM},
+                     .check = check_ngram},
 };

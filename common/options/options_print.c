@@ -131,6 +131,23 @@ static void print_rules(FILE *to)
     }
 }
 
+static void print_drafters(FILE *to)
+{
+    char more[512];
+
+    for (int i = 0; i < DRAFTER_KINDS; i++) {
+        const struct options_draft_kind *kind = &options_draft_kinds[i];
+
+        snprintf(more, sizeof more, "lossless; %s; %s; proposes %s. %s",
+                 kind->own_model      ? "needs a model of the target's vocabulary"
+                 : kind->target_model ? "needs the target's file"
+                 : kind->own_file     ? "needs a file"
+                                      : "needs nothing",
+                 kind->draws ? "has a q" : "q is one token", kind->trees ? "trees, too" : "chains", kind->source);
+        print_entry(to, kind->form, kind->what, more);
+    }
+}
+
 const char *options_version(void)
 {
     return TANDEM_VERSION;
@@ -169,6 +186,8 @@ void options_print(const struct options *options, const char *name, const char *
         print_breaks(to);
     else if (options->print == OPTIONS_PRINT_RULES)
         print_rules(to);
+    else if (options->print == OPTIONS_PRINT_DRAFTERS)
+        print_drafters(to);
     else
         print_help(name, what, to);
 }

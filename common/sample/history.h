@@ -29,4 +29,7 @@ int history_count(const struct history *history);
 /* Are the last seen ones these?  tokens: [count] */
 int history_ends_with(const struct history *history, const int32_t *tokens, int count);
 
+/* The last seen ones, at most `most`, the newest last; returns how many.  tokens: [most] */
+int history_last(const struct history *history, int32_t *tokens, int most);
+
 #endif

@@ -15,6 +15,11 @@
 #ifndef BACKEND
 #define BACKEND backend_cpu
 #endif
+#ifdef TABLE /* of n-grams, for a model */
+#define MODEL NULL
+#else
+#define MODEL model_path
+#endif
 
 enum { SLOTS = 8, ROUNDS = 6, NODES = 14 };
 
@@ -49,7 +54,7 @@ static void open_rig(struct draft_rig *opened)
 
     memset(opened, 0, sizeof *opened);
     opened->runs_ahead = 1;
-    draft_rig_open(opened, model_path, &BACKEND, 1, SLOTS, sampling_of);
+    draft_rig_open(opened, MODEL, &BACKEND, 1, SLOTS, sampling_of);
     draft_shape(&opened->draft, &shape);
     for (int s = 0; s < SLOTS; s++)
         opened->mirror[s].wanted = NODES - s;

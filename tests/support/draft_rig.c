@@ -1,14 +1,27 @@
 #include "tests/support/draft_rig.h"
 
 #include "common/base/digest.h"
+#include "tests/support/ngram_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-enum { PROMPT = 7, LONG_PROMPT = 75 }; /* more than a mask has bits */
+enum { PROMPT = 7, LONG_PROMPT = 75 /* more than a mask has bits */, VOCAB = 128, TEXT = 20000 };
+
+static void open_table(struct draft_rig *rig)
+{
+    const struct draft_parts parts = {.slots = rig->slots, .support = DRAFT_RIG_SUPPORT, .runs_ahead = rig->runs_ahead};
+    char path[64];
+
+    ngram_file_make(4, VOCAB, TEXT, path);
+    assert_int_equal(ngram_table_open(path, &rig->table), STATUS_OK);
+    unlink(path);
+    assert_int_equal(draft_open_table(&rig->draft, &rig->table, &parts), STATUS_OK);
+}
 
 void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
                     struct sampling (*sampling_of)(int slot))
@@ -18,8 +31,12 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
 
     rig->slots = slots;
     group_open_self(&rig->self);
-    assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
-    assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, rig->runs_ahead), STATUS_OK);
+    if (model == NULL) {
+        open_table(rig);
+    } else {
+        assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
+        assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, rig->runs_ahead), STATUS_OK);
+    }
     assert_int_equal(arena_open(&rig->arena, (size_t)slots * mirror_bytes(DRAFT_RIG_CONTEXT), "the mirrors"), STATUS_OK);
     for (int s = 0; s < slots; s++) {
         int count = s == slots - 1 ? LONG_PROMPT : PROMPT;
@@ -45,6 +62,7 @@ void draft_rig_close(struct draft_rig *rig)
     arena_close(&rig->arena);
     draft_close(&rig->draft);
     model_close(rig->model);
+    ngram_table_close(&rig->table);
     group_close(&rig->self);
 }
 

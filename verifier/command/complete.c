@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include "common/model/model_identity.h"
+#include "common/ngram/ngram_table.h"
 #include "common/sample/rule.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
@@ -117,7 +118,7 @@ static enum status take_good(const struct request_list *requests, struct request
 }
 
 /* What drafts, as the first drafter says it: a model by its file, or by its name where only its own rank can see it; another kind by its
- * name and keys and, where it reads the target's file, the target. */
+ * name and keys and, where it reads the target's file, the target, or by what is in a file of its own. */
 static enum status identify_draft(const struct job *job, uint64_t target, uint64_t *identity)
 {
     const char *name = job->hello[job->world.drafter_rank[0]].model;
@@ -130,6 +131,14 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
     kind = options_draft_kind(&draft);
     if (kind->own_model && access(name, R_OK) == 0)
         return model_identity(name, identity);
+    if (kind->own_file && access(draft.file, R_OK) == 0) {
+        struct ngram_table table;
+
+        TRY(ngram_table_open(draft.file, &table));
+        *identity = table.header.digest;
+        ngram_table_close(&table);
+        return STATUS_OK;
+    }
     if (!kind->own_model)
         name = text;
     *identity = digest_bytes(name, strlen(name), kind->target_model ? target : DIGEST_EMPTY);

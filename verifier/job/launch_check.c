@@ -5,6 +5,7 @@
 #include "common/base/paths.h"
 #include "common/base/try.h"
 #include "common/model/model.h"
+#include "common/ngram/ngram_table.h"
 #include "common/options/options_paths.h"
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
@@ -287,13 +288,30 @@ static enum status check_cache(const struct options *options)
     return STATUS_USAGE;
 }
 
-/* The draft, where it is a model, beside the target. */
+/* An n-gram table, whose ids must be the target's. */
+static enum status check_table(const char *path, const char *target, const struct tokenizer *tokenizer)
+{
+    struct ngram_table table;
+    int fits;
+
+    TRY(ngram_table_open(path, &table));
+    fits = table.header.tokenizer == tokenizer_digest(tokenizer);
+    ngram_table_close(&table);
+    if (fits)
+        return STATUS_OK;
+    log_error("%s is of another tokenizer than that of the target %s: make it with `tandem ngram --target` and that", path, target);
+    return STATUS_DATA;
+}
+
+/* The draft, where it is a model or a file, beside the target. */
 static enum status check_draft(const struct options *options, const char *target, const struct look *large)
 {
     char draft[PATH_MAX];
     struct look small;
     enum status status;
 
+    if (options_drafts(options) && options->model.draft_way.file != NULL)
+        return check_table(options->model.draft_way.file, target, large->tokenizer);
     if (!options_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
     options_draft_path(options, draft);

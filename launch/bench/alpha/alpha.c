@@ -5,6 +5,7 @@
 #include "common/base/paths.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
+#include "common/ngram/ngram_table.h"
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
@@ -44,8 +45,13 @@ struct text {
 
 struct draft_side {
     const struct options *options;
-    int is_model;
+    int is_model;  /* it has a reader */
+    int has_rows;  /* of logits: a model's, or a table's */
+    int vocab;     /* of these rows */
     struct reader reader;
+    struct ngram_table table;
+    float *logits; /* [vocab] a row of the table */
+    int64_t looking_ns; /* in making all of them */
     struct arena arena;
     struct ngram_index *index; /* [slots], of lookup */
     int64_t choosing_ns, chosen; /* in drawing so many tokens */
@@ -182,14 +188,28 @@ struct drafted {
     int32_t token;
 };
 
+/* The draft's row behind a text, the row-th of the step. */
+static float *logits_of(const struct alpha *alpha, struct draft_side *draft, int row)
+{
+    const struct history history = history_of(alpha->row[row]);
+    int32_t last[NGRAM_CONTEXT];
+    int64_t began = clock_ns();
+
+    if (draft->is_model)
+        return reader_logits(&draft->reader, row);
+    ngram_table_row(&draft->table, last, history_last(&history, last, NGRAM_CONTEXT), draft->vocab, draft->logits);
+    draft->looking_ns += clock_ns() - began;
+    return draft->logits;
+}
+
 static void draft_token(struct alpha *alpha, struct draft_side *draft, const struct text *text, float *logits, struct drafted *drafted)
 {
     static struct scored_token best[ROW_MAX_ASKED];
     static double p[ROW_MAX_ASKED];
     const struct history history = history_of(text);
-    const struct model *model = draft->reader.model;
+    const struct model *model = draft->is_model ? draft->reader.model : alpha->target.model; /* whose backend answers */
     struct sampling *sampling = &drafted->sampling;
-    int support = draft->options->rounds.support < model->vocab ? draft->options->rounds.support : model->vocab;
+    int support = draft->options->rounds.support < draft->vocab ? draft->options->rounds.support : draft->vocab;
     int64_t began = clock_ns();
 
     *sampling = text->request->sampling;
@@ -197,15 +217,15 @@ static void draft_token(struct alpha *alpha, struct draft_side *draft, const str
         (struct row_query){.key = {.seed = sampling->seed, .request = text->request->index, .position = (uint32_t)text->length}, .best = best};
     if (draft->options->rounds.draft_temperature >= 0 && rule_draw(sampling) == RULE_DRAWS_Q)
         sampling->temperature = draft->options->rounds.draft_temperature;
-    logits_process(sampling, &text->bias, &history, logits, 0, model->vocab, alpha->tally);
+    logits_process(sampling, &text->bias, &history, logits, 0, draft->vocab, alpha->tally);
     choice_ask(sampling, support, sampling->temperature == 0 ? ALPHA_GUESSES + 1 : LISTED, &drafted->query);
     drafted->query.scans = 1;
-    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &drafted->query);
+    backend_answer(model->backend, model->context, logits, 0, draft->vocab, NULL, &drafted->query);
     if (!isfinite(drafted->query.stats.max) && !draft->is_damaged) {
         log_warn("--draft %s gives no finite logit: its weights are damaged, and what is told of it is worth nothing", draft->options->model.draft);
         draft->is_damaged = 1;
     }
-    drafted->token = choice_draw(sampling, support, model->vocab, &drafted->query, p, &drafted->q);
+    drafted->token = choice_draw(sampling, support, draft->vocab, &drafted->query, p, &drafted->q);
     draft->choosing_ns += clock_ns() - began;
     draft->chosen++;
 }
@@ -256,26 +276,26 @@ static float overlap_of(struct alpha *alpha, const struct draft_side *draft, con
     static struct scored_token best[ROW_MAX_ASKED];
     static double p[ROW_MAX_ASKED];
     static struct sparse_q q;
-    const struct model *model = draft->reader.model;
+    const struct model *model = draft->is_model ? draft->reader.model : alpha->target.model;
     struct sampling sampling = drafted->sampling;
     struct row_query query = {.key = drafted->query.key, .best = best};
-    int support = draft->options->rounds.support < model->vocab ? draft->options->rounds.support : model->vocab;
+    int support = draft->options->rounds.support < draft->vocab ? draft->options->rounds.support : draft->vocab;
 
     for (int i = 0; rule_row(i) != NULL && rule_draw(&sampling) != RULE_DRAWS_Q; i++)
         sampling.accept = i;
     choice_ask(&sampling, support, 0, &query);
     query.scans = 1;
-    backend_answer(model->backend, model->context, logits, 0, model->vocab, NULL, &query);
-    (void)choice_draw(&sampling, support, model->vocab, &query, p, &q);
+    backend_answer(model->backend, model->context, logits, 0, draft->vocab, NULL, &query);
+    (void)choice_draw(&sampling, support, draft->vocab, &query, p, &q);
     return q.count > 0 ? point_of_q(alpha, &q, 0).share : 0;
 }
 
-static struct point point_of_model(struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
+static struct point point_of_rows(struct alpha *alpha, struct draft_side *draft, int row, int32_t token)
 {
     static struct drafted drafted;
     const struct text *text = alpha->row[row];
-    float *logits = reader_logits(&draft->reader, row);
-    int vocab = draft->reader.model->vocab, draws_q;
+    float *logits = logits_of(alpha, draft, row);
+    int vocab = draft->vocab, draws_q;
     struct point point;
 
     draft_token(alpha, draft, text, logits, &drafted);
@@ -316,7 +336,7 @@ static double accepted_at(const struct draft_side *draft, const struct text *tex
 {
     int place = text->length - text->generated + first + depth;
 
-    if (draft->is_model)
+    if (draft->has_rows)
         return (double)point[first + depth].ratio;
     return text->tokens[point[first].from + depth] == text->tokens[place];
 }
@@ -397,7 +417,7 @@ static enum status open_text(struct alpha *alpha, struct text *text, const struc
     for (int d = 0; d < alpha->terms->drafts; d++)
         if (alpha->draft[d].is_model)
             TRY(reader_feed(&alpha->draft[d].reader, slot, text->tokens, text->length - 1));
-        else
+        else if (!alpha->draft[d].has_rows)
             ngram_index_clear(&alpha->draft[d].index[slot]);
     return STATUS_OK;
 }
@@ -437,7 +457,7 @@ static enum status take_token(struct alpha *alpha, int row)
     TRY(decode(alpha, row, &token));
     for (int d = 0; d < alpha->terms->drafts; d++)
         text->point[d][text->generated] =
-            alpha->draft[d].is_model ? point_of_model(alpha, &alpha->draft[d], row, token) : point_of_lookup(alpha, &alpha->draft[d], row, token);
+            alpha->draft[d].has_rows ? point_of_rows(alpha, &alpha->draft[d], row, token) : point_of_lookup(alpha, &alpha->draft[d], row, token);
     text->tokens[text->length++] = token;
     text->generated++;
     alpha->result->tokens++;
@@ -507,6 +527,17 @@ static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)
     return STATUS_OK;
 }
 
+static enum status open_table(struct draft_side *draft)
+{
+    TRY(ngram_table_open(draft->options->model.draft_way.file, &draft->table));
+    draft->vocab = options_draft_vocab(draft->options, (int)draft->table.header.vocab);
+    draft->logits = malloc((size_t)draft->vocab * sizeof *draft->logits);
+    if (draft->logits != NULL)
+        return STATUS_OK;
+    log_error("no memory for a row of %d logits", draft->vocab);
+    return STATUS_INTERNAL;
+}
+
 static enum status open_models(struct alpha *alpha)
 {
     TRY(reader_open(&alpha->target, alpha->terms->target, 0, alpha->slots));
@@ -517,11 +548,13 @@ static enum status open_models(struct alpha *alpha)
         draft->options = alpha->terms->draft[d];
         TRY(launch_check(draft->options));
         draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
+        draft->has_rows = draft->is_model || draft->options->model.draft_way.file != NULL;
         if (!draft->is_model) {
-            TRY(open_lookup(alpha, draft));
+            TRY(draft->has_rows ? open_table(draft) : open_lookup(alpha, draft));
             continue;
         }
         TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));
+        draft->vocab = draft->reader.model->vocab;
         if (draft->reader.model->longest < alpha->context) {
             alpha->context = draft->reader.model->longest;
             log_warn("--draft %s has a context of %d tokens, the target of %d: no text is longer here", draft->reader.path, alpha->context,
@@ -579,6 +612,8 @@ static void close_all(struct alpha *alpha)
     request_release(&alpha->requests);
     for (int d = 0; d < alpha->terms->drafts; d++) {
         arena_close(&alpha->draft[d].arena);
+        ngram_table_close(&alpha->draft[d].table);
+        free(alpha->draft[d].logits);
         reader_close(&alpha->draft[d].reader);
     }
     reader_close(&alpha->target);
@@ -599,8 +634,10 @@ static enum status time_steps(struct alpha *alpha)
         struct draft_side *draft = &alpha->draft[d];
         struct alpha_figures *figures = &alpha->result->draft[d];
 
-        for (int i = 0; i < ALPHA_ROWS && draft->is_model; i++) {
-            TRY(reader_time(&draft->reader, alpha_rows[i], &ns));
+        for (int i = 0; i < ALPHA_ROWS && draft->has_rows; i++) {
+            ns = draft->chosen > 0 ? (double)(alpha_rows[i] * draft->looking_ns) / (double)draft->chosen : 0;
+            if (draft->is_model)
+                TRY(reader_time(&draft->reader, alpha_rows[i], &ns));
             figures->step_us[i] = ns / 1000;
         }
         figures->c = figures->step_us[0] / alpha->result->step_us;

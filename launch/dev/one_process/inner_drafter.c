@@ -47,8 +47,12 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
     inner->context = draft_context(options->model.context);
     if (options_draft_runs_model(&options->model.draft_way))
         TRY(open_model(inner, options, tokenizer, threads));
+    else if (options->model.draft_way.file != NULL)
+        TRY(ngram_table_open(options->model.draft_way.file, &inner->table));
     const struct draft_parts parts = {.way = &options->model.draft_way,
                                       .model = inner->model,
+                                      .table = inner->table.log_alone != NULL ? &inner->table : NULL,
+                                      .vocab = options->rounds.draft_vocabulary,
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
                                       .context = inner->context,
@@ -75,5 +79,6 @@ void inner_drafter_close(struct inner_drafter *inner)
 {
     draft_close(&inner->draft);
     model_close(inner->model);
+    ngram_table_close(&inner->table);
     *inner = (struct inner_drafter){0};
 }

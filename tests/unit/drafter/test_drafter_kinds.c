@@ -4,6 +4,7 @@
 #include "common/options/options_paths.h"
 #include "drafter/draft.h"
 #include "tests/support/capture.h"
+#include "tests/support/ngram_file.h"
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h> /* needs those above */
 
@@ -21,6 +23,8 @@ static void write_all_keys(const struct options_draft_kind *kind, const char *mo
 {
     int used = snprintf(text, TEXT, "%s", kind->name), some = 0;
 
+    if (kind->own_file)
+        used += snprintf(text + used, (size_t)(TEXT - used), ":some=file,of.ngram");
     for (int i = 0; i < OPTIONS_DRAFT_KEYS && kind->key[i].name != NULL; i++)
         used += snprintf(text + used, (size_t)(TEXT - used), "%c%s=%d", some++ ? ',' : ':', kind->key[i].name, kind->key[i].most);
     snprintf(text + used, (size_t)(TEXT - used), "%s%s", *more == '\0' ? "" : some ? "," : ":", more);
@@ -61,6 +65,8 @@ static void test_drafter_kinds__an_unknown_key_is_named(void **state)
 
     (void)state;
     for (int i = DRAFT_MODEL + 1; i < DRAFTER_KINDS; i++) {
+        if (options_draft_kinds[i].own_file)
+            continue; /* all behind its colon is a path */
         write_all_keys(&options_draft_kinds[i], "colour=3", text);
         snprintf(expected, sizeof expected, "--draft %s has no key 'colour'", options_draft_kinds[i].name);
         capture_begin(&capture);
@@ -124,9 +130,20 @@ static void test_drafter_kinds__the_drafter_has_each(void **state)
 /* One that runs no model opens without. */
 static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
 {
+    struct ngram_table table;
+    char path[64];
+
     (void)state;
+    ngram_file_make(3, 50, 300, path);
+    assert_int_equal(ngram_table_open(path, &table), STATUS_OK);
+    unlink(path);
     for (int i = 0; i < DRAFTER_KINDS; i++) {
-        const struct draft_parts parts = {.way = &options_draft_kinds[i].usual, .slots = 2, .support = 8, .context = draft_context(100)};
+        const int has_table = options_draft_kinds[i].own_file;
+        const struct draft_parts parts = {.way = &options_draft_kinds[i].usual,
+                                          .table = has_table ? &table : NULL,
+                                          .slots = 2,
+                                          .support = 8,
+                                          .context = draft_context(100)};
         struct draft draft = {0};
 
         if (options_draft_runs_model(parts.way))
@@ -137,6 +154,7 @@ static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
         draft_close(&draft);
         assert_null(draft.kind);
     }
+    ngram_table_close(&table);
 }
 
 int main(void)

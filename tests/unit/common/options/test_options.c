@@ -954,6 +954,8 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --target b --draft self:layers=1", DRAFT_SELF, "self:layers=1");
     assert_way("--prompt a --draft self:bits=4", DRAFT_SELF, "self:bits=4");
     assert_way("--prompt a --draft self:layers=3,bits=8", DRAFT_SELF, "self:bits=8,layers=3");
+    assert_way("--prompt a --draft ngram:a/b.ngram", DRAFT_NGRAM, "ngram:b.ngram");
+    assert_way("--prompt a --draft ngram:min=2,x", DRAFT_NGRAM, "ngram:min=2,x");
     assert_way("--prompt a --target b --draft ./lookup", DRAFT_MODEL, "");
     assert_way("--prompt a --target b --draft lookups", DRAFT_MODEL, "");
     assert_way("--prompt a --target b --draft look", DRAFT_MODEL, "");
@@ -981,6 +983,7 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"}, {"--draft self:bits", "bits is '', expected 4 or 8"},
         {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
+        {"--draft ngram", "--draft ngram needs the file of a table, as ngram:FILE"}, {"--draft ngram:", "--draft ngram needs the file of a table"},
         {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
 }
 

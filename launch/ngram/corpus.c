@@ -1,0 +1,141 @@
+#include "launch/ngram/corpus.h"
+
+#include "common/base/log.h"
+#include "common/base/paths.h"
+#include "common/base/try.h"
+#include "common/file/file_map.h"
+#include "common/file/json_text.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 1 << 16 /* bytes of a plain text that are cut into tokens at once, or up to the end of a line behind them */ };
+
+struct reader {
+    const char *path;
+    const struct tokenizer *tokenizer;
+    struct ngram_texts *texts;
+};
+
+static int find_newline(const char *text, size_t count, size_t from, size_t *at)
+{
+    const char *found = from < count ? memchr(text + from, '\n', count - from) : NULL;
+
+    *at = found != NULL ? (size_t)(found - text) + 1 : count;
+    return found != NULL;
+}
+
+/* The tokens of one text, cut in parts at ends of lines: few tokens reach over one. */
+static enum status encode(const struct reader *reader, const char *text, size_t length, int32_t **tokens, size_t *count)
+{
+    *tokens = NULL;
+    *count = 0;
+    for (size_t begin = 0, end; begin < length; begin = end) {
+        int32_t *part, *grown;
+        int some;
+        size_t bad;
+
+        find_newline(text, length, begin + PART, &end);
+        enum status status =
+            tokenizer_encode(reader->tokenizer, text + begin, end - begin, begin == 0 ? TOKENIZER_ADD_SPECIAL : 0, &part, &some, &bad);
+
+        if (status == STATUS_DATA && bad < end - begin)
+            log_error("%s: byte %zu of a text is not UTF-8", reader->path, begin + bad + 1);
+        TRY(status);
+        grown = realloc(*tokens, (*count + (size_t)some + 1) * sizeof *grown);
+        if (grown == NULL) {
+            free(part);
+            log_error("%s: no memory for its tokens", reader->path);
+            return STATUS_INTERNAL;
+        }
+        memcpy(grown + *count, part, (size_t)some * sizeof *part);
+        free(part);
+        *tokens = grown;
+        *count += (size_t)some;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_text(const struct reader *reader, const char *text, size_t length)
+{
+    int32_t *tokens;
+    size_t count;
+    enum status status = encode(reader, text, length, &tokens, &count);
+
+    if (status == STATUS_OK && count > 0)
+        status = ngram_texts_add(reader->texts, tokens, count);
+    free(tokens);
+    return status;
+}
+
+/* The text that a line is, to be freed; NULL without memory. */
+static char *text_of(const json_t *line, size_t *length)
+{
+    const json_t *prompt = json_object_get(line, "prompt"), *text = json_object_get(line, "text");
+    size_t before = json_string_length(prompt), behind = json_string_length(text);
+    char *all = malloc(before + behind + 1);
+
+    if (all == NULL)
+        return NULL;
+    if (before > 0)
+        memcpy(all, json_string_value(prompt), before);
+    if (behind > 0)
+        memcpy(all + before, json_string_value(text), behind);
+    *length = before + behind;
+    return all;
+}
+
+static enum status add_line(const struct reader *reader, const char *text, size_t length, long number)
+{
+    static const struct json_text_limits limits = {.depth = 32, .values = 1 << 24};
+    enum status status;
+    char fault[JSON_TEXT_FAULT], *all;
+    size_t count = 0;
+    json_t *line;
+
+    if (strspn(text, " \t\r\n") >= length)
+        return STATUS_OK;
+    status = json_text_read(text, length, 0, &limits, &line, fault);
+    if (status == STATUS_DATA)
+        log_error("%s:%ld: %s", reader->path, number, fault);
+    TRY(status);
+    if (!json_is_string(json_object_get(line, "text")) && !json_is_string(json_object_get(line, "prompt")) &&
+        json_object_get(line, "error") == NULL) {
+        log_error("%s:%ld: expected an object with a \"text\" or a \"prompt\" that is a text", reader->path, number);
+        json_decref(line);
+        return STATUS_DATA;
+    }
+    all = text_of(line, &count);
+    json_decref(line);
+    if (all == NULL) {
+        log_error("%s:%ld: no memory for its text", reader->path, number);
+        return STATUS_INTERNAL;
+    }
+    status = add_text(reader, all, count);
+    free(all);
+    return status;
+}
+
+static enum status add_lines(const struct reader *reader, const char *text, size_t length)
+{
+    long number = 1;
+
+    for (size_t begin = 0, end; begin < length; begin = end, number++) {
+        find_newline(text, length, begin, &end);
+        TRY(add_line(reader, text + begin, end - begin, number));
+    }
+    return STATUS_OK;
+}
+
+enum status corpus_add(const char *path, const struct tokenizer *tokenizer, struct ngram_texts *texts)
+{
+    const struct reader reader = {.path = path, .tokenizer = tokenizer, .texts = texts};
+    struct file_map file;
+    enum status status;
+
+    TRY(file_map_open(path, &file));
+    status = paths_end_in(path, ".jsonl") ? add_lines(&reader, (const char *)file.bytes, file.size)
+                                          : add_text(&reader, (const char *)file.bytes, file.size);
+    file_map_close(&file);
+    return status;
+}

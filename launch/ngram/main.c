@@ -1,0 +1,177 @@
+/* `tandem ngram`: makes the table of n-grams that `--draft ngram:FILE` drafts from. */
+#include "launch/ngram/corpus.h"
+
+#include "common/base/log.h"
+#include "common/base/new_file.h"
+#include "common/base/paths.h"
+#include "common/base/standard_output.h"
+#include "common/base/try.h"
+#include "common/base/wrapped.h"
+#include "common/model/config.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ORDER = 4 };
+
+struct command {
+    const char *target, *output;
+    int order, help;
+    char **file; /* [files] */
+    int files;
+};
+
+static void print_usage(void)
+{
+    wrapped_put_help(
+        stdout,
+        "Usage: tandem ngram [--target M] [--order N] --output TABLE FILE...\n"
+        "Makes a table of n-grams of texts, from which --draft ngram:TABLE drafts without a second model. Texts like those that the target will write "
+        "serve best: its own earlier results are such.\n\n"
+        "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n"
+        "  --order N             tokens of the longest n-gram, 1 to 5; default 4\n"
+        "  --output TABLE        what is written; it takes the place of an earlier one when it is whole\n"
+        "  FILE...               plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and results of "
+        "tandem run have them\n\n"
+        "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
+}
+
+static enum status take(struct command *command, const char *name, const char *value)
+{
+    char *end;
+    long number = strtol(value, &end, 10);
+
+    if (strcmp(name, "target") == 0) {
+        command->target = value;
+    } else if (strcmp(name, "output") == 0) {
+        command->output = value;
+    } else if (end != value && *end == '\0' && number >= 1 && number <= NGRAM_ORDER) {
+        command->order = (int)number;
+    } else {
+        log_error("--order is '%s', expected a whole number from 1 to %d", value, NGRAM_ORDER);
+        return STATUS_USAGE;
+    }
+    return STATUS_OK;
+}
+
+/* What begins with two dashes, its value behind '=' or as the next argument; returns through *i how far it came. */
+static enum status take_option(struct command *command, int argc, char **argv, int *i)
+{
+    static const char *const names[] = {"target", "order", "output"};
+    const char *name = argv[*i] + 2;
+    size_t length = strcspn(name, "=");
+
+    if (strcmp(name, "help") == 0) {
+        command->help = 1;
+        return STATUS_OK;
+    }
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        if (strlen(names[n]) != length || strncmp(names[n], name, length) != 0)
+            continue;
+        if (name[length] == '\0' && *i + 1 == argc) {
+            log_error("--%s needs a value", names[n]);
+            return STATUS_USAGE;
+        }
+        return take(command, names[n], name[length] == '=' ? name + length + 1 : argv[++*i]);
+    }
+    log_error("unknown option '%s', expected --target, --order, --output or --help", argv[*i]);
+    return STATUS_USAGE;
+}
+
+static enum status parse(struct command *command, int argc, char **argv)
+{
+    int only_files = 0;
+
+    *command = (struct command){.order = ORDER, .file = argv};
+    for (int i = 1; i < argc; i++) {
+        if (!only_files && strcmp(argv[i], "--") == 0)
+            only_files = 1;
+        else if (!only_files && strncmp(argv[i], "--", 2) == 0)
+            TRY(take_option(command, argc, argv, &i));
+        else
+            command->file[command->files++] = argv[i]; /* where an argument was that is read already */
+    }
+    if (command->help)
+        return STATUS_OK;
+    if (command->output == NULL || *command->output == '\0') {
+        log_error("expected --output TABLE, a file that is to be written");
+        return STATUS_USAGE;
+    }
+    if (command->files > 0)
+        return STATUS_OK;
+    log_error("expected a file of texts, or several");
+    return STATUS_USAGE;
+}
+
+static enum status open_tokenizer(const struct command *command, struct tokenizer **tokenizer)
+{
+    char model[PATH_MAX], path[PATH_MAX];
+    struct config config;
+
+    if (command->target == NULL) {
+        paths_demo("target", model, sizeof model);
+    } else if (!paths_model(command->target, model, sizeof model)) {
+        log_error("--target %s is not here, expected a model's path or one that `tandem fetch` has fetched", command->target);
+        return STATUS_NOINPUT;
+    }
+    TRY(paths_check("target", model));
+    paths_tokenizer(model, path, sizeof path);
+    TRY(config_read(model, &config));
+    return tokenizer_open(path, config.vocab, tokenizer);
+}
+
+static enum status write_table(const struct command *command, const void *bytes, size_t size)
+{
+    char beside[PATH_MAX];
+    FILE *to;
+
+    snprintf(beside, sizeof beside, "%s.new", command->output);
+    to = new_file_open(beside, command->output, 0666);
+    if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, beside, command->output))
+        return STATUS_OK;
+    log_error("%s cannot be written: %s", command->output, strerror(errno));
+    return STATUS_IO;
+}
+
+static enum status make(const struct command *command, const struct tokenizer *tokenizer, struct ngram_texts *texts)
+{
+    const struct ngram_terms terms = {
+        .order = command->order, .vocab = tokenizer_size(tokenizer), .tokenizer = tokenizer_digest(tokenizer)};
+    enum status status;
+    void *bytes;
+    size_t size;
+
+    for (int i = 0; i < command->files; i++)
+        TRY(corpus_add(command->file[i], tokenizer, texts));
+    TRY(ngram_count(texts, &terms, &bytes, &size));
+    status = write_table(command, bytes, size);
+    free(bytes);
+    if (status == STATUS_OK)
+        printf("%s: order %d, of %zu tokens, %.1f MB\n", command->output, command->order, texts->tokens, (double)size / 1e6);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct tokenizer *tokenizer = NULL;
+    struct ngram_texts texts = {0};
+    struct command command;
+    enum status status;
+
+    log_init("tandem ngram", LOG_INFO);
+    status = parse(&command, argc, argv);
+    if (status == STATUS_OK && command.help) {
+        print_usage();
+        return standard_output_end(0);
+    }
+    if (status == STATUS_OK)
+        status = open_tokenizer(&command, &tokenizer);
+    if (status == STATUS_OK)
+        status = make(&command, tokenizer, &texts);
+    ngram_texts_release(&texts);
+    if (tokenizer != NULL)
+        tokenizer_close(tokenizer);
+    return standard_output_end((int)status);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Drafts of n-grams: a table of a target's own results makes its texts in fewer rounds, and where tokens are compared they are those of --solo, by chains
+# and by trees; what cannot be counted, and a table that does not fit, is one line. ngram.sh BIN
+. "$(dirname "$0")/job.sh"
+
+# refused CODE PATTERN COMMAND...: one line on stderr.
+refused() {
+    local code=$1 pattern=$2 had=0
+    shift 2
+    "$@" >"$WORK/said.out" 2>"$WORK/said" </dev/null || had=$?
+    checks=$((checks + 1))
+    [ $had = "$code" ] && [ "$(wc -l <"$WORK/said")" = 1 ] && grep -q -- "$pattern" "$WORK/said" ||
+        fail "$*: exit $had, expected $code and a line with '$pattern', got: $(cat "$WORK/said")"
+}
+# expect WHAT COMMAND...: it holds.
+expect() {
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || fail "$what"
+}
+
+ngram="$BIN/tandem-ngram"
+common=(--prompts "$FEW" --max-tokens 24 --hash-logits --draft-length 4)
+job solo "${common[@]}" --solo
+job coupled-solo "${common[@]}" --solo --temperature 0.8 --seed 5 --accept coupled
+printf '%s\n\n%s\n' "It was a dark and stormy night; the rain fell in torrents." "A second paragraph." >"$WORK/other.txt"
+"$ngram" --output "$WORK/own.ngram" "$WORK/solo.jsonl" "$FEW" >"$WORK/made" || fail "no table: exit $?"
+"$ngram" --order=2 --output="$WORK/other.ngram" -- "$WORK/other.txt" >/dev/null || fail "no table of plain text: exit $?"
+expect "what it says of the table: $(cat "$WORK/made")" grep -qE '^.*/own.ngram: order 4, of [0-9]+ tokens, [0-9]+\.[0-9] MB$' "$WORK/made"
+
+# Chains, branches and trees.
+job own "${common[@]}" --draft "ngram:$WORK/own.ngram"
+job other "${common[@]}" --draft "ngram:$WORK/other.ngram" --run-ahead on
+job tree "${common[@]}" --draft "ngram:$WORK/own.ngram" --tree dynamic --draft-length 12
+job few "${common[@]}" --draft "ngram:$WORK/own.ngram" --draft-vocabulary 300
+for name in own other tree few; do same $name solo; done
+job coupled "${common[@]}" --draft "ngram:$WORK/own.ngram" --temperature 0.8 --seed 5 --accept coupled
+same coupled coupled-solo
+expect "rounds by the target's own n-grams: $(figure own rounds), expected fewer than half of $(figure solo rounds)" \
+    [ $((2 * $(figure own rounds))) -lt "$(figure solo rounds)" ]
+expect "other n-grams accepted $(figure other accepted), own ones $(figure own accepted)" [ "$(figure other accepted)" -lt "$(figure own accepted)" ]
+expect "a smaller vocabulary accepted $(figure few accepted)" [ "$(figure few accepted)" -lt "$(figure own accepted)" ]
+
+# Offline the same share is seen.
+"$BIN/tandem-alpha" --draft "ngram:$WORK/own.ngram,ngram:$WORK/other.ngram" --prompts "$FEW" --max-tokens 24 --temperature 0 >"$WORK/alpha" 2>&1 ||
+    fail "alpha: $(cat "$WORK/alpha")"
+expect "alpha of the own table above 0.8: $(cat "$WORK/alpha")" awk '$1 == "ngram:own.ngram" || $1 == "own.ngram" { good = $2 > 0.8 } END { exit !good }' "$WORK/alpha"
+
+# A job goes on from its results under the same table alone.
+drawn=("${common[@]}" --quiet --temperature 0.8 --seed 5)
+job drawn "${drawn[@]}" --draft "ngram:$WORK/own.ngram"
+cp "$WORK/own.ngram" "$WORK/moved.ngram"
+line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/moved.ngram")
+expect "the same table of another name" eval "$line >'$WORK/said' 2>&1"
+line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/other.ngram")
+refused 65 "their draft model was another one" bash -c "$line"
+
+# What is wrong is named.
+verifier=("$BIN/tandem-verifier" --dry-run --prompt Hello)
+head -c 1000 "$WORK/own.ngram" >"$WORK/cut.ngram"
+{ head -c 200 "$WORK/own.ngram"; printf x; tail -c +202 "$WORK/own.ngram"; } >"$WORK/changed.ngram"
+cp "$WORK/own.ngram" "$WORK/foreign.ngram"
+printf '\1\2\3\4' | dd of="$WORK/foreign.ngram" bs=1 seek=24 conv=notrunc 2>/dev/null # of the tokenizer's digest
+refused 66 "absent.ngram: No such file" "${verifier[@]}" --draft "ngram:$WORK/absent.ngram"
+refused 65 "cut.ngram: cut or damaged: 1000 bytes long" "${verifier[@]}" --draft "ngram:$WORK/cut.ngram"
+refused 65 "changed.ngram: damaged: it does not have the digest" "${verifier[@]}" --draft "ngram:$WORK/changed.ngram"
+refused 65 "foreign.ngram: damaged" "${verifier[@]}" --draft "ngram:$WORK/foreign.ngram"
+refused 65 "other.txt: too short for an n-gram table" "${verifier[@]}" --draft "ngram:$WORK/other.txt"
+refused 64 "ngram needs the file of a table, as ngram:FILE" "${verifier[@]}" --draft ngram
+refused 65 "expected a file that .tandem ngram. wrote" "${verifier[@]}" --draft "ngram:$FEW"
+refused 64 "expected --output TABLE" "$ngram" "$WORK/other.txt"
+refused 64 "expected a file of texts" "$ngram" --output "$WORK/none.ngram"
+refused 64 "order is '6', expected a whole number from 1 to 5" "$ngram" --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "order is '2x'" "$ngram" --order 2x --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "unknown option '--oder', expected --target, --order" "$ngram" --oder 2 --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "output needs a value" "$ngram" "$WORK/other.txt" --output
+refused 66 "absent.txt: No such file" "$ngram" --output "$WORK/none.ngram" "$WORK/absent.txt"
+refused 65 "other.txt.d: not a regular file" "$ngram" --output "$WORK/none.ngram" "$(mkdir "$WORK/other.txt.d"; echo "$WORK/other.txt.d")"
+refused 66 "target nowhere: no such file or folder" "$ngram" --target nowhere --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 74 "cannot be written" "$ngram" --output "$WORK/absent/none.ngram" "$WORK/other.txt"
+printf 'good\nb\xffad\n' >"$WORK/bytes.txt"
+refused 65 "bytes.txt: byte 7 of a text is not UTF-8" "$ngram" --output "$WORK/none.ngram" "$WORK/bytes.txt"
+: >"$WORK/empty.txt"
+refused 65 "the texts have no token" "$ngram" --output "$WORK/none.ngram" "$WORK/empty.txt"
+printf '{"text":"fine"}\n\n{"text":"b' >"$WORK/lines.jsonl"
+refused 65 "lines.jsonl:3: not valid JSON" "$ngram" --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+printf '{"text":"fine"}\n{"texts":"wrong"}\n' >"$WORK/lines.jsonl"
+refused 65 "lines.jsonl:2: expected an object with a .text. or a .prompt." "$ngram" --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+expect "nothing was written of what is wrong" [ ! -e "$WORK/none.ngram" ]
+finish
