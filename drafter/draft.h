@@ -6,8 +6,8 @@
 #define TANDEM_DRAFTER_DRAFT_H
 
 #include "common/base/breakage.h"
+#include "common/corpus/corpus_rows.h"
 #include "common/model/model.h"
-#include "common/ngram/ngram_table.h"
 #include "common/options/options_draft.h"
 #include "common/sample/stopping.h"
 #include "common/sample/tree_shape.h"
@@ -28,8 +28,8 @@ struct draft;
 struct draft_parts {
     const struct options_draft *way; /* the kind and its parameters */
     struct model *model;             /* NULL for a kind that runs none; borrowed until draft_close */
-    const struct ngram_table *table; /* NULL for a kind that reads none; the same */
-    int vocab;   /* of a table, ids that are drafted: the first so many; 0: all */
+    const struct corpus_rows *found; /* the file of a kind that has one, else NULL; the same */
+    int vocab;   /* of that, ids that are drafted: the first so many; 0: all */
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */
@@ -76,8 +76,8 @@ struct draft {
     void *state;
 };
 
-/* The tables of drafter/draft_NAME.c. A separate draft model, the target's own weights with fewer layers or bits, and an n-gram table, which has rows of
- * logits as they have, use the same table. */
+/* The tables of drafter/draft_NAME.c. A separate draft model, the target's own weights with fewer layers or bits, and files made of texts, which have rows
+ * of logits as they have, use the same table. */
 extern const struct draft_kind draft_model_kind, draft_lookup_kind;
 
 /* Opens the kind that the parts name. draft_close may be called twice. */
@@ -88,8 +88,8 @@ const struct draft_kind *draft_kind_of(enum drafter_kind kind);
 int draft_context(int asked);
 /* Opens a draft model on this rank.  support: most tokens in the support of a q  runs_ahead: as in draft_parts */
 enum status draft_open_model(struct draft *draft, struct model *model, int slots, int support, int runs_ahead);
-/* Opens a draft of an n-gram table's rows. */
-enum status draft_open_table(struct draft *draft, const struct ngram_table *table, const struct draft_parts *terms);
+/* Opens a draft of the rows of a file. */
+enum status draft_open_found(struct draft *draft, const struct corpus_rows *found, const struct draft_parts *terms);
 /* Rows of logits that a step of so many slots may ask for: what a model must be opened with, and most jobs of a step. */
 int draft_jobs(int slots, int runs_ahead);
 /* Opens prompt lookup, which needs no model. Sequences have up to `context` tokens. */

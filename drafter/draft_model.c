@@ -1,4 +1,4 @@
-/* The draft model, or the n-gram table in its place, which has a row of logits for every text at once and nothing to feed. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
+/* The draft model, or a file of texts in its place, which has a row of logits behind a text at once, or none, and nothing to feed. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
  * d_K, which was drawn and never fed), then one row per sequence and step. Where the backend can draft by itself, all steps are given to it at once.
  *
  * q: the request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights, and
@@ -15,6 +15,7 @@
 #include "drafter/draft_broken.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LEAST_SHARE = 32 }; /* of SPARSE_Q_SUM: less probable tokens are no guess where q alone is known */
 
@@ -67,7 +68,7 @@ static enum status model_read(void *opaque, struct mirror *mirror, int rows)
     struct model_draft *state = opaque;
     int most = state->model != NULL ? model_prompt_rows(state->model) : 0;
 
-    if (state->table != NULL) { /* a text's last tokens are all that a row depends on */
+    if (state->found != NULL) { /* a text's last tokens are all that a row depends on */
         mirror->cached = mirror->length - 1;
         return STATUS_OK;
     }
@@ -211,15 +212,19 @@ static void list(const struct model_draft *state, const struct draft_job *job, c
     struct listed *listed =
         draft_model_listed(state, job->mirror, job->branch < 0 ? job->mirror->output : job->mirror->ahead.branch[job->branch].output);
 
-    draft_model_list(state, job, query, listed + (job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count));
+    listed += job->branch < 0 ? job->mirror->drafted : job->mirror->ahead.branch[job->branch].count;
+    if (query != NULL)
+        draft_model_list(state, job, query, listed);
+    else
+        listed->count = 0;
 }
 
-/* The draft, or the branch, ends before the job's next token, of which the query tells. */
+/* The draft, or the branch, ends before the job's next token, of which the query tells, or for which there is no row. */
 static int stops(const struct model_draft *state, const struct draft_job *job, const struct row_query *query)
 {
     struct branch *branch = job->branch < 0 ? NULL : &job->mirror->ahead.branch[job->branch];
 
-    if (!stopping_ends(&state->stopping, &query->stats))
+    if (query != NULL && !stopping_ends(&state->stopping, &query->stats))
         return 0;
     if (branch == NULL)
         return job->mirror->is_stopped = 1;
@@ -273,17 +278,17 @@ static enum status run_forward(struct model_draft *state, const struct draft_job
     return forward_end(&state->forward);
 }
 
-/* The rows of the jobs, from the last tokens of their texts. */
-static enum status look_up(struct model_draft *state, const struct draft_job *jobs, int count)
+/* The rows of the jobs, from the last tokens of their texts; which there are goes to `there`. */
+static enum status look_up(struct model_draft *state, const struct draft_job *jobs, int count, char *there)
 {
     for (int a = 0; a < count; a++) {
         const struct history text = text_of(&jobs[a]);
-        int32_t last[NGRAM_CONTEXT];
-        int known = history_last(&text, last, NGRAM_CONTEXT);
+        int32_t last[CORPUS_ROWS_LONGEST];
+        int known = history_last(&text, last, CORPUS_ROWS_LONGEST);
 
         if (!is_apart(&jobs[a]))
             jobs[a].mirror->cached = jobs[a].mirror->length + jobs[a].mirror->drafted;
-        ngram_table_row(state->table, last, known, state->vocab, state->logits + (size_t)a * (size_t)state->vocab);
+        there[a] = (char)corpus_rows_row(state->found, last, known, state->vocab, state->logits + (size_t)a * (size_t)state->vocab);
     }
     return STATUS_OK;
 }
@@ -303,13 +308,17 @@ static struct row_query answer_here(struct model_draft *state, const struct draf
 
 enum status draft_model_step(struct model_draft *state, const struct draft_job *jobs, int count, draft_model_taking *take)
 {
+    char there[count];
     int queries = 0;
 
-    TRY(state->table != NULL ? look_up(state, jobs, count) : run_forward(state, jobs, count));
+    memset(there, 1, (size_t)count);
+    TRY(state->found != NULL ? look_up(state, jobs, count, there) : run_forward(state, jobs, count));
     for (int a = 0; a < count; a++) {
         struct row_query here, *query = &here;
 
-        if (draft_model_is_answered(state, jobs[a].mirror))
+        if (!there[a])
+            query = NULL;
+        else if (draft_model_is_answered(state, jobs[a].mirror))
             query = &state->queries[queries++].query;
         else
             here = answer_here(state, &jobs[a], a);
@@ -412,7 +421,7 @@ static void model_draft_close(void *opaque)
     arena_close(&state->arena);
     forward_close(&state->forward);
     kv_cache_close(&state->cache);
-    if (state->table != NULL && state->context != NULL)
+    if (state->found != NULL && state->context != NULL)
         state->backend->close(state->context);
     free(state);
 }
@@ -437,8 +446,8 @@ static void model_shape(void *opaque, const struct tree_shape *shape)
 
 static enum status model_draft_open(struct draft *draft, const struct draft_parts *terms)
 {
-    if (terms->table != NULL)
-        return draft_open_table(draft, terms->table, terms);
+    if (terms->found != NULL)
+        return draft_open_found(draft, terms->found, terms);
     return draft_open_model(draft, terms->model, terms->slots, terms->support, terms->runs_ahead);
 }
 
@@ -530,15 +539,15 @@ release:
     return status;
 }
 
-enum status draft_open_table(struct draft *draft, const struct ngram_table *table, const struct draft_parts *terms)
+enum status draft_open_found(struct draft *draft, const struct corpus_rows *found, const struct draft_parts *terms)
 {
-    int vocab = terms->vocab > 0 && terms->vocab < (int)table->header.vocab ? terms->vocab : (int)table->header.vocab;
+    int vocab = terms->vocab > 0 && terms->vocab < found->vocab ? terms->vocab : found->vocab;
     struct model_draft *state = begin(vocab, terms->slots, terms->support, terms->runs_ahead);
     enum status status;
 
     if (state == NULL)
         return STATUS_INTERNAL;
-    state->table = table;
+    state->found = found;
     state->backend = &backend_cpu;
     state->max_rows = state->jobs;
     const struct backend_options options = {.threads = 1, .max_rows = state->max_rows, .max_vocab = vocab};

@@ -1,10 +1,10 @@
-/* The state of a draft whose tokens come from rows of logits, a draft model's or an n-gram table's, and what its files share. draft_model.c drafts step
+/* The state of a draft whose tokens come from rows of logits, a draft model's or those of a file made of texts, and what its files share. draft_model.c drafts step
  * by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees. They alone include this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 
+#include "common/corpus/corpus_rows.h"
 #include "common/model/forward.h"
-#include "common/ngram/ngram_table.h"
 #include "common/sample/choice.h"
 #include "drafter/draft.h"
 #include "drafter/draft_tree.h"
@@ -18,8 +18,8 @@ struct listed {
 };
 
 struct model_draft {
-    struct model *model;             /* NULL where rows are those of a table */
-    const struct ngram_table *table; /* NULL where they are a model's */
+    struct model *model;             /* NULL where a file of texts has its rows */
+    const struct corpus_rows *found; /* where rows are; NULL where they are a model's */
     const struct backend *backend;   /* that answers queries about rows */
     struct backend_context *context;
     int vocab;    /* ids that are drafted, the length of a row */
@@ -58,7 +58,7 @@ struct row_query draft_model_query(const struct model_draft *state, const struct
 /* Does the backend answer the mirror's query? If not, its logits need more than scaling, and the host processes them. */
 int draft_model_is_answered(const struct model_draft *state, const struct mirror *mirror);
 
-/* What becomes of the answer about a job's row. */
+/* What becomes of the answer about a job's row; NULL: there is no row behind its text. */
 typedef void draft_model_taking(struct model_draft *state, const struct draft_job *job, const struct row_query *query);
 /* One step of at most state->jobs jobs, and so many rows as the model takes. */
 enum status draft_model_step(struct model_draft *state, const struct draft_job *jobs, int count, draft_model_taking *take);

@@ -70,6 +70,8 @@ static void take_children(struct model_draft *state, const struct draft_job *job
     float shares[TREE_CHILDREN];
     int32_t tokens[TREE_CHILDREN];
 
+    if (query == NULL)
+        return; /* nothing is known to follow */
     if (draws(job->mirror)) {
         draw_children(state, job, query);
         return;

@@ -32,7 +32,7 @@ struct parts {
     struct group group;
     struct tokenizer *tokenizer;
     struct model *model; /* NULL for a kind without a model */
-    struct ngram_table table; /* of zeros for a kind without one */
+    struct corpus_rows found; /* of zeros for a kind without a file of its own */
     int vocab;           /* ids that may be drafted; 0 of a kind that has none of its own */
     int context;         /* most tokens of a sequence */
     struct draft draft;
@@ -118,15 +118,15 @@ static enum status load_model(struct parts *parts)
     return STATUS_OK;
 }
 
-/* The n-grams that --draft names, for which no file of the target is opened. */
-static enum status load_table(struct parts *parts)
+/* The file made of texts that --draft names; none of the target is opened. */
+static enum status load_texts(struct parts *parts)
 {
-    TRY(ngram_table_open(parts->options->model.draft_way.file, &parts->table));
-    parts->vocab = (int)parts->table.header.vocab;
+    const struct options_draft *way = &parts->options->model.draft_way;
+
+    TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &parts->found));
+    parts->vocab = parts->found.vocab;
     parts->context = draft_context(parts->options->model.context);
     world_claim_threads(&parts->world, 1);
-    log_debug("n-grams of %s: order %u, of %llu tokens, %.1f MB", parts->table.file.path, parts->table.header.order,
-              (unsigned long long)parts->table.header.tokens, (double)parts->table.file.size / 1e6);
     return STATUS_OK;
 }
 
@@ -150,14 +150,14 @@ static enum status load(struct parts *parts)
     if (options_draft_runs_model(&options->model.draft_way)) {
         TRY(load_model(parts));
     } else if (options->model.draft_way.file != NULL) {
-        TRY(load_table(parts));
+        TRY(load_texts(parts));
     } else { /* no file is opened: this host may not have the target's */
         parts->context = draft_context(options->model.context);
         world_claim_threads(&parts->world, 1);
     }
     const struct draft_parts mine = {.way = &options->model.draft_way,
                                      .model = parts->model,
-                                     .table = parts->table.log_alone != NULL ? &parts->table : NULL,
+                                     .found = parts->found.kind != NULL ? &parts->found : NULL,
                                      .vocab = options->rounds.draft_vocabulary,
                                      .slots = options->rounds.max_sequences,
                                      .support = options->rounds.support,
@@ -191,7 +191,7 @@ static void introduce(const struct parts *parts, struct hello *hello)
                             .context = (uint32_t)parts->context,
                             .pid = (uint32_t)getpid()};
     if (parts->vocab > 0) {
-        hello->vocab_digest = parts->model != NULL ? tokenizer_digest(parts->tokenizer) : parts->table.header.tokenizer;
+        hello->vocab_digest = parts->model != NULL ? tokenizer_digest(parts->tokenizer) : parts->found.tokenizer;
         hello->vocab_size = (uint32_t)options_draft_vocab(parts->options, parts->vocab);
     }
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
@@ -276,7 +276,7 @@ static void release(struct parts *parts)
     channel_close(parts->channel);
     draft_close(&parts->draft);
     model_close(parts->model);
-    ngram_table_close(&parts->table);
+    corpus_rows_close(&parts->found);
     if (parts->tokenizer != NULL)
         tokenizer_close(parts->tokenizer);
 }

@@ -99,7 +99,7 @@ enum status options_draft_read(const char *text, struct options_draft *out)
     const struct options_draft_kind *kind = text != NULL ? find_kind(text, name) : &options_draft_kinds[DRAFT_MODEL];
     struct options_draft draft = kind->usual;
 
-    if (kind->own_file)
+    if (kind->made_by != NULL)
         draft.file = text[name] == ':' ? text + name + 1 : NULL;
     else if (draft.kind != DRAFT_MODEL && text[name] == ':')
         TRY(take_keys(&draft, text + name + 1));

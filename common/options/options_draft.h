@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include <stddef.h>
 
-enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFTER_KINDS };
+enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFTER_KINDS };
 enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = 64, OPTIONS_DRAFT_KEYS = 4 };
 
 struct options_draft {
@@ -17,7 +17,7 @@ struct options_draft {
     int job;      /* lookup: 1: it copies from the job's other sequences, too, and from those that ended */
     int bits;     /* self: 4 or 8 of the target's weights; 0: all that it has */
     int layers;   /* self: the first so many of the target's; 0: all */
-    const char *file; /* ngram: of the table, a part of the text that was read; else NULL */
+    const char *file; /* ngram, retrieval: its path, a part of the text that was read; else NULL */
 };
 
 /* A key of a kind, with a whole number as its value. */
@@ -36,7 +36,7 @@ struct options_draft_kind {
     const char *what, *source;
     int own_model;      /* reads the model that --draft names, which needs a target to be named, too */
     int target_model;   /* reads the target's file */
-    int own_file;       /* what stands behind its colon is the path of a file of its own, which is no model; it has no keys */
+    const char *made_by; /* what stands behind its colon is the path of a file that this command of tandem made; it has no keys. NULL: none */
     int needs_features; /* of the target, for each committed token; no kind does, and no message carries them */
     int trees;          /* it can propose trees */
     int draws;          /* q is more than a point mass: a fault in how it draws is one */
@@ -52,7 +52,7 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", or a path; NULL is one. STATUS_USAGE with a line that
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", or a path; NULL is one. STATUS_USAGE with a line that
  * names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders, and

@@ -18,11 +18,13 @@ static enum status check_self(const struct options_draft *draft)
     return STATUS_USAGE;
 }
 
-static enum status check_ngram(const struct options_draft *draft)
+static enum status check_file(const struct options_draft *draft)
 {
+    const struct options_draft_kind *kind = options_draft_kind(draft);
+
     if (draft->file != NULL && *draft->file != '\0')
         return STATUS_OK;
-    log_error("--draft ngram needs the file of a table, as ngram:FILE; tandem ngram makes one of texts");
+    log_error("--draft %s needs a file, as %s:FILE; tandem %s makes one of texts", kind->name, kind->name, kind->made_by);
     return STATUS_USAGE;
 }
 
@@ -58,10 +60,20 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                      .form = "ngram:FILE",
                      .what = "how often each token followed the last ones in texts that tandem ngram counted",
                      .source = "Leviathan et al. 2023, section 3.6; Kneser and Ney 1995, smoothed as by Chen and Goodman 1998",
-                     .own_file = 1,
+                     .made_by = "ngram",
                      .trees = 1,
                      .draws = 1,
                      .architecture = "n-grams",
                      .usual = {.kind = DRAFT_NGRAM},
-                     .check = check_ngram},
+                     .check = check_file},
+    [DRAFT_RETRIEVAL] = {.name = "retrieval",
+                         .form = "retrieval:FILE",
+                         .what = "what followed the longest end of the text, of 2 tokens or more, in the texts of a tandem datastore",
+                         .source = "He et al. 2023, REST; Liu et al. 2024, infini-gram",
+                         .made_by = "datastore",
+                         .trees = 1,
+                         .draws = 1,
+                         .architecture = "texts",
+                         .usual = {.kind = DRAFT_RETRIEVAL},
+                         .check = check_file},
 };

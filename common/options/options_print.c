@@ -141,7 +141,7 @@ static void print_drafters(FILE *to)
         snprintf(more, sizeof more, "lossless; %s; %s; proposes %s. %s",
                  kind->own_model      ? "needs a model of the target's vocabulary"
                  : kind->target_model ? "needs the target's file"
-                 : kind->own_file     ? "needs a file"
+                 : kind->made_by      ? "needs a file"
                                       : "needs nothing",
                  kind->draws ? "has a q" : "q is one token", kind->trees ? "trees, too" : "chains", kind->source);
         print_entry(to, kind->form, kind->what, more);

@@ -1,5 +1,5 @@
 /* Any bytes as a table of n-grams, signed as its writer would: it is refused, or every row behind any text is one of numbers. */
-#include "common/ngram/ngram_table.h"
+#include "common/corpus/ngram_table.h"
 #include "tests/fuzz/fuzz_file.h"
 
 #include <math.h>

@@ -16,10 +16,10 @@
 #ifndef BACKEND
 #define BACKEND backend_cpu
 #endif
-#ifdef TABLE /* of n-grams, for a model */
-#define MODEL      NULL
+#ifdef TEXTS /* "ngram" or "datastore": a file made of texts, for a model */
+#define MODEL      TEXTS
 #define CONFIDENCE 0.55
-#define ENTROPY    0.3
+#define ENTROPY    0.7
 #else
 #define MODEL      model_path
 #define CONFIDENCE 0.25

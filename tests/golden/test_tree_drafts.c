@@ -15,8 +15,8 @@
 #ifndef BACKEND
 #define BACKEND backend_cpu
 #endif
-#ifdef TABLE /* of n-grams, for a model */
-#define MODEL NULL
+#ifdef TEXTS /* "ngram" or "datastore": a file made of texts, for a model */
+#define MODEL TEXTS
 #else
 #define MODEL model_path
 #endif

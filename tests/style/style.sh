@@ -30,7 +30,7 @@ stripped=$(without_comments "${programs[@]}")
 # What lies in a folder without a line of its own belongs to the one around it. Tests may include anything.
 rooms='common/base
 common/file common/base
-common/ngram common/base common/file
+common/corpus common/base common/file
 common/sample common/base
 common/options common/base common/sample
 common/text common/base common/file
@@ -40,28 +40,28 @@ proto
 common/wire common/base common/sample common/world proto
 common/group common/base common/backend common/world
 common/model common/base common/file common/backend common/group
-drafter common/base common/ngram common/sample common/options common/text common/backend common/world common/wire common/model
+drafter common/base common/corpus common/sample common/options common/text common/backend common/world common/wire common/model
 verifier/accept common/base common/sample common/backend common/wire
 verifier/team common/base common/sample common/backend common/wire common/model verifier/accept
 verifier/request common/base common/file common/sample common/options common/text
 verifier/round common/base common/world common/wire common/model verifier/accept verifier/team verifier/request
 verifier/result common/base common/file common/sample common/options common/world common/model verifier/request verifier/round
-verifier/job common/base common/file common/ngram common/sample common/options common/text common/backend common/world common/wire common/model verifier/request verifier/round verifier/result
-verifier/command common/base common/file common/ngram common/sample common/text common/model verifier/result verifier/job
+verifier/job common/base common/file common/corpus common/sample common/options common/text common/backend common/world common/wire common/model verifier/request verifier/round verifier/result
+verifier/command common/base common/file common/corpus common/sample common/text common/model verifier/result verifier/job
 verifier/check common/base common/file common/sample common/wire verifier/team verifier/request verifier/round verifier/job
 launch/submit common/base common/options common/backend common/model verifier/job
 launch/engine common/base common/wire drafter verifier/round
 verifier common/base common/world verifier/result verifier/command verifier/check launch/submit
 launch/bench/report common/base common/file common/sample drafter
-launch/bench/alpha common/base common/ngram common/sample common/options common/backend common/model common/text drafter verifier/job verifier/request verifier/round
+launch/bench/alpha common/base common/corpus common/sample common/options common/backend common/model common/text drafter verifier/job verifier/request verifier/round
 launch/bench/sweep common/base common/file common/sample common/options common/model launch/bench/report
 launch/bench/latency common/base common/options common/backend common/world common/wire common/group launch/bench/report
-launch/ngram common/base common/file common/text common/model common/ngram
+launch/corpus common/base common/file common/text common/model common/corpus
 launch/dev/backend common/base common/backend
 launch/dev/gpu common/base common/file common/sample common/backend common/model
 launch/dev/step common/base common/text common/backend common/model
 launch/dev/peers launch/dev/step
-launch/dev/one_process common/base common/ngram common/options common/text common/wire drafter verifier/job launch/engine'
+launch/dev/one_process common/base common/corpus common/options common/text common/wire drafter verifier/job launch/engine'
 find common drafter verifier launch -name '*.[ch]' -o -name '*.cu' -o -name '*.cc' | sort | xargs grep -nHE '^ *# *include "' | awk -v rooms="$rooms" '
     function room(path) { while (path != "" && !(path in lists)) sub(/\/?[^\/]*$/, "", path); return path }
     BEGIN { lines = split(rooms, line, "\n")

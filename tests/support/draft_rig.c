@@ -1,7 +1,7 @@
 #include "tests/support/draft_rig.h"
 
 #include "common/base/digest.h"
-#include "tests/support/ngram_file.h"
+#include "tests/support/corpus_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,17 +10,17 @@
 
 #include <cmocka.h>
 
-enum { PROMPT = 7, LONG_PROMPT = 75 /* more than a mask has bits */, VOCAB = 128, TEXT = 20000 };
+enum { PROMPT = 7, LONG_PROMPT = 75 /* more than a mask has bits */, VOCAB = 128, TEXT = 200000 /* nearly any two tokens follow each other there */ };
 
-static void open_table(struct draft_rig *rig)
+static void open_texts(struct draft_rig *rig, const char *made_by)
 {
     const struct draft_parts parts = {.slots = rig->slots, .support = DRAFT_RIG_SUPPORT, .runs_ahead = rig->runs_ahead};
-    char path[64];
+    char path[CORPUS_FILE_PATH];
 
-    ngram_file_make(4, VOCAB, TEXT, path);
-    assert_int_equal(ngram_table_open(path, &rig->table), STATUS_OK);
+    corpus_file_make(made_by, 4, VOCAB, TEXT, path);
+    assert_int_equal(corpus_rows_open(path, made_by, &rig->found), STATUS_OK);
     unlink(path);
-    assert_int_equal(draft_open_table(&rig->draft, &rig->table, &parts), STATUS_OK);
+    assert_int_equal(draft_open_found(&rig->draft, &rig->found, &parts), STATUS_OK);
 }
 
 void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
@@ -31,8 +31,8 @@ void draft_rig_open(struct draft_rig *rig, const char *model, const struct backe
 
     rig->slots = slots;
     group_open_self(&rig->self);
-    if (model == NULL) {
-        open_table(rig);
+    if (strchr(model, '/') == NULL) {
+        open_texts(rig, model);
     } else {
         assert_int_equal(model_open(model, &rig->self, &options, &rig->model), STATUS_OK);
         assert_int_equal(draft_open_model(&rig->draft, rig->model, slots, DRAFT_RIG_SUPPORT, rig->runs_ahead), STATUS_OK);
@@ -62,7 +62,7 @@ void draft_rig_close(struct draft_rig *rig)
     arena_close(&rig->arena);
     draft_close(&rig->draft);
     model_close(rig->model);
-    ngram_table_close(&rig->table);
+    corpus_rows_close(&rig->found);
     group_close(&rig->self);
 }
 

@@ -1,4 +1,4 @@
-/* A drafter that runs a model, or has a table of n-grams, with a mirror of each of a few sequences, and no lead: the test proposes and commits. */
+/* A drafter that runs a model, or has a file made of texts, with a mirror of each of a few sequences, and no lead: the test proposes and commits. */
 #ifndef TANDEM_TESTS_SUPPORT_DRAFT_RIG_H
 #define TANDEM_TESTS_SUPPORT_DRAFT_RIG_H
 
@@ -9,7 +9,7 @@ enum { DRAFT_RIG_SLOTS = 8, DRAFT_RIG_CONTEXT = 128, DRAFT_RIG_SUPPORT = 24 };
 struct draft_rig {
     struct group self;
     struct model *model;
-    struct ngram_table table;
+    struct corpus_rows found;
     struct draft draft;
     struct arena arena;
     int slots;
@@ -18,7 +18,7 @@ struct draft_rig {
     struct draft_output output[DRAFT_RIG_SLOTS];
 };
 
-/* model: its path; NULL: of a table of n-grams, which no backend has a part in. Each sequence has a prompt of its own, the last one of more than BACKEND_MAX_ROWS tokens, and first wants a token more than the one before. */
+/* model: its path; or "ngram" or "datastore", for such a file of a seeded text, which no backend has a part in. Each sequence has a prompt of its own, the last one of more than BACKEND_MAX_ROWS tokens, and first wants a token more than the one before. */
 void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
                     struct sampling (*sampling_of)(int slot));
 void draft_rig_close(struct draft_rig *rig);

@@ -3,8 +3,8 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
+#include "common/corpus/corpus_rows.h"
 #include "common/model/model_identity.h"
-#include "common/ngram/ngram_table.h"
 #include "common/sample/rule.h"
 #include "verifier/job/audience.h"
 #include "verifier/job/comparison.h"
@@ -131,12 +131,12 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
     kind = options_draft_kind(&draft);
     if (kind->own_model && access(name, R_OK) == 0)
         return model_identity(name, identity);
-    if (kind->own_file && access(draft.file, R_OK) == 0) {
-        struct ngram_table table;
+    if (kind->made_by != NULL && access(draft.file, R_OK) == 0) {
+        struct corpus_rows found;
 
-        TRY(ngram_table_open(draft.file, &table));
-        *identity = table.header.digest;
-        ngram_table_close(&table);
+        TRY(corpus_rows_open(draft.file, kind->made_by, &found));
+        *identity = found.digest;
+        corpus_rows_close(&found);
         return STATUS_OK;
     }
     if (!kind->own_model)

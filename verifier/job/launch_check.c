@@ -4,8 +4,8 @@
 #include "common/base/log.h"
 #include "common/base/paths.h"
 #include "common/base/try.h"
+#include "common/corpus/corpus_rows.h"
 #include "common/model/model.h"
-#include "common/ngram/ngram_table.h"
 #include "common/options/options_paths.h"
 #include "common/text/chat_template.h"
 #include "common/text/tokenizer.h"
@@ -288,18 +288,19 @@ static enum status check_cache(const struct options *options)
     return STATUS_USAGE;
 }
 
-/* An n-gram table, whose ids must be the target's. */
-static enum status check_table(const char *path, const char *target, const struct tokenizer *tokenizer)
+/* A file made of texts, whose ids must be the target's. */
+static enum status check_texts(const struct options_draft *way, const char *target, const struct tokenizer *tokenizer)
 {
-    struct ngram_table table;
+    const char *made_by = options_draft_kind(way)->made_by;
+    struct corpus_rows found;
     int fits;
 
-    TRY(ngram_table_open(path, &table));
-    fits = table.header.tokenizer == tokenizer_digest(tokenizer);
-    ngram_table_close(&table);
+    TRY(corpus_rows_open(way->file, made_by, &found));
+    fits = found.tokenizer == tokenizer_digest(tokenizer);
+    corpus_rows_close(&found);
     if (fits)
         return STATUS_OK;
-    log_error("%s is of another tokenizer than that of the target %s: make it with `tandem ngram --target` and that", path, target);
+    log_error("%s is of another tokenizer than that of the target %s: make it with `tandem %s --target` and that", way->file, target, made_by);
     return STATUS_DATA;
 }
 
@@ -311,7 +312,7 @@ static enum status check_draft(const struct options *options, const char *target
     enum status status;
 
     if (options_drafts(options) && options->model.draft_way.file != NULL)
-        return check_table(options->model.draft_way.file, target, large->tokenizer);
+        return check_texts(&options->model.draft_way, target, large->tokenizer);
     if (!options_drafts(options) || !options_draft_runs_model(&options->model.draft_way))
         return STATUS_OK;
     options_draft_path(options, draft);

@@ -5,7 +5,7 @@
 #include "common/base/paths.h"
 #include "common/base/progress.h"
 #include "common/base/try.h"
-#include "common/ngram/ngram_table.h"
+#include "common/corpus/corpus_rows.h"
 #include "common/sample/choice.h"
 #include "common/sample/distribution.h"
 #include "common/sample/logits.h"
@@ -46,12 +46,12 @@ struct text {
 struct draft_side {
     const struct options *options;
     int is_model;  /* it has a reader */
-    int has_rows;  /* of logits: a model's, or a table's */
+    int has_rows;  /* of logits: a model's, or those of a file made of texts */
     int vocab;     /* of these rows */
     struct reader reader;
-    struct ngram_table table;
-    float *logits; /* [vocab] a row of the table */
-    int64_t looking_ns; /* in making all of them */
+    struct corpus_rows found;
+    float *logits; /* [vocab] a row of these */
+    int64_t looking_ns, looked; /* in making so many of them */
     struct arena arena;
     struct ngram_index *index; /* [slots], of lookup */
     int64_t choosing_ns, chosen; /* in drawing so many tokens */
@@ -188,18 +188,20 @@ struct drafted {
     int32_t token;
 };
 
-/* The draft's row behind a text, the row-th of the step. */
+/* The draft's row behind a text, the row-th of the step; NULL: it has none. */
 static float *logits_of(const struct alpha *alpha, struct draft_side *draft, int row)
 {
     const struct history history = history_of(alpha->row[row]);
-    int32_t last[NGRAM_CONTEXT];
+    int32_t last[CORPUS_ROWS_LONGEST];
     int64_t began = clock_ns();
+    int there;
 
     if (draft->is_model)
         return reader_logits(&draft->reader, row);
-    ngram_table_row(&draft->table, last, history_last(&history, last, NGRAM_CONTEXT), draft->vocab, draft->logits);
+    there = corpus_rows_row(&draft->found, last, history_last(&history, last, CORPUS_ROWS_LONGEST), draft->vocab, draft->logits);
     draft->looking_ns += clock_ns() - began;
-    return draft->logits;
+    draft->looked++;
+    return there ? draft->logits : NULL;
 }
 
 static void draft_token(struct alpha *alpha, struct draft_side *draft, const struct text *text, float *logits, struct drafted *drafted)
@@ -298,6 +300,8 @@ static struct point point_of_rows(struct alpha *alpha, struct draft_side *draft,
     int vocab = draft->vocab, draws_q;
     struct point point;
 
+    if (logits == NULL)
+        return (struct point){.bonus = ALPHA_GUESSES, .corrected = ALPHA_GUESSES};
     draft_token(alpha, draft, text, logits, &drafted);
     draws_q = drafted.q.count > 0;
     point = draws_q ? point_of_q(alpha, &drafted.q, token) : point_mass(alpha, drafted.token, token);
@@ -527,10 +531,12 @@ static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)
     return STATUS_OK;
 }
 
-static enum status open_table(struct draft_side *draft)
+static enum status open_texts_of(struct draft_side *draft)
 {
-    TRY(ngram_table_open(draft->options->model.draft_way.file, &draft->table));
-    draft->vocab = options_draft_vocab(draft->options, (int)draft->table.header.vocab);
+    const struct options_draft *way = &draft->options->model.draft_way;
+
+    TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &draft->found));
+    draft->vocab = options_draft_vocab(draft->options, draft->found.vocab);
     draft->logits = malloc((size_t)draft->vocab * sizeof *draft->logits);
     if (draft->logits != NULL)
         return STATUS_OK;
@@ -550,7 +556,7 @@ static enum status open_models(struct alpha *alpha)
         draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
         draft->has_rows = draft->is_model || draft->options->model.draft_way.file != NULL;
         if (!draft->is_model) {
-            TRY(draft->has_rows ? open_table(draft) : open_lookup(alpha, draft));
+            TRY(draft->has_rows ? open_texts_of(draft) : open_lookup(alpha, draft));
             continue;
         }
         TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));
@@ -612,7 +618,7 @@ static void close_all(struct alpha *alpha)
     request_release(&alpha->requests);
     for (int d = 0; d < alpha->terms->drafts; d++) {
         arena_close(&alpha->draft[d].arena);
-        ngram_table_close(&alpha->draft[d].table);
+        corpus_rows_close(&alpha->draft[d].found);
         free(alpha->draft[d].logits);
         reader_close(&alpha->draft[d].reader);
     }
@@ -635,7 +641,7 @@ static enum status time_steps(struct alpha *alpha)
         struct alpha_figures *figures = &alpha->result->draft[d];
 
         for (int i = 0; i < ALPHA_ROWS && draft->has_rows; i++) {
-            ns = draft->chosen > 0 ? (double)(alpha_rows[i] * draft->looking_ns) / (double)draft->chosen : 0;
+            ns = draft->looked > 0 ? (double)(alpha_rows[i] * draft->looking_ns) / (double)draft->looked : 0;
             if (draft->is_model)
                 TRY(reader_time(&draft->reader, alpha_rows[i], &ns));
             figures->step_us[i] = ns / 1000;

@@ -48,10 +48,10 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
     if (options_draft_runs_model(&options->model.draft_way))
         TRY(open_model(inner, options, tokenizer, threads));
     else if (options->model.draft_way.file != NULL)
-        TRY(ngram_table_open(options->model.draft_way.file, &inner->table));
+        TRY(corpus_rows_open(options->model.draft_way.file, options_draft_kind(&options->model.draft_way)->made_by, &inner->found));
     const struct draft_parts parts = {.way = &options->model.draft_way,
                                       .model = inner->model,
-                                      .table = inner->table.log_alone != NULL ? &inner->table : NULL,
+                                      .found = inner->found.kind != NULL ? &inner->found : NULL,
                                       .vocab = options->rounds.draft_vocabulary,
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
@@ -79,6 +79,6 @@ void inner_drafter_close(struct inner_drafter *inner)
 {
     draft_close(&inner->draft);
     model_close(inner->model);
-    ngram_table_close(&inner->table);
+    corpus_rows_close(&inner->found);
     *inner = (struct inner_drafter){0};
 }

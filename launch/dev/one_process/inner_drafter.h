@@ -10,7 +10,7 @@
 struct inner_drafter {
     char path[4096];
     struct group alone;
-    struct ngram_table table; /* of zeros for a kind without one */
+    struct corpus_rows found; /* of zeros for a kind without a file of its own */
     struct model *model; /* NULL: none is needed */
     struct draft draft;
     int context; /* tokens of a sequence */

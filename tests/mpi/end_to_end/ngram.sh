@@ -20,13 +20,13 @@ expect() {
     "$@" || fail "$what"
 }
 
-ngram="$BIN/tandem-ngram"
+ngram="$BIN/tandem-corpus ngram"
 common=(--prompts "$FEW" --max-tokens 24 --hash-logits --draft-length 4)
 job solo "${common[@]}" --solo
 job coupled-solo "${common[@]}" --solo --temperature 0.8 --seed 5 --accept coupled
 printf '%s\n\n%s\n' "It was a dark and stormy night; the rain fell in torrents." "A second paragraph." >"$WORK/other.txt"
-"$ngram" --output "$WORK/own.ngram" "$WORK/solo.jsonl" "$FEW" >"$WORK/made" || fail "no table: exit $?"
-"$ngram" --order=2 --output="$WORK/other.ngram" -- "$WORK/other.txt" >/dev/null || fail "no table of plain text: exit $?"
+$ngram --output "$WORK/own.ngram" "$WORK/solo.jsonl" "$FEW" >"$WORK/made" || fail "no table: exit $?"
+$ngram --order=2 --output="$WORK/other.ngram" -- "$WORK/other.txt" >/dev/null || fail "no table of plain text: exit $?"
 expect "what it says of the table: $(cat "$WORK/made")" grep -qE '^.*/own.ngram: order 4, of [0-9]+ tokens, [0-9]+\.[0-9] MB$' "$WORK/made"
 
 # Chains, branches and trees.
@@ -67,25 +67,25 @@ refused 65 "cut.ngram: cut or damaged: 1000 bytes long" "${verifier[@]}" --draft
 refused 65 "changed.ngram: damaged: it does not have the digest" "${verifier[@]}" --draft "ngram:$WORK/changed.ngram"
 refused 65 "foreign.ngram: damaged" "${verifier[@]}" --draft "ngram:$WORK/foreign.ngram"
 refused 65 "other.txt: too short for an n-gram table" "${verifier[@]}" --draft "ngram:$WORK/other.txt"
-refused 64 "ngram needs the file of a table, as ngram:FILE" "${verifier[@]}" --draft ngram
+refused 64 "ngram needs a file, as ngram:FILE" "${verifier[@]}" --draft ngram
 refused 65 "expected a file that .tandem ngram. wrote" "${verifier[@]}" --draft "ngram:$FEW"
-refused 64 "expected --output TABLE" "$ngram" "$WORK/other.txt"
-refused 64 "expected a file of texts" "$ngram" --output "$WORK/none.ngram"
-refused 64 "order is '6', expected a whole number from 1 to 5" "$ngram" --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
-refused 64 "order is '2x'" "$ngram" --order 2x --output "$WORK/none.ngram" "$WORK/other.txt"
-refused 64 "unknown option '--oder', expected --target, --order" "$ngram" --oder 2 --output "$WORK/none.ngram" "$WORK/other.txt"
-refused 64 "output needs a value" "$ngram" "$WORK/other.txt" --output
-refused 66 "absent.txt: No such file" "$ngram" --output "$WORK/none.ngram" "$WORK/absent.txt"
-refused 65 "other.txt.d: not a regular file" "$ngram" --output "$WORK/none.ngram" "$(mkdir "$WORK/other.txt.d"; echo "$WORK/other.txt.d")"
-refused 66 "target nowhere: no such file or folder" "$ngram" --target nowhere --output "$WORK/none.ngram" "$WORK/other.txt"
-refused 74 "cannot be written" "$ngram" --output "$WORK/absent/none.ngram" "$WORK/other.txt"
+refused 64 "expected --output FILE" $ngram "$WORK/other.txt"
+refused 64 "expected a file of texts" $ngram --output "$WORK/none.ngram"
+refused 64 "order is '6', expected a whole number from 1 to 5" $ngram --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "order is '2x'" $ngram --order 2x --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "unknown option '--oder', expected --target, --order" $ngram --oder 2 --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 64 "output needs a value" $ngram "$WORK/other.txt" --output
+refused 66 "absent.txt: No such file" $ngram --output "$WORK/none.ngram" "$WORK/absent.txt"
+refused 65 "other.txt.d: not a regular file" $ngram --output "$WORK/none.ngram" "$(mkdir "$WORK/other.txt.d"; echo "$WORK/other.txt.d")"
+refused 66 "target nowhere: no such file or folder" $ngram --target nowhere --output "$WORK/none.ngram" "$WORK/other.txt"
+refused 74 "cannot be written" $ngram --output "$WORK/absent/none.ngram" "$WORK/other.txt"
 printf 'good\nb\xffad\n' >"$WORK/bytes.txt"
-refused 65 "bytes.txt: byte 7 of a text is not UTF-8" "$ngram" --output "$WORK/none.ngram" "$WORK/bytes.txt"
+refused 65 "bytes.txt: byte 7 of a text is not UTF-8" $ngram --output "$WORK/none.ngram" "$WORK/bytes.txt"
 : >"$WORK/empty.txt"
-refused 65 "the texts have no token" "$ngram" --output "$WORK/none.ngram" "$WORK/empty.txt"
+refused 65 "the texts have no token" $ngram --output "$WORK/none.ngram" "$WORK/empty.txt"
 printf '{"text":"fine"}\n\n{"text":"b' >"$WORK/lines.jsonl"
-refused 65 "lines.jsonl:3: not valid JSON" "$ngram" --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+refused 65 "lines.jsonl:3: not valid JSON" $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
 printf '{"text":"fine"}\n{"texts":"wrong"}\n' >"$WORK/lines.jsonl"
-refused 65 "lines.jsonl:2: expected an object with a .text. or a .prompt." "$ngram" --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+refused 65 "lines.jsonl:2: expected an object with a .text. or a .prompt." $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
 expect "nothing was written of what is wrong" [ ! -e "$WORK/none.ngram" ]
 finish

@@ -4,7 +4,7 @@
 #include "common/options/options_paths.h"
 #include "drafter/draft.h"
 #include "tests/support/capture.h"
-#include "tests/support/ngram_file.h"
+#include "tests/support/corpus_file.h"
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void write_all_keys(const struct options_draft_kind *kind, const char *mo
 {
     int used = snprintf(text, TEXT, "%s", kind->name), some = 0;
 
-    if (kind->own_file)
+    if (kind->made_by != NULL)
         used += snprintf(text + used, (size_t)(TEXT - used), ":some=file,of.ngram");
     for (int i = 0; i < OPTIONS_DRAFT_KEYS && kind->key[i].name != NULL; i++)
         used += snprintf(text + used, (size_t)(TEXT - used), "%c%s=%d", some++ ? ',' : ':', kind->key[i].name, kind->key[i].most);
@@ -65,7 +65,7 @@ static void test_drafter_kinds__an_unknown_key_is_named(void **state)
 
     (void)state;
     for (int i = DRAFT_MODEL + 1; i < DRAFTER_KINDS; i++) {
-        if (options_draft_kinds[i].own_file)
+        if (options_draft_kinds[i].made_by != NULL)
             continue; /* all behind its colon is a path */
         write_all_keys(&options_draft_kinds[i], "colour=3", text);
         snprintf(expected, sizeof expected, "--draft %s has no key 'colour'", options_draft_kinds[i].name);
@@ -130,17 +130,14 @@ static void test_drafter_kinds__the_drafter_has_each(void **state)
 /* One that runs no model opens without. */
 static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
 {
-    struct ngram_table table;
-    char path[64];
+    struct corpus_rows found = {0};
+    char path[CORPUS_FILE_PATH];
 
     (void)state;
-    ngram_file_make(3, 50, 300, path);
-    assert_int_equal(ngram_table_open(path, &table), STATUS_OK);
-    unlink(path);
     for (int i = 0; i < DRAFTER_KINDS; i++) {
-        const int has_table = options_draft_kinds[i].own_file;
+        const char *made_by = options_draft_kinds[i].made_by;
         const struct draft_parts parts = {.way = &options_draft_kinds[i].usual,
-                                          .table = has_table ? &table : NULL,
+                                          .found = made_by != NULL ? &found : NULL,
                                           .slots = 2,
                                           .support = 8,
                                           .context = draft_context(100)};
@@ -148,13 +145,18 @@ static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
 
         if (options_draft_runs_model(parts.way))
             continue;
+        if (made_by != NULL) {
+            corpus_file_make(made_by, 3, 50, 300, path);
+            assert_int_equal(corpus_rows_open(path, made_by, &found), STATUS_OK);
+            unlink(path);
+        }
         assert_int_equal(draft_open(&draft, &parts), STATUS_OK);
         assert_ptr_equal(draft.kind, draft_kind_of((enum drafter_kind)i));
         draft_break(&draft, BREAKAGE_Q_TOP_K); /* nothing happens */
         draft_close(&draft);
         assert_null(draft.kind);
+        corpus_rows_close(&found);
     }
-    ngram_table_close(&table);
 }
 
 int main(void)

@@ -983,7 +983,8 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft self:bits=16,layers=2", "bits is '16', expected 4 or 8"}, {"--draft self:bits", "bits is '', expected 4 or 8"},
         {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
-        {"--draft ngram", "--draft ngram needs the file of a table, as ngram:FILE"}, {"--draft ngram:", "--draft ngram needs the file of a table"},
+        {"--draft ngram", "--draft ngram needs a file, as ngram:FILE; tandem ngram makes one of texts"},
+        {"--draft retrieval:", "--draft retrieval needs a file, as retrieval:FILE; tandem datastore makes one of texts"},
         {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
 }
 

@@ -1,7 +1,7 @@
 /* Tables of n-grams: rows against the recursion as the papers write it, counted without a thought for speed; and files that are wrong. */
-#include "common/base/digest.h"
+#include "common/corpus/ngram_count.h"
 #include "tests/support/capture.h"
-#include "tests/support/ngram_file.h"
+#include "tests/support/corpus_file.h"
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h> /* needs those above */
 
-enum { VOCAB = 7, TEXTS = 5, LENGTH = 60, NONE = -1, PATH = 64 };
+enum { VOCAB = 7, TEXTS = 5, LENGTH = 60, NONE = TEXTS_NONE };
 
 /* Texts of different lengths, one of a single token and one that repeats itself. */
 static int32_t texts[TEXTS][LENGTH];
@@ -116,19 +116,19 @@ static double naive_p(const int32_t *context, int known, int32_t token, int orde
 static void open_counted(int order, struct ngram_table *table)
 {
     const struct ngram_terms terms = {.order = order, .vocab = VOCAB, .tokenizer = 5};
-    struct ngram_texts all = {0};
+    struct texts all = {0};
     char path[] = "/tmp/tandem-ngram-XXXXXX";
     int file = mkstemp(path);
     void *bytes;
     size_t size;
 
     for (int t = 0; t < TEXTS; t++)
-        assert_int_equal(ngram_texts_add(&all, texts[t], (size_t)lengths[t]), STATUS_OK);
+        assert_int_equal(texts_add(&all, texts[t], (size_t)lengths[t]), STATUS_OK);
     assert_int_equal(ngram_count(&all, &terms, &bytes, &size), STATUS_OK);
     assert_int_equal(write(file, bytes, size), size);
     close(file);
     free(bytes);
-    ngram_texts_release(&all);
+    texts_release(&all);
     assert_int_equal(ngram_table_open(path, table), STATUS_OK);
     unlink(path);
 }
@@ -267,12 +267,12 @@ static void assert_refused(const char *path, const char *why)
 
 static void test_ngram_table__a_wrong_file_is_named(void **state)
 {
-    char path[PATH], copy[] = "/tmp/tandem-ngram-XXXXXX";
+    char path[CORPUS_FILE_PATH], copy[] = "/tmp/tandem-ngram-XXXXXX";
     struct places at;
     uint32_t nan_bits = 0x7fc00000, more_than_one = 0x3f800001, minus = 0xbf000000;
 
     (void)state;
-    ngram_file_make(3, 40, 600, path);
+    corpus_file_make("ngram", 3, 40, 600, path);
     find_places(path, &at);
     close(mkstemp(copy));
     const struct {
@@ -323,7 +323,7 @@ static void test_ngram_table__texts_that_cannot_be_counted_are_named(void **stat
 {
     const struct ngram_terms terms = {.order = 3, .vocab = 5};
     const int32_t fits[] = {1, 2, 4}, beyond[] = {1, 5}, wrong[] = {3, -1};
-    struct ngram_texts all = {0};
+    struct texts all = {0};
     struct capture capture;
     char line[512];
     void *bytes;
@@ -334,19 +334,19 @@ static void test_ngram_table__texts_that_cannot_be_counted_are_named(void **stat
     assert_int_equal(ngram_count(&all, &terms, &bytes, &size), STATUS_DATA);
     capture_end(&capture, line, sizeof line);
     capture_assert_one_line(line, "the texts have no token");
-    assert_int_equal(ngram_texts_add(&all, fits, 3), STATUS_OK);
+    assert_int_equal(texts_add(&all, fits, 3), STATUS_OK);
     capture_begin(&capture);
-    assert_int_equal(ngram_texts_add(&all, wrong, 2), STATUS_DATA);
+    assert_int_equal(texts_add(&all, wrong, 2), STATUS_DATA);
     capture_end(&capture, line, sizeof line);
     capture_assert_one_line(line, "a token is -1, expected 0 to");
     assert_int_equal(ngram_count(&all, &terms, &bytes, &size), STATUS_OK);
     free(bytes);
-    assert_int_equal(ngram_texts_add(&all, beyond, 2), STATUS_OK);
+    assert_int_equal(texts_add(&all, beyond, 2), STATUS_OK);
     capture_begin(&capture);
     assert_int_equal(ngram_count(&all, &terms, &bytes, &size), STATUS_DATA);
     capture_end(&capture, line, sizeof line);
     capture_assert_one_line(line, "a token is 5, expected less than the 5");
-    ngram_texts_release(&all);
+    texts_release(&all);
 }
 
 int main(void)

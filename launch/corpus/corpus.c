@@ -1,4 +1,4 @@
-#include "launch/ngram/corpus.h"
+#include "launch/corpus/corpus.h"
 
 #include "common/base/log.h"
 #include "common/base/paths.h"
@@ -14,7 +14,7 @@ enum { PART = 1 << 16 /* bytes of a plain text that are cut into tokens at once,
 struct reader {
     const char *path;
     const struct tokenizer *tokenizer;
-    struct ngram_texts *texts;
+    struct texts *texts;
 };
 
 static int find_newline(const char *text, size_t count, size_t from, size_t *at)
@@ -63,7 +63,7 @@ static enum status add_text(const struct reader *reader, const char *text, size_
     enum status status = encode(reader, text, length, &tokens, &count);
 
     if (status == STATUS_OK && count > 0)
-        status = ngram_texts_add(reader->texts, tokens, count);
+        status = texts_add(reader->texts, tokens, count);
     free(tokens);
     return status;
 }
@@ -127,7 +127,7 @@ static enum status add_lines(const struct reader *reader, const char *text, size
     return STATUS_OK;
 }
 
-enum status corpus_add(const char *path, const struct tokenizer *tokenizer, struct ngram_texts *texts)
+enum status corpus_add(const char *path, const struct tokenizer *tokenizer, struct texts *texts)
 {
     const struct reader reader = {.path = path, .tokenizer = tokenizer, .texts = texts};
     struct file_map file;

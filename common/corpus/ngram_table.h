@@ -11,11 +11,12 @@
 #define TANDEM_COMMON_NGRAM_NGRAM_TABLE_H
 
 #include "common/base/status.h"
+#include "common/corpus/texts.h"
 #include "common/file/file_map.h"
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NGRAM_ORDER = 5 /* the highest */, NGRAM_CONTEXT = NGRAM_ORDER - 1, NGRAM_VOCAB_MOST = 1 << 22 };
+enum { NGRAM_ORDER = 5 /* the highest */, NGRAM_CONTEXT = NGRAM_ORDER - 1 };
 #define NGRAM_MAGIC   "tandem\nN"
 #define NGRAM_VERSION 1
 

@@ -1,5 +1,5 @@
-/* `tandem ngram`: makes the table of n-grams that `--draft ngram:FILE` drafts from. */
-#include "launch/ngram/corpus.h"
+/* `tandem ngram` and `tandem datastore`: make of texts what `--draft ngram:FILE` and `--draft retrieval:FILE` draft from. tandem-corpus COMMAND ... */
+#include "launch/corpus/corpus.h"
 
 #include "common/base/log.h"
 #include "common/base/new_file.h"
@@ -7,6 +7,8 @@
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
+#include "common/corpus/datastore.h"
+#include "common/corpus/ngram_count.h"
 #include "common/model/config.h"
 #include <errno.h>
 #include <limits.h>
@@ -17,25 +19,30 @@
 enum { ORDER = 4 };
 
 struct command {
+    int is_store; /* a datastore, not a table of n-grams */
     const char *target, *output;
     int order, help;
     char **file; /* [files] */
     int files;
 };
 
-static void print_usage(void)
+static void print_usage(const struct command *command)
 {
-    wrapped_put_help(
-        stdout,
-        "Usage: tandem ngram [--target M] [--order N] --output TABLE FILE...\n"
-        "Makes a table of n-grams of texts, from which --draft ngram:TABLE drafts without a second model. Texts like those that the target will write "
-        "serve best: its own earlier results are such.\n\n"
-        "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n"
-        "  --order N             tokens of the longest n-gram, 1 to 5; default 4\n"
-        "  --output TABLE        what is written; it takes the place of an earlier one when it is whole\n"
-        "  FILE...               plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and results of "
-        "tandem run have them\n\n"
-        "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
+    wrapped_put_help(stdout, command->is_store
+                                 ? "Usage: tandem datastore [--target M] --output FILE TEXTS...\n"
+                                   "Sorts texts, so that --draft retrieval:FILE finds in them what followed the end of what the target has said. Texts that it will "
+                                   "repeat in part serve best: the code base that it works on, documents, its own earlier results.\n\n"
+                                 : "Usage: tandem ngram [--target M] [--order N] --output FILE TEXTS...\n"
+                                   "Makes a table of n-grams of texts, from which --draft ngram:FILE drafts without a second model. Texts like those that the target "
+                                   "will write serve best: its own earlier results are such.\n\n");
+    wrapped_put_help(stdout, "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n");
+    if (!command->is_store)
+        wrapped_put_help(stdout, "  --order N             tokens of the longest n-gram, 1 to 5; default 4\n");
+    wrapped_put_help(stdout,
+                     "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
+                     "  TEXTS...              plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
+                     "results of tandem run have them\n\n"
+                     "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
 }
 
 static enum status take(struct command *command, const char *name, const char *value)
@@ -68,7 +75,7 @@ static enum status take_option(struct command *command, int argc, char **argv, i
         return STATUS_OK;
     }
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
-        if (strlen(names[n]) != length || strncmp(names[n], name, length) != 0)
+        if (strlen(names[n]) != length || strncmp(names[n], name, length) != 0 || (command->is_store && strcmp(names[n], "order") == 0))
             continue;
         if (name[length] == '\0' && *i + 1 == argc) {
             log_error("--%s needs a value", names[n]);
@@ -76,7 +83,7 @@ static enum status take_option(struct command *command, int argc, char **argv, i
         }
         return take(command, names[n], name[length] == '=' ? name + length + 1 : argv[++*i]);
     }
-    log_error("unknown option '%s', expected --target, --order, --output or --help", argv[*i]);
+    log_error("unknown option '%s', expected --target,%s --output or --help", argv[*i], command->is_store ? "" : " --order,");
     return STATUS_USAGE;
 }
 
@@ -84,8 +91,8 @@ static enum status parse(struct command *command, int argc, char **argv)
 {
     int only_files = 0;
 
-    *command = (struct command){.order = ORDER, .file = argv};
-    for (int i = 1; i < argc; i++) {
+    *command = (struct command){.is_store = argc > 1 && strcmp(argv[1], "datastore") == 0, .order = ORDER, .file = argv};
+    for (int i = 2; i < argc; i++) {
         if (!only_files && strcmp(argv[i], "--") == 0)
             only_files = 1;
         else if (!only_files && strncmp(argv[i], "--", 2) == 0)
@@ -96,7 +103,7 @@ static enum status parse(struct command *command, int argc, char **argv)
     if (command->help)
         return STATUS_OK;
     if (command->output == NULL || *command->output == '\0') {
-        log_error("expected --output TABLE, a file that is to be written");
+        log_error("expected --output FILE, which is to be written");
         return STATUS_USAGE;
     }
     if (command->files > 0)
@@ -122,7 +129,7 @@ static enum status open_tokenizer(const struct command *command, struct tokenize
     return tokenizer_open(path, config.vocab, tokenizer);
 }
 
-static enum status write_table(const struct command *command, const void *bytes, size_t size)
+static enum status write_file(const struct command *command, const void *bytes, size_t size)
 {
     char beside[PATH_MAX];
     FILE *to;
@@ -135,7 +142,7 @@ static enum status write_table(const struct command *command, const void *bytes,
     return STATUS_IO;
 }
 
-static enum status make(const struct command *command, const struct tokenizer *tokenizer, struct ngram_texts *texts)
+static enum status make(const struct command *command, const struct tokenizer *tokenizer, struct texts *texts)
 {
     const struct ngram_terms terms = {
         .order = command->order, .vocab = tokenizer_size(tokenizer), .tokenizer = tokenizer_digest(tokenizer)};
@@ -145,32 +152,36 @@ static enum status make(const struct command *command, const struct tokenizer *t
 
     for (int i = 0; i < command->files; i++)
         TRY(corpus_add(command->file[i], tokenizer, texts));
-    TRY(ngram_count(texts, &terms, &bytes, &size));
-    status = write_table(command, bytes, size);
+    TRY(command->is_store ? datastore_make(texts, terms.vocab, terms.tokenizer, &bytes, &size) : ngram_count(texts, &terms, &bytes, &size));
+    status = write_file(command, bytes, size);
     free(bytes);
-    if (status == STATUS_OK)
+    if (status != STATUS_OK)
+        return status;
+    if (!command->is_store)
         printf("%s: order %d, of %zu tokens, %.1f MB\n", command->output, command->order, texts->tokens, (double)size / 1e6);
-    return status;
+    else
+        printf("%s: %zu tokens, %.1f MB\n", command->output, texts->tokens, (double)size / 1e6);
+    return STATUS_OK;
 }
 
 int main(int argc, char **argv)
 {
     struct tokenizer *tokenizer = NULL;
-    struct ngram_texts texts = {0};
+    struct texts texts = {0};
     struct command command;
     enum status status;
 
-    log_init("tandem ngram", LOG_INFO);
+    log_init("tandem", LOG_INFO);
     status = parse(&command, argc, argv);
     if (status == STATUS_OK && command.help) {
-        print_usage();
+        print_usage(&command);
         return standard_output_end(0);
     }
     if (status == STATUS_OK)
         status = open_tokenizer(&command, &tokenizer);
     if (status == STATUS_OK)
         status = make(&command, tokenizer, &texts);
-    ngram_texts_release(&texts);
+    texts_release(&texts);
     if (tokenizer != NULL)
         tokenizer_close(tokenizer);
     return standard_output_end((int)status);

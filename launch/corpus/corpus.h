@@ -2,11 +2,11 @@
 #ifndef TANDEM_LAUNCH_NGRAM_CORPUS_H
 #define TANDEM_LAUNCH_NGRAM_CORPUS_H
 
-#include "common/ngram/ngram_count.h"
+#include "common/corpus/texts.h"
 #include "common/text/tokenizer.h"
 
 /* Adds the texts of a file: of one that ends in .jsonl each line's "text", behind its "prompt" where that is a text, or its "prompt" alone; of any other all
  * of it as one. Lines that are blank, and results that are errors, have none. STATUS_NOINPUT; STATUS_DATA with the line or byte that is wrong. */
-enum status corpus_add(const char *path, const struct tokenizer *tokenizer, struct ngram_texts *texts);
+enum status corpus_add(const char *path, const struct tokenizer *tokenizer, struct texts *texts);
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/ngram/ngram_table.h"
+#include "common/corpus/ngram_table.h"
 
 #include "common/base/digest.h"
 #include "common/base/log.h"
@@ -75,7 +75,7 @@ static enum status check_header(const struct ngram_table *table)
                   NGRAM_VERSION);
         return STATUS_DATA;
     }
-    if (header->order < 1 || header->order > NGRAM_ORDER || header->vocab < 1 || header->vocab > NGRAM_VOCAB_MOST)
+    if (header->order < 1 || header->order > NGRAM_ORDER || header->vocab < 1 || header->vocab > TEXTS_VOCAB_MOST)
         return refuse(table, "damaged: its header has an order or a vocabulary that no n-gram table has");
     bytes = ngram_table_bytes(header);
     if (bytes == 0 || table->file.size - sizeof *header != bytes) {

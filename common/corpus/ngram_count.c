@@ -1,46 +1,12 @@
 /* One sorted list of the places of the texts serves all orders: n-grams that begin alike lie side by side, whatever n is. */
-#include "common/ngram/ngram_count.h"
+#include "common/corpus/ngram_count.h"
 
 #include "common/base/log.h"
 #include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1, DISCOUNTS = 3, TEXTS_MOST = INT32_MAX };
-
-enum status ngram_texts_add(struct ngram_texts *texts, const int32_t *tokens, size_t count)
-{
-    size_t need = texts->count + count + 2; /* what is none in front, and behind the last text */
-
-    for (size_t i = 0; i < count; i++)
-        if (tokens[i] < 0 || tokens[i] >= NGRAM_VOCAB_MOST) {
-            log_error("a token is %d, expected 0 to %d", tokens[i], NGRAM_VOCAB_MOST - 1);
-            return STATUS_DATA;
-        }
-    if (need > texts->room) {
-        size_t room = 2 * need;
-        int32_t *grown = need <= TEXTS_MOST ? realloc(texts->token, room * sizeof *grown) : NULL;
-
-        if (grown == NULL) {
-            log_error("no memory for %zu tokens of texts, of which there may be %d", need, TEXTS_MOST);
-            return STATUS_INTERNAL;
-        }
-        texts->token = grown;
-        texts->room = room;
-    }
-    texts->token[texts->count++] = NONE;
-    memcpy(texts->token + texts->count, tokens, count * sizeof *tokens);
-    texts->count += count;
-    texts->tokens += count;
-    texts->token[texts->count] = NONE;
-    return STATUS_OK;
-}
-
-void ngram_texts_release(struct ngram_texts *texts)
-{
-    free(texts->token);
-    *texts = (struct ngram_texts){0};
-}
+enum { DISCOUNTS = 3 };
 
 struct counting {
     const int32_t *token; /* [places], and one behind them that is none */
@@ -56,33 +22,18 @@ struct counting {
     struct ngram_body body;
 };
 
-static int compare_places(const void *one, const void *other, void *opaque)
-{
-    const struct counting *counting = opaque;
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    const int32_t *left = counting->token + a, *right = counting->token + b;
-
-    for (int i = 0; i < counting->order; i++) {
-        if (left[i] != right[i])
-            return left[i] < right[i] ? -1 : 1;
-        if (i > 0 && left[i] == NONE)
-            break; /* both texts end here */
-    }
-    return a < b ? -1 : a > b;
-}
-
 /* Whether n tokens from there on are of one text; the first may be what stands in front of it. */
 static int is_whole(const struct counting *counting, size_t place, int n)
 {
     for (int i = 1; i < n; i++)
-        if (counting->token[place + (size_t)i] == NONE)
+        if (counting->token[place + (size_t)i] == TEXTS_NONE)
             return 0;
     return 1;
 }
 
 static int begins_text(const struct counting *counting, size_t place)
 {
-    return counting->token[place] == NONE;
+    return counting->token[place] == TEXTS_NONE;
 }
 
 /* Numbers the n-grams, those with what stands in front of a text first, and counts how often each occurs. */
@@ -264,23 +215,10 @@ static enum status make_table(struct counting *counting)
     return STATUS_OK;
 }
 
-static enum status check_tokens(const struct ngram_texts *texts, int vocab)
-{
-    for (size_t i = 0; i < texts->count; i++)
-        if (texts->token[i] >= vocab) {
-            log_error("a token is %d, expected less than the %d of the tokenizer", texts->token[i], vocab);
-            return STATUS_DATA;
-        }
-    if (texts->tokens > 0)
-        return STATUS_OK;
-    log_error("the texts have no token, expected one at least");
-    return STATUS_DATA;
-}
-
-enum status ngram_count(const struct ngram_texts *texts, const struct ngram_terms *terms, void **bytes, size_t *size)
+enum status ngram_count(const struct texts *texts, const struct ngram_terms *terms, void **bytes, size_t *size)
 {
     struct counting counting = {.token = texts->token, .places = texts->count, .order = terms->order};
-    enum status status = check_tokens(texts, terms->vocab);
+    enum status status = texts_check(texts, terms->vocab);
     uint32_t *room;
 
     if (status != STATUS_OK)
@@ -302,7 +240,7 @@ enum status ngram_count(const struct ngram_texts *texts, const struct ngram_term
     memcpy(counting.header.magic, NGRAM_MAGIC, sizeof counting.header.magic);
     for (size_t i = 0; i < texts->count; i++)
         counting.sorted[i] = (uint32_t)i;
-    qsort_r(counting.sorted, texts->count, sizeof *counting.sorted, compare_places, &counting);
+    texts_sort(texts, counting.sorted, texts->count, terms->order);
     status = make_table(&counting);
     free(room);
     if (status == STATUS_OK) {
