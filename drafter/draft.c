@@ -12,6 +12,7 @@ static const struct draft_kind *const kinds[] = {
     [DRAFT_SELF] = &draft_model_kind,
     [DRAFT_NGRAM] = &draft_model_kind,
     [DRAFT_RETRIEVAL] = &draft_model_kind,
+    [DRAFT_RANDOM] = &draft_model_kind,
 };
 _Static_assert(sizeof kinds / sizeof *kinds == DRAFTER_KINDS, "each kind of common/options/options_draft.h has a row here");
 

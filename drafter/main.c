@@ -130,6 +130,23 @@ static enum status load_texts(struct parts *parts)
     return STATUS_OK;
 }
 
+/* The target's tokens, of which any will do. */
+static enum status load_tokens(struct parts *parts)
+{
+    char target[PATH_MAX], path[PATH_MAX];
+    struct config config;
+
+    options_target_path(parts->options, target);
+    paths_tokenizer(target, path, sizeof path);
+    TRY(config_read(target, &config));
+    TRY(tokenizer_open(path, config.vocab, &parts->tokenizer));
+    parts->vocab = tokenizer_size(parts->tokenizer);
+    parts->context = draft_context(parts->options->model.context);
+    corpus_rows_random(parts->vocab, tokenizer_digest(parts->tokenizer), &parts->found);
+    world_claim_threads(&parts->world, 1);
+    return STATUS_OK;
+}
+
 /* What is broken is what is drafted ahead, so that has to be there on a busy machine, too. */
 static int breaks_ahead(const struct parts *parts)
 {
@@ -151,6 +168,8 @@ static enum status load(struct parts *parts)
         TRY(load_model(parts));
     } else if (options->model.draft_way.file != NULL) {
         TRY(load_texts(parts));
+    } else if (options_draft_kind(&options->model.draft_way)->target_tokens) {
+        TRY(load_tokens(parts));
     } else { /* no file is opened: this host may not have the target's */
         parts->context = draft_context(options->model.context);
         world_claim_threads(&parts->world, 1);

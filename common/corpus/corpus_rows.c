@@ -53,6 +53,25 @@ static void close_store(struct corpus_rows *rows)
     datastore_close(&rows->of.store);
 }
 
+static int row_of_nothing(const struct corpus_rows *rows, const int32_t *last, int count, int vocab, float *logits)
+{
+    uint32_t behind = count > 0 ? (uint32_t)last[count - 1] * 40503 : 0;
+
+    (void)rows;
+    for (int token = 0; token < vocab; token++) {
+        uint32_t mixed = ((uint32_t)token + behind) * 2654435761u;
+
+        logits[token] = (float)((mixed ^ mixed >> 15) >> 8) * 0x1p-34f;
+    }
+    return 1;
+}
+
+static void close_nothing(struct corpus_rows *rows)
+{
+    (void)rows;
+}
+
+static const struct corpus_rows_kind nothing = {.row = row_of_nothing, .close = close_nothing};
 static const struct corpus_rows_kind kinds[] = {
     {"ngram", open_table, row_of_table, close_table},
     {"datastore", open_store, row_of_store, close_store},
@@ -68,6 +87,11 @@ enum status corpus_rows_open(const char *path, const char *made_by, struct corpu
     TRY(kinds[which].open(path, rows));
     rows->kind = &kinds[which];
     return STATUS_OK;
+}
+
+void corpus_rows_random(int vocab, uint64_t tokenizer, struct corpus_rows *rows)
+{
+    *rows = (struct corpus_rows){.kind = &nothing, .vocab = vocab, .tokenizer = tokenizer};
 }
 
 void corpus_rows_close(struct corpus_rows *rows)

@@ -1,5 +1,5 @@
-/* Rows of logits that a file made of texts has behind every text, whichever file it is: what drafts without a model. It owns the open file. Immutable
- * once open, so any thread may ask it. */
+/* Rows of logits behind texts that no model computes: those of a file made of texts, whichever it is, or of nothing at all. It owns the open file.
+ * Immutable once open, so any thread may ask it. */
 #ifndef TANDEM_COMMON_CORPUS_CORPUS_ROWS_H
 #define TANDEM_COMMON_CORPUS_CORPUS_ROWS_H
 
@@ -22,6 +22,9 @@ struct corpus_rows {
 
 /* Local. A file that `tandem MADE_BY` wrote, "ngram" or "datastore". STATUS_NOINPUT, STATUS_DATA as of that file. */
 enum status corpus_rows_open(const char *path, const char *made_by, struct corpus_rows *rows);
+/* Rows of a vocabulary that say nothing: all tokens are as good but for one part in a thousand, by which those that a list of the best holds are others
+ * behind each token. */
+void corpus_rows_random(int vocab, uint64_t tokenizer, struct corpus_rows *rows);
 /* May be called twice, and of one of zeros. */
 void corpus_rows_close(struct corpus_rows *rows);
 /* Pure. log p of each of the first `vocab` tokens, finite; 0 where the file has no row behind this text.  last: [count], the newest last, of which the

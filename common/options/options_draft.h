@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include <stddef.h>
 
-enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFTER_KINDS };
+enum drafter_kind { DRAFT_MODEL, DRAFT_LOOKUP, DRAFT_SELF, DRAFT_NGRAM, DRAFT_RETRIEVAL, DRAFT_RANDOM, DRAFTER_KINDS };
 enum { OPTIONS_DRAFT_LONGEST = 16, OPTIONS_DRAFT_TEXT = 64, OPTIONS_DRAFT_KEYS = 4 };
 
 struct options_draft {
@@ -37,6 +37,7 @@ struct options_draft_kind {
     int own_model;      /* reads the model that --draft names, which needs a target to be named, too */
     int target_model;   /* reads the target's file */
     const char *made_by; /* what stands behind its colon is the path of a file that this command of tandem made; it has no keys. NULL: none */
+    int target_tokens;   /* needs to know the target's tokens, and so its tokenizer, and nothing else of it */
     int needs_features; /* of the target, for each committed token; no kind does, and no message carries them */
     int trees;          /* it can propose trees */
     int draws;          /* q is more than a point mass: a fault in how it draws is one */
@@ -52,7 +53,7 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", or a path; NULL is one. STATUS_USAGE with a line that
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", or a path; NULL is one. STATUS_USAGE with a line that
  * names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
 /* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders, and

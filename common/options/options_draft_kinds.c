@@ -76,4 +76,13 @@ const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS] = {
                          .architecture = "texts",
                          .usual = {.kind = DRAFT_RETRIEVAL},
                          .check = check_file},
+    [DRAFT_RANDOM] = {.name = "random",
+                      .form = "random",
+                      .what = "any tokens, all nearly as probable: what drafts are worth that know nothing",
+                      .source = "Leviathan et al. 2023, section 3.6",
+                      .target_tokens = 1,
+                      .trees = 1,
+                      .draws = 1,
+                      .architecture = "nothing",
+                      .usual = {.kind = DRAFT_RANDOM}},
 };

@@ -138,13 +138,14 @@ static void print_drafters(FILE *to)
     for (int i = 0; i < DRAFTER_KINDS; i++) {
         const struct options_draft_kind *kind = &options_draft_kinds[i];
 
-        snprintf(more, sizeof more, "lossless; %s; %s; proposes %s. %s",
-                 kind->own_model      ? "needs a model of the target's vocabulary"
-                 : kind->target_model ? "needs the target's file"
-                 : kind->made_by      ? "needs a file"
-                                      : "needs nothing",
+        snprintf(more, sizeof more, "--draft %s; needs %s; %s; proposes %s. %s", kind->form,
+                 kind->own_model       ? "a model of the target's vocabulary"
+                 : kind->target_model  ? "the target's file"
+                 : kind->made_by       ? "a file"
+                 : kind->target_tokens ? "the target's tokenizer"
+                                       : "nothing",
                  kind->draws ? "has a q" : "q is one token", kind->trees ? "trees, too" : "chains", kind->source);
-        print_entry(to, kind->form, kind->what, more);
+        print_entry(to, kind->name, kind->what, more);
     }
 }
 

@@ -531,11 +531,14 @@ static enum status open_lookup(struct alpha *alpha, struct draft_side *draft)
     return STATUS_OK;
 }
 
-static enum status open_texts_of(struct draft_side *draft)
+static enum status open_found(const struct alpha *alpha, struct draft_side *draft)
 {
     const struct options_draft *way = &draft->options->model.draft_way;
 
-    TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &draft->found));
+    if (way->file != NULL)
+        TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &draft->found));
+    else
+        corpus_rows_random(tokenizer_size(alpha->target.tokenizer), tokenizer_digest(alpha->target.tokenizer), &draft->found);
     draft->vocab = options_draft_vocab(draft->options, draft->found.vocab);
     draft->logits = malloc((size_t)draft->vocab * sizeof *draft->logits);
     if (draft->logits != NULL)
@@ -554,9 +557,10 @@ static enum status open_models(struct alpha *alpha)
         draft->options = alpha->terms->draft[d];
         TRY(launch_check(draft->options));
         draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
-        draft->has_rows = draft->is_model || draft->options->model.draft_way.file != NULL;
+        draft->has_rows = draft->is_model || draft->options->model.draft_way.file != NULL ||
+                          options_draft_kind(&draft->options->model.draft_way)->target_tokens;
         if (!draft->is_model) {
-            TRY(draft->has_rows ? open_texts_of(draft) : open_lookup(alpha, draft));
+            TRY(draft->has_rows ? open_found(alpha, draft) : open_lookup(alpha, draft));
             continue;
         }
         TRY(reader_open(&draft->reader, draft->options, tokenizer_size(alpha->target.tokenizer), alpha->slots));

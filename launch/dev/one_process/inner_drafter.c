@@ -49,6 +49,8 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
         TRY(open_model(inner, options, tokenizer, threads));
     else if (options->model.draft_way.file != NULL)
         TRY(corpus_rows_open(options->model.draft_way.file, options_draft_kind(&options->model.draft_way)->made_by, &inner->found));
+    else if (options_draft_kind(&options->model.draft_way)->target_tokens)
+        corpus_rows_random(tokenizer_size(tokenizer), tokenizer_digest(tokenizer), &inner->found);
     const struct draft_parts parts = {.way = &options->model.draft_way,
                                       .model = inner->model,
                                       .found = inner->found.kind != NULL ? &inner->found : NULL,

@@ -137,7 +137,7 @@ static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
     for (int i = 0; i < DRAFTER_KINDS; i++) {
         const char *made_by = options_draft_kinds[i].made_by;
         const struct draft_parts parts = {.way = &options_draft_kinds[i].usual,
-                                          .found = made_by != NULL ? &found : NULL,
+                                          .found = made_by != NULL || options_draft_kinds[i].target_tokens ? &found : NULL,
                                           .slots = 2,
                                           .support = 8,
                                           .context = draft_context(100)};
@@ -145,6 +145,7 @@ static void test_drafter_kinds__a_kind_without_a_model_opens(void **state)
 
         if (options_draft_runs_model(parts.way))
             continue;
+        corpus_rows_random(50, 5, &found);
         if (made_by != NULL) {
             corpus_file_make(made_by, 3, 50, 300, path);
             assert_int_equal(corpus_rows_open(path, made_by, &found), STATUS_OK);

@@ -955,6 +955,8 @@ static void test_options_draft__ways_and_paths(void **state)
     assert_way("--prompt a --draft self:bits=4", DRAFT_SELF, "self:bits=4");
     assert_way("--prompt a --draft self:layers=3,bits=8", DRAFT_SELF, "self:bits=8,layers=3");
     assert_way("--prompt a --draft ngram:a/b.ngram", DRAFT_NGRAM, "ngram:b.ngram");
+    assert_way("--prompt a --draft random", DRAFT_RANDOM, "random");
+    assert_way("--prompt a --draft retrieval:/a/b", DRAFT_RETRIEVAL, "retrieval:b");
     assert_way("--prompt a --draft ngram:min=2,x", DRAFT_NGRAM, "ngram:min=2,x");
     assert_way("--prompt a --target b --draft ./lookup", DRAFT_MODEL, "");
     assert_way("--prompt a --target b --draft lookups", DRAFT_MODEL, "");
@@ -984,6 +986,7 @@ static void test_options_draft__what_is_wrong_is_named(void **state)
         {"--draft self:bit=4", "--draft self has no key 'bit'; did you mean 'bits'?"}, {"--draft lookup:bits=4", "--draft lookup has no key 'bits'"},
         {"--draft self:layers=0", "--draft self: layers is '0', expected a whole number from 1"}, {"--draft self:layer=3", "did you mean 'layers'?"},
         {"--draft ngram", "--draft ngram needs a file, as ngram:FILE; tandem ngram makes one of texts"},
+        {"--draft random:seed=3", "--draft random has no key 'seed', nor any other"},
         {"--draft retrieval:", "--draft retrieval needs a file, as retrieval:FILE; tandem datastore makes one of texts"},
         {"--check quick --break q-temperature --draft lookup", "--draft lookup draws nothing"});
 }

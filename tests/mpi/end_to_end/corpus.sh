@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drafts of n-grams: a table of a target's own results makes its texts in fewer rounds, and where tokens are compared they are those of --solo, by chains
-# and by trees; what cannot be counted, and a table that does not fit, is one line. ngram.sh BIN
+# Drafts without a model: a file made of a target's own results makes its texts in fewer rounds, and where tokens are compared they are those of --solo, by
+# chains and by trees; what no file can be made of, and a file that does not fit, is one line. corpus.sh BIN
 . "$(dirname "$0")/job.sh"
 
 # refused CODE PATTERN COMMAND...: one line on stderr.
@@ -20,13 +20,16 @@ expect() {
     "$@" || fail "$what"
 }
 
-ngram="$BIN/tandem-corpus ngram"
+ngram="$BIN/tandem-corpus ngram" datastore="$BIN/tandem-corpus datastore"
 common=(--prompts "$FEW" --max-tokens 24 --hash-logits --draft-length 4)
 job solo "${common[@]}" --solo
 job coupled-solo "${common[@]}" --solo --temperature 0.8 --seed 5 --accept coupled
 printf '%s\n\n%s\n' "It was a dark and stormy night; the rain fell in torrents." "A second paragraph." >"$WORK/other.txt"
 $ngram --output "$WORK/own.ngram" "$WORK/solo.jsonl" "$FEW" >"$WORK/made" || fail "no table: exit $?"
 $ngram --order=2 --output="$WORK/other.ngram" -- "$WORK/other.txt" >/dev/null || fail "no table of plain text: exit $?"
+$datastore --output "$WORK/own.store" "$WORK/solo.jsonl" "$FEW" >"$WORK/made.store" || fail "no datastore: exit $?"
+$datastore --output "$WORK/other.store" "$WORK/other.txt" >/dev/null || fail "no datastore of plain text: exit $?"
+expect "what it says of the datastore: $(cat "$WORK/made.store")" grep -qE '^.*/own.store: [0-9]+ tokens, [0-9]+\.[0-9] MB$' "$WORK/made.store"
 expect "what it says of the table: $(cat "$WORK/made")" grep -qE '^.*/own.ngram: order 4, of [0-9]+ tokens, [0-9]+\.[0-9] MB$' "$WORK/made"
 
 # Chains, branches and trees.
@@ -34,18 +37,29 @@ job own "${common[@]}" --draft "ngram:$WORK/own.ngram"
 job other "${common[@]}" --draft "ngram:$WORK/other.ngram" --run-ahead on
 job tree "${common[@]}" --draft "ngram:$WORK/own.ngram" --tree dynamic --draft-length 12
 job few "${common[@]}" --draft "ngram:$WORK/own.ngram" --draft-vocabulary 300
-for name in own other tree few; do same $name solo; done
+job found "${common[@]}" --draft "retrieval:$WORK/own.store"
+job found-tree "${common[@]}" --draft "retrieval:$WORK/own.store" --tree dynamic --draft-length 12
+job found-ahead "${common[@]}" --draft "retrieval:$WORK/other.store" --run-ahead on
+job random "${common[@]}" --draft random
+for name in own other tree few found found-tree found-ahead random; do same $name solo; done
 job coupled "${common[@]}" --draft "ngram:$WORK/own.ngram" --temperature 0.8 --seed 5 --accept coupled
 same coupled coupled-solo
+job coupled-found "${common[@]}" --draft "retrieval:$WORK/own.store" --temperature 0.8 --seed 5 --accept coupled --tree top-k --draft-length 6
+same coupled-found coupled-solo
+expect "rounds by the target's own texts: $(figure found rounds), expected fewer than half of $(figure solo rounds)" \
+    [ $((2 * $(figure found rounds))) -lt "$(figure solo rounds)" ]
+expect "rounds without a draft, which other texts do not have: $(figure found-ahead empty_rounds)" [ "$(figure found-ahead empty_rounds)" -gt 0 ]
+expect "what is random accepted $(figure random accepted) of $(figure random drafted)" [ $((20 * $(figure random accepted))) -lt "$(figure random drafted)" ]
 expect "rounds by the target's own n-grams: $(figure own rounds), expected fewer than half of $(figure solo rounds)" \
     [ $((2 * $(figure own rounds))) -lt "$(figure solo rounds)" ]
 expect "other n-grams accepted $(figure other accepted), own ones $(figure own accepted)" [ "$(figure other accepted)" -lt "$(figure own accepted)" ]
 expect "a smaller vocabulary accepted $(figure few accepted)" [ "$(figure few accepted)" -lt "$(figure own accepted)" ]
 
 # Offline the same share is seen.
-"$BIN/tandem-alpha" --draft "ngram:$WORK/own.ngram,ngram:$WORK/other.ngram" --prompts "$FEW" --max-tokens 24 --temperature 0 >"$WORK/alpha" 2>&1 ||
+"$BIN/tandem-alpha" --draft "ngram:$WORK/own.ngram,retrieval:$WORK/own.store,random" --prompts "$FEW" --max-tokens 24 --temperature 0 >"$WORK/alpha" 2>&1 ||
     fail "alpha: $(cat "$WORK/alpha")"
-expect "alpha of the own table above 0.8: $(cat "$WORK/alpha")" awk '$1 == "ngram:own.ngram" || $1 == "own.ngram" { good = $2 > 0.8 } END { exit !good }' "$WORK/alpha"
+expect "alpha of what was made of the same texts above 0.75, and of random below 0.05: $(cat "$WORK/alpha")" \
+    awk '/^draft/ { table++ } table == 1 && /own.(ngram|store)/ { good += $2 > 0.75 } table == 1 && /^random/ { good += $2 < 0.05 } END { exit good != 3 }' "$WORK/alpha"
 
 # A job goes on from its results under the same table alone.
 drawn=("${common[@]}" --quiet --temperature 0.8 --seed 5)
@@ -69,6 +83,10 @@ refused 65 "foreign.ngram: damaged" "${verifier[@]}" --draft "ngram:$WORK/foreig
 refused 65 "other.txt: too short for an n-gram table" "${verifier[@]}" --draft "ngram:$WORK/other.txt"
 refused 64 "ngram needs a file, as ngram:FILE" "${verifier[@]}" --draft ngram
 refused 65 "expected a file that .tandem ngram. wrote" "${verifier[@]}" --draft "ngram:$FEW"
+refused 65 "own.ngram: no datastore" "${verifier[@]}" --draft "retrieval:$WORK/own.ngram"
+refused 65 "own.store: no n-gram table" "${verifier[@]}" --draft "ngram:$WORK/own.store"
+refused 64 "retrieval needs a file, as retrieval:FILE; tandem datastore" "${verifier[@]}" --draft retrieval
+refused 64 "unknown option '--order', expected --target, --output or --help" $datastore --order 3 --output "$WORK/none.ngram" "$WORK/other.txt"
 refused 64 "expected --output FILE" $ngram "$WORK/other.txt"
 refused 64 "expected a file of texts" $ngram --output "$WORK/none.ngram"
 refused 64 "order is '6', expected a whole number from 1 to 5" $ngram --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
