@@ -22,13 +22,13 @@ struct corpus_rows {
 
 /* Local. A file that `tandem MADE_BY` wrote, "ngram" or "datastore". STATUS_NOINPUT, STATUS_DATA as of that file. */
 enum status corpus_rows_open(const char *path, const char *made_by, struct corpus_rows *rows);
-/* Rows of a vocabulary that say nothing: all tokens are as good but for one part in a thousand, by which those that a list of the best holds are others
- * behind each token. */
+/* Rows of a vocabulary that say nothing: all tokens are as good but for one part in a thousand, by which those that a list of the best holds are
+ * others behind each token. */
 void corpus_rows_random(int vocab, uint64_t tokenizer, struct corpus_rows *rows);
 /* May be called twice, and of one of zeros. */
 void corpus_rows_close(struct corpus_rows *rows);
-/* Pure. log p of each of the first `vocab` tokens, finite; 0 where the file has no row behind this text.  last: [count], the newest last, of which the
- * last CORPUS_ROWS_LONGEST matter at most  logits: [vocab] */
+/* Pure. log p of each of the first `vocab` tokens, finite; 0 where the file has no row behind this text.  last: [count], the newest last, of which
+ * the last CORPUS_ROWS_LONGEST matter at most  logits: [vocab] */
 int corpus_rows_row(const struct corpus_rows *rows, const int32_t *last, int count, int vocab, float *logits);
 
 #endif

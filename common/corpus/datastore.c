@@ -19,11 +19,8 @@ uint64_t datastore_digest(const struct datastore_header *header, const void *bod
 
 enum status datastore_make(const struct texts *texts, int vocab, uint64_t tokenizer, void **bytes, size_t *size)
 {
-    struct datastore_header header = {.version = DATASTORE_VERSION,
-                                      .vocab = (uint32_t)vocab,
-                                      .tokenizer = tokenizer,
-                                      .places = texts->count + 1,
-                                      .sorted = texts->tokens};
+    struct datastore_header header = {
+        .version = DATASTORE_VERSION, .vocab = (uint32_t)vocab, .tokenizer = tokenizer, .places = texts->count + 1, .sorted = texts->tokens};
     size_t body = (texts->count + 1 + texts->tokens) * WORD, next = 0;
     unsigned char *made;
     uint32_t *sorted;

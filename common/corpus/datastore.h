@@ -1,6 +1,6 @@
-/* A datastore holds texts, and finds in them what followed the longest end of another text (He et al. 2023, REST; Liu et al. 2024, infini-gram). It owns
- * the mapped file: the tokens, and their places sorted by what stands there (a suffix array). Invariant: immutable once open, so any thread may ask it. A
- * file is checked when it is opened; what it says of the order is not believed beyond where it leads to.
+/* A datastore holds texts, and finds in them what followed the longest end of another text (He et al. 2023, REST; Liu et al. 2024, infini-gram). It
+ * owns the mapped file: the tokens, and their places sorted by what stands there (a suffix array). Invariant: immutable once open, so any thread may
+ * ask it. A file is checked when it is opened; what it says of the order is not believed beyond where it leads to.
  *
  * The file: struct datastore_header; int32 tokens, [places], TEXTS_NONE in front of each text and behind the last; uint32 places that have a token,
  * [sorted], by up to DATASTORE_LONGEST + 1 tokens. Little-endian. */

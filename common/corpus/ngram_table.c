@@ -192,8 +192,8 @@ static int64_t find_context(const struct ngram_table *table, const int32_t *toke
     return -1;
 }
 
-/* What followed a longer text followed a shorter one, too, so the tokens behind the newest token are all that are more probable than alone: of these a row
- * has probabilities first, then their logarithms. */
+/* What followed a longer text followed a shorter one, too, so the tokens behind the newest token are all that are more probable than alone: of these
+ * a row has probabilities first, then their logarithms. */
 void ngram_table_row(const struct ngram_table *table, const int32_t *last, int count, int vocab, float *logits)
 {
     float weight[NGRAM_CONTEXT + 1] = {1}; /* of what is left for shorter texts */

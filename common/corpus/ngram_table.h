@@ -1,14 +1,14 @@
 /* An n-gram table says how probable each token is behind the last few: interpolated Kneser-Ney with three discounts for each order (Chen and Goodman
  * 1998, section 3.4), of which the file has what a row needs and no counts. It owns the mapped file and the logarithms of its unigrams. Invariant:
- * immutable once open, so any thread may ask it. A file is checked as a whole when it is opened: what a row reads lies within it, and every number is a
- * probability. `ngram_count.h` makes them.
+ * immutable once open, so any thread may ask it. A file is checked as a whole when it is opened: what a row reads lies within it, and every number is
+ * a probability. `ngram_count.h` makes them.
  *
  * The file: struct ngram_header; then float32 of each token alone, [vocab]; then for each order 2 .. order, of `contexts` texts of order - 1 tokens:
- * int32 tokens, [contexts][order - 1], rising; uint32 where the tokens that followed each begin, [contexts + 1]; float32 of what is left for shorter texts,
- * [contexts]; int32 of the tokens that followed, [followers], rising behind each context; float32 of the share of each, [followers]. Little-endian.
- *     p(w | t_1 .. t_k) = share(t_1 .. t_k, w) + left(t_1 .. t_k) p(w | t_2 .. t_k) */
-#ifndef TANDEM_COMMON_NGRAM_NGRAM_TABLE_H
-#define TANDEM_COMMON_NGRAM_NGRAM_TABLE_H
+ * int32 tokens, [contexts][order - 1], rising; uint32 where the tokens that followed each begin, [contexts + 1]; float32 of what is left for shorter
+ * texts, [contexts]; int32 of the tokens that followed, [followers], rising behind each context; float32 of the share of each, [followers].
+ * Little-endian. p(w | t_1 .. t_k) = share(t_1 .. t_k, w) + left(t_1 .. t_k) p(w | t_2 .. t_k) */
+#ifndef TANDEM_COMMON_CORPUS_NGRAM_TABLE_H
+#define TANDEM_COMMON_CORPUS_NGRAM_TABLE_H
 
 #include "common/base/status.h"
 #include "common/corpus/texts.h"
@@ -64,8 +64,8 @@ void ngram_table_lay_out(const struct ngram_header *header, void *bytes, struct 
 /* Of the header before its digest, and the body. */
 uint64_t ngram_table_digest(const struct ngram_header *header, const void *body);
 
-/* Pure. log p(w | the last `count` tokens) for each of the first `vocab` tokens, never -infinity.  last: [count], the newest last; of these the newest
- * order - 1 matter  vocab: at most the table's  logits: [vocab] */
+/* Pure. log p(w | the last `count` tokens) for each of the first `vocab` tokens, never -infinity.  last: [count], the newest last; of these the
+ * newest order - 1 matter  vocab: at most the table's  logits: [vocab] */
 void ngram_table_row(const struct ngram_table *table, const int32_t *last, int count, int vocab, float *logits);
 
 #endif

@@ -1,4 +1,5 @@
-/* `tandem ngram` and `tandem datastore`: make of texts what `--draft ngram:FILE` and `--draft retrieval:FILE` draft from. tandem-corpus COMMAND ... */
+/* `tandem ngram` and `tandem datastore`: make of texts what `--draft ngram:FILE` and `--draft retrieval:FILE` draft from. tandem-corpus COMMAND ...
+ */
 #include "launch/corpus/corpus.h"
 
 #include "common/base/log.h"
@@ -28,21 +29,24 @@ struct command {
 
 static void print_usage(const struct command *command)
 {
-    wrapped_put_help(stdout, command->is_store
-                                 ? "Usage: tandem datastore [--target M] --output FILE TEXTS...\n"
-                                   "Sorts texts, so that --draft retrieval:FILE finds in them what followed the end of what the target has said. Texts that it will "
-                                   "repeat in part serve best: the code base that it works on, documents, its own earlier results.\n\n"
-                                 : "Usage: tandem ngram [--target M] [--order N] --output FILE TEXTS...\n"
-                                   "Makes a table of n-grams of texts, from which --draft ngram:FILE drafts without a second model. Texts like those that the target "
-                                   "will write serve best: its own earlier results are such.\n\n");
+    wrapped_put_help(
+        stdout,
+        command->is_store
+            ? "Usage: tandem datastore [--target M] --output FILE TEXTS...\n"
+              "Sorts texts, so that --draft retrieval:FILE finds in them what followed the end of what the target has said. Texts that it will "
+              "repeat in part serve best: the code base that it works on, documents, its own earlier results.\n\n"
+            : "Usage: tandem ngram [--target M] [--order N] --output FILE TEXTS...\n"
+              "Makes a table of n-grams of texts, from which --draft ngram:FILE drafts without a second model. Texts like those that the target "
+              "will write serve best: its own earlier results are such.\n\n");
     wrapped_put_help(stdout, "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n");
     if (!command->is_store)
         wrapped_put_help(stdout, "  --order N             tokens of the longest n-gram, 1 to 5; default 4\n");
-    wrapped_put_help(stdout,
-                     "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
-                     "  TEXTS...              plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
-                     "results of tandem run have them\n\n"
-                     "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
+    wrapped_put_help(
+        stdout,
+        "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
+        "  TEXTS...              plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
+        "results of tandem run have them\n\n"
+        "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
 }
 
 static enum status take(struct command *command, const char *name, const char *value)
@@ -144,8 +148,7 @@ static enum status write_file(const struct command *command, const void *bytes, 
 
 static enum status make(const struct command *command, const struct tokenizer *tokenizer, struct texts *texts)
 {
-    const struct ngram_terms terms = {
-        .order = command->order, .vocab = tokenizer_size(tokenizer), .tokenizer = tokenizer_digest(tokenizer)};
+    const struct ngram_terms terms = {.order = command->order, .vocab = tokenizer_size(tokenizer), .tokenizer = tokenizer_digest(tokenizer)};
     enum status status;
     void *bytes;
     size_t size;

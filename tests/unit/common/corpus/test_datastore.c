@@ -174,7 +174,7 @@ static void test_datastore__a_wrong_file_is_named(void **state)
         {offsetof(struct datastore_header, vocab), 39, 0, end, "does not have the digest"},
         {offsetof(struct datastore_header, places), 303, 0, end, "cut or damaged"},
         {offsetof(struct datastore_header, places), 0, 0, end, "cut or damaged"},
-        {offsetof(struct datastore_header, places) + 4, 1, 0, end, "cut or damaged"}, /* 2^32 more */
+        {offsetof(struct datastore_header, places) + 4, 1, 0, end, "cut or damaged"},          /* 2^32 more */
         {offsetof(struct datastore_header, sorted) + 4, 0x40000000, 0, end, "cut or damaged"}, /* 2^62, which is 2^64 bytes */
         {end, 0, 0, end - 1, "cut or damaged"},
         {end + 1, 0, 0, end + 1, "cut or damaged"},

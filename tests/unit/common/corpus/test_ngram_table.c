@@ -352,10 +352,8 @@ static void test_ngram_table__texts_that_cannot_be_counted_are_named(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ngram_table__rows_are_those_of_the_recursion),
-        cmocka_unit_test(test_ngram_table__a_row_may_be_cut),
-        cmocka_unit_test(test_ngram_table__an_unknown_token_ends_a_context),
-        cmocka_unit_test(test_ngram_table__a_wrong_file_is_named),
+        cmocka_unit_test(test_ngram_table__rows_are_those_of_the_recursion),        cmocka_unit_test(test_ngram_table__a_row_may_be_cut),
+        cmocka_unit_test(test_ngram_table__an_unknown_token_ends_a_context),        cmocka_unit_test(test_ngram_table__a_wrong_file_is_named),
         cmocka_unit_test(test_ngram_table__texts_that_cannot_be_counted_are_named),
     };
 
