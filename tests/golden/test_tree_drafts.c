@@ -14,16 +14,16 @@
 
 #ifndef BACKEND
 #define BACKEND backend_cpu
-#endif
-#ifdef TEXTS /* "ngram" or "datastore": a file made of texts, for a model */
-#define MODEL TEXTS
+enum { MODELS = 3 };
 #else
-#define MODEL model_path
+enum { MODELS = 1 }; /* files made of texts are on the host */
 #endif
 
 enum { SLOTS = 8, ROUNDS = 6, NODES = 14 };
 
 static char model_path[GOLDEN_PATH];
+static const char *const models[] = {model_path, "ngram", "datastore"}; /* of draft_rig */
+static const char *model;
 static struct draft_rig rig, anew;
 
 /* Greedy, coupled and walk, some that penalties or truncation leave to the host (a node's own path is what they count), one whose drafts are chains,
@@ -54,7 +54,7 @@ static void open_rig(struct draft_rig *opened)
 
     memset(opened, 0, sizeof *opened);
     opened->runs_ahead = 1;
-    draft_rig_open(opened, MODEL, &BACKEND, 1, SLOTS, sampling_of);
+    draft_rig_open(opened, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_shape(&opened->draft, &shape);
     for (int s = 0; s < SLOTS; s++)
         opened->mirror[s].wanted = NODES - s;
@@ -188,6 +188,12 @@ int main(void)
         cmocka_unit_test(test_tree_drafts__are_the_same_after_any_path),
     };
 
+    int failed = 0;
+
     golden_path("tests/golden/models/qwen3", model_path);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (int m = 0; m < MODELS; m++) {
+        model = models[m];
+        failed += cmocka_run_group_tests_name(model, tests, NULL, NULL);
+    }
+    return failed;
 }

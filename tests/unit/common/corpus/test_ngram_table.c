@@ -213,7 +213,7 @@ static void test_ngram_table__an_unknown_token_ends_a_context(void **state)
 
 /* Where in the file something is, as the header has it. */
 struct places {
-    size_t alone, first, left, token, share, end;
+    size_t alone, first, left, token, last, share, end;
 };
 
 static void find_places(const char *path, struct places *places)
@@ -227,6 +227,7 @@ static void find_places(const char *path, struct places *places)
                               .first = (size_t)((const unsigned char *)table.body.level[0].first - bytes),
                               .left = (size_t)((const unsigned char *)table.body.level[1].left - bytes),
                               .token = (size_t)((const unsigned char *)table.body.level[0].token - bytes),
+                              .last = (size_t)((const unsigned char *)(table.body.level[0].token + table.header.followers[0] - 1) - bytes),
                               .share = (size_t)((const unsigned char *)table.body.level[1].share - bytes),
                               .end = table.file.size};
     ngram_table_close(&table);
@@ -302,7 +303,7 @@ static void test_ngram_table__a_wrong_file_is_named(void **state)
         {at.first, 2, 1, at.end, "what followed a context does not fit"}, /* it begins behind its end */
         {at.first + 4, UINT32_MAX, 1, at.end, "what followed a context does not fit"},
         {at.left, minus, 1, at.end, "what followed a context does not fit"},
-        {at.token, 40, 1, at.end, "what followed a context does not fit"},
+        {at.last, 40, 1, at.end, "what followed a context does not fit"},
         {at.token, UINT32_MAX, 1, at.end, "what followed a context does not fit"},
         {at.token + 4, 0, 1, at.end, "what followed a context does not fit"}, /* they do not rise */
         {at.share, more_than_one, 1, at.end, "what followed a context does not fit"},
