@@ -29,7 +29,7 @@ struct draft_parts {
     const struct options_draft *way; /* the kind and its parameters */
     struct model *model;             /* NULL for a kind that runs none; borrowed until draft_close */
     const struct corpus_rows *found; /* the file of a kind that has one, else NULL; the same */
-    int vocab;   /* of that, ids that are drafted: the first so many; 0: all */
+    int vocab;   /* with that, ids that are drafted: the first so many; 0: all of its */
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */

@@ -60,20 +60,20 @@ static void warn_of_the_target(const struct parts *parts, int layers)
 
 /* How many ids may be drafted: those that the target has, too. Models of one tokenizer may differ in the tokens that were added to it. Where the
  * target's files are not on this host, the roll call compares. */
-static enum status count_vocab(const struct parts *parts, int *count)
+static enum status count_vocab(const struct parts *parts, int own, int *count)
 {
     char target[PATH_MAX], path[PATH_MAX];
     struct tokenizer *tokenizer;
     struct config config;
 
-    *count = tokenizer_size(parts->tokenizer);
+    *count = own;
     options_target_path(parts->options, target);
     if (strcmp(target, parts->path) == 0 || access(target, R_OK) != 0)
         return STATUS_OK;
     paths_tokenizer(target, path, sizeof path);
     TRY(config_read(target, &config));
     TRY(tokenizer_open(path, config.vocab, &tokenizer));
-    *count = tokenizer_size(tokenizer) < *count ? tokenizer_size(tokenizer) : *count;
+    *count = tokenizer_size(tokenizer) < own ? tokenizer_size(tokenizer) : own;
     tokenizer_close(tokenizer);
     return STATUS_OK;
 }
@@ -93,7 +93,7 @@ static enum status load_model(struct parts *parts)
     paths_tokenizer(parts->path, tokenizer, sizeof tokenizer);
     TRY(config_read(parts->path, &config));
     TRY(tokenizer_open(tokenizer, config.vocab, &parts->tokenizer));
-    TRY(count_vocab(parts, &parts->vocab));
+    TRY(count_vocab(parts, tokenizer_size(parts->tokenizer), &parts->vocab));
     int asked = 2 * options->rounds.max_sequences > BACKEND_MAX_ROWS ? 2 * options->rounds.max_sequences : BACKEND_MAX_ROWS;
     const struct model_options model = {
         .threads = world_threads(&parts->world, options->ranks.threads, config_is_large(&config, options->model.draft_way.layers, 1)),
@@ -118,13 +118,13 @@ static enum status load_model(struct parts *parts)
     return STATUS_OK;
 }
 
-/* The file made of texts that --draft names; none of the target is opened. */
+/* The file made of texts that --draft names; of the target its tokenizer is read, where it is here. */
 static enum status load_texts(struct parts *parts)
 {
     const struct options_draft *way = &parts->options->model.draft_way;
 
     TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &parts->found));
-    parts->vocab = parts->found.vocab;
+    TRY(count_vocab(parts, parts->found.vocab, &parts->vocab));
     parts->context = draft_context(parts->options->model.context);
     world_claim_threads(&parts->world, 1);
     return STATUS_OK;
@@ -177,7 +177,7 @@ static enum status load(struct parts *parts)
     const struct draft_parts mine = {.way = &options->model.draft_way,
                                      .model = parts->model,
                                      .found = parts->found.kind != NULL ? &parts->found : NULL,
-                                     .vocab = options->rounds.draft_vocabulary,
+                                     .vocab = options_draft_vocab(options, parts->vocab),
                                      .slots = options->rounds.max_sequences,
                                      .support = options->rounds.support,
                                      .context = parts->context,
@@ -216,7 +216,11 @@ static void introduce(const struct parts *parts, struct hello *hello)
     snprintf(hello->program, sizeof hello->program, "tandem %s", options_version());
     snprintf(hello->device, sizeof hello->device, "%s", parts->model != NULL ? parts->model->backend->name : "none");
     memcpy(hello->host, parts->world.host, sizeof hello->host);
-    snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->model.draft_way)->own_model ? parts->path : draft);
+    if (parts->options->model.draft_way.file != NULL) /* what is in it says what it is, wherever it lies */
+        snprintf(hello->model, sizeof hello->model, "%s:%.200s@%016llx", options_draft_kind(&parts->options->model.draft_way)->name,
+                 parts->options->model.draft_way.file, (unsigned long long)parts->found.digest);
+    else
+        snprintf(hello->model, sizeof hello->model, "%.255s", options_draft_kind(&parts->options->model.draft_way)->own_model ? parts->path : draft);
     hello->draft_ns = (uint32_t)fmin(1000 * parts->step_us[0], UINT32_MAX);
     hello->draft_batch_ns = (uint32_t)fmin(1000 * parts->step_us[1], UINT32_MAX);
 }

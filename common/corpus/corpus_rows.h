@@ -27,8 +27,8 @@ enum status corpus_rows_open(const char *path, const char *made_by, struct corpu
 void corpus_rows_random(int vocab, uint64_t tokenizer, struct corpus_rows *rows);
 /* May be called twice, and of one of zeros. */
 void corpus_rows_close(struct corpus_rows *rows);
-/* Pure. log p of each of the first `vocab` tokens, finite; 0 where the file has no row behind this text.  last: [count], the newest last, of which
- * the last CORPUS_ROWS_LONGEST matter at most  logits: [vocab] */
+/* Pure. Logits of the first `vocab` tokens, finite: log p but of rows that say nothing; 0 where the file has no row behind this text.  last: [count],
+ * the newest last, of which the last CORPUS_ROWS_LONGEST matter at most  logits: [vocab] */
 int corpus_rows_row(const struct corpus_rows *rows, const int32_t *last, int count, int vocab, float *logits);
 
 #endif

@@ -130,16 +130,24 @@ static int compare_with(const struct datastore *store, size_t place, const int32
     return 0;
 }
 
-/* The first of the sorted places in [low, end) that has these tokens, or more behind them, or with `beyond` the first behind all that have them. */
-static size_t find_edge(const struct datastore *store, const int32_t *tokens, int count, int beyond, size_t low)
+/* Edges among the sorted places: before the first place where the tokens stand and are followed (where a text ends behind them is sorted first), and
+ * behind the last where they stand. */
+enum edge { FOLLOWED, END };
+static int is_before(const struct datastore *store, size_t place, const int32_t *tokens, int count, enum edge edge)
+{
+    int order = compare_with(store, place, tokens, count);
+
+    return order != 0 ? order < 0 : edge == END || (edge == FOLLOWED && token_at(store, place, count) == TEXTS_NONE);
+}
+
+static size_t find_edge(const struct datastore *store, const int32_t *tokens, int count, enum edge edge, size_t low)
 {
     size_t high = store->header.sorted;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_with(store, store->sorted[middle], tokens, count);
 
-        if (order < 0 || (beyond && order == 0))
+        if (is_before(store, store->sorted[middle], tokens, count, edge))
             low = middle + 1;
         else
             high = middle;
@@ -147,13 +155,11 @@ static size_t find_edge(const struct datastore *store, const int32_t *tokens, in
     return low;
 }
 
-/* Those sorted places where the tokens stand and are followed: where a text ends behind them is sorted first. Returns whether there is one. */
+/* Those sorted places where the tokens stand and are followed. Returns whether there is one. */
 static int find(const struct datastore *store, const int32_t *tokens, int count, size_t *first, size_t *last)
 {
-    *first = find_edge(store, tokens, count, 0, 0);
-    *last = find_edge(store, tokens, count, 1, *first);
-    while (*first < *last && token_at(store, store->sorted[*first], count) == TEXTS_NONE)
-        ++*first;
+    *first = find_edge(store, tokens, count, FOLLOWED, 0);
+    *last = find_edge(store, tokens, count, END, *first);
     return *first < *last;
 }
 
@@ -176,7 +182,7 @@ static int find_longest(const struct datastore *store, const int32_t *last, int 
 int datastore_row(const struct datastore *store, const int32_t *last, int count, int vocab, float *logits)
 {
     size_t first, end, seen;
-    int length = find_longest(store, last, count, &first, &end), alike = 0;
+    int length = find_longest(store, last, count, &first, &end), alike = 0, known = 0;
     int32_t token = TEXTS_NONE;
 
     if (length == 0)
@@ -191,10 +197,12 @@ int datastore_row(const struct datastore *store, const int32_t *last, int count,
             alike++;
             continue;
         }
-        if (token >= 0 && token < vocab)
+        if (token >= 0 && token < vocab) {
             logits[token] = math32_log((float)alike / (float)seen);
+            known = 1;
+        }
         token = next;
         alike = 1;
     }
-    return length;
+    return known ? length : 0;
 }

@@ -46,8 +46,8 @@ void datastore_close(struct datastore *store);
 uint64_t datastore_digest(const struct datastore_header *header, const void *body, size_t bytes);
 
 /* Pure. log p(w) for each of the first `vocab` tokens, p being the share of each among what followed the longest end of `last` that occurs and is
- * followed at all. Returns its length; 0, with nothing written, where none of at least DATASTORE_LEAST tokens is.  last: [count], the newest last
- * logits: [vocab] */
+ * followed at all. Returns its length; 0, where none of at least DATASTORE_LEAST tokens is, or by none of the first `vocab` tokens.  last: [count],
+ * the newest last logits: [vocab] */
 int datastore_row(const struct datastore *store, const int32_t *last, int count, int vocab, float *logits);
 
 #endif

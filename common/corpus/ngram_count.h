@@ -1,4 +1,4 @@
-/* Counts the n-grams of texts and makes a table of them. Owns nothing; one thread; local. Memory: 16 bytes for each token beside the texts, and what
+/* Counts the n-grams of texts and makes a table of them. Owns nothing; one thread; local. Memory: 20 bytes for each token beside the texts, and what
  * the table has, some 8 to 20 bytes for each different n-gram of each order. */
 #ifndef TANDEM_COMMON_CORPUS_NGRAM_COUNT_H
 #define TANDEM_COMMON_CORPUS_NGRAM_COUNT_H

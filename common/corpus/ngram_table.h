@@ -1,7 +1,7 @@
 /* An n-gram table says how probable each token is behind the last few: interpolated Kneser-Ney with three discounts for each order (Chen and Goodman
  * 1998, section 3.4), of which the file has what a row needs and no counts. It owns the mapped file and the logarithms of its unigrams. Invariant:
  * immutable once open, so any thread may ask it. A file is checked as a whole when it is opened: what a row reads lies within it, and every number is
- * a probability. `ngram_count.h` makes them.
+ * between 0 and 1. `ngram_count.h` makes them.
  *
  * The file: struct ngram_header; then float32 of each token alone, [vocab]; then for each order 2 .. order, of `contexts` texts of order - 1 tokens:
  * int32 tokens, [contexts][order - 1], rising; uint32 where the tokens that followed each begin, [contexts + 1]; float32 of what is left for shorter

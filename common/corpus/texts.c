@@ -13,11 +13,15 @@ enum status texts_add(struct texts *texts, const int32_t *tokens, size_t count)
             log_error("a token is %d, expected 0 to %d", tokens[i], TEXTS_VOCAB_MOST - 1);
             return STATUS_DATA;
         }
+    if (need > TEXTS_MOST) {
+        log_error("the texts have %zu tokens, expected at most %d", need, TEXTS_MOST);
+        return STATUS_DATA;
+    }
     if (need > texts->room) {
-        int32_t *grown = need <= TEXTS_MOST ? realloc(texts->token, 2 * need * sizeof *grown) : NULL;
+        int32_t *grown = realloc(texts->token, 2 * need * sizeof *grown);
 
         if (grown == NULL) {
-            log_error("no memory for %zu tokens of texts, of which there may be %d", need, TEXTS_MOST);
+            log_error("no memory for %zu tokens of texts", need);
             return STATUS_INTERNAL;
         }
         texts->token = grown;

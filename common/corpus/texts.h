@@ -14,7 +14,7 @@ struct texts {
     size_t tokens; /* of these, those of texts */
 };
 
-/* Adds a text. STATUS_DATA for a token outside [0, TEXTS_VOCAB_MOST), STATUS_INTERNAL without memory or beyond TEXTS_MOST. */
+/* Adds a text. STATUS_DATA for a token outside [0, TEXTS_VOCAB_MOST), or for more than TEXTS_MOST in all; STATUS_INTERNAL without memory. */
 enum status texts_add(struct texts *texts, const int32_t *tokens, size_t count);
 /* That there is a token, and none outside a vocabulary of this size. STATUS_DATA */
 enum status texts_check(const struct texts *texts, int vocab);

@@ -85,6 +85,15 @@ static char *text_of(const json_t *line, size_t *length)
     return all;
 }
 
+/* A mapped file has no end but its length. */
+static int is_blank(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (strchr(" \t\r\n", text[i]) == NULL || text[i] == '\0')
+            return 0;
+    return 1;
+}
+
 static enum status add_line(const struct reader *reader, const char *text, size_t length, long number)
 {
     static const struct json_text_limits limits = {.depth = 32, .values = 1 << 24};
@@ -93,7 +102,7 @@ static enum status add_line(const struct reader *reader, const char *text, size_
     size_t count = 0;
     json_t *line;
 
-    if (strspn(text, " \t\r\n") >= length)
+    if (is_blank(text, length))
         return STATUS_OK;
     status = json_text_read(text, length, 0, &limits, &line, fault);
     if (status == STATUS_DATA)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ORDER = 4 };
 
@@ -32,10 +33,10 @@ static void print_usage(const struct command *command)
     wrapped_put_help(
         stdout,
         command->is_store
-            ? "Usage: tandem datastore [--target M] --output FILE TEXTS...\n"
+            ? "Usage: tandem datastore [--target M] --output FILE TEXT...\n"
               "Sorts texts, so that --draft retrieval:FILE finds in them what followed the end of what the target has said. Texts that it will "
               "repeat in part serve best: the code base that it works on, documents, its own earlier results.\n\n"
-            : "Usage: tandem ngram [--target M] [--order N] --output FILE TEXTS...\n"
+            : "Usage: tandem ngram [--target M] [--order N] --output FILE TEXT...\n"
               "Makes a table of n-grams of texts, from which --draft ngram:FILE drafts without a second model. Texts like those that the target "
               "will write serve best: its own earlier results are such.\n\n");
     wrapped_put_help(stdout, "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n");
@@ -44,7 +45,7 @@ static void print_usage(const struct command *command)
     wrapped_put_help(
         stdout,
         "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
-        "  TEXTS...              plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
+        "  TEXT...               plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
         "results of tandem run have them\n\n"
         "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
 }
@@ -91,6 +92,13 @@ static enum status take_option(struct command *command, int argc, char **argv, i
     return STATUS_USAGE;
 }
 
+static int is_same_file(const char *one, const char *other)
+{
+    struct stat a, b;
+
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 static enum status parse(struct command *command, int argc, char **argv)
 {
     int only_files = 0;
@@ -110,10 +118,16 @@ static enum status parse(struct command *command, int argc, char **argv)
         log_error("expected --output FILE, which is to be written");
         return STATUS_USAGE;
     }
-    if (command->files > 0)
-        return STATUS_OK;
-    log_error("expected a file of texts, or several");
-    return STATUS_USAGE;
+    if (command->files == 0) {
+        log_error("expected a file of texts, or several");
+        return STATUS_USAGE;
+    }
+    for (int i = 0; i < command->files; i++)
+        if (is_same_file(command->output, command->file[i])) {
+            log_error("--output %s is a file of texts, expected another file", command->output);
+            return STATUS_USAGE;
+        }
+    return STATUS_OK;
 }
 
 static enum status open_tokenizer(const struct command *command, struct tokenizer **tokenizer)
@@ -138,7 +152,10 @@ static enum status write_file(const struct command *command, const void *bytes, 
     char beside[PATH_MAX];
     FILE *to;
 
-    snprintf(beside, sizeof beside, "%s.new", command->output);
+    if (snprintf(beside, sizeof beside, "%s.new", command->output) >= (int)sizeof beside) {
+        log_error("--output is a path of %zu bytes, expected fewer", strlen(command->output));
+        return STATUS_USAGE;
+    }
     to = new_file_open(beside, command->output, 0666);
     if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, beside, command->output))
         return STATUS_OK;

@@ -58,7 +58,8 @@ static void open_sides(struct sides *sides, struct stopping stopping)
     double us = 0;
 
     memset(sides, 0, sizeof *sides);
-    sides->ahead.runs_ahead = sides->behind.runs_ahead = 1; /* the lists that q is cut from are as long, though the other does not run */
+    sides->ahead.runs_ahead = 1;
+    sides->behind.runs_ahead = model != model_path; /* of flat rows q depends on how long the lists are that it is cut from */
     draft_rig_open(&sides->ahead, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_rig_open(&sides->behind, model, &BACKEND, 1, SLOTS, sampling_of);
     draft_stop(&sides->ahead.draft, &stopping);

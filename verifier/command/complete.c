@@ -3,7 +3,6 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/try.h"
-#include "common/corpus/corpus_rows.h"
 #include "common/model/model_identity.h"
 #include "common/sample/rule.h"
 #include "verifier/job/audience.h"
@@ -131,15 +130,9 @@ static enum status identify_draft(const struct job *job, uint64_t target, uint64
     kind = options_draft_kind(&draft);
     if (kind->own_model && access(name, R_OK) == 0)
         return model_identity(name, identity);
-    if (kind->made_by != NULL && access(draft.file, R_OK) == 0) {
-        struct corpus_rows found;
-
-        TRY(corpus_rows_open(draft.file, kind->made_by, &found));
-        *identity = found.digest;
-        corpus_rows_close(&found);
-        return STATUS_OK;
-    }
-    if (!kind->own_model)
+    if (kind->made_by != NULL && strrchr(name, '@') != NULL)
+        name = strrchr(name, '@'); /* the digest of its file, wherever that lies */
+    else if (!kind->own_model)
         name = text;
     *identity = digest_bytes(name, strlen(name), kind->target_model ? target : DIGEST_EMPTY);
     return STATUS_OK;

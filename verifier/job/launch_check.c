@@ -94,6 +94,7 @@ static enum status check_files(const struct options *options)
 {
     enum { READ = 5, FILES = 11 };
     char journal[PATH_MAX], terms[PATH_MAX], partial[PATH_MAX];
+    const char *file = options->model.draft_way.file;
     const int has_output = options->results.path != NULL;
     const struct {
         const char *option, *what, *path;
@@ -101,7 +102,7 @@ static enum status check_files(const struct options *options)
     } files[FILES] = {{"prompts", "the file of --prompts", options->input.prompts, 0},
                       {"perplexity", "the file of --perplexity", options->input.perplexity, 0},
                       {"target", "the model of --target", options->model.target, 0},
-                      {"draft", "the model of --draft", options->model.draft, 0},
+                      {"draft", file != NULL ? "the file of --draft" : "the model of --draft", file != NULL ? file : options->model.draft, 0},
                       {"config", "the file of --config", options->launch.config, 0},
                       {"output", "the file of --output", options->results.path, 0},
                       {"stats", "the file of --stats", options->report.stats, 0},

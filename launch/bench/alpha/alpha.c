@@ -539,7 +539,8 @@ static enum status open_found(const struct alpha *alpha, struct draft_side *draf
         TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &draft->found));
     else
         corpus_rows_random(tokenizer_size(alpha->target.tokenizer), tokenizer_digest(alpha->target.tokenizer), &draft->found);
-    draft->vocab = options_draft_vocab(draft->options, draft->found.vocab);
+    draft->vocab = tokenizer_size(alpha->target.tokenizer);
+    draft->vocab = options_draft_vocab(draft->options, draft->found.vocab < draft->vocab ? draft->found.vocab : draft->vocab);
     draft->logits = malloc((size_t)draft->vocab * sizeof *draft->logits);
     if (draft->logits != NULL)
         return STATUS_OK;

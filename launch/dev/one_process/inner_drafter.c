@@ -54,7 +54,7 @@ static enum status open_draft(struct inner_drafter *inner, const struct options 
     const struct draft_parts parts = {.way = &options->model.draft_way,
                                       .model = inner->model,
                                       .found = inner->found.kind != NULL ? &inner->found : NULL,
-                                      .vocab = options->rounds.draft_vocabulary,
+                                      .vocab = options_draft_vocab(options, tokenizer_size(tokenizer)),
                                       .slots = options->rounds.max_sequences,
                                       .support = options->rounds.support,
                                       .context = inner->context,

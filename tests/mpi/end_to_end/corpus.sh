@@ -74,12 +74,12 @@ refused 65 "their draft model was another one" bash -c "$line"
 verifier=("$BIN/tandem-verifier" --dry-run --prompt Hello)
 head -c 1000 "$WORK/own.ngram" >"$WORK/cut.ngram"
 { head -c 200 "$WORK/own.ngram"; printf x; tail -c +202 "$WORK/own.ngram"; } >"$WORK/changed.ngram"
-cp "$WORK/own.ngram" "$WORK/foreign.ngram"
-printf '\1\2\3\4' | dd of="$WORK/foreign.ngram" bs=1 seek=24 conv=notrunc 2>/dev/null # of the tokenizer's digest
+cp -r "$SOURCE/launch/demo/draft" "$WORK/words" && chmod -R u+w "$WORK/words" && sed -i 's/"!": 4,/"!": 6,/; s/"#": 6,/"#": 4,/' "$WORK/words/tokenizer.json"
+$ngram --target "$WORK/words" --output "$WORK/foreign.ngram" "$WORK/other.txt" >/dev/null || fail "no table of another tokenizer: exit $?"
 refused 66 "absent.ngram: No such file" "${verifier[@]}" --draft "ngram:$WORK/absent.ngram"
 refused 65 "cut.ngram: cut or damaged: 1000 bytes long" "${verifier[@]}" --draft "ngram:$WORK/cut.ngram"
 refused 65 "changed.ngram: damaged: it does not have the digest" "${verifier[@]}" --draft "ngram:$WORK/changed.ngram"
-refused 65 "foreign.ngram: damaged" "${verifier[@]}" --draft "ngram:$WORK/foreign.ngram"
+refused 65 "foreign.ngram is of another tokenizer than that of the target" "${verifier[@]}" --draft "ngram:$WORK/foreign.ngram"
 refused 65 "other.txt: too short for an n-gram table" "${verifier[@]}" --draft "ngram:$WORK/other.txt"
 refused 64 "ngram needs a file, as ngram:FILE" "${verifier[@]}" --draft ngram
 refused 65 "expected a file that .tandem ngram. wrote" "${verifier[@]}" --draft "ngram:$FEW"
@@ -88,6 +88,8 @@ refused 65 "own.store: no n-gram table" "${verifier[@]}" --draft "ngram:$WORK/ow
 refused 64 "retrieval needs a file, as retrieval:FILE; tandem datastore" "${verifier[@]}" --draft retrieval
 refused 64 "unknown option '--order', expected --target, --output or --help" $datastore --order 3 --output "$WORK/none.ngram" "$WORK/other.txt"
 refused 64 "expected --output FILE" $ngram "$WORK/other.txt"
+refused 64 "other.txt is a file of texts, expected another file" $ngram --output "$WORK/other.txt" "$WORK/other.txt"
+refused 64 "own.ngram is the file of --draft, expected another file" "${verifier[@]}" --draft "ngram:$WORK/own.ngram" --stats "$WORK/own.ngram"
 refused 64 "expected a file of texts" $ngram --output "$WORK/none.ngram"
 refused 64 "order is '6', expected a whole number from 1 to 5" $ngram --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
 refused 64 "order is '2x'" $ngram --order 2x --output "$WORK/none.ngram" "$WORK/other.txt"
@@ -101,6 +103,8 @@ printf 'good\nb\xffad\n' >"$WORK/bytes.txt"
 refused 65 "bytes.txt: byte 7 of a text is not UTF-8" $ngram --output "$WORK/none.ngram" "$WORK/bytes.txt"
 : >"$WORK/empty.txt"
 refused 65 "the texts have no token" $ngram --output "$WORK/none.ngram" "$WORK/empty.txt"
+printf '{"text":"%04082d"}\n\n\n' 7 >"$WORK/page.jsonl" # just a page, with blank lines at its end
+expect "a file of a page, $(wc -c <"$WORK/page.jsonl") bytes, that ends in blank lines" $ngram --output "$WORK/page.ngram" "$WORK/page.jsonl" >/dev/null
 printf '{"text":"fine"}\n\n{"text":"b' >"$WORK/lines.jsonl"
 refused 65 "lines.jsonl:3: not valid JSON" $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
 printf '{"text":"fine"}\n{"texts":"wrong"}\n' >"$WORK/lines.jsonl"

@@ -22,7 +22,7 @@ for topic in run prompts stats sbatch check; do
     "$installed" help $topic >"$WORK/installed.text" 2>&1
     expect "help $topic, installed, is the same" cmp -s "$WORK/said" "$WORK/installed.text"
 done
-for topic in chat bench report test gpu-check fetch; do
+for topic in chat alpha bench ngram datastore report test gpu-check fetch; do
     expect "help $topic is that of all commands" cmp -s <("$installed" help $topic) <("$installed" help run)
 done
 expect "a word in the middle of the text is whole" grep -q 'prompt_tokens_read and prefix_tokens_reused' <("$installed" help prompts | tr '\n' ' ')
@@ -38,6 +38,13 @@ rm -r "$WORK/installed/share/tandem/manual"
 "$installed" help run >"$WORK/said" 2>&1
 expect "texts that are not there: exit $?, expected 66" [ $? = 66 ]
 expect "help without a topic needs none" [ "$("$installed" help)" = "$("$installed" --help)" ]
+
+# The launcher says what it is asked and nothing else, and its help has every command that it takes.
+"$SOURCE/launch/tandem" help >"$WORK/help" 2>"$WORK/said"
+expect "help says nothing on stderr" [ ! -s "$WORK/said" ]
+for command in $(sed -n '/^case \${1-} in/,/^esac/s/^\([a-z| -]*\)).*/\1/p' "$SOURCE/launch/tandem" | tr -d '|' | tr ' ' '\n' | grep -vE '^-|^$'); do
+    expect "help has the command $command" grep -qE "^  tandem $command " "$WORK/help"
+done
 
 # Each page is one that scdoc can read, is installed, and is reached by a topic.
 for page in "$pages"/*.scd; do

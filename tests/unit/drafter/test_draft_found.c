@@ -61,7 +61,7 @@ static const struct draft_output *propose(const int32_t *text, int count, enum a
     struct open_message open = {.request = 1, .line = 1, .prompt_count = (uint32_t)count, .tokens = text, .count = count, .draft_length = WANTED};
 
     open.sampling = sampling_default;
-    open.sampling.temperature = accept == ACCEPT_REJECTION ? 0.8 : 0;
+    open.sampling.temperature = accept == ACCEPT_COUPLED ? 0 : 0.8;
     open.sampling.accept = accept;
     assert_true(mirror_open(&mirror, &open));
     memset(&output, 0, sizeof output);
@@ -121,11 +121,36 @@ static void test_draft_found__a_tree_has_all_that_followed(void **state)
     assert_int_equal(propose(strange, 4, ACCEPT_COUPLED)->count, 0);
 }
 
+/* Drawn siblings, by each rule that draws them: what stands where nothing is known to follow has no children, and every other place of the plan is
+ * filled. */
+static void test_draft_found__a_drawn_tree_ends_where_nothing_followed(void **state)
+{
+    static const enum accept_mode rules[] = {ACCEPT_MULTISTEP, ACCEPT_WITHOUT_REPLACEMENT, ACCEPT_K_SEQUENTIAL, ACCEPT_TRAVERSAL};
+    const int32_t known[] = {15, 2, 3, 4}, strange[] = {1, 2, 3, 14};
+    const struct tree_shape shape = {.kind = TREE_TOP_K};
+    const struct draft_output *output;
+
+    (void)state;
+    draft_shape(&draft, &shape);
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        output = propose(known, 4, rules[r]);
+        assert_true(output->is_tree && output->count >= 2);
+        for (int i = 0; i < output->count; i++) {
+            int parent = output->parent[i], token = parent < 0 ? 4 : output->token[parent];
+
+            assert_true(token != 9 && token != 7 && token != 12);
+            assert_true(token == 4 ? output->token[i] == 5 || output->token[i] == 9 : output->token[i] > 4);
+        }
+        assert_int_equal(propose(strange, 4, rules[r])->count, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_draft_found__a_draft_ends_where_nothing_followed),
         cmocka_unit_test(test_draft_found__a_tree_has_all_that_followed),
+        cmocka_unit_test(test_draft_found__a_drawn_tree_ends_where_nothing_followed),
     };
 
     return cmocka_run_group_tests(tests, open_all, close_all);

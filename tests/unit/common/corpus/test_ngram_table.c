@@ -160,7 +160,7 @@ static void test_ngram_table__rows_are_those_of_the_recursion(void **state)
     struct ngram_table table;
 
     (void)state;
-    for (int order = 1; order <= 4; order++) {
+    for (int order = 1; order <= NGRAM_ORDER; order++) {
         make_texts((uint32_t)order);
         for (int n = 1; n <= order; n++)
             find_discounts(n, order, discounts[n]);
