@@ -169,7 +169,7 @@ static void fill_level(const struct counting *counting, int n)
 static void fill_alone(struct counting *counting)
 {
     size_t first = first_ngram(counting), vocab = counting->header.vocab;
-    float *share = (float *)counting->longer; /* of the tokens that there are, in order: nothing else needs that room any more */
+    float *share = (void *)counting->longer; /* of the tokens that there are, in order: nothing else needs that room any more */
     double discount[DISCOUNTS];
     float left;
 

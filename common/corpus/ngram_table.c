@@ -38,22 +38,28 @@ uint64_t ngram_table_digest(const struct ngram_header *header, const void *body)
     return digest_bytes(body, ngram_table_bytes(header), digest_bytes(header, offsetof(struct ngram_header, digest), 0));
 }
 
+static void *take(unsigned char **at, size_t words)
+{
+    void *taken = *at;
+
+    *at += words * WORD;
+    return taken;
+}
+
 void ngram_table_lay_out(const struct ngram_header *header, void *bytes, struct ngram_body *body)
 {
-    int32_t *at = bytes;
+    unsigned char *at = bytes;
 
-    body->alone = (float *)bytes;
-    at += header->vocab;
+    body->alone = take(&at, header->vocab);
     for (int length = 1; length < (int)header->order; length++) {
         size_t contexts = header->contexts[length - 1], followers = header->followers[length - 1];
         struct ngram_level *level = &body->level[length - 1];
 
-        level->context = at;
-        level->first = (uint32_t *)(level->context + contexts * (size_t)length);
-        level->left = (float *)(level->first + contexts + 1);
-        level->token = (int32_t *)(level->left + contexts);
-        level->share = (float *)(level->token + followers);
-        at = (int32_t *)(level->share + followers);
+        level->context = take(&at, contexts * (size_t)length);
+        level->first = take(&at, contexts + 1);
+        level->left = take(&at, contexts);
+        level->token = take(&at, followers);
+        level->share = take(&at, followers);
     }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tandem bench as a user types it, on a tiny sweep: what the folder holds, what is refused, what a noisy machine is told; a trace that changes no bit;
-# verdicts that are drawn. bench.sh BIN default|small
+# verdicts that are drawn. bench.sh BIN default|small. TANDEM_WIDE=1 in the environment: a long prompt, more rules and sequences, too.
 . "$(dirname "$0")/job.sh"
 mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
@@ -73,10 +73,6 @@ if [ "$2" != small ]; then # the same code over other cells, prompts and verdict
     # One prompt calibrates and is measured. Drawn verdicts are not predicted.
     "$tandem" bench "${again[@]}" --temperatures 0 --prompt "It was" --output "$WORK/one" >"$WORK/out" 2>"$WORK/err" || fail "one prompt: exit $?: $(cat "$WORK/err")"
     expect "one prompt: $(cat "$WORK/err")" 'grep -q "Calibrated on the prompt that is measured, for there is no other" "$WORK/one/report.md"'
-    # The reading of a prompt is predicted, too: some 200 rows are more work than five steps of one.
-    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "$(printf 'It was the best of times. %.0s' {1..30})" --output "$WORK/long" >"$WORK/out" 2>"$WORK/err" || fail "a long prompt: exit $?: $(cat "$WORK/err")"
-    expect "a long prompt: $(head -n 24 "$WORK/long/prediction.json")" \
-        '[ "$(awk -F "[:,]" "/\"verify_us\"/ { v = \$2 } /\"outside_us\"/ { print (\$2 > 5 * v); exit }" "$WORK/long/prediction.json")" = 1 ]'
     "$tandem" bench "${again[@]}" --temperatures 0 --synthetic-acceptance 0.5 --output "$WORK/drawn" >"$WORK/out" 2>"$WORK/err" || fail "drawn: exit $?: $(cat "$WORK/err")"
     expect "drawn verdicts are predicted" '[ ! -e "$WORK/drawn/prediction.json" ] && ! grep -q "Predicted" "$WORK/drawn/report.md"'
     # A rule that is another one than greedy at temperature 0, too, is a cell of its own there, under its name; and nothing says that it is lossless.
@@ -85,6 +81,12 @@ if [ "$2" != small ]; then # the same code over other cells, prompts and verdict
         grep -q "NOT LOSSLESS" "$WORK/cold/report.md" && grep -q "^| T 0 lenience=0.3, K 2 " "$WORK/cold/report.md" &&
         grep -q "Table 5 for this pair" "$WORK/cold/report.md" && grep -q "^| draft *| *0 | any *| yes " "$WORK/cold/report.md" && grep -q "^| draft *| *0 | lenience=0.3 *| no " "$WORK/cold/report.md" &&
         [ "$(grep -o "\"cell\": [0-9]*" "$WORK/cold/prediction.json" | tr "\n" " ")" = "\"cell\": 0 \"cell\": 1 \"cell\": 2 \"cell\": 4 " ]'
+fi
+if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] && [ "$2" != small ]; then
+    # The reading of a prompt is predicted, too: some 200 rows are more work than five steps of one.
+    "$tandem" bench "${again[@]}" --temperatures 0 --prompt "$(printf 'It was the best of times. %.0s' {1..30})" --output "$WORK/long" >"$WORK/out" 2>"$WORK/err" || fail "a long prompt: exit $?: $(cat "$WORK/err")"
+    expect "a long prompt: $(head -n 24 "$WORK/long/prediction.json")" \
+        '[ "$(awk -F "[:,]" "/\"verify_us\"/ { v = \$2 } /\"outside_us\"/ { print (\$2 > 5 * v); exit }" "$WORK/long/prediction.json")" = 1 ]'
     # Of a rule that accepts another share than the models agree in nothing is predicted.
     "$tandem" bench "${again[@]}" --temperatures 1 --accepts rejection,classic --output "$WORK/rules" >"$WORK/out" 2>"$WORK/err" || fail "rules: exit $?: $(cat "$WORK/err")"
     expect "rules: $(grep -o "\"cell\": [0-9]*" "$WORK/rules/prediction.json")" \

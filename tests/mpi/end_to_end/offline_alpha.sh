@@ -8,7 +8,7 @@ mkdir "$WORK/bin"
 cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
 for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
 tandem=$WORK/bin/tandem
-head -n 40 "$PROMPTS" >"$WORK/some.in"
+head -n 24 "$PROMPTS" >"$WORK/some.in"
 temperatures=(0 1)
 [ "$amount" = small ] && head -n 8 "$PROMPTS" >"$WORK/some.in" && temperatures=(1)
 
@@ -41,7 +41,7 @@ agrees() {
 }
 
 for temperature in "${temperatures[@]}"; do
-    "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 \
+    "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 \
         --temperature $temperature --seed 3 --json "$WORK/$temperature.json" >"$WORK/$temperature.txt" 2>"$WORK/err" || fail "alpha at $temperature: exit $?: $(cat "$WORK/err")"
     cat "$WORK/$temperature.txt"
     expect "no speed is predicted: $(tail -n 8 "$WORK/$temperature.txt")" \
@@ -53,7 +53,7 @@ for temperature in "${temperatures[@]}"; do
     expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
     number=1
     for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
-        job "t$temperature.$number" --target "$DEMO/target" --draft "$draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature $temperature --seed 3 \
+        job "t$temperature.$number" --target "$DEMO/target" --draft "$draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature $temperature --seed 3 \
             --verifiers 1 --draft-length 4 --draft-deadline 10000 || fail "$draft at $temperature: exit $?: $(cat "$WORK/t$temperature.$number.err")"
         agrees "t$temperature.$number" $number 4 "$WORK/$temperature.json"
         number=$((number + 1))
@@ -61,9 +61,9 @@ for temperature in "${temperatures[@]}"; do
 done
 
 # Drafts with the target's own noise.
-"$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature 1 --accept coupled --seed 3 \
+"$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature 1 --accept coupled --seed 3 \
     --json "$WORK/noise.json" >"$WORK/out" || fail "coupled: exit $?"
-job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 96 --temperature 1 --accept coupled --seed 3 --verifiers 1 \
+job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature 1 --accept coupled --seed 3 --verifiers 1 \
     --draft-length 4 --draft-deadline 10000 || fail "coupled: exit $?: $(cat "$WORK/coupled.err")"
 agrees coupled 1 4 "$WORK/noise.json"
 # D_LK is what p and q say: of the same pair it is the same under either rule, whatever share of drafts the rule accepts.

@@ -70,7 +70,7 @@ static int count_followers(const int32_t *tokens, int count, int *followed)
 
 static void test_datastore__rows_are_what_followed_the_longest_end(void **state)
 {
-    int lengths_found[DATASTORE_LONGEST + 1] = {0}, followed[VOCAB], nothing_within = 0;
+    int lengths_found[DATASTORE_LONGEST + 1] = {0}, followed[VOCAB] = {0}, nothing_within = 0;
     float logits[VOCAB], cut[VOCAB];
     struct datastore store;
 
