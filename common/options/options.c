@@ -238,7 +238,7 @@ static enum status check_tree(const struct options *options)
     else if (options->rounds.shape.kind == TREE_CHAIN || options->rounds.solo)
         return STATUS_OK;
     else if (!kind->trees)
-        log_error("--tree %s is for a draft model, and --draft %s proposes chains", tree, kind->name);
+        log_error("--tree %s: --draft %s proposes chains; --list-drafters says which propose trees", tree, kind->name);
     else if (rule != NULL && !rule->trees)
         log_error("--tree %s: --accept %s decides about chains alone%s; expected --accept coupled, walk, multistep, without-replacement, "
                   "k-sequential or traversal%s",
@@ -281,7 +281,7 @@ static enum status check_together(const struct options *options)
     TRY(check_asked(options));
     TRY(check_choices(options));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
-        log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of drafter",
+        log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of --list-drafters",
                   options->model.draft);
         return STATUS_USAGE;
     }

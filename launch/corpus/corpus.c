@@ -68,21 +68,36 @@ static enum status add_text(const struct reader *reader, const char *text, size_
     return status;
 }
 
-/* The text that a line is, to be freed; NULL without memory. */
-static char *text_of(const json_t *line, size_t *length)
+/* Of an object its "prompt" and "text" as one text, or its "content"; and so all that is in it, as results of several completions, messages and the
+ * requests and answers of others have texts. */
+static enum status add_value(const struct reader *reader, json_t *value, int *found)
 {
-    const json_t *prompt = json_object_get(line, "prompt"), *text = json_object_get(line, "text");
+    const json_t *prompt = json_object_get(value, "prompt"), *text = json_object_get(value, "text"), *content = json_object_get(value, "content");
     size_t before = json_string_length(prompt), behind = json_string_length(text);
-    char *all = malloc(before + behind + 1);
+    enum status status = STATUS_OK;
 
-    if (all == NULL)
-        return NULL;
-    if (before > 0)
-        memcpy(all, json_string_value(prompt), before);
-    if (behind > 0)
-        memcpy(all + before, json_string_value(text), behind);
-    *length = before + behind;
-    return all;
+    if (json_is_string(prompt) || json_is_string(text)) {
+        char *both = malloc(before + behind + 1);
+
+        if (both == NULL) {
+            log_error("%s: no memory for a text", reader->path);
+            return STATUS_INTERNAL;
+        }
+        memcpy(both, before > 0 ? json_string_value(prompt) : "", before);
+        memcpy(both + before, behind > 0 ? json_string_value(text) : "", behind);
+        status = add_text(reader, both, before + behind);
+        free(both);
+        *found = 1;
+    }
+    if (status == STATUS_OK && json_is_string(content)) {
+        status = add_text(reader, json_string_value(content), json_string_length(content));
+        *found = 1;
+    }
+    for (void *at = json_object_iter(value); at != NULL && status == STATUS_OK; at = json_object_iter_next(value, at))
+        status = add_value(reader, json_object_iter_value(at), found);
+    for (size_t i = 0; i < json_array_size(value) && status == STATUS_OK; i++)
+        status = add_value(reader, json_array_get(value, i), found);
+    return status;
 }
 
 /* A mapped file has no end but its length. */
@@ -98,8 +113,8 @@ static enum status add_line(const struct reader *reader, const char *text, size_
 {
     static const struct json_text_limits limits = {.depth = 32, .values = 1 << 24};
     enum status status;
-    char fault[JSON_TEXT_FAULT], *all;
-    size_t count = 0;
+    char fault[JSON_TEXT_FAULT];
+    int found = 0;
     json_t *line;
 
     if (is_blank(text, length))
@@ -108,20 +123,12 @@ static enum status add_line(const struct reader *reader, const char *text, size_
     if (status == STATUS_DATA)
         log_error("%s:%ld: %s", reader->path, number, fault);
     TRY(status);
-    if (!json_is_string(json_object_get(line, "text")) && !json_is_string(json_object_get(line, "prompt")) &&
-        json_object_get(line, "error") == NULL) {
-        log_error("%s:%ld: expected an object with a \"text\" or a \"prompt\" that is a text", reader->path, number);
-        json_decref(line);
-        return STATUS_DATA;
+    status = add_value(reader, line, &found);
+    if (status == STATUS_OK && !found && json_object_get(line, "error") == NULL) {
+        log_error("%s:%ld: expected an object with a \"text\", a \"prompt\" or a \"content\" that is a text", reader->path, number);
+        status = STATUS_DATA;
     }
-    all = text_of(line, &count);
     json_decref(line);
-    if (all == NULL) {
-        log_error("%s:%ld: no memory for its text", reader->path, number);
-        return STATUS_INTERNAL;
-    }
-    status = add_text(reader, all, count);
-    free(all);
     return status;
 }
 

@@ -42,12 +42,11 @@ static void print_usage(const struct command *command)
     wrapped_put_help(stdout, "  --target M            the model whose tokenizer cuts the texts; default: the embedded one\n");
     if (!command->is_store)
         wrapped_put_help(stdout, "  --order N             tokens of the longest n-gram, 1 to 5; default 4\n");
-    wrapped_put_help(
-        stdout,
-        "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
-        "  TEXT...               plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its \"text\", as prompts and "
-        "results of tandem run have them\n\n"
-        "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
+    wrapped_put_help(stdout, "  --output FILE         what is written; it takes the place of an earlier one when it is whole\n"
+                             "  TEXT...               plain texts, each as one, or files that end in .jsonl: of each line its \"prompt\" and its "
+                             "\"text\", and each \"content\", "
+                             "as prompts and results of tandem run have them\n\n"
+                             "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
 }
 
 static enum status take(struct command *command, const char *name, const char *value)
@@ -72,13 +71,9 @@ static enum status take(struct command *command, const char *name, const char *v
 static enum status take_option(struct command *command, int argc, char **argv, int *i)
 {
     static const char *const names[] = {"target", "order", "output"};
-    const char *name = argv[*i] + 2;
+    const char *name = strncmp(argv[*i], "--", 2) == 0 ? argv[*i] + 2 : "";
     size_t length = strcspn(name, "=");
 
-    if (strcmp(name, "help") == 0) {
-        command->help = 1;
-        return STATUS_OK;
-    }
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         if (strlen(names[n]) != length || strncmp(names[n], name, length) != 0 || (command->is_store && strcmp(names[n], "order") == 0))
             continue;
@@ -107,7 +102,9 @@ static enum status parse(struct command *command, int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         if (!only_files && strcmp(argv[i], "--") == 0)
             only_files = 1;
-        else if (!only_files && strncmp(argv[i], "--", 2) == 0)
+        else if (!only_files && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+            command->help = 1;
+        else if (!only_files && argv[i][0] == '-' && argv[i][1] != '\0')
             TRY(take_option(command, argc, argv, &i));
         else
             command->file[command->files++] = argv[i]; /* where an argument was that is read already */
@@ -116,6 +113,10 @@ static enum status parse(struct command *command, int argc, char **argv)
         return STATUS_OK;
     if (command->output == NULL || *command->output == '\0') {
         log_error("expected --output FILE, which is to be written");
+        return STATUS_USAGE;
+    }
+    if (strcmp(command->output, "-") == 0) {
+        log_error("--output is -, expected a file");
         return STATUS_USAGE;
     }
     if (command->files == 0) {
@@ -147,17 +148,24 @@ static enum status open_tokenizer(const struct command *command, struct tokenize
     return tokenizer_open(path, config.vocab, tokenizer);
 }
 
+/* What is there instead of a file stays, and what a link leads to is written. */
 static enum status write_file(const struct command *command, const void *bytes, size_t size)
 {
-    char beside[PATH_MAX];
+    char real[PATH_MAX], beside[PATH_MAX];
+    const char *path = realpath(command->output, real) != NULL ? real : command->output;
+    struct stat found;
     FILE *to;
 
-    if (snprintf(beside, sizeof beside, "%s.new", command->output) >= (int)sizeof beside) {
-        log_error("--output is a path of %zu bytes, expected fewer", strlen(command->output));
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
+        log_error("--output %s is not a regular file", command->output);
+        return STATUS_IO;
+    }
+    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside) {
+        log_error("--output is a path of %zu bytes, expected fewer", strlen(path));
         return STATUS_USAGE;
     }
-    to = new_file_open(beside, command->output, 0666);
-    if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, beside, command->output))
+    to = new_file_open(beside, path, 0600);
+    if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, beside, path))
         return STATUS_OK;
     log_error("%s cannot be written: %s", command->output, strerror(errno));
     return STATUS_IO;

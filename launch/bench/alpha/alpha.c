@@ -700,7 +700,7 @@ double alpha_tokens_by_mean(const struct alpha_figures *figures, int drafts)
 {
     double tokens = 1, all = share_mean(&figures->proposals);
 
-    for (int k = 0; k < drafts; k++) {
+    for (int k = 0; k < drafts && all > 0; k++) {
         all *= share_mean(&figures->alpha);
         tokens += all;
     }

@@ -68,7 +68,7 @@ enum status bench_run_program(const char *name, const char *first, const char *s
 enum status bench_split_prompts(struct bench *bench);
 /* Times and decodes what predictions are made from, on other prompts than are measured, and writes them. A part that fails says why, and costs the
  * prediction alone. */
-enum status bench_predict(struct bench *bench);
+enum status bench_predict(struct bench *bench, int *ended);
 
 /* Makes the folder, which must be new or empty, and writes its whole path to bench->output. STATUS_USAGE, STATUS_IO. */
 enum status bench_open_output(struct bench *bench);

@@ -157,7 +157,7 @@ static enum status describe(const struct bench *bench, const char *folder, json_
                                             failed));
 }
 
-enum status bench_predict(struct bench *bench)
+enum status bench_predict(struct bench *bench, int *ended)
 {
     char folder[PATH_MAX];
     json_t *alphas = json_array();
@@ -176,7 +176,9 @@ enum status bench_predict(struct bench *bench)
         status = describe(bench, folder, alphas);
     if (status == STATUS_OK && code == 0)
         status = bench_run_program("tandem-report", "--predict", bench->output, NULL, &code);
-    if (status == STATUS_OK && code != 0)
+    if (status == STATUS_OK && code != 0 && child_told() != 0)
+        *ended = code;
+    else if (status == STATUS_OK && code != 0)
         log_warn("nothing is predicted: what it would follow from could not be had (exit code %d, said above)", code);
     return status;
 }

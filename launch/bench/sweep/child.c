@@ -33,6 +33,11 @@ static void pass_on(int number)
         kill((pid_t)running, number);
 }
 
+int child_told(void)
+{
+    return told;
+}
+
 /* Whoever ends the bench ends its job, which knows how: a job on other hosts would go on else. */
 static void heed_signals(void (*way)(int))
 {

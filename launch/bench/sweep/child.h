@@ -19,6 +19,8 @@ enum status child_add(struct child_words *words, const char *word);
 /* Runs it and waits, and passes on signals that would end us; its stdout goes to `output` (a file) or, when that is NULL, to ours. *code is its
  * exit code, 128 + signal where one ended it, or where one came and it ended well (STATUS_DRAINED for SIGUSR1). */
 enum status child_run(const struct child_words *words, const char *output, int *code);
+/* The signal that came while the last one ran and was passed on to it; 0: none. */
+int child_told(void);
 /* Runs it and takes the first line of its stdout. */
 enum status child_ask(const struct child_words *words, char *line, size_t size, int *code);
 

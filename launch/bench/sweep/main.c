@@ -123,7 +123,7 @@ static enum status run_part(struct bench *bench, const char *quiet, int *code)
     for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(time_messages(bench, i, code));
     if (*code == 0 && bench->split != NULL)
-        TRY(bench_predict(bench));
+        TRY(bench_predict(bench, code));
     for (int i = 0; i < bench->placements && *code == 0; i++)
         TRY(run_placement(bench, i, code));
     if (*code != 0 && !has_measured(bench))

@@ -100,6 +100,14 @@ if [ -n "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] && [ "$2" != small ]; then
         '[ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-first/summary.json")" = 0 ] && [ "$(grep -c "\"name\": \"T 1 .*2 sequences" "$WORK/terms-all/summary.json")" = 3 ]'
 fi
 
+# Who ends it while the target is measured alone ends all of it.
+"$tandem" bench --draft-lengths 2 --batches 1 --repetitions 2 --requests 12 --max-tokens 400 --temperatures 0 --noise-limit 1000 --output "$WORK/ended" >"$WORK/out" 2>"$WORK/err" &
+await "the target to be measured" 'grep -q "the target alone, in" "$WORK/err"'
+kill -TERM $!
+wait $!
+code=$?
+expect "ended: exit $code, $(cat "$WORK/err")" '[ $code = 143 ] && ! grep -q "nothing is predicted" "$WORK/err" && ! grep -q "a warm-up and" "$WORK/err"'
+
 # Two tasks, two drafts: each with each, in one report with the paper's tables; and that report anew.
 head -n 4 "$PROMPTS" >"$WORK/stories.in"
 tail -n 4 "$PROMPTS" >"$WORK/letters.in"

@@ -108,6 +108,22 @@ expect "a file of a page, $(wc -c <"$WORK/page.jsonl") bytes, that ends in blank
 printf '{"text":"fine"}\n\n{"text":"b' >"$WORK/lines.jsonl"
 refused 65 "lines.jsonl:3: not valid JSON" $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
 printf '{"text":"fine"}\n{"texts":"wrong"}\n' >"$WORK/lines.jsonl"
-refused 65 "lines.jsonl:2: expected an object with a .text. or a .prompt." $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+refused 65 "lines.jsonl:2: expected an object with a .text., a .prompt. or a .content." $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
+# What chats, requests of others, and results of several completions say are texts, too.
+printf '%s\n' '{"messages":[{"role":"user","content":"one two"},{"role":"assistant","content":[{"type":"text","text":"three four"}]}]}' \
+    '{"id":"x","choices":[{"index":0,"text":"five six","tokens":[1,2]},{"index":1,"text":"seven"}]}' '{"error":"none"}' \
+    '{"response":{"body":{"choices":[{"message":{"role":"assistant","content":"eight nine"}}]}}}' >"$WORK/nested.jsonl"
+printf '{"text":"%s"}\n' "one two" "three four" "five six" seven "eight nine" >"$WORK/plain.jsonl"
+for name in nested plain; do $datastore --output "$WORK/$name.store" "$WORK/$name.jsonl" >/dev/null || fail "$name: exit $?"; done
+expect "texts within a line are texts" cmp -s "$WORK/nested.store" "$WORK/plain.store"
+# What is no file stays what it is; a link leads to what is written.
+mkfifo "$WORK/pipe"
+ln -s "$WORK/linked.ngram" "$WORK/link" && : >"$WORK/linked.ngram"
+refused 74 "pipe is not a regular file" $ngram --output "$WORK/pipe" "$WORK/other.txt"
+expect "a pipe is as before" [ -p "$WORK/pipe" ]
+$ngram --output "$WORK/link" "$WORK/other.txt" >/dev/null || fail "through a link: exit $?"
+expect "a link is one still, and leads to a table that nobody else may read" [ -L "$WORK/link" -a -s "$WORK/linked.ngram" ]
+refused 64 "output is -, expected a file" $ngram --output - "$WORK/other.txt"
+refused 64 "unknown option '-x'" $ngram -x --output "$WORK/none.ngram" "$WORK/other.txt"
 expect "nothing was written of what is wrong" [ ! -e "$WORK/none.ngram" ]
 finish

@@ -380,7 +380,7 @@ static void test_options__a_tree_needs_who_makes_it_and_who_decides_about_it(voi
             {"--tree iid --temperature 0.8 --accept walk", "--tree iid is of drafts that are drawn, and by walk none is; expected"},
             {"--tree iid --temperature 0", "by any rule none is at temperature 0; expected --tree top-k or dynamic"},
             {"--tree top-k --accept threshold", "--accept threshold decides about chains alone; expected"},
-            {"--target m --draft lookup --tree top-k", "--tree top-k is for a draft model, and --draft lookup proposes chains"},
+            {"--target m --draft lookup --tree top-k", "--tree top-k: --draft lookup proposes chains; --list-drafters says which"},
             {"--tree dynamic --stop-drafting entropy", "expected no --stop-drafting entropy"},
             {"--tree dynamic --synthetic-acceptance 0.5", "expected no --synthetic-acceptance"},
             {"--check brief --break residual-p --tree dynamic", "--break residual-p is a fault of chains, expected no --tree dynamic"},
