@@ -29,7 +29,7 @@ struct draft_parts {
     const struct options_draft *way; /* the kind and its parameters */
     struct model *model;             /* NULL for a kind that runs none; borrowed until draft_close */
     const struct corpus_rows *found; /* the file of a kind that has one, else NULL; the same */
-    int vocab;   /* with that, ids that are drafted: the first so many; 0: all of its */
+    int vocab;                       /* with that, ids that are drafted: the first so many; 0: all of its */
     int slots;
     int support; /* most tokens in the support of a q */
     int context; /* most tokens of a sequence */
@@ -76,8 +76,8 @@ struct draft {
     void *state;
 };
 
-/* The tables of drafter/draft_NAME.c. A separate draft model, the target's own weights with fewer layers or bits, and files made of texts, which have rows
- * of logits as they have, use the same table. */
+/* The tables of drafter/draft_NAME.c. A separate draft model, the target's own weights with fewer layers or bits, and files made of texts, which have
+ * rows of logits as they have, use the same table. */
 extern const struct draft_kind draft_model_kind, draft_lookup_kind;
 
 /* Opens the kind that the parts name. draft_close may be called twice. */

@@ -1,5 +1,6 @@
-/* The draft model, or a file of texts in its place, which has a row of logits behind a text at once, or none, and nothing to feed. A proposal first feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also
- * d_K, which was drawn and never fed), then one row per sequence and step. Where the backend can draft by itself, all steps are given to it at once.
+/* The draft model, or a file of texts in its place, which has a row of logits behind a text at once, or none, and nothing to feed. A proposal first
+ * feeds what each mirror's cache lacks of the committed tokens (at least the newest one; after full acceptance also d_K, which was drawn and never
+ * fed), then one row per sequence and step. Where the backend can draft by itself, all steps are given to it at once.
  *
  * q: the request's own sampling parameters are applied to the draft's logits; the result is cut to a small support, quantised to integer weights, and
  * the token is drawn from these integers, so the q that is sent is exactly the one that was sampled from. In coupled mode the draft takes the argmax

@@ -1,5 +1,6 @@
-/* The state of a draft whose tokens come from rows of logits, a draft model's or those of a file made of texts, and what its files share. draft_model.c drafts step
- * by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees. They alone include this. */
+/* The state of a draft whose tokens come from rows of logits, a draft model's or those of a file made of texts, and what its files share.
+ * draft_model.c drafts step by step and opens it; draft_model_device.c has the device draft; draft_model_tree.c drafts trees. They alone include
+ * this. */
 #ifndef TANDEM_DRAFTER_DRAFT_MODEL_H
 #define TANDEM_DRAFTER_DRAFT_MODEL_H
 

@@ -33,7 +33,7 @@ struct parts {
     struct tokenizer *tokenizer;
     struct model *model; /* NULL for a kind without a model */
     struct corpus_rows found; /* of zeros for a kind without a file of its own */
-    int vocab;           /* ids that may be drafted; 0 of a kind that has none of its own */
+    int vocab;                /* ids that may be drafted; 0 of a kind that has none of its own */
     int context;         /* most tokens of a sequence */
     struct draft draft;
     double step_us[2];   /* of a draft step of one sequence, and of as many as there may be */

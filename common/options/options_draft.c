@@ -116,7 +116,8 @@ void options_draft_write(const struct options_draft *draft, char *text)
 
     text[used] = '\0';
     if (draft->file != NULL)
-        snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), ":%s", strrchr(draft->file, '/') != NULL ? strrchr(draft->file, '/') + 1 : draft->file);
+        snprintf(text + used, (size_t)(OPTIONS_DRAFT_TEXT - used), ":%s",
+                 strrchr(draft->file, '/') != NULL ? strrchr(draft->file, '/') + 1 : draft->file);
     for (int i = 0, some = 0; i < keys_of(kind); i++) {
         int value = *(const int *)(const void *)((const char *)draft + kind->key[i].at);
 

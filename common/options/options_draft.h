@@ -53,11 +53,11 @@ extern const struct options_draft_kind options_draft_kinds[DRAFTER_KINDS];
 const struct options_draft_kind *options_draft_kind(const struct options_draft *draft);
 /* Does the drafter's rank run a model, which needs weights, a tokenizer, memory, and cores or a device? */
 int options_draft_runs_model(const struct options_draft *draft);
-/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", or a path; NULL is one. STATUS_USAGE with a line that
- * names the key or its value. */
+/* "lookup", "lookup:min=2,max=6", "lookup:job=1", "self:bits=4", "self:layers=12", "ngram:FILE", "retrieval:FILE", "random", or a path; NULL is one.
+ * STATUS_USAGE with a line that names the key or its value. */
 enum status options_draft_read(const char *text, struct options_draft *draft);
-/* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders, and
- * cut to what there is room for.  text: [OPTIONS_DRAFT_TEXT] */
+/* The same with every key that has a value, so that what means the same reads the same; "" for a path; of a file its name alone, without its folders,
+ * and cut to what there is room for.  text: [OPTIONS_DRAFT_TEXT] */
 void options_draft_write(const struct options_draft *draft, char *text);
 
 #endif

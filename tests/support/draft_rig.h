@@ -18,7 +18,8 @@ struct draft_rig {
     struct draft_output output[DRAFT_RIG_SLOTS];
 };
 
-/* model: its path; or "ngram" or "datastore", for such a file of a seeded text, which no backend has a part in. Each sequence has a prompt of its own, the last one of more than BACKEND_MAX_ROWS tokens, and first wants a token more than the one before. */
+/* model: its path; or "ngram" or "datastore", for such a file of a seeded text, which no backend has a part in. Each sequence has a prompt of its
+ * own, the last one of more than BACKEND_MAX_ROWS tokens, and first wants a token more than the one before. */
 void draft_rig_open(struct draft_rig *rig, const char *model, const struct backend *backend, int threads, int slots,
                     struct sampling (*sampling_of)(int slot));
 void draft_rig_close(struct draft_rig *rig);

@@ -45,12 +45,12 @@ struct text {
 
 struct draft_side {
     const struct options *options;
-    int is_model;  /* it has a reader */
-    int has_rows;  /* of logits: a model's, or those of a file made of texts */
-    int vocab;     /* of these rows */
+    int is_model; /* it has a reader */
+    int has_rows; /* of logits: a model's, or those of a file made of texts */
+    int vocab;    /* of these rows */
     struct reader reader;
     struct corpus_rows found;
-    float *logits; /* [vocab] a row of these */
+    float *logits;              /* [vocab] a row of these */
     int64_t looking_ns, looked; /* in making so many of them */
     struct arena arena;
     struct ngram_index *index; /* [slots], of lookup */
@@ -558,8 +558,8 @@ static enum status open_models(struct alpha *alpha)
         draft->options = alpha->terms->draft[d];
         TRY(launch_check(draft->options));
         draft->is_model = options_draft_runs_model(&draft->options->model.draft_way);
-        draft->has_rows = draft->is_model || draft->options->model.draft_way.file != NULL ||
-                          options_draft_kind(&draft->options->model.draft_way)->target_tokens;
+        draft->has_rows =
+            draft->is_model || draft->options->model.draft_way.file != NULL || options_draft_kind(&draft->options->model.draft_way)->target_tokens;
         if (!draft->is_model) {
             TRY(draft->has_rows ? open_found(alpha, draft) : open_lookup(alpha, draft));
             continue;
