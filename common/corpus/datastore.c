@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/math32.h"
+#include "common/base/progress.h"
 #include "common/base/try.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ enum { WORD = 4 };
 
 uint64_t datastore_digest(const struct datastore_header *header, const void *body, size_t bytes)
 {
-    return digest_bytes(body, bytes, digest_bytes(header, offsetof(struct datastore_header, digest), 0));
+    return texts_digest(body, bytes, digest_bytes(header, offsetof(struct datastore_header, digest), 0));
 }
 
 enum status datastore_make(const struct texts *texts, int vocab, uint64_t tokenizer, void **bytes, size_t *size)
@@ -59,6 +60,7 @@ static int fits(const struct datastore *store)
     for (size_t i = 0; i < store->header.places; i++)
         if (store->token[i] < TEXTS_NONE || store->token[i] >= (int32_t)store->header.vocab)
             return 0;
+    progress_made("looking at what was made of texts");
     for (size_t i = 0; i < store->header.sorted; i++)
         if (store->sorted[i] >= store->header.places || store->token[store->sorted[i]] == TEXTS_NONE)
             return 0;

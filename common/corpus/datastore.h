@@ -25,7 +25,7 @@ struct datastore_header {
     uint32_t version, vocab;
     uint64_t tokenizer; /* tokenizer_digest of what the ids are of */
     uint64_t places, sorted;
-    uint64_t digest; /* digest_bytes of all behind the header, with that of the header before this as its seed */
+    uint64_t digest; /* texts_digest of all behind the header, with that of the header before this as its seed */
 };
 
 struct datastore {

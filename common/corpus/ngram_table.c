@@ -3,6 +3,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/math32.h"
+#include "common/base/progress.h"
 #include "common/base/try.h"
 #include <math.h>
 #include <stddef.h>
@@ -35,7 +36,7 @@ size_t ngram_table_bytes(const struct ngram_header *header)
 
 uint64_t ngram_table_digest(const struct ngram_header *header, const void *body)
 {
-    return digest_bytes(body, ngram_table_bytes(header), digest_bytes(header, offsetof(struct ngram_header, digest), 0));
+    return texts_digest(body, ngram_table_bytes(header), digest_bytes(header, offsetof(struct ngram_header, digest), 0));
 }
 
 static void *take(unsigned char **at, size_t words)
@@ -128,6 +129,7 @@ static enum status check_body(const struct ngram_table *table)
             fits &= level_fits(table, length, c);
         if (!fits)
             return refuse(table, "damaged: what followed a context does not fit");
+        progress_made("looking at what was made of texts");
     }
     return STATUS_OK;
 }

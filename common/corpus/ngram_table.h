@@ -27,7 +27,7 @@ struct ngram_header {
     uint64_t tokens;                   /* that it was made from */
     uint64_t contexts[NGRAM_CONTEXT];  /* of the orders from 2 on */
     uint64_t followers[NGRAM_CONTEXT]; /* the same */
-    uint64_t digest;                   /* digest_bytes of all behind the header, with that of the header before this as its seed */
+    uint64_t digest;                   /* texts_digest of all behind the header, with that of the header before this as its seed */
 };
 
 /* What there is of an order. Of a table that was opened it is read alone. */

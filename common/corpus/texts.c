@@ -1,6 +1,8 @@
 #include "common/corpus/texts.h"
 
+#include "common/base/digest.h"
 #include "common/base/log.h"
+#include "common/base/progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,4 +88,19 @@ void texts_sort(const struct texts *texts, uint32_t *places, size_t count, int m
     struct order order = {texts, most};
 
     qsort_r(places, count, sizeof *places, compare_places, &order);
+}
+
+uint64_t texts_digest(const void *bytes, size_t count, uint64_t seed)
+{
+    const unsigned char *at = bytes;
+    size_t part;
+
+    do {
+        part = count < TEXTS_PART ? count : TEXTS_PART;
+        seed = digest_bytes(at, part, seed);
+        progress_made("looking at what was made of texts");
+        at += part;
+        count -= part;
+    } while (count > 0);
+    return seed;
 }

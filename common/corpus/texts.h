@@ -25,4 +25,8 @@ int texts_compare(const struct texts *texts, size_t one, size_t other, int most)
 /* Sorts places so, equal ones by place.  places: [count] */
 void texts_sort(const struct texts *texts, uint32_t *places, size_t count, int most);
 
+/* digest_bytes of what is made of texts, TEXTS_PART bytes after the other, with progress after each: it may be large. */
+enum { TEXTS_PART = 1 << 26 };
+uint64_t texts_digest(const void *bytes, size_t count, uint64_t seed);
+
 #endif
