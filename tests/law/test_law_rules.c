@@ -15,7 +15,14 @@
 #include <cmocka.h>
 
 enum { MOST_CELLS = 256, SETTINGS = 5, WIDE_SETTINGS = 12, STOPPING_SETTINGS = 2, TREE_RULES = 7, TREE_SETTINGS = TREE_RULES + 2, TREE_MORE = 4 };
-enum { QUICK_REQUESTS = 40000, REQUESTS = 60000, WIDE_REQUESTS = 150000, LONG_REQUESTS = 16000000, SANITIZED_REQUESTS = 2000 };
+enum {
+    QUICK_REQUESTS = 40000,
+    REQUESTS = 60000,
+    TREE_REQUESTS = 100000, /* fewer do not see that a token of another path is counted */
+    WIDE_REQUESTS = 150000,
+    LONG_REQUESTS = 16000000,
+    SANITIZED_REQUESTS = 2000
+};
 
 static struct law_options options;
 static struct toy_law law;
@@ -44,13 +51,13 @@ static int is_shown_here(int accept)
     return rule_row(accept)->lossless && !rule_row(accept)->usual && rule_row(accept)->siblings == RULE_SIBLINGS_ANY;
 }
 
-static int count_of_requests(void)
+static int count_of_requests(int is_tree)
 {
     if (BUDGET_SANITIZED)
         return SANITIZED_REQUESTS;
     if (options.requests > 0)
         return (int)options.requests;
-    return options.is_quick ? QUICK_REQUESTS : options.is_long ? LONG_REQUESTS : options.is_wide ? WIDE_REQUESTS : REQUESTS;
+    return options.is_quick ? QUICK_REQUESTS : options.is_long ? LONG_REQUESTS : options.is_wide ? WIDE_REQUESTS : is_tree ? TREE_REQUESTS : REQUESTS;
 }
 
 /* The n-th setting in which tokens are drawn, several at a time, and many rounds follow each other. */
@@ -62,7 +69,6 @@ static void fill_setting(int n, int accept, struct toy_setting *setting)
             break;
     }
     setting->run.sampling.accept = accept;
-    setting->run.count = count_of_requests();
 }
 
 static void check(int n, int accept, struct stopping stopping, struct tree_shape shape)
@@ -76,6 +82,7 @@ static void check(int n, int accept, struct stopping stopping, struct tree_shape
     fill_setting(n, accept, &setting);
     setting.run.stopping = stopping;
     setting.run.shape = shape;
+    setting.run.count = count_of_requests(shape.kind != TREE_CHAIN);
     setting.run.draft_length += shape.kind != TREE_CHAIN ? TREE_MORE : 0;
     toy_law_fill(&law, &setting.terms);
     cells = toy_exact_cells(&law, &setting.run);
