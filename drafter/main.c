@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct parts {
@@ -31,12 +32,12 @@ struct parts {
     char path[PATH_MAX];
     struct group group;
     struct tokenizer *tokenizer;
-    struct model *model; /* NULL for a kind without a model */
+    struct model *model;      /* NULL for a kind without a model */
     struct corpus_rows found; /* of zeros for a kind without a file of its own */
     int vocab;                /* ids that may be drafted; 0 of a kind that has none of its own */
-    int context;         /* most tokens of a sequence */
+    int context;              /* most tokens of a sequence */
     struct draft draft;
-    double step_us[2];   /* of a draft step of one sequence, and of as many as there may be */
+    double step_us[2]; /* of a draft step of one sequence, and of as many as there may be */
     struct channel *channel;
     int joined; /* the roll call is over: the job goes on without this rank when it fails */
 };
@@ -118,13 +119,29 @@ static enum status load_model(struct parts *parts)
     return STATUS_OK;
 }
 
-/* The file made of texts that --draft names; of the target its tokenizer is read, where it is here. */
+/* Whether the target's files are here that its tokenizer is read by. */
+static int has_tokenizer(const struct options *options)
+{
+    char target[PATH_MAX], path[PATH_MAX + sizeof "/config.json"];
+    struct stat found;
+
+    options_target_path(options, target);
+    paths_tokenizer(target, path, PATH_MAX);
+    if (access(path, R_OK) != 0 || stat(target, &found) != 0)
+        return 0;
+    snprintf(path, sizeof path, "%s/config.json", target);
+    return !S_ISDIR(found.st_mode) || access(path, R_OK) == 0;
+}
+
+/* The file made of texts that --draft names. Of the target its tokenizer tells how many ids there are; where that is not here, the roll call does. */
 static enum status load_texts(struct parts *parts)
 {
     const struct options_draft *way = &parts->options->model.draft_way;
 
     TRY(corpus_rows_open(way->file, options_draft_kind(way)->made_by, &parts->found));
-    TRY(count_vocab(parts, parts->found.vocab, &parts->vocab));
+    parts->vocab = parts->found.vocab;
+    if (has_tokenizer(parts->options))
+        TRY(count_vocab(parts, parts->found.vocab, &parts->vocab));
     parts->context = draft_context(parts->options->model.context);
     world_claim_threads(&parts->world, 1);
     return STATUS_OK;
@@ -203,12 +220,8 @@ static void introduce(const struct parts *parts, struct hello *hello)
 {
     const char *draft = parts->options->model.draft;
 
-    *hello = (struct hello){.protocol = MESSAGE_VERSION,
-                            .role = ROLE_DRAFTER,
-                            .bos = -1,
-                            .eos = -1,
-                            .context = (uint32_t)parts->context,
-                            .pid = (uint32_t)getpid()};
+    *hello = (struct hello){
+        .protocol = MESSAGE_VERSION, .role = ROLE_DRAFTER, .bos = -1, .eos = -1, .context = (uint32_t)parts->context, .pid = (uint32_t)getpid()};
     if (parts->vocab > 0) {
         hello->vocab_digest = parts->model != NULL ? tokenizer_digest(parts->tokenizer) : parts->found.tokenizer;
         hello->vocab_size = (uint32_t)options_draft_vocab(parts->options, parts->vocab);
@@ -348,7 +361,7 @@ int main(int argc, char **argv)
     if (parsed == STATUS_OK)
         log_init(label, options.report.quiet ? LOG_ERROR : options.report.verbose ? LOG_DEBUG : LOG_INFO);
     log_clear_lines(options_have_bar(&options));
-    log_leave_files(); /* the lead has reported errors in files already */
+    log_leave_files();                          /* the lead has reported errors in files already */
     status = world_agree(&parts.world, parsed); /* so that errors in the command line are reported once */
     if (status == STATUS_OK)
         status = draft(&parts);

@@ -11,7 +11,7 @@
 _Static_assert(sizeof(struct datastore_header) == 48, "as it is in the file");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as numbers are in the file");
 
-enum { WORD = 4 };
+enum { WORD = 4, OFTEN = 1 << 22 };
 
 uint64_t datastore_digest(const struct datastore_header *header, const void *body, size_t bytes)
 {
@@ -60,10 +60,12 @@ static int fits(const struct datastore *store)
     for (size_t i = 0; i < store->header.places; i++)
         if (store->token[i] < TEXTS_NONE || store->token[i] >= (int32_t)store->header.vocab)
             return 0;
-    progress_made("looking at what was made of texts");
-    for (size_t i = 0; i < store->header.sorted; i++)
+    for (size_t i = 0; i < store->header.sorted; i++) {
+        if (i % OFTEN == 0)
+            progress_made("looking at what was made of texts");
         if (store->sorted[i] >= store->header.places || store->token[store->sorted[i]] == TEXTS_NONE)
             return 0;
+    }
     return 1;
 }
 

@@ -68,33 +68,57 @@ static enum status add_text(const struct reader *reader, const char *text, size_
     return status;
 }
 
+static enum status add_string(const struct reader *reader, const json_t *text)
+{
+    return json_is_string(text) ? add_text(reader, json_string_value(text), json_string_length(text)) : STATUS_OK;
+}
+
+/* The prompt of an object and the text behind it, as one. */
+static enum status add_both(const struct reader *reader, const json_t *prompt, const json_t *text)
+{
+    size_t before = json_string_length(prompt), behind = json_string_length(text);
+    char *both = malloc(before + behind + 1);
+    enum status status;
+
+    if (both == NULL) {
+        log_error("%s: no memory for a text", reader->path);
+        return STATUS_INTERNAL;
+    }
+    memcpy(both, before > 0 ? json_string_value(prompt) : "", before);
+    memcpy(both + before, behind > 0 ? json_string_value(text) : "", behind);
+    status = add_text(reader, both, before + behind);
+    free(both);
+    return status;
+}
+
+/* What is in a line and is no text of it, whatever it looks like. */
+static int is_no_text(const char *key)
+{
+    static const char *const keys[] = {"id", "custom_id", "metadata", "tools", "logprobs"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* Of an object its "prompt" and "text" as one text, or its "content"; and so all that is in it, as results of several completions, messages and the
- * requests and answers of others have texts. */
+ * requests and answers of others have texts. *found: one of these keys was there, with a text or, as answers that call tools have it, without. */
 static enum status add_value(const struct reader *reader, json_t *value, int *found)
 {
     const json_t *prompt = json_object_get(value, "prompt"), *text = json_object_get(value, "text"), *content = json_object_get(value, "content");
-    size_t before = json_string_length(prompt), behind = json_string_length(text);
     enum status status = STATUS_OK;
 
-    if (json_is_string(prompt) || json_is_string(text)) {
-        char *both = malloc(before + behind + 1);
-
-        if (both == NULL) {
-            log_error("%s: no memory for a text", reader->path);
-            return STATUS_INTERNAL;
-        }
-        memcpy(both, before > 0 ? json_string_value(prompt) : "", before);
-        memcpy(both + before, behind > 0 ? json_string_value(text) : "", behind);
-        status = add_text(reader, both, before + behind);
-        free(both);
-        *found = 1;
-    }
-    if (status == STATUS_OK && json_is_string(content)) {
-        status = add_text(reader, json_string_value(content), json_string_length(content));
-        *found = 1;
-    }
+    *found |= json_is_string(prompt) || json_is_string(text) || content != NULL || json_is_string(json_array_get(prompt, 0));
+    if (json_is_string(prompt) || json_is_string(text))
+        status = add_both(reader, prompt, text);
+    for (size_t i = 0; i < json_array_size(prompt) && status == STATUS_OK; i++)
+        status = add_string(reader, json_array_get(prompt, i));
+    if (status == STATUS_OK)
+        status = add_string(reader, content);
     for (void *at = json_object_iter(value); at != NULL && status == STATUS_OK; at = json_object_iter_next(value, at))
-        status = add_value(reader, json_object_iter_value(at), found);
+        if (!is_no_text(json_object_iter_key(at)))
+            status = add_value(reader, json_object_iter_value(at), found);
     for (size_t i = 0; i < json_array_size(value) && status == STATUS_OK; i++)
         status = add_value(reader, json_array_get(value, i), found);
     return status;
@@ -119,12 +143,12 @@ static enum status add_line(const struct reader *reader, const char *text, size_
 
     if (is_blank(text, length))
         return STATUS_OK;
-    status = json_text_read(text, length, 0, &limits, &line, fault);
+    status = json_text_read(text, length, JSON_ALLOW_NUL, &limits, &line, fault);
     if (status == STATUS_DATA)
         log_error("%s:%ld: %s", reader->path, number, fault);
     TRY(status);
     status = add_value(reader, line, &found);
-    if (status == STATUS_OK && !found && json_object_get(line, "error") == NULL) {
+    if (status == STATUS_OK && !found && (json_object_get(line, "error") == NULL || json_is_null(json_object_get(line, "error")))) {
         log_error("%s:%ld: expected an object with a \"text\", a \"prompt\" or a \"content\" that is a text", reader->path, number);
         status = STATUS_DATA;
     }

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/new_file.h"
 #include "common/base/paths.h"
+#include "common/base/plain_file.h"
 #include "common/base/standard_output.h"
 #include "common/base/try.h"
 #include "common/base/wrapped.h"
@@ -26,6 +27,7 @@ struct command {
     int order, help;
     char **file; /* [files] */
     int files;
+    char path[PATH_MAX], beside[PATH_MAX]; /* that is written, where links lead, and what it is until it is whole */
 };
 
 static void print_usage(const struct command *command)
@@ -67,7 +69,7 @@ static enum status take(struct command *command, const char *name, const char *v
     return STATUS_OK;
 }
 
-/* What begins with two dashes, its value behind '=' or as the next argument; returns through *i how far it came. */
+/* What begins with a dash, its value behind '=' or as the next argument; returns through *i how far it came. */
 static enum status take_option(struct command *command, int argc, char **argv, int *i)
 {
     static const char *const names[] = {"target", "order", "output"};
@@ -85,13 +87,6 @@ static enum status take_option(struct command *command, int argc, char **argv, i
     }
     log_error("unknown option '%s', expected --target,%s --output or --help", argv[*i], command->is_store ? "" : " --order,");
     return STATUS_USAGE;
-}
-
-static int is_same_file(const char *one, const char *other)
-{
-    struct stat a, b;
-
-    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static enum status parse(struct command *command, int argc, char **argv)
@@ -123,12 +118,46 @@ static enum status parse(struct command *command, int argc, char **argv)
         log_error("expected a file of texts, or several");
         return STATUS_USAGE;
     }
-    for (int i = 0; i < command->files; i++)
-        if (is_same_file(command->output, command->file[i])) {
-            log_error("--output %s is a file of texts, expected another file", command->output);
-            return STATUS_USAGE;
-        }
     return STATUS_OK;
+}
+
+/* What is there already may be replaced if it is empty or was made here: any other file is somebody's text, or a model's. */
+static enum status check_ours(const char *path)
+{
+    char magic[sizeof NGRAM_MAGIC - 2]; /* what tables and datastores begin with alike */
+    FILE *file = plain_file_read(path);
+    size_t count = file != NULL ? fread(magic, 1, sizeof magic, file) : 0;
+
+    if (file != NULL)
+        fclose(file);
+    if (count == 0 || (count == sizeof magic && memcmp(magic, NGRAM_MAGIC, sizeof magic) == 0))
+        return STATUS_OK;
+    log_error("%s is there and is no file that tandem ngram or tandem datastore made, expected another --output", path);
+    return STATUS_USAGE;
+}
+
+/* What is there instead of a file stays, and what a link leads to is written. */
+static enum status check_output(struct command *command)
+{
+    struct stat found;
+
+    if (realpath(command->output, command->path) == NULL) {
+        if (lstat(command->output, &found) == 0) {
+            log_error("--output %s is a link that leads nowhere", command->output);
+            return STATUS_IO;
+        }
+        snprintf(command->path, sizeof command->path, "%s", command->output);
+    }
+    if (stat(command->path, &found) == 0 && !S_ISREG(found.st_mode)) {
+        log_error("--output %s is not a regular file", command->output);
+        return STATUS_IO;
+    }
+    if (snprintf(command->beside, sizeof command->beside, "%s.new", command->path) >= (int)sizeof command->beside) {
+        log_error("--output is a path of %zu bytes, expected fewer", strlen(command->path));
+        return STATUS_USAGE;
+    }
+    TRY(check_ours(command->path));
+    return check_ours(command->beside);
 }
 
 static enum status open_tokenizer(const struct command *command, struct tokenizer **tokenizer)
@@ -148,24 +177,11 @@ static enum status open_tokenizer(const struct command *command, struct tokenize
     return tokenizer_open(path, config.vocab, tokenizer);
 }
 
-/* What is there instead of a file stays, and what a link leads to is written. */
 static enum status write_file(const struct command *command, const void *bytes, size_t size)
 {
-    char real[PATH_MAX], beside[PATH_MAX];
-    const char *path = realpath(command->output, real) != NULL ? real : command->output;
-    struct stat found;
-    FILE *to;
+    FILE *to = new_file_open(command->beside, command->path, 0600);
 
-    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
-        log_error("--output %s is not a regular file", command->output);
-        return STATUS_IO;
-    }
-    if (snprintf(beside, sizeof beside, "%s.new", path) >= (int)sizeof beside) {
-        log_error("--output is a path of %zu bytes, expected fewer", strlen(path));
-        return STATUS_USAGE;
-    }
-    to = new_file_open(beside, path, 0600);
-    if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, beside, path))
+    if (to != NULL && new_file_put(to, fwrite(bytes, 1, size, to) == size, command->beside, command->path))
         return STATUS_OK;
     log_error("%s cannot be written: %s", command->output, strerror(errno));
     return STATUS_IO;
@@ -195,8 +211,8 @@ static enum status make(const struct command *command, const struct tokenizer *t
 int main(int argc, char **argv)
 {
     struct tokenizer *tokenizer = NULL;
+    static struct command command;
     struct texts texts = {0};
-    struct command command;
     enum status status;
 
     log_init("tandem", LOG_INFO);
@@ -205,6 +221,8 @@ int main(int argc, char **argv)
         print_usage(&command);
         return standard_output_end(0);
     }
+    if (status == STATUS_OK)
+        status = check_output(&command);
     if (status == STATUS_OK)
         status = open_tokenizer(&command, &tokenizer);
     if (status == STATUS_OK)

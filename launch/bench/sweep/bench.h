@@ -67,7 +67,7 @@ enum status bench_run_program(const char *name, const char *first, const char *s
 /* Deals the prompts out: every second one calibrates, the others are measured; where there is one alone it does both. bench->split says which. */
 enum status bench_split_prompts(struct bench *bench);
 /* Times and decodes what predictions are made from, on other prompts than are measured, and writes them. A part that fails says why, and costs the
- * prediction alone. */
+ * prediction alone; one that was ended by a signal leaves its exit code in *ended. */
 enum status bench_predict(struct bench *bench, int *ended);
 
 /* Makes the folder, which must be new or empty, and writes its whole path to bench->output. STATUS_USAGE, STATUS_IO. */

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Drafts without a model: a file made of a target's own results makes its texts in fewer rounds, and where tokens are compared they are those of --solo, by
-# chains and by trees; what no file can be made of, and a file that does not fit, is one line. corpus.sh BIN
+# chains and by trees; what no file can be made of, and a file that does not fit, is one line. corpus.sh BIN default|small: small is for builds that run fifty
+# times slower, in which fewer jobs run.
 . "$(dirname "$0")/job.sh"
+amount=$2
+[ "$amount" != small ] || { head -n 4 "$FEW" >"$WORK/fewer.in" && FEW=$WORK/fewer.in; }
 
 # refused CODE PATTERN COMMAND...: one line on stderr.
 refused() {
@@ -23,7 +26,6 @@ expect() {
 ngram="$BIN/tandem-corpus ngram" datastore="$BIN/tandem-corpus datastore"
 common=(--prompts "$FEW" --max-tokens 24 --hash-logits --draft-length 4)
 job solo "${common[@]}" --solo
-job coupled-solo "${common[@]}" --solo --temperature 0.8 --seed 5 --accept coupled
 printf '%s\n\n%s\n' "It was a dark and stormy night; the rain fell in torrents." "A second paragraph." >"$WORK/other.txt"
 $ngram --output "$WORK/own.ngram" "$WORK/solo.jsonl" "$FEW" >"$WORK/made" || fail "no table: exit $?"
 $ngram --order=2 --output="$WORK/other.ngram" -- "$WORK/other.txt" >/dev/null || fail "no table of plain text: exit $?"
@@ -34,41 +36,45 @@ expect "what it says of the table: $(cat "$WORK/made")" grep -qE '^.*/own.ngram:
 
 # Chains, branches and trees.
 job own "${common[@]}" --draft "ngram:$WORK/own.ngram"
-job other "${common[@]}" --draft "ngram:$WORK/other.ngram" --run-ahead on
-job tree "${common[@]}" --draft "ngram:$WORK/own.ngram" --tree dynamic --draft-length 12
-job few "${common[@]}" --draft "ngram:$WORK/own.ngram" --draft-vocabulary 300
 job found "${common[@]}" --draft "retrieval:$WORK/own.store"
 job found-tree "${common[@]}" --draft "retrieval:$WORK/own.store" --tree dynamic --draft-length 12
-job found-ahead "${common[@]}" --draft "retrieval:$WORK/other.store" --run-ahead on
-job random "${common[@]}" --draft random
-for name in own other tree few found found-tree found-ahead random; do same $name solo; done
-job coupled "${common[@]}" --draft "ngram:$WORK/own.ngram" --temperature 0.8 --seed 5 --accept coupled
-same coupled coupled-solo
-job coupled-found "${common[@]}" --draft "retrieval:$WORK/own.store" --temperature 0.8 --seed 5 --accept coupled --tree top-k --draft-length 6
-same coupled-found coupled-solo
+for name in own found found-tree; do same $name solo; done
 expect "rounds by the target's own texts: $(figure found rounds), expected fewer than half of $(figure solo rounds)" \
     [ $((2 * $(figure found rounds))) -lt "$(figure solo rounds)" ]
-expect "rounds without a draft, which other texts do not have: $(figure found-ahead empty_rounds)" [ "$(figure found-ahead empty_rounds)" -gt 0 ]
-expect "what is random accepted $(figure random accepted) of $(figure random drafted)" [ $((20 * $(figure random accepted))) -lt "$(figure random drafted)" ]
 expect "rounds by the target's own n-grams: $(figure own rounds), expected fewer than half of $(figure solo rounds)" \
     [ $((2 * $(figure own rounds))) -lt "$(figure solo rounds)" ]
-expect "other n-grams accepted $(figure other accepted), own ones $(figure own accepted)" [ "$(figure other accepted)" -lt "$(figure own accepted)" ]
-expect "a smaller vocabulary accepted $(figure few accepted)" [ "$(figure few accepted)" -lt "$(figure own accepted)" ]
+if [ "$amount" != small ]; then
+    job coupled-solo "${common[@]}" --solo --temperature 0.8 --seed 5 --accept coupled
+    job other "${common[@]}" --draft "ngram:$WORK/other.ngram" --run-ahead on
+    job tree "${common[@]}" --draft "ngram:$WORK/own.ngram" --tree dynamic --draft-length 12
+    job few "${common[@]}" --draft "ngram:$WORK/own.ngram" --draft-vocabulary 300
+    job found-ahead "${common[@]}" --draft "retrieval:$WORK/other.store" --run-ahead on
+    job random "${common[@]}" --draft random
+    for name in other tree few found-ahead random; do same $name solo; done
+    job coupled "${common[@]}" --draft "ngram:$WORK/own.ngram" --temperature 0.8 --seed 5 --accept coupled
+    same coupled coupled-solo
+    job coupled-found "${common[@]}" --draft "retrieval:$WORK/own.store" --temperature 0.8 --seed 5 --accept coupled --tree top-k --draft-length 6
+    same coupled-found coupled-solo
+    expect "rounds without a draft, which other texts do not have: $(figure found-ahead empty_rounds)" [ "$(figure found-ahead empty_rounds)" -gt 0 ]
+    expect "what is random accepted $(figure random accepted) of $(figure random drafted)" [ $((20 * $(figure random accepted))) -lt "$(figure random drafted)" ]
+    expect "other n-grams accepted $(figure other accepted), own ones $(figure own accepted)" [ "$(figure other accepted)" -lt "$(figure own accepted)" ]
+    expect "a smaller vocabulary accepted $(figure few accepted)" [ "$(figure few accepted)" -lt "$(figure own accepted)" ]
 
-# Offline the same share is seen.
-"$BIN/tandem-alpha" --draft "ngram:$WORK/own.ngram,retrieval:$WORK/own.store,random" --prompts "$FEW" --max-tokens 24 --temperature 0 >"$WORK/alpha" 2>&1 ||
-    fail "alpha: $(cat "$WORK/alpha")"
-expect "alpha of what was made of the same texts above 0.75, and of random below 0.05: $(cat "$WORK/alpha")" \
-    awk '/^draft/ { table++ } table == 1 && /own.(ngram|store)/ { good += $2 > 0.75 } table == 1 && /^random/ { good += $2 < 0.05 } END { exit good != 3 }' "$WORK/alpha"
+    # Offline the same share is seen.
+    "$BIN/tandem-alpha" --draft "ngram:$WORK/own.ngram,retrieval:$WORK/own.store,random" --prompts "$FEW" --max-tokens 24 --temperature 0 >"$WORK/alpha" 2>&1 ||
+        fail "alpha: $(cat "$WORK/alpha")"
+    expect "alpha of what was made of the same texts above 0.75, and of random below 0.05: $(cat "$WORK/alpha")" \
+        awk '/^draft/ { table++ } table == 1 && /own.(ngram|store)/ { good += $2 > 0.75 } table == 1 && /^random/ { good += $2 < 0.05 } END { exit good != 3 }' "$WORK/alpha"
 
-# A job goes on from its results under the same table alone.
-drawn=("${common[@]}" --quiet --temperature 0.8 --seed 5)
-job drawn "${drawn[@]}" --draft "ngram:$WORK/own.ngram"
-cp "$WORK/own.ngram" "$WORK/moved.ngram"
-line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/moved.ngram")
-expect "the same table of another name" eval "$line >'$WORK/said' 2>&1"
-line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/other.ngram")
-refused 65 "their draft model was another one" bash -c "$line"
+    # A job goes on from its results under the same table alone.
+    drawn=("${common[@]}" --quiet --temperature 0.8 --seed 5)
+    job drawn "${drawn[@]}" --draft "ngram:$WORK/own.ngram"
+    cp "$WORK/own.ngram" "$WORK/mo@ved.ngram"
+    line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/mo@ved.ngram")
+    expect "the same table of another name" eval "$line >'$WORK/said' 2>&1"
+    line=$("$BIN/tandem-verifier" --dry-run --output "$WORK/drawn.jsonl" --resume "${drawn[@]}" --draft "ngram:$WORK/other.ngram")
+    refused 65 "their draft model was another one" bash -c "$line"
+fi
 
 # What is wrong is named.
 verifier=("$BIN/tandem-verifier" --dry-run --prompt Hello)
@@ -88,7 +94,7 @@ refused 65 "own.store: no n-gram table" "${verifier[@]}" --draft "ngram:$WORK/ow
 refused 64 "retrieval needs a file, as retrieval:FILE; tandem datastore" "${verifier[@]}" --draft retrieval
 refused 64 "unknown option '--order', expected --target, --output or --help" $datastore --order 3 --output "$WORK/none.ngram" "$WORK/other.txt"
 refused 64 "expected --output FILE" $ngram "$WORK/other.txt"
-refused 64 "other.txt is a file of texts, expected another file" $ngram --output "$WORK/other.txt" "$WORK/other.txt"
+refused 64 "other.txt is there and is no file that tandem ngram or tandem datastore made" $ngram --output "$WORK/other.txt" "$WORK/other.txt"
 refused 64 "own.ngram is the file of --draft, expected another file" "${verifier[@]}" --draft "ngram:$WORK/own.ngram" --stats "$WORK/own.ngram"
 refused 64 "expected a file of texts" $ngram --output "$WORK/none.ngram"
 refused 64 "order is '6', expected a whole number from 1 to 5" $ngram --order 6 --output "$WORK/none.ngram" "$WORK/other.txt"
@@ -107,13 +113,14 @@ printf '{"text":"%04082d"}\n\n\n' 7 >"$WORK/page.jsonl" # just a page, with blan
 expect "a file of a page, $(wc -c <"$WORK/page.jsonl") bytes, that ends in blank lines" $ngram --output "$WORK/page.ngram" "$WORK/page.jsonl" >/dev/null
 printf '{"text":"fine"}\n\n{"text":"b' >"$WORK/lines.jsonl"
 refused 65 "lines.jsonl:3: not valid JSON" $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
-printf '{"text":"fine"}\n{"texts":"wrong"}\n' >"$WORK/lines.jsonl"
+printf '{"text":"fine"}\n{"error":null,"texts":"wrong"}\n' >"$WORK/lines.jsonl"
 refused 65 "lines.jsonl:2: expected an object with a .text., a .prompt. or a .content." $ngram --output "$WORK/none.ngram" "$WORK/lines.jsonl"
 # What chats, requests of others, and results of several completions say are texts, too.
 printf '%s\n' '{"messages":[{"role":"user","content":"one two"},{"role":"assistant","content":[{"type":"text","text":"three four"}]}]}' \
-    '{"id":"x","choices":[{"index":0,"text":"five six","tokens":[1,2]},{"index":1,"text":"seven"}]}' '{"error":"none"}' \
+    '{"id":{"text":"x"},"choices":[{"index":0,"text":"five six","tokens":[1,2]},{"index":1,"text":"seven"}]}' '{"error":"none"}' \
+    '{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[]}}]}' '{"body":{"prompt":["a\u0000b"]}}' \
     '{"response":{"body":{"choices":[{"message":{"role":"assistant","content":"eight nine"}}]}}}' >"$WORK/nested.jsonl"
-printf '{"text":"%s"}\n' "one two" "three four" "five six" seven "eight nine" >"$WORK/plain.jsonl"
+printf '{"text":"%s"}\n' "one two" "three four" "five six" seven 'a\u0000b' "eight nine" >"$WORK/plain.jsonl"
 for name in nested plain; do $datastore --output "$WORK/$name.store" "$WORK/$name.jsonl" >/dev/null || fail "$name: exit $?"; done
 expect "texts within a line are texts" cmp -s "$WORK/nested.store" "$WORK/plain.store"
 # What is no file stays what it is; a link leads to what is written.
@@ -122,7 +129,14 @@ ln -s "$WORK/linked.ngram" "$WORK/link" && : >"$WORK/linked.ngram"
 refused 74 "pipe is not a regular file" $ngram --output "$WORK/pipe" "$WORK/other.txt"
 expect "a pipe is as before" [ -p "$WORK/pipe" ]
 $ngram --output "$WORK/link" "$WORK/other.txt" >/dev/null || fail "through a link: exit $?"
-expect "a link is one still, and leads to a table that nobody else may read" [ -L "$WORK/link" -a -s "$WORK/linked.ngram" ]
+expect "a link is one still, and leads to a table" [ -L "$WORK/link" -a -s "$WORK/linked.ngram" ]
+expect "others may read a new table: $(stat -c %a "$WORK/own.ngram")" [ "$(stat -c %a "$WORK/own.ngram")" = 600 ]
+ln -s "$WORK/nowhere/table" "$WORK/dangling"
+refused 74 "dangling is a link that leads nowhere" $ngram --output "$WORK/dangling" "$WORK/other.txt"
+cp "$WORK/other.txt" "$WORK/text.new"
+refused 64 "text.new is there and is no file that" $ngram --output "$WORK/text" "$WORK/text.new"
+refused 64 "tokenizer.json is there and is no file that" $ngram --target "$WORK/words" --output "$WORK/words/tokenizer.json" "$WORK/other.txt"
+$datastore --output "$WORK/foreign.ngram" "$WORK/other.txt" >/dev/null || fail "a datastore in the place of a table: exit $?"
 refused 64 "output is -, expected a file" $ngram --output - "$WORK/other.txt"
 refused 64 "unknown option '-x'" $ngram -x --output "$WORK/none.ngram" "$WORK/other.txt"
 expect "nothing was written of what is wrong" [ ! -e "$WORK/none.ngram" ]

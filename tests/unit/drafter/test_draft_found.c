@@ -121,8 +121,7 @@ static void test_draft_found__a_tree_has_all_that_followed(void **state)
     assert_int_equal(propose(strange, 4, ACCEPT_COUPLED)->count, 0);
 }
 
-/* Drawn siblings, by each rule that draws them: what stands where nothing is known to follow has no children, and every other place of the plan is
- * filled. */
+/* Drawn siblings, by each rule that draws them: what stands where nothing is known to follow has no children. */
 static void test_draft_found__a_drawn_tree_ends_where_nothing_followed(void **state)
 {
     static const enum accept_mode rules[] = {ACCEPT_MULTISTEP, ACCEPT_WITHOUT_REPLACEMENT, ACCEPT_K_SEQUENTIAL, ACCEPT_TRAVERSAL};
