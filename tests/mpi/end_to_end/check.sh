@@ -64,8 +64,8 @@ contexts=(--law-contexts 4)
 [ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || contexts=() # as many as the size has
 passes one --verifiers 1 ${contexts[@]+"${contexts[@]}"}
 grep -q '^ *"draft": ".*demo/draft"' "$WORK/one.json" || fail "one: the object does not name its draft"
-passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1 --law-contexts 2
-passes copies --verifiers 2 --draft lookup --law-contexts 2
+passes two --verifiers 2 --drafters 2 --seed 5 --temperature 1 --top-p 0.95 --repetition-penalty 1.1 --law-contexts 4
+passes copies --verifiers 2 --draft lookup --law-contexts 4
 grep -q '^ *"draft": "lookup"' "$WORK/copies.json" || fail "copies: the object does not name its draft"
 says copies 'nothing to draw: [0-9,]+ drafts are copies'
 # Of a rule that is not lossless it says by how much: more than chance makes of it, and the less the nearer it is to rejection.
