@@ -111,15 +111,14 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
                         *jump_from = at + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES][MAX_ROWS * MAX_PANELS];
 
-    if (matrix->slices == 1) {
-        sum_slice(rows, panels, dtype, block, at, block->from, matrix->columns, jump_from, sum);
-        store_sums(rows, panels, block, sum);
-        return;
-    }
     for (int i = 0; i < matrix->slices; i++) {
         int columns = matrix->bound[i + 1] - matrix->bound[i];
 
         sum_slice(rows, panels, dtype, block, at, block->from + matrix->bound[i], columns, jump_from, sum);
+        if (matrix->slices == 1) {
+            store_sums(rows, panels, block, sum);
+            return;
+        }
         UNROLL for (int j = 0; j < rows * panels; j++) terms[i][j] = sum[j];
         at += matrix_slice_bytes(dtype, columns);
     }

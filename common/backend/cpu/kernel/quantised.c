@@ -321,15 +321,14 @@ SPECIALISED void run_block(int rows, int panels, enum dtype dtype, const struct 
                         *jump_from = block->weights + matrix->panel_bytes - (matrix->panel_bytes < AHEAD ? matrix->panel_bytes : AHEAD);
     vec sum[MAX_ROWS * MAX_PANELS], terms[BACKEND_MAX_SLICES * MAX_ROWS * MAX_PANELS];
 
-    if (matrix->slices == 1) {
-        sum_blocks(rows, panels, dtype, block, at, 0, from, matrix->blocks, jump_from, sum);
-        store_sums(rows, panels, block, sum);
-        return;
-    }
     for (int i = 0; i < matrix->slices; i++) {
         int count = matrix_blocks(matrix->phase, matrix->bound[i], matrix->bound[i + 1]);
 
         sum_blocks(rows, panels, dtype, block, at, (matrix->phase + matrix->bound[i]) / DTYPE_BLOCK, from, count, jump_from, sum);
+        if (matrix->slices == 1) {
+            store_sums(rows, panels, block, sum);
+            return;
+        }
         UNROLL for (int j = 0; j < rows * panels; j++) terms[i * rows * panels + j] = sum[j];
         at += (size_t)count * matrix_block_bytes(dtype);
         from += (size_t)count * block->stride;
