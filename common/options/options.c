@@ -176,6 +176,28 @@ static enum status check_asked(const struct options *options)
     return STATUS_OK;
 }
 
+/* Rounds are shown where the text of one prompt is. */
+static enum status check_explained(const struct options *options)
+{
+    const char *other = options->input.prompts != NULL              ? "--prompts"
+                        : options->input.perplexity != NULL         ? "--perplexity"
+                        : options->input.conversation               ? "a chat"
+                        : options->checks.size != CHECK_OFF         ? "a check"
+                        : options->report.sweep != NULL             ? "a bench"
+                        : options->results.path != NULL             ? "--output"
+                        : options->report.compare                   ? "--compare"
+                        : options->rounds.synthetic_acceptance >= 0 ? "--synthetic-acceptance"
+                                                                    : NULL;
+
+    if (!options->report.explain || (other == NULL && options->input.prompt != NULL))
+        return STATUS_OK;
+    if (other != NULL)
+        log_error("%s does not go with --explain, which shows how the rounds of one --prompt were decided", other);
+    else
+        log_error("--explain shows how the rounds of one prompt were decided, expected --prompt TEXT");
+    return STATUS_USAGE;
+}
+
 /* Choices are of one result, which does not stream. */
 static enum status check_choices(const struct options *options)
 {
@@ -280,6 +302,7 @@ static enum status check_together(const struct options *options)
     TRY(check_conversation(options));
     TRY(check_asked(options));
     TRY(check_choices(options));
+    TRY(check_explained(options));
     if (options->model.draft != NULL && kind->own_model && options->model.target == NULL) {
         log_error("--draft needs --target where it is a model, as '%s' would be: expected both models, or another kind of --list-drafters",
                   options->model.draft);

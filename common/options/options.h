@@ -150,6 +150,7 @@ struct options {
         const char *sweep;    /* of `tandem bench`: the passes to be made instead of completing the prompts once */
         int hash_logits;
         int show_drafts;
+        int explain; /* each round of a prompt */
         int colour;
         int quiet;
         int verbose;

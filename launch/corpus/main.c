@@ -51,21 +51,27 @@ static void print_usage(const struct command *command)
                              "Exit codes: 0 done; 64 usage; 65 a text or a tokenizer; 66 a file that is missing; 70 no memory; 74 I/O.\n");
 }
 
-static enum status take(struct command *command, const char *name, const char *value)
+static enum status take_order(struct command *command, const char *value)
 {
     char *end;
     long number = strtol(value, &end, 10);
 
-    if (strcmp(name, "target") == 0) {
-        command->target = value;
-    } else if (strcmp(name, "output") == 0) {
-        command->output = value;
-    } else if (end != value && *end == '\0' && number >= 1 && number <= NGRAM_ORDER) {
-        command->order = (int)number;
-    } else {
+    if (end == value || *end != '\0' || number < 1 || number > NGRAM_ORDER) {
         log_error("--order is '%s', expected a whole number from 1 to %d", value, NGRAM_ORDER);
         return STATUS_USAGE;
     }
+    command->order = (int)number;
+    return STATUS_OK;
+}
+
+static enum status take(struct command *command, const char *name, const char *value)
+{
+    if (strcmp(name, "target") == 0)
+        command->target = value;
+    else if (strcmp(name, "output") == 0)
+        command->output = value;
+    else
+        return take_order(command, value);
     return STATUS_OK;
 }
 
@@ -121,16 +127,32 @@ static enum status parse(struct command *command, int argc, char **argv)
     return STATUS_OK;
 }
 
+/* How many of a file's first bytes there are, at most `most`; none where there is no file; -1 where it cannot be read, which errno explains. */
+static int first_bytes(const char *path, char *bytes /* [most] */, size_t most)
+{
+    FILE *file = plain_file_read(path);
+    size_t count;
+    int is_wrong;
+
+    if (file == NULL)
+        return errno == ENOENT ? 0 : -1;
+    count = fread(bytes, 1, most, file);
+    is_wrong = ferror(file);
+    fclose(file);
+    return is_wrong ? -1 : (int)count;
+}
+
 /* What is there already may be replaced if it is empty or was made here: any other file is somebody's text, or a model's. */
 static enum status check_ours(const char *path)
 {
     char magic[sizeof NGRAM_MAGIC - 2]; /* what tables and datastores begin with alike */
-    FILE *file = plain_file_read(path);
-    size_t count = file != NULL ? fread(magic, 1, sizeof magic, file) : 0;
+    int count = first_bytes(path, magic, sizeof magic);
 
-    if (file != NULL)
-        fclose(file);
-    if (count == 0 || (count == sizeof magic && memcmp(magic, NGRAM_MAGIC, sizeof magic) == 0))
+    if (count < 0) {
+        log_error("%s is there and cannot be read: %s; expected another --output", path, strerror(errno));
+        return STATUS_IO;
+    }
+    if (count == 0 || (count == (int)sizeof magic && memcmp(magic, NGRAM_MAGIC, sizeof magic) == 0))
         return STATUS_OK;
     log_error("%s is there and is no file that tandem ngram or tandem datastore made, expected another --output", path);
     return STATUS_USAGE;

@@ -6,7 +6,7 @@ static const struct accept_rule greedy = {.evidence = EVIDENCE_BEST, .truncated 
 
 /* [accept] */
 static const struct accept_rule rules[] = {
-    [ACCEPT_REJECTION] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_rejection},
+    [ACCEPT_REJECTION] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_rejection, .by_coin = 1},
     [ACCEPT_COUPLED] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .decide = accept_match},
     [ACCEPT_WALK] = {.evidence = EVIDENCE_GUMBEL_MAX, .truncated = EVIDENCE_LIST, .decide = accept_match},
     [ACCEPT_BLOCK] = {.evidence = EVIDENCE_SUPPORT, .truncated = EVIDENCE_LIST, .decide = accept_block},

@@ -15,6 +15,7 @@ struct accept_rule {
     enum evidence_kind truncated; /* the same with top-k, top-p or min-p */
     enum evidence_kind cold;      /* the same at temperature 0, where the rule is not greedy there */
     accept_by *decide;
+    int by_coin; /* a draft is accepted if the coin of its position is below p / q, and nothing else is looked at */
 };
 
 /* The row for this sampling, which sampling_check has accepted; greedy's at temperature 0, but for rules that are others there. */

@@ -42,6 +42,7 @@ static void set_up_show(const struct job *job, const struct request_list *reques
     if (options->results.path == NULL && (options->input.prompt != NULL || compare))
         show->text = stdout;
     show->drafts = options->report.show_drafts || (compare && options->input.prompt == NULL && options->input.prompts == NULL);
+    show->explains = options->report.explain;
     show->colour = options_have_colours(options);
     show->text_is_terminal = terminal;
     show->notes_is_terminal = options->launch.terminal & (show->notes == stdout ? TERMINAL_STDOUT : TERMINAL_STDERR);
@@ -250,7 +251,7 @@ static enum status complete(struct job *job, struct peers *drafters, const struc
     say_if_it_varies(job, peers);
     say_if_colours_lack(job->options);
     set_up_show(job, requests, &show);
-    lead.drafting.least = show.drafts ? LEAST_SHOWN : 0;
+    lead.drafting.least = show.drafts || show.explains ? LEAST_SHOWN : 0;
     measuring = (struct measuring){.line = show.reading};
     audience_init(&audience, &job->output, &show, NULL);
     if (passes != NULL)

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/visible.h"
+#include "verifier/job/explain.h"
 #include "verifier/request/request_work.h"
 #include <string.h>
 
@@ -63,6 +64,8 @@ static void put_prompt(struct show *show, const struct sequence *sequence)
         put_prompt_token(show, sequence, i);
     put_plain(show, show->notes, out, utf8_stream_finish(&show->stream, out));
     utf8_stream_init(&show->stream);
+    if (show->explains)
+        fputc('\n', show->notes);
     fflush(show->notes);
 }
 
@@ -141,7 +144,9 @@ void show_round(struct show *show, const struct sequence *sequence, const struct
     if (show->text == NULL)
         return;
     begin_text(show);
-    if (show->drafts && show->colour) {
+    if (show->explains) {
+        explain_round(outcome->explained, completion->tokenizer, (int)sequence->rounds, kept, show->colour, show->text);
+    } else if (show->drafts && show->colour) {
         show_coloured(show, sequence, outcome, proposal, kept);
     } else if (completion->shown > show->printed) {
         put_plain(show, show->text, completion->text + show->printed, completion->shown - show->printed);
@@ -157,6 +162,8 @@ void show_end(struct show *show, const struct sequence *sequence)
     if (show->text == NULL)
         return;
     begin_text(show);
+    if (show->explains)
+        put_plain(show, show->text, sequence->completion.text, sequence->completion.shown);
     fputc('\n', show->text);
     fflush(show->text);
 }

@@ -14,6 +14,7 @@ struct show {
     FILE *text;    /* where a completion streams to; NULL: nowhere */
     FILE *notes;   /* where all else goes; NULL: nowhere */
     int text_is_terminal, notes_is_terminal; /* which gets no byte that it would obey; a pipe gets the bytes */
+    int explains;                            /* each round, before the text, which is then shown whole at its end */
     int drafts;    /* the text is shown with what was drafted, if in colour */
     int colour;
     int bar;       /* progress as a bar that is redrawn */

@@ -5,6 +5,7 @@
 #include "common/base/try.h"
 #include "verifier/accept/accept_broken.h"
 #include "verifier/accept/accept_synthetic.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Number of token ids whose logits the shards must report for one draft: q's support, where the rule needs it. */
@@ -60,8 +61,18 @@ enum status verify_open(struct verify *verify, struct team *team, int max_sequen
     return STATUS_OK;
 }
 
+enum status verify_explain(struct verify *verify, int max_sequences)
+{
+    verify->explained = calloc((size_t)max_sequences, sizeof *verify->explained);
+    if (verify->explained != NULL)
+        return STATUS_OK;
+    log_error("no memory for the drafts of %d sequences", max_sequences);
+    return STATUS_INTERNAL;
+}
+
 void verify_close(struct verify *verify)
 {
+    free(verify->explained);
     arena_close(&verify->arena);
 }
 
@@ -252,6 +263,8 @@ static enum status decide(struct verify *verify, struct sequence *const *sequenc
         struct verdict verdict = judge(verify, sequence, targets, proposal, &key);
 
         first_output[s] = output;
+        if (verify->explained != NULL)
+            explained_fill(&verify->explained[s], &sequence->sampling, targets, proposal, &verdict, &key);
         if (verify->measure_overlap && accept_overlap_tells(&sequence->sampling))
             add_overlaps(verify, targets, proposal, &verdict);
         row = verdict_row(&verdict, verdict.accepted);
@@ -319,6 +332,11 @@ enum status verify_round(struct verify *verify, struct sequence *const *sequence
         for (int i = 0; i < verdict->accepted; i++)
             outcome->token[i] = proposal->token[verdict->node[i]];
         outcome->token[verdict->accepted] = verdict->token;
+        outcome->explained = NULL;
+        if (verify->explained != NULL) {
+            verify->explained[s].token = verdict->token;
+            outcome->explained = &verify->explained[s];
+        }
     }
     TRY(keep_paths(verify, sequences, count));
     clock_add(&verify->decide, clock_ns() - stepped);

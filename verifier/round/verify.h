@@ -7,6 +7,7 @@
 
 #include "common/base/breakage.h"
 #include "verifier/accept/accept.h"
+#include "verifier/accept/explained.h"
 #include "verifier/round/sequence.h"
 #include "verifier/team/team.h"
 
@@ -16,6 +17,7 @@ struct outcome {
     int refused;  /* the draft that was tested behind them and is not; -1: none was */
     int count;    /* accepted + 1 */
     int32_t token[MESSAGE_MAX_COMMIT];
+    const struct explained *explained; /* until the next round, where verify_explain was called; else NULL */
 };
 
 /* The next `count` tokens of a prompt that are not in the cache. */
@@ -44,6 +46,7 @@ struct verify {
     struct prompt_part *part;   /* [max_sequences] prompt rows of the next step */
     int parts;
     size_t width;
+    struct explained *explained;  /* [max_sequences] the last round as it was decided; NULL: nobody asks */
     int measure_overlap;          /* add up the sum of min(p, q) of every tested draft; costs a little time */
     double overlap, overlap_variance; /* sums over tested drafts of the overlap o = sum of min(p, q), and of o (1 - o) */
     int64_t overlaps;
@@ -54,6 +57,8 @@ struct verify {
 
 enum status verify_open(struct verify *verify, struct team *team, int max_sequences, int max_outputs, int max_ids);
 void verify_close(struct verify *verify);
+/* From here on each outcome says how it was decided. Local; allocates. */
+enum status verify_explain(struct verify *verify, int max_sequences);
 
 /* Local. Adds `count` prompt tokens of the sequence to the next step, once per step and sequence. All prompt rows and the rows of a round together
  * are at most the model's max_rows; the output rows and those that are scored, at most max_outputs. */

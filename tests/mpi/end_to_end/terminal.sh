@@ -69,6 +69,9 @@ for plain in NO_COLOR=1 TERM=dumb; do
     on_terminal "env $plain $WORK/bin/tandem run --prompt 'The sea was' --max-tokens 40 --show-drafts --draft-length 2"
     expect "$plain: colours" has_not "$ESCAPE\[3"
 done
+on_terminal "$WORK/bin/tandem run --prompt 'The sea was' --max-tokens 12 --explain --draft-length 2 --temperature 0.9 --seed 1"
+expect "--explain says why, in colour" has "^round 1, rejection: [0-2] of 2 drafts accepted, "
+expect "--explain gives q, p and a reason" has "^ +1  $ESCAPE\[3[12]m\".*  q [01]\.[0-9]{4}  p [01]\.[0-9]{4}  (accepted: |rejected: coin )"
 on_terminal "$WORK/bin/tandem run --max-tokens 40"
 expect "without a prompt drafts are shown" has "$ESCAPE\[9;31m"
 verifiers="1 verifier" # a core for each rank

@@ -230,22 +230,26 @@ template <typename T> static inline void warp_mma(T type, float d[4], const uint
     struct operands {
         uint4 a;
         uint2 b;
-    } mine = {a, b}, all[32];
+    } mine = {a, b}, from;
     const unsigned char *given = emulation_exchange(&mine, sizeof mine);
     int lane = emulation_lane();
+    float2 left[2][8], right[2][8]; /* of two rows and of two columns, by pairs of k */
 
-    for (int i = 0; i < 32; i++)
-        memcpy(&all[i], given + 64 * i, sizeof all[i]);
-    for (int i = 0; i < 4; i++) {
-        int row = lane / 4, column = 2 * (lane % 4) + i % 2;
-
-        for (int k = 0; k < 16; k++) {
-            const operands &from = all[4 * row + k % 8 / 2], &to = all[4 * column + k % 8 / 2];
-            unsigned left = k < 8 ? (i < 2 ? from.a.x : from.a.y) : (i < 2 ? from.a.z : from.a.w), right = k < 8 ? to.b.x : to.b.y;
-
-            d[i] = fmaf(warp_widen(type, left >> 16 * (k % 2) & 0xffff), warp_widen(type, right >> 16 * (k % 2) & 0xffff), d[i]);
+    for (int j = 0; j < 4; j++) { /* four lanes have a row or a column */
+        memcpy(&from, given + 64 * (lane / 4 * 4 + j), sizeof from);
+        left[0][j] = warp_unpack(type, from.a.x);
+        left[1][j] = warp_unpack(type, from.a.y);
+        left[0][4 + j] = warp_unpack(type, from.a.z);
+        left[1][4 + j] = warp_unpack(type, from.a.w);
+        for (int c = 0; c < 2; c++) {
+            memcpy(&from, given + 64 * (4 * (2 * (lane % 4) + c) + j), sizeof from);
+            right[c][j] = warp_unpack(type, from.b.x);
+            right[c][4 + j] = warp_unpack(type, from.b.y);
         }
     }
+    for (int pair = 0; pair < 8; pair++)
+        for (int i = 0; i < 4; i++)
+            d[i] = fmaf(left[i / 2][pair].y, right[i % 2][pair].y, fmaf(left[i / 2][pair].x, right[i % 2][pair].x, d[i]));
 }
 
 static inline uint4 warp_stream(const uint4 *from)

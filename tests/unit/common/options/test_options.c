@@ -494,6 +494,21 @@ static void test_options__a_comparison_needs_two_things(void **state)
     assert_taken("--compare=0 --solo --prompt b", &options);
 }
 
+static void test_options__rounds_are_explained_of_one_prompt(void **state)
+{
+    struct options options;
+
+    (void)state;
+    REFUSED({"--explain", "--explain shows how the rounds of one prompt were decided, expected --prompt TEXT"},
+            {"--explain --prompts f", "--prompts does not go with --explain, which shows how the rounds of one --prompt were decided"},
+            {"--explain --prompt a --output o", "--output does not go with --explain"},
+            {"--explain --prompt a --compare", "--compare does not go with --explain"},
+            {"--explain --prompt a --check brief", "a check does not go with --explain"},
+            {"--explain --prompt a --synthetic-acceptance 0.5", "--synthetic-acceptance does not go with --explain"});
+    assert_taken("--explain --chat a", &options);
+    assert_true(options.report.explain);
+}
+
 static void test_options__to_resume_needs_a_file_of_output(void **state)
 {
     struct options options;
@@ -1014,6 +1029,7 @@ int main(void)
         cmocka_unit_test(test_options__a_comparison_needs_two_things),
         cmocka_unit_test(test_options__choices_and_flags_are_spelled_out),
         cmocka_unit_test(test_options__what_excludes_each_other_is_refused),
+        cmocka_unit_test(test_options__rounds_are_explained_of_one_prompt),
         cmocka_unit_test(test_options__to_resume_needs_a_file_of_output),
         cmocka_unit_test(test_options__a_check_needs_drafts_and_a_break_needs_a_check),
         cmocka_unit_test(test_options__at_most_sixteen_stops),

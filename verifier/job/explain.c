@@ -1,0 +1,150 @@
+#include "verifier/job/explain.h"
+
+#include "common/base/visible.h"
+#include <string.h>
+
+#define GREEN "\033[32m"
+#define RED   "\033[31m"
+#define BLUE  "\033[34m"
+#define SOFT  "\033[2m"
+#define PLAIN "\033[0m"
+
+enum {
+    PIECE = 32, /* bytes of a token that are shown */
+    QUOTED = VISIBLE_MOST * PIECE + 8,
+    WIDEST = 24, /* columns of the longest token that others are aligned with */
+};
+
+/* The token in quotes, on one line whatever is in it. Returns how many columns it takes, about. */
+static int quote(const struct tokenizer *tokenizer, int32_t token, char out[QUOTED])
+{
+    size_t length, shown, at = 0;
+    const char *piece = tokenizer_piece(tokenizer, token, 0, 1, &length);
+    int columns = 0;
+
+    shown = length < PIECE ? length : PIECE;
+    while (shown < length && shown > 0 && ((unsigned char)piece[shown] & 0xc0) == 0x80) /* not within a character */
+        shown--;
+    out[at++] = '"';
+    for (size_t i = 0, part; i < shown; i += part) {
+        const char *name = piece[i] == '\n' ? "\\n" : piece[i] == '\t' ? "\\t" : piece[i] == '"' ? "\\\"" : piece[i] == '\\' ? "\\\\" : NULL;
+
+        part = name != NULL ? 1 : visible_character(piece + i, shown - i);
+        part = part == 0 ? 1 : part;
+        if (name != NULL)
+            at += (size_t)snprintf(out + at, 3, "%s", name);
+        else
+            at += visible_write(piece + i, part, "", out + at);
+    }
+    at += (size_t)snprintf(out + at, 5, "%s\"", shown < length ? ".." : "");
+    for (size_t i = 0; i < at; i++)
+        columns += ((unsigned char)out[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+static int is_tree(const struct explained *explained)
+{
+    for (int i = 0; i < explained->count; i++)
+        if (explained->node[i].parent != i - 1)
+            return 1;
+    return 0;
+}
+
+/* Columns in front of a draft's token: what is behind another stands further right. */
+static int indent_of(const struct explained *explained, int node)
+{
+    return is_tree(explained) ? 2 * explained->node[node].depth : 0;
+}
+
+static int width_of(const struct explained *explained, const struct tokenizer *tokenizer)
+{
+    char text[QUOTED];
+    int width = quote(tokenizer, explained->token, text);
+
+    for (int i = 0; i < explained->count; i++) {
+        int columns = indent_of(explained, i) + quote(tokenizer, explained->node[i].token, text);
+
+        width = columns > width && columns <= WIDEST ? columns : width;
+    }
+    return width;
+}
+
+/* In words, what became of a draft and why. */
+static void write_fate(const struct explained_node *node, const struct tokenizer *tokenizer, FILE *to)
+{
+    static const char *const fates[] = {[EXPLAINED_ACCEPTED] = "accepted", [EXPLAINED_REJECTED] = "rejected", [EXPLAINED_PASSED] = "not looked at"};
+    char own[QUOTED];
+
+    fputs(fates[node->fate], to);
+    if (node->fate == EXPLAINED_PASSED)
+        return;
+    if (node->own >= 0) {
+        quote(tokenizer, node->own, own);
+        fprintf(to, node->fate == EXPLAINED_ACCEPTED ? ": it is the target's own token" : ": the target's own token is %s", own);
+    } else if (node->coin >= 0 && node->p >= node->q) {
+        fputs(": p is not below q", to);
+    } else if (node->coin >= 0) {
+        fprintf(to, ": coin %.3f %s p / q = %.3f", node->coin, node->fate == EXPLAINED_ACCEPTED ? "<" : ">=", node->p / node->q);
+    }
+}
+
+static void write_draft(const struct explained *explained, int i, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
+{
+    static const char *const colours[] = {[EXPLAINED_ACCEPTED] = GREEN, [EXPLAINED_REJECTED] = RED, [EXPLAINED_PASSED] = SOFT};
+    const struct explained_node *node = &explained->node[i];
+    char text[QUOTED];
+    int indent = indent_of(explained, i), columns = indent + quote(tokenizer, node->token, text);
+
+    fprintf(to, "  %2d  %*s%s%s%s%*s", i + 1, indent, "", colour ? colours[node->fate] : "", text, colour ? PLAIN : "",
+            columns < width ? width - columns : 0, "");
+    if (node->q >= 0)
+        fprintf(to, "  q %.4f  p %.4f", node->q, node->p);
+    fputs("  ", to);
+    write_fate(node, tokenizer, to);
+    fputc('\n', to);
+}
+
+/* What is left of p for the last token, as the paper writes it. */
+static void write_residual(const struct residual *residual, FILE *to)
+{
+    char least[48] = "q", of_p[24] = "", of_q[24] = "";
+
+    if (residual->most > 0)
+        snprintf(least, sizeof least, "min(q, %.3f p)", residual->most);
+    if (residual->of_p != 1)
+        snprintf(of_p, sizeof of_p, "%.3f ", residual->of_p);
+    if (residual->of_q != 1)
+        snprintf(of_q, sizeof of_q, "%.3f ", residual->of_q);
+    fprintf(to, "drawn from what is left of p: max(0, %sp - %s%s), normalised", of_p, of_q, least);
+}
+
+static void write_last(const struct explained *explained, const struct tokenizer *tokenizer, int width, int colour, FILE *to)
+{
+    char text[QUOTED];
+    int columns = quote(tokenizer, explained->token, text);
+
+    fprintf(to, "      %s%s%s%*s  ", colour ? BLUE : "", text, colour ? PLAIN : "", columns < width ? width - columns : 0, "");
+    if (explained->draw == DRAW_RESIDUAL)
+        write_residual(&explained->residual, to);
+    else
+        fputs(explained->draw == DRAW_PLAIN ? "drawn from p" : "the target's own token", to);
+    fputc('\n', to);
+}
+
+void explain_round(const struct explained *explained, const struct tokenizer *tokenizer, int round, int kept, int colour, FILE *to)
+{
+    int width = width_of(explained, tokenizer), accepted = 0;
+
+    for (int i = 0; i < explained->count; i++)
+        accepted += explained->node[i].fate == EXPLAINED_ACCEPTED;
+    fprintf(to, "round %d, %s: ", round, explained->rule);
+    if (explained->count > 0)
+        fprintf(to, "%d of %d drafts accepted, %d token%s\n", accepted, explained->count, accepted + 1, accepted > 0 ? "s" : "");
+    else
+        fputs("no draft, 1 token\n", to);
+    for (int i = 0; i < explained->count; i++)
+        write_draft(explained, i, tokenizer, width, colour, to);
+    write_last(explained, tokenizer, width, colour, to);
+    if (kept <= accepted)
+        fprintf(to, "      the completion ends with %d of these tokens\n", kept);
+}
