@@ -1,7 +1,7 @@
 /* Every sampling parameter means the same at every drafted row as in solo decoding: random settings of all of them together, through the real
  * lead and drafter loops with the embedded pair, on one shard and on two. What solo decoding says is what speculative decoding must say, to the
  * token, the byte and the reason. Several settings are decoded together, so that they also must not disturb each other.
- * law_options.h has the arguments: seed=N, quick (half of the settings), wide (four times as many), long (eighty times). */
+ * law_options.h has the arguments: seed=N, quick (a quarter of the settings), wide (four times as many), long (eighty times). */
 #include "common/base/log.h"
 #include "tests/law/law_options.h"
 #include "tests/law/settings.h"
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { SETTINGS = 250, ON_SHARDS = 64, BY_REJECTION = 64, BY_DEFINITION = 40, WIDE_FACTOR = 4, LONG_FACTOR = 80, QUICK_PART = 2 };
+enum { SETTINGS = 250, ON_SHARDS = 64, BY_REJECTION = 64, BY_DEFINITION = 40, WIDE_FACTOR = 4, LONG_FACTOR = 80, QUICK_PART = 4 };
 
 static uint64_t seed;
 static int times = 1, divided = 1;
