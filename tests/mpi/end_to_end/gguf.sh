@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The embedded pair as GGUF files: whole jobs give the tokens and the logits of the safetensors form, at any number of verifiers; quantised
 # files, and folders in AWQ, GPTQ and FP8, speculate as they decode alone; what is wrong with a file is one line. gguf.sh BIN CONVERT FEW_BITS, the
-# programs that make the files and the folders.
+# programs that make the files and the folders. TANDEM_WIDE=1 in the environment: twice as many tokens.
 . "$(dirname "$0")/job.sh"
 CONVERT=$2 FEW_BITS=$3
 DEMO=$SOURCE/launch/demo
-GREEDY=(--prompts "$FEW" --max-tokens 32 --hash-logits --threads 1 --draft-length 4 --draft-deadline 10000) # drafts are asked for, whatever pays here
+tokens=16
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || tokens=32
+GREEDY=(--prompts "$FEW" --max-tokens $tokens --hash-logits --threads 1 --draft-length 4 --draft-deadline 10000) # drafts are asked for, whatever pays here
 
 # make_file NAME FOLDER DTYPE
 make_file() { "$CONVERT" "$DEMO/$2" "$WORK/$1.gguf" "$3" gpt-2 || fail "cannot make $1.gguf"; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tandem alpha: what it expects is what jobs of the same prompts count, at each rule and draft; a draft that is the target; what is refused.
-# offline_alpha.sh BIN default|small
+# offline_alpha.sh BIN default|small. TANDEM_WIDE=1 in the environment: half as many tokens again.
 . "$(dirname "$0")/job.sh"
 amount=$2
 DEMO=$SOURCE/launch/demo
@@ -9,7 +9,8 @@ cp "$SOURCE/launch/tandem" "$WORK/bin/" # as installed
 for program in "$BIN"/tandem-*; do ln -s "$program" "$WORK/bin/"; done
 tandem=$WORK/bin/tandem
 head -n 24 "$PROMPTS" >"$WORK/some.in"
-temperatures=(0 1)
+temperatures=(0 1) tokens=40
+[ -z "${TANDEM_WIDE:-}${TANDEM_LONG:-}" ] || tokens=64
 [ "$amount" = small ] && head -n 8 "$PROMPTS" >"$WORK/some.in" && temperatures=(1)
 
 # of FILE DRAFT KEY: a number of the draft's.
@@ -41,7 +42,7 @@ agrees() {
 }
 
 for temperature in "${temperatures[@]}"; do
-    "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 \
+    "$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft,self:layers=3" --draft "self:bits=4,layers=4" --prompts "$WORK/some.in" --ignore-eos --max-tokens $tokens \
         --temperature $temperature --seed 3 --json "$WORK/$temperature.json" >"$WORK/$temperature.txt" 2>"$WORK/err" || fail "alpha at $temperature: exit $?: $(cat "$WORK/err")"
     cat "$WORK/$temperature.txt"
     expect "no speed is predicted: $(tail -n 8 "$WORK/$temperature.txt")" \
@@ -53,7 +54,7 @@ for temperature in "${temperatures[@]}"; do
     expect "not three drafts: $(cat "$WORK/$temperature.json")" '[ "$(grep -c "\"draft\":" "$WORK/$temperature.json")" = 3 ]'
     number=1
     for draft in "$DEMO/draft" self:layers=3 self:bits=4,layers=4; do
-        job "t$temperature.$number" --target "$DEMO/target" --draft "$draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature $temperature --seed 3 \
+        job "t$temperature.$number" --target "$DEMO/target" --draft "$draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens $tokens --temperature $temperature --seed 3 \
             --verifiers 1 --draft-length 4 --draft-deadline 10000 || fail "$draft at $temperature: exit $?: $(cat "$WORK/t$temperature.$number.err")"
         agrees "t$temperature.$number" $number 4 "$WORK/$temperature.json"
         number=$((number + 1))
@@ -61,9 +62,9 @@ for temperature in "${temperatures[@]}"; do
 done
 
 # Drafts with the target's own noise.
-"$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature 1 --accept coupled --seed 3 \
+"$tandem" alpha --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens $tokens --temperature 1 --accept coupled --seed 3 \
     --json "$WORK/noise.json" >"$WORK/out" || fail "coupled: exit $?"
-job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens 64 --temperature 1 --accept coupled --seed 3 --verifiers 1 \
+job coupled --target "$DEMO/target" --draft "$DEMO/draft" --prompts "$WORK/some.in" --ignore-eos --max-tokens $tokens --temperature 1 --accept coupled --seed 3 --verifiers 1 \
     --draft-length 4 --draft-deadline 10000 || fail "coupled: exit $?: $(cat "$WORK/coupled.err")"
 agrees coupled 1 4 "$WORK/noise.json"
 # D_LK is what p and q say: of the same pair it is the same under either rule, whatever share of drafts the rule accepts.
@@ -72,15 +73,15 @@ expect "D_LK: $(of "$WORK/1.json" 1 divergence) by rejection, $(of "$WORK/noise.
         "BEGIN { exit !(a > 0 && b > 0 && a - b < 6 * error && b - a < 6 * error && 1 - alpha != b) }"'
 
 # The target as its own draft: all is accepted where it is greedy, and all that its q keeps where it is not. A copy of itself is never a surprise.
-"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 48 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft,lookup" --prompts "$WORK/some.in" --max-tokens 32 --json "$WORK/self.json" >"$WORK/out" || fail "itself: exit $?"
 expect "its own draft: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 1 alpha)" = 1 ] && [ "$(place "$WORK/self.json" 1 4)" = "1 0" ]'
 expect "copies are waited for: $(cat "$WORK/self.json")" \
     'awk "/\"draft\":/ { d++ } d == 2 && /\"waits\"/ { waits = \$2 + 0 } d == 2 && /\"ahead\"/ { n++; if (\$2 + 0 != waits) exit 1 } END { exit n != 4 }" "$WORK/self.json"'
 expect "lookup runs a model: $(cat "$WORK/self.json")" '[ "$(of "$WORK/self.json" 2 c)" = 0 ]'
-"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 48 --temperature 1 --json "$WORK/self.json" >"$WORK/out" || fail "itself at 1: exit $?"
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 32 --temperature 1 --json "$WORK/self.json" >"$WORK/out" || fail "itself at 1: exit $?"
 expect "its own draft at 1: $(of "$WORK/self.json" 1 alpha)" 'awk -v a="$(of "$WORK/self.json" 1 alpha)" "BEGIN { exit !(a > 0.93 && a < 1) }"'
 # A q of another temperature than p's is another q.
-"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 48 --temperature 1 --draft-temperature 0.5 --json "$WORK/cold.json" >"$WORK/out" ||
+"$tandem" alpha --target "$DEMO/draft" --draft "$DEMO/draft" --prompts "$WORK/some.in" --max-tokens 32 --temperature 1 --draft-temperature 0.5 --json "$WORK/cold.json" >"$WORK/out" ||
     fail "a colder draft: exit $?"
 expect "a colder draft: $(of "$WORK/cold.json" 1 alpha)" 'awk -v a="$(of "$WORK/cold.json" 1 alpha)" "BEGIN { exit !(a > 0.3 && a < 0.95) }"'
 # So many tokens and no more; one line that is wrong is told of, and costs nothing else.
