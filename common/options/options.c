@@ -186,6 +186,8 @@ static enum status check_explained(const struct options *options)
                         : options->report.sweep != NULL             ? "a bench"
                         : options->results.path != NULL             ? "--output"
                         : options->report.compare                   ? "--compare"
+                        : options->request.echo                     ? "--echo"
+                        : options->report.show_drafts               ? "--show-drafts"
                         : options->rounds.synthetic_acceptance >= 0 ? "--synthetic-acceptance"
                                                                     : NULL;
 

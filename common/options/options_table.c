@@ -222,9 +222,9 @@ const struct option_entry option_table[] = {
      "show the completion with its drafts, in colour: green: accepted draft tokens; red: the rejected one, struck out; blue: its "
      "replacement. There are some where none would pay, too. Without a prompt that is the default; else the text alone is shown"},
     {"explain", NULL, OPTION_FLAG, OPTION_REPORT, AT(report.explain), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,
-     "show each round of --prompt before its text: every draft, how probable drafter (q) and target (p) found it, whether it was accepted and why, "
-     "and "
-     "what the round's last token was drawn from. There are some drafts where none would pay, too"},
+     "show each round of --prompt before its text: every draft, how probable drafter (q) and target (p) found it, whether it was accepted and, where "
+     "one coin or the target's own token decides, why, and what the round's last token was drawn from. There are some drafts where none would pay, "
+     "too"},
     {"colour", "WHEN", OPTION_CHOICE, OPTION_REPORT, AT(report.colour), 0, 0, "auto|always|never", 0, RESULTS_NEVER, RANKS_ALWAYS,
      "whether to colour what is shown; default auto: on a terminal"},
     {"recorder", "DIR", OPTION_TEXT, OPTION_REPORT, AT(report.recorder), 0, 0, NULL, 0, RESULTS_NEVER, RANKS_ALWAYS,

@@ -132,14 +132,15 @@ static int first_bytes(const char *path, char *bytes /* [most] */, size_t most)
 {
     FILE *file = plain_file_read(path);
     size_t count;
-    int is_wrong;
+    int why;
 
     if (file == NULL)
         return errno == ENOENT ? 0 : -1;
     count = fread(bytes, 1, most, file);
-    is_wrong = ferror(file);
+    why = ferror(file) ? errno : 0;
     fclose(file);
-    return is_wrong ? -1 : (int)count;
+    errno = why;
+    return why != 0 ? -1 : (int)count;
 }
 
 /* What is there already may be replaced if it is empty or was made here: any other file is somebody's text, or a model's. */
@@ -149,7 +150,7 @@ static enum status check_ours(const char *path)
     int count = first_bytes(path, magic, sizeof magic);
 
     if (count < 0) {
-        log_error("%s is there and cannot be read: %s; expected another --output", path, strerror(errno));
+        log_error("%s cannot be read, whatever is there: %s; expected another --output", path, plain_file_fault());
         return STATUS_IO;
     }
     if (count == 0 || (count == (int)sizeof magic && memcmp(magic, NGRAM_MAGIC, sizeof magic) == 0))

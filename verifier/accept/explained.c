@@ -21,21 +21,24 @@ static int was_tested(const struct verdict *verdict, const struct proposal *prop
     return 1;
 }
 
-static enum explained_fate fate_of(const struct verdict *verdict, const struct proposal *proposal, int node)
+static enum explained_fate fate_of(const struct rule *rule, const struct verdict *verdict, const struct proposal *proposal, int node)
 {
     int parent = proposal_parent(proposal, node);
 
     if (is_on_path(verdict, node))
         return EXPLAINED_ACCEPTED;
+    if (rule->looks_on) /* at all of them, before it says how many stand */
+        return EXPLAINED_REJECTED;
     return (parent < 0 || is_on_path(verdict, parent)) && was_tested(verdict, proposal, node) ? EXPLAINED_REJECTED : EXPLAINED_PASSED;
 }
 
 void explained_fill(struct explained *explained, const struct sampling *sampling, const struct target_row *targets, const struct proposal *proposal,
                     const struct verdict *verdict, const struct rng_key *key)
 {
+    const struct rule *rule = rule_of(sampling);
     int by_coin = accept_rule(sampling)->by_coin;
 
-    explained->rule = rule_of(sampling)->name;
+    explained->rule = rule->name;
     explained->count = proposal->count;
     explained->draw = verdict->draw;
     explained->residual = verdict->residual;
@@ -48,13 +51,15 @@ void explained_fill(struct explained *explained, const struct sampling *sampling
 
         *node = (struct explained_node){.token = proposal->token[i], .parent = parent, .q = -1, .p = -1, .own = -1, .coin = -1};
         node->depth = parent < 0 ? 0 : explained->node[parent].depth + 1;
-        node->fate = fate_of(verdict, proposal, i);
+        node->fate = fate_of(rule, verdict, proposal, i);
         if (target->kind == TARGET_WINNER) {
             node->own = target->winner;
             continue;
         }
-        node->q = accept_q(q, proposal->token[first], node->token);
-        node->p = accept_p(target, q, node->token);
+        if (rule->needs_q)
+            node->q = accept_q(q, proposal->token[first], node->token);
+        if (node->q != 0) /* else the row was not asked about it */
+            node->p = accept_p(target, q, node->token);
         if (by_coin && node->fate != EXPLAINED_PASSED) {
             const struct rng_key here = accept_key(key, i);
 

@@ -13,7 +13,7 @@ enum explained_fate {
 struct explained_node {
     int32_t token;
     int parent, depth; /* -1: it follows the newest committed token; drafts in front of it */
-    double q, p;       /* -1: the decision knows of none, as it compares tokens */
+    double q, p;       /* -1: the decision knows of none, as it compares tokens, or asks for no q */
     int32_t own;       /* the target's own token there, where tokens are compared; -1: they are not */
     double coin;       /* it is accepted if this is below p / q; -1: the rule has no such coin, or did not look at it */
     enum explained_fate fate;

@@ -98,7 +98,9 @@ static void write_draft(const struct explained *explained, int i, const struct t
     fprintf(to, "  %2d  %*s%s%s%s%*s", i + 1, indent, "", colour ? colours[node->fate] : "", text, colour ? PLAIN : "",
             columns < width ? width - columns : 0, "");
     if (node->q >= 0)
-        fprintf(to, "  q %.4f  p %.4f", node->q, node->p);
+        fprintf(to, "  q %.4f", node->q);
+    if (node->p >= 0)
+        fprintf(to, "  p %.4f", node->p);
     fputs("  ", to);
     write_fate(node, tokenizer, to);
     fputc('\n', to);
@@ -107,15 +109,20 @@ static void write_draft(const struct explained *explained, int i, const struct t
 /* What is left of p for the last token, as the paper writes it. */
 static void write_residual(const struct residual *residual, FILE *to)
 {
-    char least[48] = "q", of_p[24] = "", of_q[24] = "";
+    char of_p[24] = "p", of_q[72] = "";
 
-    if (residual->most > 0)
-        snprintf(least, sizeof least, "min(q, %.3f p)", residual->most);
     if (residual->of_p != 1)
-        snprintf(of_p, sizeof of_p, "%.3f ", residual->of_p);
-    if (residual->of_q != 1)
-        snprintf(of_q, sizeof of_q, "%.3f ", residual->of_q);
-    fprintf(to, "drawn from what is left of p: max(0, %sp - %s%s), normalised", of_p, of_q, least);
+        snprintf(of_p, sizeof of_p, "%.4g p", residual->of_p);
+    if (residual->of_q != 0 && residual->of_q != 1)
+        snprintf(of_q, sizeof of_q, "%.4g ", residual->of_q);
+    fputs("drawn from what is left of p: ", to);
+    if (residual->of_q == 0)
+        fputs(of_p, to);
+    else if (residual->most > 0)
+        fprintf(to, "max(0, %s - %smin(q, %.4g p))", of_p, of_q, residual->most);
+    else
+        fprintf(to, "max(0, %s - %sq)", of_p, of_q);
+    fprintf(to, "%s, normalised", residual->of_p != 1 ? " where q is above 0, else p" : "");
 }
 
 static void write_last(const struct explained *explained, const struct tokenizer *tokenizer, int width, int colour, FILE *to)

@@ -137,7 +137,7 @@ cp "$WORK/other.txt" "$WORK/text.new"
 refused 64 "text.new is there and is no file that" $ngram --output "$WORK/text" "$WORK/text.new"
 refused 64 "tokenizer.json is there and is no file that" $ngram --target "$WORK/words" --output "$WORK/words/tokenizer.json" "$WORK/other.txt"
 $datastore --output "$WORK/foreign.ngram" "$WORK/other.txt" >/dev/null || fail "a datastore in the place of a table: exit $?"
-refused 74 "clear_refs is there and cannot be read" $ngram --output /proc/self/clear_refs "$WORK/other.txt"
+refused 74 "clear_refs cannot be read" $ngram --output /proc/self/clear_refs "$WORK/other.txt"
 refused 64 "output is -, expected a file" $ngram --output - "$WORK/other.txt"
 refused 64 "unknown option '-x'" $ngram -x --output "$WORK/none.ngram" "$WORK/other.txt"
 expect "nothing was written of what is wrong" [ ! -e "$WORK/none.ngram" ]

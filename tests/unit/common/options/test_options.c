@@ -503,6 +503,8 @@ static void test_options__rounds_are_explained_of_one_prompt(void **state)
             {"--explain --prompts f", "--prompts does not go with --explain, which shows how the rounds of one --prompt were decided"},
             {"--explain --prompt a --output o", "--output does not go with --explain"},
             {"--explain --prompt a --compare", "--compare does not go with --explain"},
+            {"--explain --prompt a --echo", "--echo does not go with --explain"},
+            {"--explain --prompt a --show-drafts", "--show-drafts does not go with --explain"},
             {"--explain --prompt a --check brief", "a check does not go with --explain"},
             {"--explain --prompt a --synthetic-acceptance 0.5", "--synthetic-acceptance does not go with --explain"});
     assert_taken("--explain --chat a", &options);

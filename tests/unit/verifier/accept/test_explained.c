@@ -125,6 +125,23 @@ static void test_explained__siblings_are_tested_in_turns(void **state)
     assert_true(first > 0 && second > 0);
 }
 
+/* A rule that looks on has looked at all before it says how many stand; one that asks for no q knows none. */
+static void test_explained__what_a_rule_looks_at(void **state)
+{
+    const struct sampling block = sampling_by("block"), threshold = sampling_by("threshold");
+    const struct target_row targets[] = {row, row, row};
+    const struct proposal proposal = {.count = 2, .token = {9, 2}, .q = {q, q}}, alone = {.count = 2, .token = {5, 5}};
+    struct explained explained;
+
+    (void)state;
+    decide(&block, targets, &proposal, 0, &explained);
+    assert_int_equal(explained.node[0].fate, EXPLAINED_REJECTED);
+    assert_int_equal(explained.node[1].fate, EXPLAINED_REJECTED);
+    assert_true(explained.node[1].q == 0.5);
+    decide(&threshold, targets, &alone, 0, &explained);
+    assert_true(explained.node[0].q == -1 && explained.node[0].p > 0 && explained.node[0].coin == -1);
+}
+
 /* Where tokens are compared, the target's own one is what there is to say. */
 static void test_explained__a_comparison_names_the_targets_own_token(void **state)
 {
@@ -148,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_explained__a_coin_tells_each_draft_of_a_chain),
         cmocka_unit_test(test_explained__siblings_are_tested_in_turns),
+        cmocka_unit_test(test_explained__what_a_rule_looks_at),
         cmocka_unit_test(test_explained__a_comparison_names_the_targets_own_token),
     };
 

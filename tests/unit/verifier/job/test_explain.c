@@ -101,7 +101,11 @@ static void test_explain__no_draft_and_what_is_left_of_p(void **state)
     round.residual = (struct residual){.of_p = 0.5, .of_q = 1.25, .most = 0.75};
     assert_says(&round, 1, 0,
                 "round 3, rejection: no draft, 1 token\n"
-                "      \"!\"  drawn from what is left of p: max(0, 0.500 p - 1.250 min(q, 0.750 p)), normalised\n");
+                "      \"!\"  drawn from what is left of p: max(0, 0.5 p - 1.25 min(q, 0.75 p)) where q is above 0, else p, normalised\n");
+    round.residual = (struct residual){.of_p = 0.5};
+    assert_says(&round, 1, 0,
+                "round 3, rejection: no draft, 1 token\n"
+                "      \"!\"  drawn from what is left of p: 0.5 p where q is above 0, else p, normalised\n");
 }
 
 int main(void)
